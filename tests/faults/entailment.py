@@ -9,6 +9,7 @@ COMMITS = ("entail/test_commits.py",)
 SATURATED = ("entail/test_saturated.py",)
 PROVENANCE = ("entail/test_provenance.py",)
 RULES = ("entail/rules/test_materialisation.py",)
+CONSTANTS = ("entail/rules/test_constants.py",)
 ABSORPTION = ("entail/rules/test_absorption.py",)
 RDFS_RULES = ("entail/test_rdfs_rules.py",)
 DEEP = ("entail/test_deep_schemas.py",)
@@ -217,6 +218,27 @@ FAULTS: tuple[Fault, ...] = (
         "if rule not in rules and rule in self.at_work:",
         "if rule not in rules and rule in self.at_work and rule not in self._asked[key]:",
         ABSORPTION,
+    ),
+    Fault(
+        "a rule that was given a constant follows single steps at both ends",
+        "rdflive/entail/rules/demand.py",
+        "spares | {rule} if is_transitive(rule) and pattern[place] != variable else spares",
+        "spares | {rule}",
+        CONSTANTS,
+    ),
+    Fault(
+        "each node that is asked for has a rule work for it",
+        "rdflive/entail/rules/demand.py",
+        "if len(given) >= _FEW:",
+        "if False:",
+        CONSTANTS,
+    ),
+    Fault(
+        "a derivation by a rule that was given a constant counts beside that by the rule",
+        "rdflive/entail/rules/bound.py",
+        "return tuple(found[place] for place in range(len(values)))",
+        "return values",
+        CONSTANTS,
     ),
     Fault(
         "of the heads of a rule under one key only the last is known",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
 from rdflib.term import BNode, URIRef
@@ -72,6 +72,50 @@ class BoundRule:
     tests: tuple[Condition, ...]
     apart: frozenset[frozenset[int]]
     """Pairs of positions whose values a condition requires to differ."""
+    order: tuple[int, ...]
+    """Where the values stand in those of the rule as it is written, of which this one may be a case."""
+    origin: BoundRule | None = None
+    """The rule as it is written, where some variables have been given values."""
+
+    @property
+    def root(self) -> BoundRule:
+        """The rule as it is written."""
+        return self.origin or self
+
+    def given(self, values: Mapping[int, int]) -> BoundRule:
+        """Give some variables values, by position."""
+        first = len(self.constants)
+        order = [*range(first), *values, *(p for p in range(first, len(self.order)) if p not in values)]
+        places = {old: new for new, old in enumerate(order)}
+
+        def moved(pattern: Places) -> Places:
+            s, p, o = pattern
+            return places[s], places[p], places[o]
+
+        def tested(tests: Iterable[Condition]) -> tuple[Condition, ...]:
+            return tuple(test._replace(left=places[test.left], right=places[test.right]) for test in tests)
+
+        return replace(
+            self,
+            constants=(*self.constants, *values.values()),
+            variables=tuple(v for p, v in enumerate(self.variables, first) if p not in values),
+            guided=sum(place not in values for place in range(first, first + self.guided)),
+            guides=tuple(map(moved, self.guides)),
+            reads=tuple(map(moved, self.reads)),
+            heads=tuple(head._replace(places=moved(head.places)) for head in self.heads),
+            guide_tests=tested(self.guide_tests),
+            tests=tested(self.tests),
+            apart=frozenset(frozenset(places[p] for p in pair) for pair in self.apart),
+            order=tuple(self.order[p] for p in order),
+            origin=self.root,
+        )
+
+    def written(self, values: Values) -> Values:
+        """Put the values of a match in the order of the rule as it is written."""
+        if self.origin is None:
+            return values
+        found = dict(zip(self.order, values, strict=True))
+        return tuple(found[place] for place in range(len(values)))
 
     def keys(self, patterns: Iterable[Places], fixed: Values) -> list[Key]:
         """Give the keys of patterns when the first values are known."""
@@ -133,6 +177,7 @@ def bind(rule: Rule, graph: ExplicitGraph, closed: Container[Any] = ()) -> Bound
         apart=frozenset(
             frozenset((places[c.left], places[c.right])) for c in rule.conditions if c.operator == "is not"
         ),
+        order=tuple(range(len(places))),
     )
 
 

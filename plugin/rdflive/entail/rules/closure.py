@@ -150,9 +150,9 @@ class Closure:
     def describe(self) -> list[str]:
         """Tell how many rules work, and on how many triples."""
         explicit, labels = self.propagation.explicit.table, self.labels.table
+        working = {rule.root for rule in self._demand.at_work}
         return [
-            f"{len(self._demand.at_work)} of {len(self._program.rules)} rules at work, "
-            f"as {self._demand.active} instances",
+            f"{len(working)} of {len(self._program.rules)} rules at work, as {self._demand.active} instances",
             f"{len(explicit)} explicit and {len(labels) - len(explicit)} derived triples are kept",
         ]
 
@@ -161,7 +161,8 @@ class Closure:
         if triple not in self.labels.table:
             return 0
         # a derivation counts once, also where two heads of its rule come to the same triple
-        ways = {found[:2] for found in self.propagation.derivations(triple, counted=True)}
+        found = self.propagation.derivations(triple, counted=True)
+        ways = {(rule.root, rule.written(values)) for rule, values, _ in found}
         return len(ways) + (triple in self.propagation.explicit.table)
 
     def containers(self) -> list[Any]:

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
-from rdflive.engine.dictionary import Dictionary
+from rdflive.engine.dictionary import UNBOUND, Dictionary
 from rdflive.entail.entailment import ExplicitGraph, IdTriple
 from rdflive.entail.rules.absorption import closed_relations, spared
 from rdflive.entail.rules.algebra import Algebra
@@ -22,6 +22,8 @@ Explicit = Callable[[Key], Iterable[tuple[IdTriple, int]]]
 """Lists the explicit triples that match a key, with their labels."""
 
 _NONE: Final[frozenset[BoundRule]] = frozenset()
+_FEW: Final = 8
+"""A rule is given up to so many constants; then it works for all."""
 
 
 class Demand:
@@ -43,6 +45,9 @@ class Demand:
         self._shapes: dict[BoundRule, Shape] = {}
         self._spared: dict[BoundRule, tuple[frozenset[BoundRule], ...]] = {}
         """Per pattern of a rule, the rules whose conclusions it need not read (see `absorption.py`)."""
+        self._cases: dict[BoundRule, dict[tuple[int, int], BoundRule]] = {}
+        """The rules that were given a constant for the subject or object of their conclusion, by that."""
+        self._constants: dict[tuple[int, int], bool] = {}
         self._asked: dict[Key, frozenset[BoundRule]] = {}
         """The patterns that are asked for, each with the rules whose conclusions nobody needs."""
         self._relevant: KeyIndex[Key] = KeyIndex()
@@ -88,12 +93,72 @@ class Demand:
         else:
             without = self._asked[key] = known & without
         for unit in self._sleeping.unifiable(key):
-            if unit.shape.rule not in without:
+            if unit.shape.rule.root not in without:
                 self._wake(unit)
         for rule in self._rules.unifiable(key):
-            if rule not in without and rule not in self.at_work:
-                self.at_work[rule] = None
-                self._starting.append(rule)
+            if rule.origin is None and rule not in without and rule not in self.at_work:
+                one = self._given(rule, key)
+                if one not in self.at_work:
+                    self.at_work[one] = None
+                    self._starting.append(one)
+
+    def _given(self, rule: BoundRule, key: Key) -> BoundRule:
+        """Give a rule the constants of a pattern, where that keeps what it asks for small; else the rule.
+
+        Example: `?x p ?y . ?y p ?z => ?x p ?z` and a pattern about what can be reached from one node. With
+        the node for ?x the rule asks for the same pattern, and for single steps from ?y.
+        """
+        places = (place for place in (0, 2) if key[place] and self._takes_constants(key.predicate, place))
+        place = next(places, None)
+        if place is None:
+            return rule
+        (head,) = rule.heads
+        variable = head.places[place]
+        if variable < len(rule.constants):
+            return rule
+        given = self._cases.setdefault(rule, {})
+        one = given.get((place, key[place]))
+        if one is None:
+            if len(given) >= _FEW:
+                return rule
+            one = given[place, key[place]] = rule.given({variable: key[place]})
+            self._dictionary.hold(one.constants)
+            for head_key in one.head_keys(one.constants):
+                self._rules.add(head_key, one)
+            self._spared[one] = tuple(
+                spares | {rule} if is_transitive(rule) and pattern[place] != variable else spares
+                for pattern, spares in zip((*rule.guides, *rule.reads), self._spared[rule], strict=True)
+            )
+        return one
+
+    def _takes_constants(self, predicate: int, place: int) -> bool:
+        """Tell whether rules can be given the constants of patterns with a predicate, at a place.
+
+        That pays where some of them are recursive, and if these then ask for no more than the same pattern,
+        or for what other rules give.
+        """
+        found = self._constants.get((predicate, place))
+        if found is None:
+            rules = [
+                rule
+                for rule in self._rules.unifiable(Key(UNBOUND, predicate, UNBOUND))
+                if rule.origin is None
+            ]
+            reading = [
+                (rule, pattern)
+                for rule in rules
+                for pattern in (*rule.guides, *rule.reads)
+                if pattern[1] < len(rule.constants) and rule.constants[pattern[1]] == predicate
+            ]
+            found = self._constants[predicate, place] = (
+                bool(reading)
+                and all(len(r.heads) == 1 and r.heads[0].places[1] < len(r.constants) for r in rules)
+                and all(
+                    pattern[place] == rule.heads[0].places[place] or is_transitive(rule)
+                    for rule, pattern in reading
+                )
+            )
+        return found
 
     def _ask_for(self, unit: Unit) -> None:
         # a guide reads the first of the patterns only
@@ -154,6 +219,8 @@ class Demand:
                 self._propagation.detach(guide)
             for unit in [unit for (made, _), unit in self._made.items() if made is rule]:
                 self._discard(unit)
+            if rule.origin is not None:
+                self._forget(rule)
         for key in [key for key in self._asked if key not in asked]:
             del self._asked[key]
             self._relevant.remove(key, key)
@@ -166,6 +233,18 @@ class Demand:
             self._dictionary.drop(key[:3])
         for rule in self._bound:
             self._dictionary.drop(rule.constants)
+            for one in self._cases.get(rule, {}).values():
+                self._dictionary.drop(one.constants)
+
+    def _forget(self, rule: BoundRule) -> None:
+        """Forget a rule that was given a constant."""
+        cases = self._cases[rule.root]
+        del cases[next(constant for constant, one in cases.items() if one is rule)]
+        for key in rule.head_keys(rule.constants):
+            self._rules.remove(key, rule)
+        self._shapes.pop(rule, None)
+        del self._spared[rule]
+        self._dictionary.drop(rule.constants)
 
     def _start(self, rule: BoundRule) -> None:
         if not rule.guides:
@@ -185,7 +264,9 @@ class Demand:
             self._founded.setdefault(triple, {})[unit] = None
         for head in unit.heads:
             self._sleeping.add(head, unit)
-        if any(rule not in self._asked[key] for head in unit.heads for key in self._relevant.unifiable(head)):
+        if any(
+            rule.root not in self._asked[key] for head in unit.heads for key in self._relevant.unifiable(head)
+        ):
             self._wake(unit)
 
     def _shape(self, rule: BoundRule) -> Shape:
@@ -204,7 +285,8 @@ class Demand:
         may read `?x p ?y` from explicit triples. This saves deriving a path of n steps in n - 1 ways.
         """
         (key, *_) = rule.head_keys(rule.constants)
-        return is_transitive(rule) and all(other is rule for other in self._rules.unifiable(key))
+        alone = all(other.root is rule for other in self._rules.unifiable(key))
+        return alone and is_transitive(rule) and not (rule.tests or rule.guide_tests)
 
     def _wake(self, unit: Unit) -> None:
         for head in unit.heads:

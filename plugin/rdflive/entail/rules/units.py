@@ -146,11 +146,12 @@ class Search:
 
 
 def is_transitive(rule: BoundRule) -> bool:
-    """Tell whether a rule is `?x p ?y . ?y p ?z => ?x p ?z` and nothing more."""
-    if rule.guides or rule.tests or rule.guide_tests or len(rule.reads) != 2 or len(rule.heads) != 1:
+    """Tell whether a rule is `?x p ?y . ?y p ?z => ?x p ?z`, perhaps only of terms that differ."""
+    if rule.guides or len(rule.reads) != 2 or len(rule.heads) != 1:
         return False
     (x, p, y), (middle, q, z) = rule.reads
     variables = {x, y, z}
+    tests = (*rule.guide_tests, *rule.tests)
     # positions in a rule begin with its constants: p is one of them, and x, y and z are variables
     return (
         rule.heads[0] == ((x, p, z), None)
@@ -158,4 +159,5 @@ def is_transitive(rule: BoundRule) -> bool:
         and y == middle
         and len(variables) == 3
         and min(variables) >= len(rule.constants) > p
+        and all(t.operator == "is not" and {t.left, t.right} in ({x, y}, {y, z}) for t in tests)
     )
