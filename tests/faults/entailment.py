@@ -220,13 +220,6 @@ FAULTS: tuple[Fault, ...] = (
         ABSORPTION,
     ),
     Fault(
-        "a rule that was given a constant follows single steps at both ends",
-        "rdflive/entail/rules/demand.py",
-        "spares | {rule} if is_transitive(rule) and pattern[place] != variable else spares",
-        "spares | {rule}",
-        CONSTANTS,
-    ),
-    Fault(
         "each node that is asked for has a rule work for it",
         "rdflive/entail/rules/demand.py",
         "if len(given) >= _FEW:",

@@ -125,10 +125,9 @@ class Demand:
             self._dictionary.hold(one.constants)
             for head_key in one.head_keys(one.constants):
                 self._rules.add(head_key, one)
-            self._spared[one] = tuple(
-                spares | {rule} if is_transitive(rule) and pattern[place] != variable else spares
-                for pattern, spares in zip((*rule.guides, *rule.reads), self._spared[rule], strict=True)
-            )
+            # what this case of the rule gives it reads in any case
+            steps = {rule} if is_transitive(rule) else set()
+            self._spared[one] = tuple(spares | steps for spares in self._spared[rule])
         return one
 
     def _takes_constants(self, predicate: int, place: int) -> bool:
