@@ -201,8 +201,15 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a rule absorbs what follows only where terms differ",
         "rdflive/entail/rules/absorption.py",
-        "return dict.fromkeys(pair for fact in wanted for pair in known[fact][0].apart)",
-        "return ()",
+        "return known[wanted][0].apart if wanted in known else None",
+        "return () if wanted in known else None",
+        ABSORPTION,
+    ),
+    Fault(
+        "a rule absorbs what only its first conclusion does without",
+        "rdflive/entail/rules/absorption.py",
+        "for fact in wanted:",
+        "for fact in wanted[:1]:",
         ABSORPTION,
     ),
     Fault(

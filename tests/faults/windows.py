@@ -223,8 +223,15 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "what an interruption has had written twice is done twice",
         "rdflive/time/course.py",
+        "if act.number > timeline.given and taken[act.stream, act.number] == act:",
+        "if taken[act.stream, act.number] == act:",
+        RESUMED,
+    ),
+    Fault(
+        "an element whose add was interrupted takes the place of the next",
+        "rdflive/time/course.py",
+        "if act.number > timeline.given and taken[act.stream, act.number] == act:",
         "if act.number > timeline.given:",
-        "if True:",
         RESUMED,
     ),
     Fault(

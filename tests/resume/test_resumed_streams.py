@@ -489,6 +489,31 @@ def test_what_an_interruption_has_written_twice_counts_once(
         held.close()
 
 
+def test_an_element_whose_add_was_interrupted_leaves_its_number_to_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was noted and not taken is not played in the place of what was taken."""
+    path, stream = tmp_path / "streams.db", rdflive.Stream()
+    note = stream_log.StreamLog.note
+
+    def interrupted(log: Any, act: Any) -> None:
+        note(log, act)
+        interrupt()
+
+    options: Any = {"window": rdflive.Count(5)}
+    with resumed(stream, path, [], **options) as subscription:
+        stream.add(triple("a", "b0"), at=0)
+        with monkeypatch.context() as patched:
+            patched.setattr(stream_log.StreamLog, "note", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                stream.add(triple("a", "lost"), at=1)
+        stream.add(triple("a", "b1"), at=2)
+        told = Counter(subscription.answers())
+    with resumed(rdflive.Stream(), path, [], **options) as subscription:
+        assert Counter(subscription.answers()) == told
+        assert {solution.y for solution in told} == {URIRef("urn:b0"), URIRef("urn:b1")}
+
+
 def interrupt(*_: Any) -> None:
     raise KeyboardInterrupt
 

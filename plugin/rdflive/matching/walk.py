@@ -32,6 +32,12 @@ _FEW: Final = 16
 """The same where the walk may list pairs that the joins of views need not list."""
 _LOOPS: Final = 16
 """How many loops a walk may nest. Python compiles up to 20."""
+_NEAR: Final = 4
+"""How many patterns in a row a walk may follow in any small event, each from what the last one bound.
+
+Where every node has several neighbours, the paths are many, though all may end short of a solution. Joins
+go from the end that has fewer. In events with few triples twice as many patterns in a row do no harm.
+"""
 
 Walk: TypeAlias = Callable[[Sequence[Any]], Sequence[list[Row]]]
 """Gives the solutions of each basic graph pattern."""
@@ -58,9 +64,27 @@ def largest(automata: Iterable[Automaton]) -> int:
         steps = _steps(automaton)
         if len(steps) > _LOOPS:
             return -1
-        if automaton.comparisons or sum(way == "list" for way, _ in steps) > 1:
+        row = _longest_row(automaton, steps)
+        if row > 2 * _NEAR:
+            return -1
+        if automaton.comparisons or sum(way == "list" for way, _ in steps) > 1 or row > _NEAR:
             most = _FEW
     return most
+
+
+def _longest_row(automaton: Automaton, steps: Iterable[Step]) -> int:
+    """Count the patterns of the longest row in which each begins at what the one before has bound."""
+    rows: dict[Any, int] = {}
+    for way, i in steps:
+        pattern = automaton.patterns[i]
+        if way == "list":
+            rows.setdefault(pattern.subject, 0)
+            continue
+        start, end = (pattern.object, pattern.subject) if way == "turn" else (pattern.subject, pattern.object)
+        if isinstance(end, Variable):
+            # what is bound already ends a row, and does not lengthen it
+            rows.setdefault(end, rows.get(start, 0) + 1)
+    return max(rows.values(), default=0)
 
 
 def compile_walk(automata: Sequence[Automaton], shown: Sequence[Sequence[Any]], library: Library) -> Walk:

@@ -92,11 +92,16 @@ def _play(played: Watermark, course: Course) -> None:
     if played.done is not None:
         played.follow(played.done)
     timelines = timelines_of(played)
+    # An interruption may have had an act written twice, or an element that the stream did not take, whose
+    # number the next one has. The last of those that differ was taken.
+    taken: dict[tuple[int, int], Any] = {}
+    for act in course.acts:
+        if taken.get((act.stream, act.number)) != act:
+            taken[act.stream, act.number] = act
     for act in course.acts:
         timeline = timelines[act.stream]
         if act.kind in ("add", "remove"):
-            # an interruption may have had it written twice
-            if act.number > timeline.given:
+            if act.number > timeline.given and taken[act.stream, act.number] == act:
                 timeline.insert(1 if act.kind == "add" else -1, act.triples, act.instant, act.number)
         elif act.kind == "rest":
             timeline.rest()

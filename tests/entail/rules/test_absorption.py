@@ -68,6 +68,34 @@ def test_rules_that_tell_terms_apart_absorb_only_what_they_can_follow() -> None:
     follower.finish()
 
 
+def test_rules_that_tell_several_constants_apart_are_read() -> None:
+    """Terms that must differ from one constant or another are not taken for each other without end."""
+    step = "{ ?c :sub ?d . ?x :in ?c . ?c log:notEqualTo :%s } => { ?x :in ?d } . "
+    program = rules(CLOSED + "{ ?c :sub ?d . ?x :at ?c } => { ?x :in ?d } . " + step % "s" + step % "t")
+    # at either constant the other step goes on
+    assert ("rule 2", "rule 1") in absorbs(program)
+    follower = Follower(program)
+    follower.want((None, iri("in"), None))
+    follower.commit(*((1, triple(part)) for part in ("c sub s", "s sub t", "t sub e", "x at c")))
+    follower.finish()
+
+
+def test_each_conclusion_of_a_rule_must_follow_by_itself() -> None:
+    """Where one conclusion has a literal as subject and is none, the other may be one all the same."""
+    follower = Follower(
+        rules(
+            CLOSED + "{ ?c :sub ?e . ?x :at ?c } => { ?e :foo ?x . ?x :out ?e } . "
+            "{ ?c :sub ?d . ?x :at ?c } => { ?x :in ?d } . { ?c :sub ?d . ?x :in ?c } => { ?x :in ?d } . "
+            "{ ?d :sub ?e } => { ?e :up ?d } . { ?m :up ?d . ?m :sub ?e } => { ?e :up ?d } . "
+            "{ ?e :up ?d . ?x :in ?d } => { ?e :foo ?x . ?x :out ?e } ."
+        )
+    )
+    follower.want((None, iri("out"), None))
+    follower.commit(*((1, triple(part)) for part in ("a sub b", "b sub 1", "x at a")))
+    assert triple("x out 1") in follower.full
+    follower.finish()
+
+
 def test_properties_in_between_may_be_no_properties() -> None:
     """A blank node between two properties is no predicate, so their closed hierarchy is needed."""
     program = load_program("rdfs-plus")

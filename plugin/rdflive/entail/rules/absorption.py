@@ -45,6 +45,12 @@ _MOST_PATTERNS: Final = 4
 """If two rules have more patterns together, nothing is looked for, which would take long."""
 
 
+class _Any(NamedTuple):
+    """A term that stands for any other."""
+
+    variable: Variable
+
+
 class _Way(NamedTuple):
     """A derivation: the facts that it uses, and the pairs of terms that rules demand to differ."""
 
@@ -61,8 +67,8 @@ class _Read:
 
 
 def closed_relations(program: Program) -> set[Any]:
-    """Give the predicates of the triples that closing rules conclude."""
-    return {head.predicate for rule in program.rules if _rank(rule) for head in rule.head}
+    """Give the predicates of relations that rules make transitive or the like."""
+    return {head.predicate for rule in program.rules if _rank(rule) == 2 for head in rule.head}
 
 
 @lru_cache(maxsize=32)
@@ -162,19 +168,23 @@ def _follows(
             return True  # neither rule would have been used
         if named(placed(pattern, {})) in map(named, premises):
             return True  # the conclusion is one of the premises
-        apart = _derived([*map(named, facts)], [*map(named, wanted)], others, last)
-        # Rules may demand that terms differ. Where some of these are equal, it must follow in another way.
-        return apart is not None and all(map(follows, _merged(equal, apart)))
+        # Each conclusion by itself: another may be no triple, where a literal is its subject.
+        for fact in wanted:
+            apart = _derived([*map(named, facts)], named(fact), others, last)
+            # Rules may demand that terms differ. Where two of these are equal, it must follow otherwise.
+            if apart is None or not all(map(follows, _merged(equal, apart))):
+                return False
+        return True
 
-    return follows({variable: f"any {variable}" for variable in variables})
+    return follows({variable: _Any(variable) for variable in variables})
 
 
 def _merged(equal: dict[Any, Any], apart: Iterable[_Pair]) -> Iterator[dict[Any, Any]]:
     """List what variables stand for if the terms of one pair each are the same."""
     for one, other in apart:
         # a constant stays, and two constants are never the same
-        kept, left = (other, one) if one in equal.values() else (one, other)
-        if left in equal.values():
+        kept, left = (one, other) if isinstance(other, _Any) else (other, one)
+        if isinstance(left, _Any):
             yield {variable: kept if name == left else name for variable, name in equal.items()}
 
 
@@ -200,14 +210,14 @@ def _find(same: Mapping[Any, Any], term: Any) -> Any:
 
 
 def _derived(
-    facts: list[_Fact], wanted: list[_Fact], rules: Collection[_Read], last: Rule | None
+    facts: list[_Fact], wanted: _Fact, rules: Collection[_Read], last: Rule | None
 ) -> Collection[_Pair] | None:
-    """Derive wanted facts, each fact used once at most, and one rule at the end only.
+    """Derive a wanted fact, each fact used once at most, and one rule at the end only.
 
-    Gives the pairs of terms that must differ for that; None if they do not follow.
+    Gives the pairs of terms that must differ for that; None if it does not follow.
     """
     known: dict[_Fact, list[_Way]] = {fact: [_Way(frozenset([fact]), frozenset())] for fact in facts}
-    subjects = {fact[0] for fact in (*facts, *wanted)} | {fact[1] for fact in facts}
+    subjects = {fact[0] for fact in (*facts, wanted)} | {fact[1] for fact in facts}
     predicates = {fact[1] for fact in facts}
 
     def conclusions(rule: Rule) -> Iterator[tuple[_Fact, _Way]]:
@@ -230,14 +240,12 @@ def _derived(
             if not any(other.uses <= way.uses for other in ways):
                 ways.append(way)
                 new = True
-        if not new or all(fact in known for fact in wanted):
+        if not new or wanted in known:
             break
     if last is not None:
         for fact, way in list(conclusions(last)):
             known.setdefault(fact, []).append(way)
-    if not all(fact in known for fact in wanted):
-        return None
-    return dict.fromkeys(pair for fact in wanted for pair in known[fact][0].apart)
+    return known[wanted][0].apart if wanted in known else None
 
 
 def _matches(

@@ -136,14 +136,14 @@ def bind(rule: Rule, graph: ExplicitGraph, closed: Container[Any] = ()) -> Bound
     """Replace the terms of a rule by ids. The dictionary holds the constants until the caller drops them.
 
     A rule without guides that reads relations which rules close, and others, first looks whether there is
-    anything in the others: these are its guides, though they bind nothing.
+    anything in one of the others, which is its guide, though it binds nothing.
     """
     # Values begin with what an instance knows: constants, then guided variables.
     first = guides(rule)
     guided = _variables(first)
     if not first:
-        open_ones = tuple(pattern for pattern in rule.body if pattern.predicate not in closed)
-        first = open_ones if len(open_ones) < len(rule.body) else ()
+        others = tuple(pattern for pattern in rule.body if pattern.predicate not in closed)
+        first = others[:1] if len(others) < len(rule.body) else ()
     rest = tuple(pattern for pattern in rule.body if pattern not in first)
     variables = (*guided, *(v for v in _variables((*first, *rest)) if v not in guided))
     terms = [t for pattern in (*rule.body, *rule.head) for t in pattern]

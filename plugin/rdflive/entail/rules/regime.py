@@ -63,11 +63,16 @@ class RuleEntailment:
     def want(self, patterns: Iterable[TermPattern]) -> None:
         """Start maintaining what matches these patterns, with the rules that this needs."""
         self._repair()
-        patterns = list(patterns)
-        self.closure.want(patterns)
+        patterns, before = list(patterns), Counter(self._wanted)
+        try:
+            self.closure.want(patterns)
+            self._wanted.update(patterns)
+        except BaseException:
+            self._wanted = before
+            self._renew()
+            raise
         # what the graph entails already is no change: whoever wants it lists it with `triples`
         self.closure.labels.forget(self._before)
-        self._wanted.update(patterns)
 
     def unwant(self, patterns: Iterable[TermPattern]) -> None:
         """Stop maintaining what nobody wants any more."""
@@ -168,11 +173,14 @@ class RuleEntailment:
         """Derive everything again if an update failed half-way; True if one had."""
         broken = not self._sound
         if broken:
-            self.closure.reset()
-            self.closure.want(self._wanted.elements())
-            self.closure.labels.forget(self._before)
+            self._renew()
             self._sound = True
         return broken
+
+    def _renew(self) -> None:
+        self.closure.reset()
+        self.closure.want(self._wanted.elements())
+        self.closure.labels.forget(self._before)
 
     def _explicit(self, key: Key) -> Iterator[tuple[IdTriple, int]]:
         terms, intern = self._graph.dictionary.terms, self._graph.dictionary.intern
