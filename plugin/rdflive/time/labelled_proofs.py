@@ -8,7 +8,7 @@ from typing import Any
 from rdflive.engine.view import State
 from rdflive.entail.entailment import ExplicitGraph, IdTriple
 from rdflive.entail.proof import Proof
-from rdflive.entail.rules import Program, RuleRegime
+from rdflive.entail.rules import Program, prove
 from rdflive.entail.rules.keys import Key
 from rdflive.model import TermPattern, Triple
 from rdflive.time.pane import Pane
@@ -31,7 +31,7 @@ class LabelledProofs:
         pane: Pane,
         state: State,
     ) -> None:
-        self._regime = RuleRegime(program)
+        self._program = program
         self._labelled = labelled
         self._pane = pane
         self._dictionary = state.dictionary
@@ -48,12 +48,7 @@ class LabelledProofs:
 
     def why(self, triple: Triple) -> list[Proof]:
         """Give proofs of a triple."""
-        fresh = self._regime.start(self._graph)
-        fresh.want([triple])
-        try:
-            return fresh.why(triple)
-        finally:
-            fresh.unwant([triple])
+        return prove(self._program, self._graph, triple)
 
     def _key(self, pattern: TermPattern) -> Key:
         known: Any = self._dictionary.ids.get

@@ -3,10 +3,10 @@
 from rdflive.entail.rules.algebra import LABELS, LEVELS, SETS, Algebra
 from rdflive.entail.rules.load import Rules, load_program, rule_sets
 from rdflive.entail.rules.program import AUXILIARY, Comparison, Program, Rule, RuleError
-from rdflive.entail.rules.regime import RuleEntailment, RuleRegime
+from rdflive.entail.rules.regime import RuleEntailment, RuleRegime, prove
 
 __all__ = [
     "AUXILIARY", "LABELS", "LEVELS", "SETS", "Algebra", "Comparison", "Program", "Rule", "RuleEntailment",
     "RuleError", "RuleRegime", "Rules",
-    "load_program", "rule_sets",
+    "load_program", "prove", "rule_sets",
 ]  # fmt: skip

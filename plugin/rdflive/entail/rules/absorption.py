@@ -33,7 +33,6 @@ from rdflive.query.bgp import TriplePattern, Variable
 
 __all__ = ["Spared", "closed_relations", "spared"]
 
-
 Spared: TypeAlias = Mapping[tuple[Rule, TriplePattern], frozenset[Rule]]
 """The rules whose conclusions a rule need not read at one of its patterns."""
 _Fact: TypeAlias = tuple[Any, ...]
@@ -85,23 +84,28 @@ def spared(program: Program) -> Spared:
     }
     named = [spares for (_, pattern), spares in found.items() if isinstance(pattern.predicate, URIRef)]
     absorbed = [one for one in closing if any(one in spares for spares in named)]
-    passing: set[tuple[Rule, Rule]] = set()
+    # Whoever passes on is not passed on, so that no rules wait for each other in a circle.
+    passing: set[Rule] = set()
+    passed: set[Rule] = set()
     for rule, pattern in places:
         gives = {head.predicate for head in rule.head}
         for one in absorbed:
-            # One of two that pass on each other must read what the other concludes.
-            if one is rule or (one, rule) in passing or gives != {head.predicate for head in one.head}:
+            if one is rule or one in passing or rule in passed:
                 continue
-            if _is_spared(rule, pattern, one, [*lower[_rank(one)], _Read(rule)], last=one):
-                passing.add((rule, one))
+            others = [*lower[_rank(one)], _Read(rule)]
+            is_like = gives == {head.predicate for head in one.head}
+            if is_like and _is_spared(rule, pattern, one, others, last=one):
+                passing.add(rule)
+                passed.add(one)
                 found[rule, pattern].add(one)
     return {place: frozenset(spares) for place, spares in found.items() if spares}
 
 
 def _rank(rule: Rule) -> int:
-    """Rank rules about one relation, as that it is transitive (2), and about named ones (1) above others.
+    """Give 2 for a rule about one relation only, as that it is transitive, 1 for one that names all of its
+    relations, and else 0.
 
-    Conclusions are replaced by those of rules with a lower rank, so that the replacements end.
+    A conclusion is replaced by those of rules with a lower rank, so that the replacements end.
     """
     names = {pattern.predicate for pattern in (*rule.body, *rule.head)}
     if len(rule.body) < 2 or RDF.type in names or not all(isinstance(name, URIRef) for name in names):
@@ -112,7 +116,7 @@ def _rank(rule: Rule) -> int:
 def _is_spared(
     rule: Rule, pattern: TriplePattern, closing: Rule, others: Collection[_Read], *, last: Rule | None = None
 ) -> bool:
-    """Tell whether what a rule concludes from conclusions of a closing rule follows by others.
+    """Tell whether what a rule concludes from conclusions of another, closing, follows by the rules given.
 
     With `last` this one may be used once more, at the end.
     """

@@ -42,9 +42,10 @@ class AnnotatedGraph:
 class Closure:
     """Maintains the labels of the triples that rules entail, as far as wanted patterns depend on them.
 
-    The label of an explicit triple is the position where it arrived last. A derivation has the lowest label
-    of its premises, because it ends with the first of them. An entailed triple has the highest label of its
-    derivations, because it lasts as long as the best of them.
+    What a label says depends on the algebra, see `algebra.py`. In windows that of an explicit triple is the
+    position where it arrived last. A derivation has the lowest label of its premises, because it ends with
+    the first of them. An entailed triple has the highest label of its derivations, because it lasts as long
+    as the best of them.
 
     A window that begins at b holds the explicit triples with a label of b or more, and it entails exactly the
     triples with a label of b or more. So one closure serves windows of all ranges, and what falls behind all

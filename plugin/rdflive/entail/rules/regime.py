@@ -18,7 +18,7 @@ from rdflive.entail.rules.keys import Key
 from rdflive.entail.rules.program import Program
 from rdflive.model import TermPattern, Triple
 
-__all__ = ["RuleEntailment", "RuleRegime"]
+__all__ = ["RuleEntailment", "RuleRegime", "prove"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,19 @@ class RuleRegime:
         said = sorted({str(replace(rule, name="")) for rule in self.program.rules})
         digest = sha256("\n".join(said).encode()).hexdigest()
         return f"{len(said)} rules, digest {digest[:16]}"
+
+
+def prove(program: Program, graph: ExplicitGraph, triple: Triple) -> list[Proof]:
+    """Give one proof of a triple from a graph alone; none if it is not entailed.
+
+    It is derived anew, with levels: other labels do not tell which premises a triple was derived from first.
+    """
+    fresh = RuleRegime(program).start(graph)
+    fresh.want([triple])
+    try:
+        return fresh.why(triple)
+    finally:
+        fresh.unwant([triple])
 
 
 class RuleEntailment:
@@ -131,13 +144,7 @@ class RuleEntailment:
         if ids not in self.closure.labels.table:
             return []
         if not self._algebra.step:
-            # where all labels are equal, they do not tell which premises a triple was derived from first
-            fresh = RuleRegime(self._program).start(self._graph)
-            fresh.want([triple])
-            try:
-                return fresh.why(triple)
-            finally:
-                fresh.unwant([triple])
+            return prove(self._program, self._graph, triple)
         steps = {step.triple: step for step in explain(ids, self.closure.propagation)}
         hidden = self.closure.hidden
 

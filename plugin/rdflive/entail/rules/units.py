@@ -59,9 +59,10 @@ class Shape:
         """Per pattern, from a triple that matches it to the conclusions."""
         self.backward = back(read, known, tests)
         """Per conclusion, from a triple back to the premises that give it."""
-        self.open = back(read, len(rule.constants), (*rule.guide_tests, *rule.tests))
+        every = (*rule.guide_tests, *rule.tests)
+        self.open = back(read, len(rule.constants), every)
         """The same for all units of the rule together."""
-        self.counted = back(plain, len(rule.constants), (*rule.guide_tests, *rule.tests))
+        self.counted = back(plain, len(rule.constants), every) if base else self.open
         """The same with the derivations that `base` leaves out."""
 
 
