@@ -26,12 +26,12 @@ def choose(expiry: Expiry, regime: Regime | None, *, windows: int = 1) -> Way:
 
     "auto" takes labels. With them an expiry is no more work than dropping the triples, and windows of all
     ranges share one closure. Measured over 12,000 background triples and a window of 4,000, a slide with
-    labels takes between a quarter and two thirds of the time of "dred" under a transitive rule, and about a
-    quarter of that of "keep-all". Under RDFS it takes a sixth of "dred", and up to 1.5 times "keep-all",
-    which cannot tell how long an entailed triple lasts (`python tests/bench --only expiry`).
+    labels takes 0.35 to 0.9 of the time of "dred" under a transitive rule, and 0.4 to 0.8 of that of
+    "keep-all". Under RDFS it takes 0.15 to 0.3 of "dred", and 0.7 to 1 of "keep-all", which cannot tell how
+    long an entailed triple lasts (`python tests/bench --only expiry`).
 
     Labels lose where everything that would expire arrives again: all labels change while the triples do not,
-    and "dred" is five times faster. They cannot be used for several windows that are merged, whose labels are
+    and "dred" is four to eight times faster. They cannot be used for several windows that are merged, whose labels are
     on different axes, nor with `strategy=` and `counts=`, which ask for supports.
 
     >>> choose("auto", Rdfs()), choose("auto", Rdfs(), windows=2)
