@@ -31,8 +31,8 @@ def choose(expiry: Expiry, regime: Regime | None, *, windows: int = 1) -> Way:
     long an entailed triple lasts (`python tests/bench --only expiry`).
 
     Labels lose where everything that would expire arrives again: all labels change while the triples do not,
-    and "dred" is four to eight times faster. They cannot be used for several windows that are merged, whose labels are
-    on different axes, nor with `strategy=` and `counts=`, which ask for supports.
+    and "dred" is four to eight times faster. They cannot be used for several windows that are merged, whose
+    labels are on different axes, nor with `strategy=` and `counts=`, which ask for supports.
 
     >>> choose("auto", Rdfs()), choose("auto", Rdfs(), windows=2)
     ('labels', 'keep-all')

@@ -48,6 +48,7 @@ class Demand:
         self._cases: dict[BoundRule, dict[tuple[int, int], BoundRule]] = {}
         """The rules that were given a constant for the subject or object of their conclusion, by that."""
         self._constants: dict[tuple[int, int], bool] = {}
+        """What `_takes_constants` found."""
         self._asked: dict[Key, frozenset[BoundRule]] = {}
         """The patterns that are asked for, each with the rules whose conclusions nobody needs."""
         self._relevant: KeyIndex[Key] = KeyIndex()
