@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rdflib import OWL, RDF, RDFS, BNode, URIRef
 
-from entail.rules.test_materialisation import NODES, Follower, iri, make_statement, rules, triple
+from entail.rules.test_regime import NODES, Follower, iri, make_statement, rules, triple
 from rdflive.entail.rules import Program, load_program
 from rdflive.entail.rules.absorption import spared
 from support.effort import examples

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from entail.rules.test_materialisation import ANY, Follower, iri, rules, triple
+from entail.rules.test_regime import ANY, Follower, iri, rules, triple
 from support.effort import examples
 
 STEP = "{ ?x :next ?y } => { ?x :to ?y } . "

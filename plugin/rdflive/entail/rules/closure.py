@@ -84,12 +84,14 @@ class Closure:
 
         If it raises, the same patterns are wanted as before.
         """
-        before = Counter(self._wanted)
+        keys = [self._key(pattern) for pattern in patterns]
+        before = {key: self._wanted[key] for key in keys}
         try:
-            self._want([self._key(pattern) for pattern in patterns])
+            self._want(keys)
         except BaseException:
+            wanted = Counter({**self._wanted, **before})
             self._stop()
-            self._want(before.elements())
+            self._want(wanted.elements())
             raise
 
     def unwant(self, patterns: Iterable[TermPattern]) -> None:

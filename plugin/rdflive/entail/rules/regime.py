@@ -74,29 +74,37 @@ class RuleEntailment:
         """
 
     def want(self, patterns: Iterable[TermPattern]) -> None:
-        """Start maintaining what matches these patterns, with the rules that this needs."""
+        """Start maintaining what matches these patterns, with the rules that this needs.
+
+        If it raises, the same patterns are wanted as before.
+        """
         self._repair()
-        patterns, before = list(patterns), Counter(self._wanted)
+        patterns = list(patterns)
+        before = {pattern: self._wanted[pattern] for pattern in patterns}
         try:
             self.closure.want(patterns)
             self._wanted.update(patterns)
+            # what the graph entails already is no change: whoever wants it lists it with `triples`
+            self.closure.labels.forget(self._before)
         except BaseException:
-            self._wanted = before
+            self._wanted = +Counter({**self._wanted, **before})
             self._renew()
             raise
-        # what the graph entails already is no change: whoever wants it lists it with `triples`
-        self.closure.labels.forget(self._before)
 
     def unwant(self, patterns: Iterable[TermPattern]) -> None:
         """Stop maintaining what nobody wants any more."""
         patterns = list(patterns)
-        self._wanted -= Counter(patterns)
-        # after an update that failed half-way the next one derives everything anew
-        if self._sound:
-            self.closure.unwant(patterns)
-        elif not self._wanted:
-            self._repair()
-        self.closure.labels.forget(self._before)
+        try:
+            self._wanted -= Counter(patterns)
+            # after an update that failed half-way the next one derives everything anew
+            if self._sound:
+                self.closure.unwant(patterns)
+            elif not self._wanted:
+                self._repair()
+            self.closure.labels.forget(self._before)
+        except BaseException:
+            self._renew()
+            raise
 
     def check(self, patterns: Iterable[TermPattern]) -> None:
         """Accept everything: rules that cannot be maintained are refused when they are read."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -13,8 +14,9 @@ from rdflib import OWL, RDF, RDFS, Literal, URIRef
 from entail.rules.driver import Driver, match
 from entail.rules.naive import entailed, supports
 from entail.rules.worlds import make_pattern, make_program, make_triple
+from interrupts.lines import lines_of, raising_at
 from rdflive.entail.rules import Program, RuleRegime, load_program
-from support.effort import examples
+from support.effort import drawn_from, examples, rounds
 
 ANY = (None, None, None)
 PREFIXES = (
@@ -96,7 +98,7 @@ class Follower:
 
 @settings(max_examples=examples(150))
 @given(st.integers(0, 10**9))
-def test_materialisation_equals_recomputation(seed: int) -> None:
+def test_regime_equals_recomputation(seed: int) -> None:
     """Under random programs, wishes and batches every net change is the difference of two fixpoints."""
     random = Random(seed)
     follower = Follower(make_program(random))
@@ -138,7 +140,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_materialisation_of_examples(case: str) -> None:
+def test_examples(case: str) -> None:
     """Each kind of rule follows its premises as they come one by one and go in another order."""
     text, data = CASES[case]
     premises = [triple(part) for part in data.split("|")]
@@ -153,7 +155,7 @@ def test_materialisation_of_examples(case: str) -> None:
     follower.finish()
 
 
-def test_materialisation_sends_nothing_for_what_is_derived_again() -> None:
+def test_update_tells_nothing_for_what_is_derived_again() -> None:
     """A delete of one of two ways to derive, and a change taken back in its batch, reach nobody."""
     driver = Driver(rules("{ ?x :p ?y } => { ?y a :C } ."))
     driver.want((None, RDF.type, None))
@@ -165,7 +167,7 @@ def test_materialisation_sends_nothing_for_what_is_derived_again() -> None:
     assert driver.commit([(1, triple("e p c")), (-1, triple("e p c"))]) == set()
 
 
-def test_materialisation_lets_cycles_go_that_hold_up_each_other() -> None:
+def test_cycles_go_that_hold_up_each_other() -> None:
     """A cycle of derived triples goes with the last explicit triple under it."""
     follower = Follower(rules("{ ?x :p ?y . ?x :on :yes } => { ?y :on :yes } ."))
     follower.want(ANY)
@@ -321,6 +323,34 @@ def test_want_that_fails_leaves_what_was_wanted() -> None:
     assert not follower.driver.entailment.concerns(triple("a s b"))
     follower.commit((1, triple("c p d")))
     follower.finish()
+
+
+@pytest.mark.parametrize("what", ["want", "unwant"])
+def test_interrupted_at_any_line(what: str) -> None:
+    """Ctrl-C while a pattern begins or stops to be wanted: the others go on, and it can be wanted again."""
+    program = rules("{ ?p :on true . ?x ?p ?y } => { ?y ?p ?x } . { ?x :p ?y . ?y :p ?z } => { ?x :q ?z } .")
+    first, second = (None, iri("p"), None), (iri("a"), iri("q"), None)
+    on = iri("p"), iri("on"), Literal(True)
+
+    def begun() -> tuple[Follower, Callable[[], object]]:
+        follower = Follower(program)
+        follower.want(first, *([second] if what == "unwant" else ()))
+        follower.commit((1, on), (1, triple("a p b")), (1, triple("b p c")))
+        return follower, lambda: getattr(follower.driver.entailment, what)([second])
+
+    places = lines_of(begun()[1])
+    for place in drawn_from("interrupted", what).sample(places, min(len(places), rounds(300))):
+        follower, operation = begun()
+        if not raising_at(place, KeyboardInterrupt, operation):
+            continue  # the code of joins is written once
+        follower.driver.dictionary.sweep()
+        # one that stops to be wanted may be wanted still, if it was interrupted before it began
+        follower.wanted = list(follower.driver.entailment._wanted)
+        assert set(follower.wanted) - {first} <= ({second} if what == "unwant" else set()), place
+        follower.commit((-1, triple("a p b")), (1, triple("c p a")))
+        follower.want(second)
+        follower.commit((1, triple("a p b")))
+        follower.commit((-1, on))
 
 
 def test_update_that_fails_is_made_good_by_the_next_one() -> None:
