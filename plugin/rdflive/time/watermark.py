@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from operator import itemgetter
 from typing import Literal, NamedTuple, Protocol
 
 from rdflive.engine.dictionary import Dictionary
@@ -108,6 +107,8 @@ class Watermark:
     @property
     def groups(self) -> list[Group]:
         """The windows over all streams."""
+        if len(self.timelines) == 1:  # the common case, and quicker
+            return list(self.timelines[0].groups.values())
         return [group for timeline in self.timelines for group in timeline.groups.values()]
 
     @property
@@ -198,10 +199,12 @@ class Watermark:
 
     def _next(self, released: Instant) -> Input | None:
         """Give the stream of the next element that is to be taken."""
-        ready = [t for t in self.timelines if t.waiting and t.waiting[0].position <= released]
-        if len(ready) < 2:
-            return ready[0] if ready else None
-        return min(ready, key=lambda timeline: itemgetter(0, 1)(timeline.waiting[0]))
+        first: Input | None = None
+        for other in self.timelines:
+            ready = other.waiting and other.waiting[0].position <= released
+            if ready and (first is None or other.waiting[0][:2] < first.waiting[0][:2]):
+                first = other
+        return first
 
     def _report(self, complete: Instant) -> None:
         """Let all windows report that are due, earliest first."""
