@@ -279,8 +279,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "elements of one instant are taken stream by stream",
         "rdflive/time/watermark.py",
-        "return min(ready, key=lambda timeline: itemgetter(0, 1)(timeline.waiting[0]))",
-        "return min(ready, key=lambda timeline: -self.timelines.index(timeline))",
+        "if ready and (first is None or other.waiting[0][:2] < first.waiting[0][:2]):",
+        "if ready:",
         WATERMARK,
     ),
     Fault(
