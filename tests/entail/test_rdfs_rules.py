@@ -49,7 +49,7 @@ def test_every_rule_is_a_step_or_a_join() -> None:
 
 @settings(max_examples=examples(200), deadline=None)
 @given(SEEDS, st.booleans())
-def test_the_rules_entail_what_the_paper_says(seed: int, meta: bool) -> None:
+def test_the_rules_entail_what_the_book_says(seed: int, meta: bool) -> None:
     """The fixpoint of the rules is what the tests' own oracle gives, which closes the schema first."""
     triples = make_triples(Random(seed), world(), meta=meta)
     assert naive.entailed(RDFS_RULES, triples) == saturated(triples)

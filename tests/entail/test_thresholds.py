@@ -63,7 +63,7 @@ def test_a_threshold_is_the_least_number_of_runs_that_gain_more(
 
 
 @given(st.integers(-1000, 1_000_000), st.integers(1, 1000))
-def test_a_threshold_is_where_the_paper_puts_it(price: int, gain: int) -> None:
+def test_a_threshold_is_where_its_definition_puts_it(price: int, gain: int) -> None:
     """At the threshold n the gain is more than the price, and with one run less it is not."""
     n = runs_to_amortise(price, gain)
     assert n is not None

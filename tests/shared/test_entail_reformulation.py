@@ -33,7 +33,7 @@ QUERIES = [name for name, vector in VECTORS.items() if vector["kind"] == "query"
 
 
 def test_vectors_are_there() -> None:
-    """All vectors of the paper about queries are run below."""
+    """All vectors about queries are run below."""
     shared("vectors", "vectors.json")
     assert sorted(name for name, vector in VECTORS.items() if vector["kind"] in KINDS) == [
         "GMR-bag-semantics", "GMR-ex10", "GMR-ex3", "GMR-ex7", "GMR-ex8", "GMR-fig13",
@@ -98,7 +98,7 @@ def test_query_gives_its_answers(name: str) -> None:
 
 
 def test_example_7_gives_the_answers_printed() -> None:
-    """Without the ranges of literals Example 7 has the answers that the paper prints."""
+    """Without the ranges of literals Example 7 has the answers that are printed."""
     assert answers("GMR-ex7", as_printed=True) == rows(vector_named("GMR-ex7")["answers"])
 
 

@@ -73,7 +73,7 @@ def counted(rows: list[Any]) -> Counter[Triple]:
 
 
 def triples_of(case: dict[str, Any], *, drop: bool | None = None) -> set[Triple]:
-    """Give the triples of a case or of its graph; as the paper does, without `range Literal`."""
+    """Give the triples of a case or of its graph; as Goasdoué et al. do, without `range Literal`."""
     source = VECTORS[case["graph"]] if "graph" in case else case
     triples = {triple(texts) for texts in [*source["schema"], *source["instance"]]}
     left_out = case.get("drop_literal_range", False) if drop is None else drop
@@ -102,14 +102,14 @@ def rows(listed: list[list[str]]) -> Counter[Any]:
 
 
 def test_vectors_are_there() -> None:
-    """All vectors of the paper are graphs, are run below, or are those of reformulations."""
+    """All vectors are graphs, are run below, or are those of reformulations."""
     shared("vectors", "vectors.json")
     run = {*GRAPHS, *QUERIES, *COUNTS, *UPDATES, *OF_REFORMULATION}
     assert set(VECTORS) == run | {"GMR-fig9", "GMR-fig10", "GMR-fig11"}
     assert (len(GRAPHS), len(QUERIES), len(COUNTS), len(UPDATES)) == (2, 5, 4, 2)
 
 
-@pytest.mark.parametrize("drop", [False, True], ids=["by the rules", "as the paper shows it"])
+@pytest.mark.parametrize("drop", [False, True], ids=["by the rules", "as printed"])
 def test_figure_9_saturation(drop: bool) -> None:
     """Figure 9: four triples are entailed beside the explicit ones, and by the rules a fifth."""
     case = vector("GMR-fig9")
@@ -130,7 +130,7 @@ def test_figure_10_steps_add_up() -> None:
     assert +Counter(found) == steps
 
 
-@pytest.mark.parametrize("drop", [False, True], ids=["by the rules", "as the paper shows it"])
+@pytest.mark.parametrize("drop", [False, True], ids=["by the rules", "as printed"])
 def test_figure_11_multiset(drop: bool) -> None:
     """Figure 11: each triple is explicit or not, and has that many derivations."""
     case = vector("GMR-fig11")

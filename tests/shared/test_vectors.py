@@ -1,4 +1,4 @@
-"""The worked examples and regression cases of papers 000 and 001, under every algorithm that fits."""
+"""The worked examples of Gergatsoulis and Damigos and regression cases, under every algorithm that fits."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ VECTORS = load()
 
 
 def test_vectors_are_there() -> None:
-    """All twelve usable vectors of the two papers are run below."""
+    """All twelve usable vectors are run below."""
     shared("vectors", "vectors.json")
     assert len(VECTORS) == 12
     assert all(vector["kind"] == "subscription" for vector in VECTORS)
@@ -91,7 +91,7 @@ def test_example_3_star_decomposition() -> None:
 
 
 def test_example_3_match_states() -> None:
-    """After each message of Example 3 the match states are those of the paper's extended lists."""
+    """After each message of Example 3 the match states are those of the extended lists."""
     patterns, vector = example_3()
     names: dict[str, int] = {}
 

@@ -100,7 +100,7 @@ def to_json(measured: Thresholds) -> dict[str, Any]:
 
 
 def _updates(measured: Thresholds) -> list[tuple[str, str, UpdateTimes | None, int | None]]:
-    """List the changes: their names, the paper's names of their thresholds, times and thresholds."""
+    """List the changes: their names, the names of their thresholds, times and thresholds."""
     return [
         ("instance insert", "st_i+", measured.instance_insert, measured.st_instance_insert),
         ("instance delete", "st_i-", measured.instance_delete, measured.st_instance_delete),

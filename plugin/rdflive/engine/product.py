@@ -1,5 +1,5 @@
-"""The Cartesian product of segments, of which only the delta is listed: Algorithm 3 and Section 6.1 of paper
-001.
+"""The Cartesian product of segments, of which only the delta is listed: Algorithm 3 and Section 6.1 of
+Gergatsoulis and Damigos.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Triple match states: Algorithms 1 (ground) and 2 (var-centric stars) of Gergatsoulis, Damigos, corrected.
+"""Triple match states: Algorithms 1 (ground) and 2 (var-centric stars) of Gergatsoulis and Damigos, mended.
 
 A star is a set of patterns that share a variable, its centre. It keeps, per value of the centre, one bit for
 each pattern that has a match there. Only a value whose mask is full can be part of an answer. Example: for
@@ -6,7 +6,7 @@ each pattern that has a match there. Only a value whose mask is full can be part
 nextStop, ...) has set bit 1 too. Ground patterns are the star without a centre, whose only value is the empty
 tuple.
 
-Three errors of the paper are corrected: a delete clears its bit whether or not it retracts an answer, a
+Three errors of theirs are mended: a delete clears its bit whether or not it retracts an answer, a
 record without bits is removed at once, and a triple updates every pattern that it matches.
 """
 

@@ -3,7 +3,7 @@
 All that reasons by this fragment reads it here. Windows and proofs by rules take `RDFS_RULES` as they are.
 `schema.py` closes a schema by the rules about schema triples alone, `JOINS`. The other rules have one
 instance triple in their bodies: these are `STEPS`, from that triple to the conclusion. Templates take them
-forward, and rules 14 to 17 of the paper are the same steps, taken backward.
+forward, and their rules 14 to 17 are the same steps, taken backward.
 """
 
 from __future__ import annotations

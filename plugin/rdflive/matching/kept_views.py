@@ -1,6 +1,6 @@
 """Views that are kept while updates add to them, and the delta join over them (SPECTRA, Section 5).
 
-The paper empties the views of matched triples and asks the old matches only where new views do not join,
+SPECTRA empties the views of matched triples and asks the old matches only where new views do not join,
 which loses solutions (Theorem 5.1). Here every row stays. The patterns take turns: the new rows of a pattern
 are joined with all rows of the patterns that had their turn, and with the old rows of the others, so each new
 solution is found once. Everything is undone in reverse order, so a static background under the

@@ -1,9 +1,9 @@
 """Query-based partitioned views (SPECTRA, Definition 3.4 and Algorithm 1), as code generated per query.
 
 One pass over the triples of an event puts each triple into the view of every pattern that it matches, after
-testing constants, repeated variables, and filters over the pattern's variables alone. (The paper's definition
+testing constants, repeated variables, and filters over the pattern's variables alone. (SPECTRA's definition
 lets no two patterns share a triple; here they may.) A row of a view holds the terms of the pattern's
-variables. The paper encodes terms by a dictionary per event. Terms of both libraries are hashed in C and gain
+variables. SPECTRA encodes terms by a dictionary per event. Terms of both libraries are hashed in C and gain
 nothing by that.
 """
 

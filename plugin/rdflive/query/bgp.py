@@ -109,7 +109,7 @@ def classify(bgp: BGP, partition: Iterable[frozenset[Variable]]) -> PatternClass
 
     Definition 6 (simple var-centric star), 11 (loosely-connected) and 12 (var-connected); `partition`
     is the connected-variable partition of Definition 9. A variable in predicate position is a node
-    like any other, and `?x p ?x` is a simple star (the paper has no name for either).
+    like any other, and `?x p ?x` is a simple star (they have no name for either).
     """
     sizes = [len(part) for part in partition]
     if not sizes:

@@ -208,7 +208,7 @@ def test_levels_come_round_by_round() -> None:
     assert len(reformulation) == 5
 
 
-def test_members_print_in_the_notation_of_the_paper() -> None:
+def test_members_print_in_the_notation_of_queries() -> None:
     """A reformulation prints one member a line; what is no literal is said where nothing else says it."""
     query = "SELECT ?x ?y { ?x a ?y . ?x :p _:b }"
     reformulation = reformulate(query, [(BLANK, SC, B), (r, RANGE, B)], initNs=NS)

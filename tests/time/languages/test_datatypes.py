@@ -31,7 +31,7 @@ def faulty(prefix: str, literal: str) -> QuerySyntaxError:
 
 
 def test_datatype_without_carets_is_named() -> None:
-    """The form that the paper prints is refused at the datatype, with the literal as it should be."""
+    """The form that IMaRS prints is refused at the datatype, with the literal as it should be."""
     error = faulty(XSD, '"PT30M"xsd:duration')
     assert (error.line, error.column) == (12, 27)
     assert str(error).endswith('write "PT30M"^^xsd:duration')
@@ -48,7 +48,7 @@ def test_datatype_without_its_prefix_is_named_too() -> None:
 
 
 def test_corrected_figure_is_read() -> None:
-    """With ^^ the query of the paper is read, and rdflib reads what is left."""
+    """With ^^ the query of IMaRS is read, and rdflib reads what is left."""
     query = parse_continuous(FIGURE.format(prefix=XSD, literal='"PT30M"^^xsd:duration'))
     assert (query.name, query.every, query.language) == ("Travellers", 10**9, "C-SPARQL")
     assert repr(query.windows[0].window) == "Sliding(range=10, step=1)"

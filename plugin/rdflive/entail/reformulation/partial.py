@@ -113,7 +113,7 @@ _ESCAPES: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\
 
 
 def term_text(term: Any) -> str:
-    """Write a term as in the paper: a blank node that the query had is a variable, one of the data is not."""
+    """Write a term as Goasdoué et al. do: a blank node of the query is a variable, one of the data is not."""
     if isinstance(term, Variable) and not term.distinguished:
         return f"?_{term.name}"
     if isinstance(term, URIRef):

@@ -51,7 +51,7 @@ def _back(step: Step) -> Rule:
 
 
 def _closed(schema: KnownSchema, query: PartialQuery, place: int) -> Iterator[PartialQuery | None]:
-    """Answer an atom on the closed schema (Figure 6); the paper leaves queries over the schema open."""
+    """Answer an atom on the closed schema (Figure 6); Goasdoué et al. leave queries over the schema open."""
     atom: Atom = query.body[place]
     for triple in schema.entailed(atom):
         yield query.drop(place, triple)
@@ -72,7 +72,7 @@ RULES: Final[Mapping[int | str, Rule]] = {
     **{_NUMBERS[step.rule]: _back(step) for step in STEPS},
     "Figure 6": _closed,
 }
-"""The rules by their numbers in the paper."""
+"""The rules 5 to 17 by their numbers, and one for the schema."""
 
 ANSWERING: Final = tuple(rule for number, rule in RULES.items() if number not in (6, 8, 9, 11))
 """The rules that lead to answers.

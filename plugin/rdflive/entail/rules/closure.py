@@ -1,6 +1,6 @@
 """What rules entail, as far as wanted patterns depend on it: facts with annotations.
 
-With labels it is the maintenance of IMaRS, Section 4, with its errors corrected.
+With labels it is the maintenance of IMaRS, Section 3 (Tables 4 to 6), with its errors mended.
 """
 
 from __future__ import annotations
