@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import pytest
 
-from support.pages import DOCS
+from support.pages import DOCS, PAGES, page_name
 from support.shared import ROOT
 
 Item: TypeAlias = tuple[str, str]
@@ -225,15 +225,13 @@ def texts(path: Path) -> Iterator[str]:
 
 
 def cited(text: str, file: str) -> Iterator[tuple[str, Item]]:
-    """List what a text of a file cites, each with its paper: the one last named, or that of the folder."""
-    folder = next((paper for start, paper in SUBJECTS.items() if start in file), "a paper without its name")
+    """List what a text of a file cites, each with its paper: the one named nearest, or that of the folder."""
+    folder = next((paper for start, paper in SUBJECTS.items() if file.startswith(start)), "no paper is named")
     spelled = {"Gergatsoulis": DECOMPOSITION, "IMaRS": WINDOWS, "Goasdou": ENTAILMENT, "SPECTRA": EVENTS}
     named = [(m.start(), spelled[m[0]]) for m in re.finditer("|".join(spelled), text)]
     for found in CITED.finditer(text):
-        before = [paper for start, paper in named if start < found.start()]
-        # `Algorithm 3 of Gergatsoulis and Damigos` names it behind
-        behind = [paper for start, paper in named if start > found.start()]
-        paper = before[-1] if before else behind[0] if behind else folder
+        distances = [(abs(found.start() - start), paper) for start, paper in named]
+        paper = min(distances)[1] if distances else folder
         yield from ((paper, item) for item in items(found[0]))
 
 
@@ -247,6 +245,14 @@ def test_what_docstrings_cite_is_on_the_page() -> None:
                 found |= dict.fromkeys(cited(text, path.relative_to(package(name)).as_posix()), str(path))
     assert {cite: path for cite, path in found.items() if cite not in there} == {}
     assert len(found) > 30
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=page_name)
+def test_what_pages_cite_is_on_the_page(page: Path) -> None:
+    """The other pages name the paper of what they cite, and each has a row."""
+    there = {(row.paper, item) for row in rows(PAGE) for item in items(row.title)}
+    text = "" if page == DOCS / "implements.md" else page.read_text(encoding="utf-8")
+    assert [cite for cite in cited(text, page_name(page)) if cite not in there] == []
 
 
 @pytest.mark.parametrize(
