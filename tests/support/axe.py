@@ -15,10 +15,13 @@ __all__ = ["violations"]
 pytest.importorskip("axe_playwright_python", reason="needs axe-core: pip install axe-playwright-python")
 
 
-def violations(page: Page) -> list[Any]:
-    """Give what axe-core finds that is serious or critical, and of WCAG or of best practice."""
+def violations(page: Page, part: str = "html") -> list[Any]:
+    """Give what axe-core finds that is serious or critical, and of WCAG or of best practice.
+
+    `part` is a selector of what is looked at.
+    """
     page.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8"))
-    found = page.evaluate("axe.run(document).then(result => result.violations)")
+    found = page.evaluate("part => axe.run(part).then(result => result.violations)", part)
     return [
         (one["id"], [node["html"][:200] for node in one["nodes"]])
         for one in found

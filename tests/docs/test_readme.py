@@ -1,0 +1,116 @@
+"""The README is short, its picture is of today, and its numbers are those of the benchmarks."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from math import ceil
+from pathlib import Path
+from types import ModuleType
+from xml.etree import ElementTree
+
+import rdflib
+
+from bench.__main__ import SECTIONS
+from support.pages import DOCS
+from support.shared import ROOT
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BENCHMARKS = (DOCS / "benchmarks.md").read_text(encoding="utf-8")
+LETTERS = 95
+"""How many letters a line of text has where the README is shown on a wide screen."""
+GAP = 2 / 3
+"""How high an empty line is, in lines of text."""
+PICTURE = 13
+"""How many lines of text are as high as the picture."""
+FENCED = re.compile(r"^```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def height(markdown: str) -> float:
+    """Tell how many lines of text a page is high: those of code scroll, and paragraphs are wrapped."""
+    code = sum(block.count("\n") + 1 for block in FENCED.findall(markdown))
+    text = FENCED.sub("", re.sub(r"<p>.*?</p>", "#\n" * PICTURE, markdown, flags=re.DOTALL))
+    text = re.sub(r"(?<=[^\n|])\n(?=[^\n|])", " ", text)  # lines of a paragraph, but not of a table
+    lines = re.sub(r"\]\([^)]*\)", "", text).split("\n")
+    return code + sum(ceil(len(line) / LETTERS) or GAP for line in lines)
+
+
+def test_readme_fits_on_two_screens() -> None:
+    """What is more belongs to the site."""
+    assert height(README) <= 110
+
+
+def test_height_counts_what_is_shown() -> None:
+    """Code is one line each, a paragraph is wrapped as a whole, and targets of links are not seen."""
+    assert height("```sh\n" + 300 * "x" + "\n```") == 2 + GAP
+    assert height(300 * "x") == 4
+    assert height("x\nx\nx") == 1
+    assert height("| x |\n| x |") == 2
+    assert height(f"[{90 * 'x'}]({200 * 'y'})") == 1
+
+
+def test_numbers_are_those_of_the_benchmarks() -> None:
+    """Each number of the table stands in the section that its line names."""
+    rows = re.findall(r"^\| (.*) \((\w)\) \| (.*) \|$", README, re.MULTILINE)
+    assert len(rows) == 5
+    for _, letter, measured in rows:
+        bars = [line for line in BENCHMARKS.split("\n") if line.startswith(f"| ({letter}) ")]
+        (section,) = re.findall(rf"^## \({letter}\) .*?(?=^## |\Z)", BENCHMARKS, re.MULTILINE | re.DOTALL)
+        numbers = set(re.findall(r"\d[\d,.]*\d", "\n".join([*bars, section])))
+        assert set(re.findall(r"\d[\d,.]*\d", measured)) <= numbers, measured
+
+
+def test_command_measures_the_sections_of_the_numbers() -> None:
+    """The command below the table names each of its sections, and they exist."""
+    found = re.search(r"tests/bench --only (\S+)", README)
+    assert found
+    letters = re.findall(r"^\| .* \((\w)\) \|", README, re.MULTILINE)
+    titles = dict(re.findall(r"^## \((\w)\) `(\w+)`", BENCHMARKS, re.MULTILINE))
+    assert found[1].split(",") == [titles[letter] for letter in letters]
+    assert set(found[1].split(",")) <= set(SECTIONS)
+
+
+def test_pictures_are_of_today(tmp_path: Path) -> None:
+    """The pictures of the README are those that the script draws."""
+    script = DOCS / "_site" / "moving_picture.py"
+    subprocess.run([sys.executable, "-W", "error", str(script), str(tmp_path)], cwd=ROOT, check=True)
+    shown = re.findall(r'(?:src|srcset)="docs/([\w-]+\.svg)"', README)
+    assert sorted(shown) == sorted(path.name for path in tmp_path.iterdir())
+    for name in shown:
+        assert (DOCS / name).read_text(encoding="utf-8") == (tmp_path / name).read_text(encoding="utf-8")
+
+
+def test_pictures_stand_alone_and_rest_where_asked() -> None:
+    """They are well-formed, fetch nothing, have dark colours, and move only where movement is welcome."""
+    for name in ("live.svg", "live-narrow.svg"):
+        text = (DOCS / name).read_text(encoding="utf-8")
+        root = ElementTree.fromstring(text)
+        assert root.tag == "{http://www.w3.org/2000/svg}svg"
+        assert not re.search(r"href|url\(|@import|<script", text)
+        assert "prefers-color-scheme:dark" in text
+        before, moving = text.split("@media(prefers-reduced-motion:no-preference){")
+        assert "animation" not in before
+        assert "animation" in moving
+
+
+def test_recorded_answers_are_those_of_the_query(recording: ModuleType) -> None:
+    """At each step the rows but for those that went are what rdflib answers when it is asked."""
+    examples = ROOT / "examples"
+    graph = rdflib.Graph().parse(examples / "railway.ttl")
+    query = (examples / "delayed.rq").read_text(encoding="utf-8")
+    run = recording.record()
+    assert len(run.steps) == 26
+    for step in run.steps:
+        for sign, triple in step.changes:
+            update = "INSERT" if sign == "+" else "DELETE"
+            if not triple.startswith("_:"):  # of a blank node, which the query does not ask for
+                graph.update(f"{update} DATA {{ {triple} }}")
+        asked = sorted(tuple(term.n3(graph.namespace_manager) for term in row) for row in graph.query(query))
+        kept = sorted(row for row in step.rows if row not in step.went)
+        assert [[bare(term) for term in row] for row in asked] == [list(row) for row in kept]
+
+
+def bare(term: str) -> str:
+    """Write an integer without its datatype."""
+    return re.sub(r'^"(\d+)"\^\^xsd:integer$', r"\1", term)
