@@ -17,6 +17,7 @@ CHANGE_LOG = ("server/test_change_log.py",)
 ANSWER = ("client/test_answer.py",)
 RECONNECTING = ("client/test_reconnecting.py",)
 SHOWN = ("first_contact/test_shown.py",)
+WIDGET = ("notebook/test_widget.py",)
 PREFIXES = ("first_contact/test_prefixes.py",)
 COMMAND_LINE = ("first_contact/test_command_line.py",)
 WEB = ("first_contact/test_web.py",)
@@ -86,6 +87,27 @@ FAULTS: tuple[Fault, ...] = (
         "mailbox = Mailbox(limit=0)",
         "mailbox = self._open_queue()",
         SHOWN,
+    ),
+    Fault(
+        "a widget that is made again leaves the former one following",
+        "rdflive/delivery/base.py",
+        "shown[name].stop()",
+        "pass",
+        WIDGET,
+    ),
+    Fault(
+        "a widget that is closed goes on following",
+        "rdflive/delivery/widget.py",
+        'widget.observe(lambda change: mailbox.stop() if change.new is None else None, "comm")',
+        "pass",
+        WIDGET,
+    ),
+    Fault(
+        "a bar is as long as a number that is not finite",
+        "rdflive/delivery/widget.py",
+        "return number if math.isfinite(number) else None",
+        "return number",
+        WIDGET,
     ),
     Fault(
         "the first rows are those that are found first, whatever their order",

@@ -19,6 +19,7 @@ from rdflive.delivery.display import Display, notebook
 from rdflive.delivery.mailbox import AsyncDeltas, Deltas, Mailbox, Reader, Source, take_async
 from rdflive.delivery.receiver import Receiver
 from rdflive.delivery.relay import Relay
+from rdflive.delivery.widget import contents, make_widget, widget_type
 from rdflive.errors import ClosedError, RdfliveError
 from rdflive.model import Answers, Delta, Glimpse, Header, Solution, to_printable
 
@@ -36,7 +37,7 @@ class BaseSubscription(ABC):
 
     # without a dict for each: a store may have a million of them
     __slots__ = (
-        "__weakref__", "_callback_seconds", "_delivered", "_display", "_elsewhere", "_followers", "_made",
+        "__weakref__", "_callback_seconds", "_delivered", "_displays", "_elsewhere", "_followers", "_made",
         "_own", "_queue", "_receiver", "last_error",
     )  # fmt: skip
 
@@ -47,7 +48,8 @@ class BaseSubscription(ABC):
         self._callback_seconds = 0.0
         self._delivered = 0
         self._made: ConstructedGraph | None = None
-        self._display: Display | None = None
+        self._displays: dict[str, Mailbox] | None = None
+        """What waits for the output of `show`, and for the widget of each chart."""
         place = receiver.elsewhere
         self._elsewhere = None if place is None else Relay(self, receiver.callback, place)
         self._queue: Mailbox | None = None
@@ -55,7 +57,7 @@ class BaseSubscription(ABC):
         self._own: Source | None = None
         """What `next` takes from."""
         self._followers: tuple[tuple[Mailbox, int], ...] = ()
-        """The queue, and what waits for the display, each with the last commit that it does not need."""
+        """The queue, and what waits for displays, each with the last commit that it does not need."""
 
     @property
     @abstractmethod
@@ -95,14 +97,35 @@ class BaseSubscription(ABC):
         if shower is None:
             print(self._glimpse())  # noqa: T201 - it is what was asked for
             return
+        mailbox = self._open_display("show")
+        handle = shower.display(shower.HTML(self._html(None)), display_id=True)
+        Display(mailbox, lambda delta: handle.update(shower.HTML(self._html(delta))))
+
+    def widget(self, chart: str | None = None) -> Any:
+        """Make a widget for notebooks: a table of the first 20 solutions, and above it a bar for each.
+
+        `chart` names the variable whose numbers the bars show; without it there are none. The widget is an
+        `anywidget.AnyWidget`, kept up to date as the output of `show` is, until the subscription closes, the
+        widget is closed, or another one is made with the same `chart`. Raises `MissingExtraError` where
+        anywidget is missing (extra `notebook`), `ClosedError`, and ValueError for what SELECT does not show.
+        """
+        if chart is not None and chart not in self.variables:
+            known = ", ".join(self.variables) or "none"
+            raise ValueError(f"chart must be a variable that SELECT shows ({known}), got {chart!r}")
+        kind = widget_type()
+        mailbox = self._open_display(f"widget {chart or ''}")
+        return make_widget(kind, mailbox, lambda delta: contents(self._glimpse(), delta, self._title, chart))
+
+    def _open_display(self, name: str) -> Mailbox:
+        """Give what waits for a display from now on, in place of the display before of that name."""
         mailbox = Mailbox(limit=0)
         with self._reading():
-            queue = [each for each in self._followers if each[0] is self._queue]
-            self._followers = (*queue, (mailbox, self._now()))
-        display = Display(shower, mailbox, self._html)
-        self._display, former = display, self._display
-        if former is not None:
-            former.end()
+            now, shown = self._now(), self._displays or {}
+            if name in shown:
+                shown[name].stop()
+            others = [each for each in self._followers if not each[0].is_stopped]
+            self._displays, self._followers = {**shown, name: mailbox}, (*others, (mailbox, now))
+        return mailbox
 
     def _repr_html_(self) -> str:
         try:

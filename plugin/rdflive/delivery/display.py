@@ -35,33 +35,21 @@ def notebook() -> Any:
 
 
 class Display:
-    """Shows HTML in the output of a cell, and shows it anew when a delta has come.
+    """Has what a notebook shows follow the answer: a thread calls `update` when a delta has come.
 
-    `html` makes it; it is given the last delta, None at first. Deltas that come meanwhile are added together.
-    The display stays as it is when the mailbox ends.
+    Deltas that come meanwhile are added together. What is shown stays as it is when the mailbox ends.
     """
 
-    def __init__(
-        self,
-        display: Any,
-        mailbox: Mailbox,
-        html: Callable[[Delta | None], str],
-    ) -> None:
-        self._display = display
+    def __init__(self, mailbox: Mailbox, update: Callable[[Delta], object]) -> None:
         self._mailbox = mailbox
-        self._html = html
-        self._handle = display.display(display.HTML(html(None)), display_id=True)
+        self._update = update
         threading.Thread(target=self._follow, name="rdflive-display", daemon=True).start()
-
-    def end(self) -> None:
-        """Leave it as it is. May be repeated."""
-        self._mailbox.stop()
 
     def _follow(self) -> None:
         try:
             while (delta := self._mailbox.take()) is not None:
                 begin = time.perf_counter()
-                self._handle.update(self._display.HTML(self._html(delta)))
+                self._update(delta)
                 time.sleep(max(_PAUSE, _SHARE * (time.perf_counter() - begin)))
         except RdfliveError:  # the subscription was closed, or gave up: what is shown stays
             return

@@ -61,6 +61,11 @@ class Mailbox:
         """True while there is a delta to take."""
         return bool(self._waiting)
 
+    @property
+    def is_stopped(self) -> bool:
+        """True when nobody takes any more."""
+        return self._stopped
+
     def put(self, delta: Delta) -> None:
         """Queue a delta; a whole answer replaces what waits, but for reports of a window, all of which are
         told. Putting the same delta again does nothing.

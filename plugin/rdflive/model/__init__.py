@@ -3,6 +3,7 @@
 from rdflive.model.answers import Answers, Glimpse
 from rdflive.model.change import Batch, Change, Quad
 from rdflive.model.delta import Changed, Delta
+from rdflive.model.python_values import python_value
 from rdflive.model.row_warnings import rows_are_unread, rows_unread, warn_of_hidden_names
 from rdflive.model.rows import Rows
 from rdflive.model.solution import Header, Origin, Solution, Terms, hidden_names
@@ -30,6 +31,7 @@ __all__ = [
     "Triple",
     "TripleTerm",
     "hidden_names",
+    "python_value",
     "rows_are_unread",
     "rows_unread",
     "to_ntriples",

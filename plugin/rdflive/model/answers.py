@@ -90,29 +90,35 @@ class Glimpse:
     def __init__(self, header: Header, listed: Iterable[tuple[Terms, int]]) -> None:
         repeated = chain.from_iterable(repeat(terms, weight) for terms, weight in listed)
         self._rows = list(islice(repeated, self.most))
-        self._header = header
+        self.header = header
 
     def __str__(self) -> str:
-        if self._header.form == "ASK" or not self._rows:
-            return self._header.counted(len(self._rows))
+        if self.header.form == "ASK" or not self._rows:
+            return self.header.counted(len(self._rows))
         lines = [Line(terms) for terms in self._rows[:SHOWN]]
         more = "… and more" if len(self._rows) > SHOWN else ""
-        return text_table(self._header.titles, lines, self._write, more)
+        return text_table(self.header.titles, lines, self._write, more)
 
     def html(self, delta: Delta | None, title: str) -> str:
         """Write them as a table: what came with the delta in green, what went below in red."""
-        rows, changed = self._rows[:SHOWN], {} if delta is None else delta._weights
-        caption = self._header.counted(len(rows))
+        caption = f"{title}: {self.caption(delta)}"
+        return html_table(caption, self.header.titles, self.lines(delta), self._write)
+
+    def caption(self, delta: Delta | None) -> str:
+        """Say how many are shown, and which commits the delta is of."""
+        caption = self.header.counted(len(self._rows[:SHOWN]))
         if len(self._rows) > SHOWN:
             caption = f"the first {caption}"
-        lines = []
-        if self._header.form != "ASK":
-            lines = [Line(terms, "+" if changed.get(terms, 0) > 0 else "") for terms in rows]
-        if delta is not None:
-            caption += f", {delta._number}"
-            lines += [] if delta.form == "ASK" else [Line(terms, "−") for terms in delta._first(-1)]
-        return html_table(f"{title}: {caption}", self._header.titles, lines, self._write)
+        return caption if delta is None else f"{caption}, {delta._number}"
+
+    def lines(self, delta: Delta | None) -> list[Line]:
+        """List those that are shown, with a + if they came with the delta, and behind them what went."""
+        if self.header.form == "ASK":
+            return []
+        changed = {} if delta is None else delta._weights
+        lines = [Line(terms, "+" if changed.get(terms, 0) > 0 else "") for terms in self._rows[:SHOWN]]
+        return lines if delta is None else [*lines, *(Line(terms, "−") for terms in delta._first(-1))]
 
     @property
     def _write(self) -> TermWriter:
-        return TermWriter(self._header.prefixes(), most=CELL)
+        return TermWriter(self.header.prefixes(), most=CELL)
