@@ -1,4 +1,4 @@
-"""Charts as SVG, written as text: lines and groups of bars over a logarithmic scale."""
+"""Charts as SVG, written as text: lines, dots, spans and groups of bars over a logarithmic scale."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from html import escape
 from math import ceil, floor, log10
 from typing import Final
 
-__all__ = ["bars", "lines"]
+__all__ = ["bars", "dots", "lines", "spans"]
 
 _COLOURS: Final = ("#1d4ed8", "#ea580c", "#15803d", "#a21caf", "#6b7280")
 _STYLE: Final = (
@@ -94,6 +94,93 @@ def lines(
         f'<text x="{_LEFT + 230}" y="{_TOP + _TALL + 38}" text-anchor="middle">{escape(across)}</text>'
     )
     return _image(width, _TOP + _TALL + 75, parts, title)
+
+
+def spans(title: str, rows: Sequence[tuple[str, float, float]], left: str, right: str, note: str = "") -> str:
+    """Draw from where to where each row goes, to the left and to the right of 1."""
+    page = _Rows(
+        title, [name for name, _, _ in rows], [1.0, *(v for _, *ends in rows for v in ends)], 20, note
+    )
+    page.write(page.column(1) - 8, _TOP - 14, left, "end")
+    page.write(page.column(1) + 8, _TOP - 14, right)
+    for number, (_, low, high) in enumerate(rows):
+        start, end = page.column(low), max(page.column(high), page.column(low) + 6)
+        colour = _COLOURS[0] if low >= 1 else _COLOURS[1] if high < 1 else _COLOURS[4]
+        size = f'y="{page.middle(number) - 6}" width="{end - start:.1f}" height="12" rx="3"'
+        page.parts.append(f'<rect x="{start:.1f}" {size} style="fill:{colour}"/>')
+        texts = [f"{value:,.0f}" if value >= 10 else f"{value:.2g}" for value in (low, high)]
+        page.write(end + 6, page.middle(number) + 4, " to ".join(dict.fromkeys(texts)))
+    return page.image()
+
+
+def dots(
+    title: str, names: Sequence[str], series: Mapping[str, Sequence[float | None]], unit: str, note: str = ""
+) -> str:
+    """Draw one row per name, with a dot per series and its value beside it; None is left out."""
+    values = [value for points in series.values() for value in points if value is not None]
+    page = _Rows(title, names, values, 26, note)
+    x = 340.0
+    for colour, (label, points) in zip(_COLOURS, series.items(), strict=False):
+        page.parts.append(f'<circle cx="{x}" cy="{_TOP - 20}" r="6" style="fill:{colour}"/>')
+        page.write(x + 12, _TOP - 16, label)
+        x += 36 + 7 * len(label)
+        for number, value in enumerate(points):
+            if value is not None:
+                at, y = page.column(value), page.middle(number)
+                page.parts.append(f'<circle cx="{at:.1f}" cy="{y}" r="6" style="fill:{colour}"/>')
+                others = (page.column(v) - at for them in series.values() if (v := them[number]) is not None)
+                is_near = any(0 < right < 50 for right in others)  # its text goes to the other side
+                place, anchor = (at - 10, "end") if is_near else (at + 10, "start")
+                page.write(place, y + 4, f"{value:.2g}" if value < 10 else f"{value:,.0f}", anchor)
+    page.write(page.column(10.0**page.scale.high) + 30, _TOP + 26 * len(names) + 18, unit)
+    return page.image()
+
+
+class _Rows:
+    """A picture of rows with names on their left, over a logarithmic scale."""
+
+    _LEFT = 340
+    _WIDE = 480
+
+    def __init__(
+        self, title: str, names: Sequence[str], values: Iterable[float], tall: int, note: str
+    ) -> None:
+        self.scale = _Scale.of(values)
+        self._tall = tall
+        self._title = title
+        self._bottom = _TOP + tall * len(names)
+        self.parts = [
+            f'<text class="title" x="10" y="20">{escape(title)}</text>',
+            _note(note, self._bottom + 42),
+        ]
+        for power in range(self.scale.low, self.scale.high + 1):
+            x, style = self.column(10.0**power), "axis" if power == 0 else "grid"
+            self.parts.append(
+                f'<line class="{style}" x1="{x:.0f}" x2="{x:.0f}" y1="{_TOP - 8}" y2="{self._bottom}"/>'
+            )
+            self.write(x, self._bottom + 18, _short(power), "middle")
+        for number, name in enumerate(names):
+            self.write(self._LEFT - 12, self.middle(number) + 4, name, "end")
+
+    def column(self, value: float) -> float:
+        """Give the pixel column of a value."""
+        return self._LEFT + self._WIDE * self.scale.place(value)
+
+    def middle(self, number: int) -> float:
+        """Give the pixel row in the middle of a row."""
+        return _TOP + self._tall * number + self._tall / 2 - 2
+
+    def write(self, x: float, y: float, text: str, anchor: str = "start") -> None:
+        """Write a text that begins, ends or has its middle at a place."""
+        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>')
+
+    def image(self) -> str:
+        """Give the picture."""
+        return _image(self._LEFT + self._WIDE + 140, self._bottom + 52, self.parts, self._title)
+
+
+def _short(power: int) -> str:
+    return _power(power) if power < 6 else f"{_power(power - 6)} M"
 
 
 def _bar(x: float, scale: _Scale, value: float, colour: str, hint: str) -> str:

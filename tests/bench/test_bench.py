@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from bench import figures, section_expiry
+from bench import figures, overview, section_expiry
 from bench.__main__ import SECTIONS, main
 from bench.bibliography import SCHEMA, instances, term
 from bench.histories import History, social_network, train_benchmark
@@ -21,6 +21,7 @@ from bench.sizes import QUICK
 from bench.stream import reference_stream, social_stream
 from support.effort import DEEP, drawn_from
 from support.entailment import saturated
+from support.pages import DOCS
 from support.shared import shared
 
 POSIX = pytest.mark.posix("the server forks, and Hadoop needs winutils.exe on Windows")
@@ -130,6 +131,19 @@ def test_figures_of_expiry_have_a_point_for_every_figure(
         path = tmp_path / f"expiry-{what.lower().replace(' ', '-')}.svg"
         circles = ElementTree.parse(path).getroot().iter("{http://www.w3.org/2000/svg}circle")
         assert len([*circles]) == 4 * sum(row["what"] == what for row in section.rows)
+
+
+def test_pictures_of_the_page_are_drawn_of_its_tables() -> None:
+    """`python -m bench.overview docs` would leave them as they are."""
+    for name, picture in overview.draw((DOCS / "benchmarks.md").read_text(encoding="utf-8")).items():
+        assert (DOCS / name).read_text(encoding="utf-8") == picture, f"docs/{name}: draw it again"
+
+
+def test_a_picture_says_which_figures_it_misses() -> None:
+    """A column that was renamed is no row that is left out in silence."""
+    page = (DOCS / "benchmarks.md").read_text(encoding="utf-8")
+    with pytest.raises(LookupError, match=r"\(n\) has no such rows with the column 'labels: times faster"):
+        overview.draw(page.replace("labels: times faster than DRed", "labels over DRed"))
 
 
 def test_dred_entails_what_the_rules_do() -> None:

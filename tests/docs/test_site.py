@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterator
+from functools import partial
 from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -97,6 +100,56 @@ def test_paths_of_the_server_are_shown(site: Path) -> None:
     text = (site / "reference" / "http.html").read_text(encoding="utf-8")
     for path in describe_api()["paths"]:
         assert f"<code>{path}</code>" in text
+
+
+FIRST = {
+    "unsubscribe": "howto/lifetimes.html",
+    "pandas": "howto/notebook.html",
+    "notebook": "howto/notebook.html",
+    "FastAPI": "web.html",
+    "Flask": "web.html",
+    "Django": "web.html",
+    "slow": "howto/troubleshooting.html",
+    "missing delta": "howto/troubleshooting.html",
+    "why is my subscription slow": "howto/troubleshooting.html",
+    "tell my web page": "web.html",
+    "dashboard": "howto/dashboard.html",
+    "polling": "howto/polling.html",
+    "LiveStore": "howto/disk.html",
+    "performance": "expect.html",
+    "GraphDB": "others.html",
+}
+"""What people search for, and the page that they are to find first."""
+
+
+def test_search_finds_the_right_page_first(site: Path) -> None:
+    """Typed into the search of the site, as a reader does, each leads to its page."""
+    from support.browser import expect, launched
+
+    handler = partial(Quiet, directory=str(site))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server, launched() as browser:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/"
+        page = browser.new_page()
+        page.goto(f"{url}index.html")
+        box, told = page.get_by_role("textbox", name="Search"), page.locator(".md-search-result__meta")
+        box.click()
+        found = {}
+        for words in FIRST:
+            for typed in ("", words):  # at once: each letter would be a search
+                box.fill(typed)
+                page.keyboard.press("Shift")  # the search looks when a key is released
+                expect(told).to_have_text(re.compile("matching document" if typed else "^Type"))
+            address = page.locator(".md-search-result__item > a").first.get_attribute("href")
+            found[words] = urlsplit(address or "").path.removeprefix("/")
+        server.shutdown()
+    assert found == FIRST
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """A server of files that prints nothing."""
+
+    def log_message(self, *_: object) -> None: ...
 
 
 def test_search_knows_the_pages(site: Path) -> None:

@@ -13,7 +13,7 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from types import SimpleNamespace
@@ -100,19 +100,24 @@ class Following:
 
 
 @contextmanager
-def example(folder: Path) -> Iterator[Running]:
-    """Run the example as its users do."""
-    pytest.importorskip("fastapi", reason=NEEDS_FASTAPI)
+def running(folder: Path, *module: str) -> Iterator[Running]:
+    """Run a module of Python in a process of its own, until the block ends."""
     log = folder / "log"
-    command = [sys.executable, "-W", "error", "-m", "uvicorn", "--port", "0", "--app-dir", "examples"]
+    command = [sys.executable, "-W", "error", "-m", *module]
     with (
         log.open("w") as out,
-        subprocess.Popen([*command, "web_app:app"], cwd=ROOT, stdout=out, stderr=out, text=True) as process,
+        subprocess.Popen(command, cwd=folder, stdout=out, stderr=out, text=True) as process,
     ):
         try:
             yield Running(process, log)
         finally:
             process.kill()
+
+
+def example(folder: Path) -> AbstractContextManager[Running]:
+    """Run the example as its users do."""
+    pytest.importorskip("fastapi", reason=NEEDS_FASTAPI)
+    return running(folder, "uvicorn", "--port", "0", "--app-dir", str(ROOT / "examples"), "web_app:app")
 
 
 def test_the_page_shows_the_example() -> None:
@@ -222,6 +227,37 @@ def test_the_example_refuses_a_name_that_is_no_name(tmp_path: Path) -> None:
     """What users send does not become an IRI as it is."""
     with example(tmp_path) as served, pytest.raises(urllib.error.HTTPError, match="422"):
         served.delay("%3Ex%20", 7)
+
+
+# Flask and Django
+
+
+SERVERS = {
+    "flask": ("flask", "--app", "trains", "run", "--port", "0"),
+    "django": ("uvicorn", "--port", "0", "--timeout-graceful-shutdown", "1", "trains:application"),
+}
+
+
+@pytest.mark.posix("Windows has no SIGINT for one process")
+@pytest.mark.parametrize("framework", SERVERS)
+def test_the_programs_of_other_frameworks_do_the_same(framework: str, tmp_path: Path) -> None:
+    """What the page says of them is run as it says, and follows, answers and ends."""
+    pytest.importorskip(framework, reason=f"needs {framework}, which tox installs")
+    programs = (block.code for block in blocks(DOCS / "web.md") if block.language == "python")
+    (program,) = (code for code in programs if f"import {framework}" in code or f"from {framework}." in code)
+    (tmp_path / "trains.py").write_text(program, encoding="utf-8")
+    with running(tmp_path, *SERVERS[framework]) as served:
+        client = Following(served.port)
+        assert client.next() == []
+        served.ask("/delay/T101/7", "POST")
+        assert client.next() == [("+", "T101", 7)]
+        served.ask("/delay/T101/9", "POST")
+        served.ask("/delay/T102/3", "POST")
+        assert client.next() == [("-", "T101", 7), ("+", "T101", 9)]
+        assert served.ask("/late") == [{"train": str(E.T101), "minutes": 9}]
+        client.leave()
+        served.end()
+        assert "Error" not in served.log
 
 
 # its page

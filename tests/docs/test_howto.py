@@ -1,0 +1,149 @@
+"""The programs of the how-to pages that are more than one block: run as the pages say."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from support.pages import DOCS, blocks
+from support.shared import ROOT
+from support.waiting import until
+
+HOWTO = DOCS / "howto"
+
+
+def codes(name: str, language: str) -> list[str]:
+    return [block.code for block in blocks(HOWTO / name) if block.language == language]
+
+
+def test_tests_of_the_page_on_testing_pass(tmp_path: Path) -> None:
+    """They are run by pytest, with warnings as errors, as a reader runs them."""
+    (code,) = codes("testing.md", "python")
+    (tmp_path / "test_board.py").write_text(code, encoding="utf-8")
+    command = [sys.executable, "-W", "error", "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, encoding="utf-8")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{code.count('def test_')} passed" in done.stdout
+
+
+NOTING = """
+from IPython.display import DisplayHandle
+updates, update = [], DisplayHandle.update
+
+def noting(handle, shown):
+    update(handle, shown)
+    updates.append(shown)
+
+DisplayHandle.update = noting
+"""
+WAITING = """
+import time
+
+end = time.monotonic() + 60
+while time.monotonic() < end and not (
+    any(":T302" in getattr(shown, "data", "") for shown in updates) and figure in updates
+    and len(axes.get_yticklabels()) == 3
+):
+    time.sleep(0.05)
+print(drawing.last_error, [text.get_text() for text in axes.get_yticklabels()])
+drawing.close(); late.close()
+"""
+"""The outputs of a cell are those of when the last cell ends; a reader waits by himself."""
+
+
+def test_cells_of_the_notebook_show_a_table_and_a_chart_that_follow() -> None:
+    """The outputs of earlier cells change when a later one writes to the graph."""
+    nbclient = pytest.importorskip("nbclient", reason="needs nbclient, which tox installs")
+    nbformat = pytest.importorskip("nbformat", reason="needs nbformat, which tox installs")
+    pytest.importorskip("ipykernel", reason="needs ipykernel, which tox installs")
+    pytest.importorskip("matplotlib", reason="needs matplotlib, which tox installs")
+    pytest.importorskip("pyarrow", reason="needs the extra rdflive[frames]")
+    table, chart, change = codes("notebook.md", "py")
+    cells = [f"{NOTING}\n{table}", chart, change, WAITING]
+    notebook = nbformat.v4.new_notebook(cells=list(map(nbformat.v4.new_code_cell, cells)))
+    where = {"metadata": {"path": str(ROOT)}}
+    nbclient.NotebookClient(notebook, timeout=100, kernel_name="python3", resources=where).execute()
+    shown, drawn, _, said = (cell.outputs for cell in notebook.cells)
+    assert ":T302" in shown[0].data["text/html"]
+    assert ": 3 solutions" in shown[0].data["text/html"]
+    assert "image/png" in drawn[0].data
+    assert said[0].text == "None ['T201', 'T101', 'T302']\n"
+
+
+# the dashboard
+
+
+@contextmanager
+def serving(folder: Path, application: str) -> Iterator[str]:
+    """Run an application by uvicorn, as a reader does, and give its address."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [
+        sys.executable,
+        "-m",
+        "uvicorn",
+        "--port",
+        str(port),
+        "--timeout-graceful-shutdown",
+        "1",
+        application,
+    ]
+    process = subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    url = f"http://127.0.0.1:{port}/"
+
+    def answers() -> bool:
+        assert process.poll() is None, "the server ended"
+        with suppress(OSError):
+            urllib.request.urlopen(url, timeout=30).close()
+            return True
+        return False
+
+    try:
+        until(answers)
+        yield url
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_the_page_of_the_dashboard_has_thirty_lines() -> None:
+    """As its title says."""
+    (page,) = codes("dashboard.md", "html")
+    assert page.count("\n") == 30
+
+
+@pytest.mark.posix("the server forks")
+def test_the_dashboard_shows_what_an_update_changes(tmp_path: Path) -> None:
+    """A browser has the answer, then the change, and says when the server is gone."""
+    from support.browser import Watched, expect, launched
+
+    (tmp_path / "dashboard.html").write_text(codes("dashboard.md", "html")[0], encoding="utf-8")
+    (tmp_path / "dashboard.py").write_text(codes("dashboard.md", "python")[0], encoding="utf-8")
+    (tmp_path / "examples").mkdir()
+    shutil.copy(ROOT / "examples" / "railway.ttl", tmp_path / "examples")
+    shell = "".join(codes("dashboard.md", "sh"))
+    (update,) = re.findall(r"'update=(.*)'", shell)
+    with launched() as browser:
+        page = browser.new_page()
+        watched = Watched(page)
+        watched.allow("ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_CONNECTION_REFUSED|favicon|status of 404")
+        with serving(tmp_path, "dashboard:app") as url:
+            page.goto(url)
+            expect(page.get_by_role("heading")).to_have_text("2 trains are late")
+            expect(page.locator("tr")).to_contain_text(["T201", "T101"])
+            form = urllib.parse.urlencode({"update": update}).encode()
+            urllib.request.urlopen(f"{url}sparql/update", form, timeout=30).close()
+            expect(page.locator("tr")).to_contain_text(["T302", "T201", "T101"])
+            expect(page.locator("p")).to_have_text("live")
+        expect(page.locator("p")).to_contain_text("connection lost")
+        assert watched.faults == []
