@@ -119,7 +119,7 @@ def dots(
     """Draw one row per name, with a dot per series and its value beside it; None is left out."""
     values = [value for points in series.values() for value in points if value is not None]
     page = _Rows(title, names, values, 26, note)
-    x = 340.0
+    x = float(page.left)
     for colour, (label, points) in zip(_COLOURS, series.items(), strict=False):
         page.parts.append(f'<circle cx="{x}" cy="{_TOP - 20}" r="6" style="fill:{colour}"/>')
         page.write(x + 12, _TOP - 16, label)
@@ -139,13 +139,13 @@ def dots(
 class _Rows:
     """A picture of rows with names on their left, over a logarithmic scale."""
 
-    _LEFT = 340
     _WIDE = 480
 
     def __init__(
         self, title: str, names: Sequence[str], values: Iterable[float], tall: int, note: str
     ) -> None:
         self.scale = _Scale.of(values)
+        self.left = 6 * max(map(len, names)) + 24
         self._tall = tall
         self._title = title
         self._bottom = _TOP + tall * len(names)
@@ -160,11 +160,11 @@ class _Rows:
             )
             self.write(x, self._bottom + 18, _short(power), "middle")
         for number, name in enumerate(names):
-            self.write(self._LEFT - 12, self.middle(number) + 4, name, "end")
+            self.write(self.left - 12, self.middle(number) + 4, name, "end")
 
     def column(self, value: float) -> float:
         """Give the pixel column of a value."""
-        return self._LEFT + self._WIDE * self.scale.place(value)
+        return self.left + self._WIDE * self.scale.place(value)
 
     def middle(self, number: int) -> float:
         """Give the pixel row in the middle of a row."""
@@ -176,7 +176,7 @@ class _Rows:
 
     def image(self) -> str:
         """Give the picture."""
-        return _image(self._LEFT + self._WIDE + 140, self._bottom + 52, self.parts, self._title)
+        return _image(self.left + self._WIDE + 140, self._bottom + 52, self.parts, self._title)
 
 
 def _short(power: int) -> str:
