@@ -23,6 +23,8 @@ POSIX = {
     "rdflive.server.app": "the server forks",
 }
 """What has code that not every system runs, and why."""
+NEEDS = {"docs/howto/notebook.md": ("duckdb", "polars"), "docs/web.md": ("fastapi", "flask", "django")}
+"""What code uses beside rdflive and its extras."""
 
 
 def modules() -> list[str]:
@@ -46,6 +48,8 @@ def snippets(page: Path) -> list[str]:
 )
 def test_snippets_of_a_page_run(page: Path) -> None:
     """Each Python snippet runs by itself; those of a chapter of the tutorial belong together."""
+    for library in NEEDS.get(page_name(page), ()):
+        pytest.importorskip(library, reason=f"needs {library}, which tox installs")
     for snippet in snippets(page):
         exec(compile(snippet, page.name, "exec"), {"__name__": "snippet"})
 
