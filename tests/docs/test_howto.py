@@ -36,50 +36,6 @@ def test_tests_of_the_page_on_testing_pass(tmp_path: Path) -> None:
     assert f"{code.count('def test_')} passed" in done.stdout
 
 
-NOTING = """
-from IPython.display import DisplayHandle
-updates, update = [], DisplayHandle.update
-
-def noting(handle, shown):
-    update(handle, shown)
-    updates.append(shown)
-
-DisplayHandle.update = noting
-"""
-WAITING = """
-import time
-
-end = time.monotonic() + 60
-while time.monotonic() < end and not (
-    any(":T302" in getattr(shown, "data", "") for shown in updates) and figure in updates
-    and len(axes.get_yticklabels()) == 3
-):
-    time.sleep(0.05)
-print(drawing.last_error, [text.get_text() for text in axes.get_yticklabels()])
-drawing.close(); late.close()
-"""
-"""The outputs of a cell are those of when the last cell ends; a reader waits by himself."""
-
-
-def test_cells_of_the_notebook_show_a_table_and_a_chart_that_follow() -> None:
-    """The outputs of earlier cells change when a later one writes to the graph."""
-    nbclient = pytest.importorskip("nbclient", reason="needs nbclient, which tox installs")
-    nbformat = pytest.importorskip("nbformat", reason="needs nbformat, which tox installs")
-    pytest.importorskip("ipykernel", reason="needs ipykernel, which tox installs")
-    pytest.importorskip("matplotlib", reason="needs matplotlib, which tox installs")
-    pytest.importorskip("pyarrow", reason="needs the extra rdflive[frames]")
-    table, chart, change = codes("notebook.md", "py")
-    cells = [f"{NOTING}\n{table}", chart, change, WAITING]
-    notebook = nbformat.v4.new_notebook(cells=list(map(nbformat.v4.new_code_cell, cells)))
-    where = {"metadata": {"path": str(ROOT)}}
-    nbclient.NotebookClient(notebook, timeout=100, kernel_name="python3", resources=where).execute()
-    shown, drawn, _, said = (cell.outputs for cell in notebook.cells)
-    assert ":T302" in shown[0].data["text/html"]
-    assert ": 3 solutions" in shown[0].data["text/html"]
-    assert "image/png" in drawn[0].data
-    assert said[0].text == "None ['T201', 'T101', 'T302']\n"
-
-
 # the dashboard
 
 
