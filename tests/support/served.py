@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import select
 import socket
@@ -58,6 +59,17 @@ class Served:
         """Send a SPARQL query and give its result as JSON."""
         accept = {"Accept": "application/sparql-results+json"}
         return self._ask("query", urlencode({"query": text}).encode(), accept | headers)
+
+    def count(self, triples: int) -> None:
+        """Wait until the server has counted the vocabulary of data of so many triples."""
+        deadline = time.monotonic() + PATIENCE
+        while not self._has_counted(triples):
+            assert time.monotonic() < deadline, "the vocabulary is not counted"
+            time.sleep(0.05)
+
+    def _has_counted(self, triples: int) -> bool:
+        told = json.loads(self._ask("vocabulary"))
+        return bool(told["complete"] and told["triples"] == triples)
 
     def _answers(self) -> bool:
         assert self._process is not None

@@ -31,6 +31,7 @@ from rdflive.server.sepa import follow_sepa
 from rdflive.server.service import Service
 from rdflive.server.settings import Limits
 from rdflive.server.subscribing import describe_topic, explain_query, list_topics, subscribe
+from rdflive.server.vocabulary import tell_vocabulary
 
 __all__ = ["make_app"]
 
@@ -98,6 +99,7 @@ def _routes() -> list[BaseRoute]:
         Route("/explain", _needing("subscribe", explain_query), methods=["GET", "POST"]),
         Route("/subscriptions", _needing("subscribe", list_topics)),
         Route("/subscriptions/{name}", _needing("subscribe", describe_topic)),
+        Route("/vocabulary", _needing("subscribe", tell_vocabulary)),
         Route("/changes", _needing("subscribe", changes)),
         Route("/metrics", _metrics),
         Route("/openapi.json", show_openapi),

@@ -117,6 +117,7 @@ async def _refuse(problem: Problem, scope: Scope, receive: Receive, send: Send) 
         return
     request = Request(scope)
     if problem.status == 401 and "text/html" in request.headers.get("accept", ""):
-        await sign_in()(scope, receive, send)
+        then = scope["query_string"].decode("latin-1") if _path(scope) == "/" else ""
+        await sign_in(then=then)(scope, receive, send)
     else:
         await response(scope, receive, send)

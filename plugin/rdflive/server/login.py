@@ -20,15 +20,17 @@ async def login(request: Request) -> Response:
     access: Access = request.app.state.access
     fields = parse_qs((await read_body(request)).decode("utf-8", "replace"))
     token = fields.get("token", [""])[0].strip()
+    then = fields.get("then", [""])[0]
     try:
         access.holder(token, "")
     except Problem:
-        return sign_in("This server does not know the token.")
+        return sign_in("This server does not know the token.", then=then)
     if not token.isascii():  # no cookie can hold it, and where there are no tokens any other will do
-        return sign_in("A token has ASCII characters only.")
+        return sign_in("A token has ASCII characters only.", then=then)
     # 303, so that the browser asks for the page by GET, and a reload does not post the token again
     home = request.scope.get("root_path", "") + "/"  # where a server has mounted this
-    response = RedirectResponse(home, 303)
+    # a link to a query is followed on; it never leads away from the page
+    response = RedirectResponse(f"{home}?{then}" if then else home, 303)
     # a browser keeps a secure cookie from pages without TLS, so signing in would come to nothing there
     # behind a proxy that does TLS, only its header tells what the browser sees
     told = request.headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()

@@ -88,6 +88,7 @@ def _paths() -> Part:
         "/explain": {"get": _explain("get"), "post": _explain("post")},
         "/subscriptions": {"get": _topics()},
         "/subscriptions/{name}": {"get": _topic()},
+        "/vocabulary": {"get": _vocabulary()},
         "/changes": {"get": _changes()},
     }
 
@@ -206,6 +207,11 @@ def _topics() -> Part:
 def _topic() -> Part:
     answers = {200: _json("The subscription", referred("Subscription"))}
     return _operation("One open subscription", answers, [404], parameters=[_in_path("name", "Its id")])
+
+
+def _vocabulary() -> Part:
+    answers = {200: _json("What was counted so far", referred("Vocabulary"))}
+    return _operation("The predicates and classes of the data, by use", answers)
 
 
 def _changes() -> Part:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import gzip
 import hashlib
+import json
 import secrets
 from collections.abc import Mapping
 from functools import cache
@@ -14,6 +17,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Route
+
+from rdflive.server.access import Client
+from rdflive.syntax.prefixes import bound_prefixes
 
 __all__ = ["page_routes", "sign_in"]
 
@@ -42,15 +48,30 @@ def page_routes() -> list[BaseRoute]:
     return [Route("/", _index), Route("/static/{name}", _static)]
 
 
-def sign_in(problem: str = "") -> Response:
-    """Answer 401 with a form that posts a token to `/login`; `problem` says why the last one did not do."""
+def sign_in(problem: str = "", *, then: str = "") -> Response:
+    """Answer 401 with a form that posts a token to `/login`; `problem` says why the last one did not do.
+
+    `then` is the query part of the page's address, such as that of a link to a query.
+    """
     shown = f'<p class="problem" role="alert">{escape(problem)}</p>' if problem else ""
-    return _html("sign_in.html", {"problem": shown}, 401, {"WWW-Authenticate": 'Bearer realm="rdflive"'})
+    parts = {"problem": shown, "then": escape(then)}
+    return _html("sign_in.html", parts, 401, {"WWW-Authenticate": 'Bearer realm="rdflive"'})
 
 
-async def _index(request: Request) -> Response:  # noqa: ARG001 - Starlette's signature
+async def _index(request: Request) -> Response:
+    """Answer with the page, which is told what its reader may do, and the prefixes that serve in queries."""
+    client: Client = request.state.client
+    dataset = request.app.state.service.dataset
+    # what is in the graph is for those who may ask it; in a thread, as a store may keep them elsewhere
+    prefixes = await asyncio.to_thread(bound_prefixes, dataset) if client.rights - {"update"} else {}
     has_editor = _PAGE.joinpath(_EDITOR).is_file()
-    return _html("index.html", {"editor": _EDITOR if has_editor else ""})
+    parts = {
+        "editor": _EDITOR if has_editor else "",
+        "rights": " ".join(sorted(client.rights)),
+        # the last one, so that no name in it is taken for a place
+        "prefixes": escape(json.dumps(prefixes)),
+    }
+    return _html("index.html", parts)
 
 
 async def _static(request: Request) -> Response:
@@ -60,10 +81,18 @@ async def _static(request: Request) -> Response:
         raise HTTPException(404, f"the page has no file {name!r}")
     content, media_type, tag = found
     # asked for again each time: a new version of the package must not meet parts of the old one
-    headers = _SAFE | {"Cache-Control": "no-cache", "ETag": tag}
+    headers = _SAFE | {"Cache-Control": "no-cache", "ETag": tag, "Vary": "Accept-Encoding"}
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers=headers)
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        content, headers["Content-Encoding"] = _compressed(name), "gzip"
     return Response(content, media_type=media_type, headers=headers)
+
+
+@cache
+def _compressed(name: str) -> bytes:
+    """Compress a file once: it is the same for all, so that its length tells nothing."""
+    return gzip.compress(_assets()[name][0], mtime=0)
 
 
 @cache
@@ -74,7 +103,7 @@ def _assets() -> Mapping[str, tuple[bytes, str, str]]:
         media_type = next((kind for ending, kind in _TYPES.items() if file.name.endswith(ending)), None)
         if media_type and file.is_file():
             content = file.read_bytes()
-            found[file.name] = content, media_type, f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+            found[file.name] = content, media_type, f'W/"{hashlib.sha256(content).hexdigest()[:32]}"'
     return found
 
 

@@ -38,6 +38,16 @@ SCHEMAS: Final[dict[str, Any]] = {
             "notes": _TEXTS,
         }
     ),
+    "Vocabulary": _object(
+        {
+            "triples": _COUNT,
+            "complete": {"type": "boolean"},
+            "predicates": {"type": "array", "items": referred("Use"), "maxItems": 1000},
+            "classes": {"type": "array", "items": referred("Use"), "maxItems": 1000},
+            "first": _TEXT,
+        }
+    ),
+    "Use": _object({"iri": _TEXT, "uses": {"type": "integer", "minimum": 1}}),
     "Subscription": _object(
         {
             "id": _TEXT,

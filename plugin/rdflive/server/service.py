@@ -16,6 +16,7 @@ from rdflive.server.metrics import Metrics
 from rdflive.server.settings import Limits
 from rdflive.server.threads import Threads
 from rdflive.server.topics import Topics
+from rdflive.server.vocabulary import Vocabulary
 from rdflive.store.capture import Capture
 
 __all__ = ["FeedState", "Service"]
@@ -35,6 +36,8 @@ class Service:
     """The processes that queries run in; made by `running`."""
     threads: Threads
     """What may wait for the store's lock; made by `running`."""
+    vocabulary: Vocabulary
+    """The predicates and classes of the data, for editors; made by `running`."""
     is_running = False
     """Whether `running` has begun and not ended."""
     feed: FeedState | None = None
@@ -61,6 +64,7 @@ class Service:
         self.children = await threads.work(lambda: Children(dataset, limits, self._scratch))
         self.topics = Topics(dataset, limits, self.children, threads)
         self.changes = ChangeLog(dataset)
+        self.vocabulary = Vocabulary(dataset, lambda: self.changes.last)
         self.metrics.watch(self.topics, lambda: self.capture.sequence, lambda: self.feed)
         self.is_running = True
         try:
@@ -68,6 +72,7 @@ class Service:
         finally:
             self.is_running = False
             await self.stop()
+            await threads.work(self.vocabulary.close)
             await threads.work(self.children.close)
             threads.close()
 

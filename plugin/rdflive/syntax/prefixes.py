@@ -12,7 +12,7 @@ from rdflib import Graph
 
 from rdflive.syntax.tokens import tokenize
 
-__all__ = ["Prefixes", "declared_prefixes", "own_prefixes", "usual_prefixes"]
+__all__ = ["Prefixes", "bound_prefixes", "declared_prefixes", "own_prefixes", "usual_prefixes"]
 
 _TRIES: Final = 10
 
@@ -41,6 +41,20 @@ def usual_prefixes() -> dict[str, str]:
     return dict(_usual())
 
 
+def bound_prefixes(graph_or_store: Any) -> dict[str, str]:
+    """List all prefixes that are bound on a graph, or on a store, also while another thread binds some.
+
+    >>> bound_prefixes(Graph())["owl"]
+    'http://www.w3.org/2002/07/owl#'
+    """
+    for _ in range(_TRIES):
+        try:
+            return {prefix: str(namespace) for prefix, namespace in graph_or_store.namespaces()}
+        except RuntimeError:  # another thread has bound one meanwhile
+            continue
+    return {}
+
+
 def own_prefixes(graph: Graph) -> dict[str, str]:
     """List the prefixes that are bound on a graph, without the usual ones.
 
@@ -50,12 +64,12 @@ def own_prefixes(graph: Graph) -> dict[str, str]:
     {'ex': 'http://example.org/'}
     """
     usual = _usual()
-    return {prefix: name for prefix, name in _bound(graph).items() if usual.get(prefix) != name}
+    return {prefix: name for prefix, name in bound_prefixes(graph).items() if usual.get(prefix) != name}
 
 
 @cache
 def _usual() -> Mapping[str, str]:
-    return _bound(Graph())
+    return bound_prefixes(Graph())
 
 
 class Prefixes:
@@ -80,13 +94,4 @@ class Prefixes:
 
     def _bound(self) -> dict[str, str]:
         store = None if self._store is None else self._store()
-        return {} if store is None else _bound(store)
-
-
-def _bound(graph_or_store: Any) -> dict[str, str]:
-    for _ in range(_TRIES):
-        try:
-            return {prefix: str(namespace) for prefix, namespace in graph_or_store.namespaces()}
-        except RuntimeError:  # another thread has bound one meanwhile
-            continue
-    return {}
+        return {} if store is None else bound_prefixes(store)

@@ -25,6 +25,10 @@ def browser() -> Iterator[Browser]:
 def page(browser: Browser) -> Iterator[Page]:
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     context.set_default_timeout(15_000)
+    # somebody who has been here before: the page opens no subscription by itself
+    context.add_init_script(
+        "localStorage.getItem('rdflive.history') ?? localStorage.setItem('rdflive.history', '[]')"
+    )
     page = context.new_page()
     yield page
     context.close()

@@ -1,51 +1,119 @@
 /** The form for a new subscription: the query, checked while one types, and what to begin with. */
 
+import { PREFIXES } from "./about.js";
+import { announce } from "./announce.js";
 import { byId, make } from "./elements.js";
 import { EXAMPLES } from "./examples.js";
+import { linkTo, takeLinked } from "./link.js";
+import { PastQueries } from "./past_queries.js";
 import { makeQueryBox } from "./query_box.js";
 import { Problem, explain } from "./server.js";
-import { COMMON } from "./terms.js";
+import { Tabs } from "./tabs.js";
+import { known as vocabulary } from "./vocabulary.js";
 
-const DRAFT = "rdflive.draft";
+/** @typedef {import("./panel.js").Asked} Asked */
+
 /** Milliseconds without a key after which the query is checked. */
 const PAUSE = 400;
+const PREFIX_CHIPS = 60;
 
 /**
  * Sets the form up.
- * @param {(asked: import("./panel.js").Asked) => void} onSubscribe
+ * @param {import("./desk.js").Desk} desk where subscriptions are opened
  */
-export async function setUpForm(onSubscribe) {
-  const form = new Compose(onSubscribe);
-  const text = sessionStorage.getItem(DRAFT) ?? EXAMPLES[0].query;
-  const onSubmit = () => void form.submit();
-  form.box = await makeQueryBox(byId("query"), { text, onChange: () => form.changed(), onSubmit });
-  byId("query-label").addEventListener("click", () => form.box.focus());
-  byId("compose").addEventListener("submit", (event) => {
-    event.preventDefault();
-    onSubmit();
-  });
-  const chips = EXAMPLES.map(({ title, query }) => chip(title, () => form.replace(query)));
-  byId("examples").append(...chips);
-  byId("prefixes").append(...[...COMMON].map(([name, iri]) => chip(`${name}:`, () => form.declare(name, iri))));
-  await form.check();
+export async function setUpForm(desk) {
+  const form = new Compose(desk);
+  await form.begin();
 }
 
 class Compose {
   /** @type {Awaited<ReturnType<typeof makeQueryBox>>} */ box = /** @type {any} */ (null);
-  #onSubscribe;
+  #desk;
+  #regime = /** @type {HTMLSelectElement} */ (byId("entailment"));
+  #tabs = new Tabs((asked) => this.#show(asked));
+  #past = new PastQueries((asked) => this.#open(asked));
   #timer = 0;
   /** @type {AbortController | null} */ #checking = null;
 
-  /** @param {(asked: import("./panel.js").Asked) => void} onSubscribe */
-  constructor(onSubscribe) {
-    this.#onSubscribe = onSubscribe;
+  /** @param {import("./desk.js").Desk} desk */
+  constructor(desk) {
+    this.#desk = desk;
+  }
+
+  /** Shows what was there before, the query of a link, or a first one. */
+  async begin() {
+    const { isNew } = this.#tabs;
+    const known = vocabulary.refresh();
+    const linked = takeLinked();
+    if (isNew) this.#tabs.change({ query: EXAMPLES[0].query, entailment: "" });
+    if (linked) this.#tabs.open(linked);
+    const onSubmit = () => void this.submit();
+    this.box = await makeQueryBox(byId("query"), {
+      text: this.#tabs.current.query,
+      label: "query-label",
+      description: "query-problem query-keys",
+      onChange: () => this.changed(),
+      onSubmit,
+    });
+    this.#regime.value = this.#tabs.current.entailment;
+    this.#regime.addEventListener("change", () => this.changed());
+    byId("query-label").addEventListener("click", () => this.box.focus());
+    byId("compose").addEventListener("submit", (event) => {
+      event.preventDefault();
+      onSubmit();
+    });
+    byId("link").addEventListener("click", () => void this.#link());
+    byId("examples").append(...EXAMPLES.map(({ title, query }) => chip(title, () => this.replace(query))));
+    // the last ones that were bound are those of the data
+    const prefixes = [...PREFIXES].reverse().slice(0, PREFIX_CHIPS);
+    byId("prefixes").append(...prefixes.map(([name, iri]) => chip(`${name}:`, () => this.declare(name, iri), iri)));
+    const checked = this.check();
+    if (isNew && !linked) this.#beginWithTheData((await known).first);
+    await checked;
+  }
+
+  /** Shows a first query of the data; who has never asked anything here sees its answer as well. @param {string} first */
+  #beginWithTheData(first) {
+    const isTouched = this.box.text !== EXAMPLES[0].query || byId("query").contains(document.activeElement);
+    if (!first || isTouched) return;
+    this.box.text = first;
+    if (this.#past.isFirstVisit && this.#desk.isEmpty) this.#desk.begin({ query: first, entailment: "" });
   }
 
   /** Keeps the draft, and checks it when no key has come for a while. */
   changed() {
-    sessionStorage.setItem(DRAFT, this.box.text);
+    this.#tabs.change(this.#asked());
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => void this.check(), PAUSE);
+  }
+
+  /** Shows a query in a tab of its own, and leads there. @param {Asked} asked */
+  #open(asked) {
+    this.#tabs.open(asked);
+    this.box.focus();
+  }
+
+  /** Shows the query of another tab. @param {Asked} asked */
+  #show({ query, entailment }) {
+    if (!this.box) return; // it begins with the tab that is shown
+    this.box.open(query);
+    this.#regime.value = entailment;
+    void this.check();
+  }
+
+  /** Shows the link to the query, and copies it where the browser lets the page. */
+  async #link() {
+    const field = /** @type {HTMLInputElement} */ (byId("link-text"));
+    field.value = linkTo(this.#asked());
+    byId("link-row").hidden = false;
+    field.select();
+    try {
+      await navigator.clipboard.writeText(field.value);
+      byId("link-done").textContent = "copied";
+      announce("The link is copied.");
+    } catch {
+      byId("link-done").textContent = ""; // it is selected, to be copied by hand
+    }
   }
 
   /** Puts another query into the field. @param {string} query */
@@ -68,11 +136,12 @@ class Compose {
   /** Asks the server whether the query can be kept up to date, and shows what it says. */
   async check() {
     const signal = this.#newCheck();
-    if (!this.box.text.trim()) return this.#show(null, "");
+    byId("link-row").hidden = true;
+    if (!this.box.text.trim()) return this.#tell(null, "");
     try {
-      this.#show(null, headOf(await explain(this.#asked(), signal)));
+      this.#tell(null, headOf(await explain(this.#asked(), signal)));
     } catch (error) {
-      if (!signal.aborted) this.#show(isOfQuery(error) ? error : null, "");
+      if (!signal.aborted) this.#tell(isOfQuery(error) ? error : null, "");
     }
   }
 
@@ -82,13 +151,14 @@ class Compose {
     this.#newCheck();
     if (!asked.query.trim()) return this.#refuse("There is no query yet.");
     try {
-      this.#show(null, headOf(await explain(asked)));
+      this.#tell(null, headOf(await explain(asked)));
     } catch (error) {
       if (isOfQuery(error)) return this.#lead(error);
       // without a connection, or with too much to do for the server, the panel says so and goes on trying
     }
     byId("query-alert").textContent = "";
-    this.#onSubscribe(asked);
+    this.#past.add(asked);
+    this.#desk.open(asked);
   }
 
   /** Ends the check that is due or under way, and gives what would end a new one. */
@@ -101,13 +171,13 @@ class Compose {
 
   /** Shows a problem, says it aloud and puts the focus to its place. @param {Problem} problem */
   #lead(problem) {
-    const place = this.#show(problem, "");
+    const place = this.#tell(problem, "");
     this.#refuse(byId("query-problem").textContent ?? "");
     this.box.goTo(place ?? 0);
   }
 
   #asked() {
-    return { query: this.box.text, entailment: /** @type {HTMLSelectElement} */ (byId("entailment")).value };
+    return { query: this.box.text, entailment: this.#regime.value };
   }
 
   /**
@@ -115,7 +185,7 @@ class Compose {
    * @param {Problem | null} problem
    * @param {string} form
    */
-  #show(problem, form) {
+  #tell(problem, form) {
     const words = byId("query-problem");
     words.hidden = !problem;
     words.textContent = problem ? withPlace(problem) : "";
@@ -154,11 +224,12 @@ function withPlace({ line, column, message }) {
 }
 
 /**
- * @param {string} title
+ * @param {string} name
  * @param {() => void} onClick
+ * @param {string} [title]
  */
-function chip(title, onClick) {
-  const button = make("button", { type: "button" }, title);
+function chip(name, onClick, title = "") {
+  const button = make("button", { type: "button", title }, name);
   button.addEventListener("click", onClick);
   return make("li", {}, button);
 }

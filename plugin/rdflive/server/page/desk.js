@@ -2,6 +2,7 @@
 
 import { byId } from "./elements.js";
 import { Panel } from "./panel.js";
+import { isAsked, keep, kept } from "./storage.js";
 
 /** @typedef {import("./panel.js").Asked} Asked */
 
@@ -15,7 +16,13 @@ export class Desk {
 
   /** Opens what was open before. */
   restore() {
-    for (const asked of JSON.parse(sessionStorage.getItem(KEPT) ?? "[]")) this.#add(asked);
+    const all = kept("sessionStorage", KEPT);
+    if (Array.isArray(all)) for (const asked of all.filter(isAsked).slice(0, MOST)) this.#add(asked);
+  }
+
+  /** Whether nothing is open. */
+  get isEmpty() {
+    return this.#panels.length === 0;
   }
 
   /**
@@ -27,6 +34,11 @@ export class Desk {
     const panel = this.#panels.find(({ asked }) => asked.query === query && asked.entailment === entailment);
     if (panel || this.#panels.length < MOST) (panel ?? this.#add(asked)).focus();
     else this.#refuse();
+  }
+
+  /** Opens a subscription that nobody has asked for: the focus stays. @param {Asked} asked */
+  begin(asked) {
+    this.#add(asked);
   }
 
   /**
@@ -70,6 +82,6 @@ export class Desk {
     byId("open-limit").textContent = "";
     byId("open-none").hidden = this.#panels.length > 0;
     const asked = this.#panels.map((panel) => panel.asked).reverse();
-    sessionStorage.setItem(KEPT, JSON.stringify(asked));
+    keep("sessionStorage", KEPT, asked);
   }
 }

@@ -1,8 +1,10 @@
-/** Begins: the form, what is live on the server, and the panels that were open. */
+/** Begins: the forms, what is live on the server, and the panels that were open. */
 
+import { may } from "./about.js";
 import { setUpForm } from "./compose.js";
 import { Desk } from "./desk.js";
 import { Served } from "./served.js";
+import { setUpUpdates } from "./update_form.js";
 
 const desk = new Desk();
 const served = new Served({
@@ -12,4 +14,5 @@ const served = new Served({
 
 desk.restore();
 void served.run();
-await setUpForm((asked) => desk.open(asked));
+if (may("update")) setUpUpdates();
+await setUpForm(desk);

@@ -1,20 +1,18 @@
 /** The field for a query: CodeMirror where the package was built with it, else a plain text field. */
 
+import { completionsAt } from "./completion.js";
 import { make } from "./elements.js";
+import { known } from "./vocabulary.js";
 
-/** @typedef {{text: string, mark: (from: number | null, to: number, message: string) => void,
+/** @typedef {{text: string, open: (text: string) => void, mark: (from: number | null, to: number, message: string) => void,
  *   goTo: (place: number) => void, focus: () => void}} Field */
-
-const ATTRIBUTES = {
-  "aria-labelledby": "query-label",
-  "aria-describedby": "query-problem query-keys",
-  autocapitalize: "off",
-};
+/** @typedef {{text: string, label: string, description: string, onChange: () => void, onSubmit: () => void}} Options
+ * `label` is the id of the element that names the field, `description` has those that say more */
 
 /**
  * Puts a field into `parent`.
  * @param {HTMLElement} parent
- * @param {{text: string, onChange: () => void, onSubmit: () => void}} options
+ * @param {Options} options
  */
 export async function makeQueryBox(parent, options) {
   return new QueryBox(await makeField(parent, options));
@@ -34,6 +32,11 @@ class QueryBox {
 
   set text(value) {
     this.#field.text = value;
+  }
+
+  /** Shows another text, as of another tab. @param {string} text */
+  open(text) {
+    this.#field.open(text);
   }
 
   focus() {
@@ -76,24 +79,37 @@ export function offsetOf(text, line, column) {
 
 /**
  * @param {HTMLElement} parent
- * @param {{text: string, onChange: () => void, onSubmit: () => void}} options
+ * @param {Options} options
  * @returns {Promise<Field>}
  */
-async function makeField(parent, options) {
+async function makeField(parent, { label, description, ...options }) {
+  const attributes = { "aria-labelledby": label, "aria-describedby": description, autocapitalize: "off" };
   const name = document.body.dataset.editor;
-  if (!name) return makePlainField(parent, options);
+  if (!name) return makePlainField(parent, attributes, options);
   const { makeEditor } = await import(`./${name}`);
   const style = /** @type {HTMLLinkElement | null} */ (document.querySelector("link[nonce]"));
-  return makeEditor({ parent, nonce: style?.nonce ?? "", attributes: ATTRIBUTES, ...options });
+  return makeEditor({ parent, nonce: style?.nonce ?? "", attributes, complete, ...options });
+}
+
+/**
+ * Completes a word by what is known of the data.
+ * @param {string} text
+ * @param {number} position
+ * @param {boolean} isAsked
+ */
+async function complete(text, position, isAsked) {
+  void known.refresh(); // for the next word: nobody waits for it
+  return completionsAt(text, position, isAsked, known.now);
 }
 
 /**
  * @param {HTMLElement} parent
+ * @param {Record<string, string>} attributes
  * @param {{text: string, onChange: () => void, onSubmit: () => void}} options
  * @returns {Field}
  */
-function makePlainField(parent, { text, onChange, onSubmit }) {
-  const area = make("textarea", { value: text, rows: 10, spellcheck: false, ...ATTRIBUTES });
+function makePlainField(parent, attributes, { text, onChange, onSubmit }) {
+  const area = make("textarea", { value: text, rows: 10, spellcheck: false, ...attributes });
   area.addEventListener("input", onChange);
   area.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) onSubmit();
@@ -106,6 +122,9 @@ function makePlainField(parent, { text, onChange, onSubmit }) {
     set text(value) {
       area.value = value;
       onChange();
+    },
+    open(value) {
+      area.value = value;
     },
     mark(_from, _to, message) {
       area.setAttribute("aria-invalid", String(message !== ""));

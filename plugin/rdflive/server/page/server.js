@@ -45,6 +45,23 @@ export async function subscriptions() {
   return response.json();
 }
 
+/** Gives the predicates and classes of the data, by use, and a first query of them. */
+export async function vocabulary() {
+  const response = await fetch("vocabulary", { signal: AbortSignal.timeout(10_000) });
+  if (!response.ok) throw await problemOf(response);
+  return response.json();
+}
+
+/**
+ * Sends an update, and gives the number of the commit that has it; throws `Problem` for one that is refused.
+ * @param {string} text
+ */
+export async function update(text) {
+  const response = await fetch("update", { method: "POST", body: new URLSearchParams({ update: text }) });
+  if (!response.ok) throw await problemOf(response);
+  return response.headers.get("Rdflive-Sequence") ?? "";
+}
+
 /** @param {{query: string, entailment: string}} asked */
 export function form({ query, entailment }) {
   return new URLSearchParams(entailment ? { query, entailment } : { query });

@@ -1,5 +1,7 @@
 /** RDF terms as SPARQL results have them: their text, short and full, and their elements. */
 
+import { PREFIXES } from "./about.js";
+
 /** @typedef {{type: string, value: any, "xml:lang"?: string, datatype?: string}} Term */
 /** @typedef {Record<string, Term>} Binding */
 /** @typedef {Map<string, string>} Prefixes from the name, without the colon, to the namespace */
@@ -9,25 +11,13 @@ const LONGEST = 400;
 const LOCAL = /^[\p{L}\p{N}_]([\p{L}\p{N}_.-]*[\p{L}\p{N}_-])?$/u;
 const DECLARED = /\bPREFIX\s+([^\s:<>"']*):\s*<([^<>"{}|^`\\\s]*)>/giu;
 
-/** Prefixes that everybody knows; a query's own ones go before them. */
-export const COMMON = new Map([
-  ["rdf", "http://www.w3.org/1999/02/22-rdf-syntax-ns#"],
-  ["rdfs", "http://www.w3.org/2000/01/rdf-schema#"],
-  ["xsd", XSD],
-  ["owl", "http://www.w3.org/2002/07/owl#"],
-  ["skos", "http://www.w3.org/2004/02/skos/core#"],
-  ["foaf", "http://xmlns.com/foaf/0.1/"],
-  ["dcterms", "http://purl.org/dc/terms/"],
-  ["schema", "https://schema.org/"],
-]);
-
 /**
- * Gives the prefixes that a query declares, and the common ones.
+ * Gives the prefixes that serve in a query: the server's, and before them those that it declares itself.
  * @param {string} query
  * @returns {Prefixes}
  */
 export function prefixesOf(query) {
-  const found = new Map(COMMON);
+  const found = new Map(PREFIXES);
   for (const [, name, namespace] of query.matchAll(DECLARED)) if (namespace) found.set(name, namespace);
   return found;
 }

@@ -1,5 +1,6 @@
 /** The query editor: CodeMirror with SPARQL. A build makes `../editor.js` of this file and what it imports. */
 
+import { autocompletion } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { HighlightStyle, StreamLanguage, bracketMatching, syntaxHighlighting } from "@codemirror/language";
 import { sparql } from "@codemirror/legacy-modes/mode/sparql";
@@ -33,17 +34,34 @@ const typingOver = EditorView.domEventHandlers({
 });
 
 /**
+ * Offers what `complete` finds, in its order.
+ * @param {Complete} complete
+ */
+function completing(complete) {
+  /** @param {import("@codemirror/autocomplete").CompletionContext} context */
+  const source = async ({ state, pos, explicit }) => {
+    const found = await complete(state.doc.toString(), pos, explicit);
+    return found && { ...found, filter: false };
+  };
+  return autocompletion({ override: [source], icons: false });
+}
+
+/** @typedef {import("@codemirror/autocomplete").Completion} Completion */
+/** @typedef {{from: number, options: Completion[]} | null} Completions */
+/** @typedef {(text: string, position: number, isAsked: boolean) => Promise<Completions>} Complete */
+
+/**
  * Puts an editor into `parent`. Tab is not among its keys: it moves the focus on, as everywhere.
  *
  * @param {{parent: HTMLElement, text: string, nonce: string, attributes: Record<string, string>,
- *   onChange: () => void, onSubmit: () => void}} options
+ *   onChange: () => void, onSubmit: () => void, complete: Complete}} options
  */
-export function makeEditor({ parent, text, nonce, attributes, onChange, onSubmit }) {
+export function makeEditor({ parent, text, nonce, attributes, onChange, onSubmit, complete }) {
   const submit = () => (onSubmit(), true);
-  const view = new EditorView({
-    parent,
-    state: EditorState.create({
-      doc: text,
+  /** @param {string} doc */
+  const begin = (doc) =>
+    EditorState.create({
+      doc,
       extensions: [
         EditorView.cspNonce.of(nonce),
         EditorView.contentAttributes.of(attributes),
@@ -58,16 +76,21 @@ export function makeEditor({ parent, text, nonce, attributes, onChange, onSubmit
         highlightActiveLine(),
         StreamLanguage.define(sparql),
         syntaxHighlighting(colours),
+        completing(complete),
         keymap.of([{ key: "Mod-Enter", run: submit }, ...defaultKeymap, ...historyKeymap]),
       ],
-    }),
-  });
+    });
+  const view = new EditorView({ parent, state: begin(text) });
   return {
     get text() {
       return view.state.doc.toString();
     },
     set text(value) {
       view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: value } });
+    },
+    /** Shows another text, which undoing leaves alone. */
+    open(/** @type {string} */ value) {
+      view.setState(begin(value));
     },
     /** Marks a place of the text as wrong; `from` is null for no place. */
     mark(/** @type {number | null} */ from, /** @type {number} */ to, /** @type {string} */ message) {

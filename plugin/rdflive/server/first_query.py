@@ -1,0 +1,118 @@
+"""A first query of data that nobody has asked anything yet: small enough to subscribe to at once."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, count
+from typing import Any, Final
+
+from rdflib.namespace import RDF
+
+from rdflive.server.slices import Slices
+
+__all__ = ["class_query", "node_query"]
+
+_TYPE: Final = str(RDF.type)
+_FEW: Final = 1_000
+"""Things of a class that is asked for."""
+_LOOKED_AT: Final = 20
+"""Things of it whose predicates are looked at."""
+_WIDE: Final = 100
+"""Triples of a thing that are looked at, and that a thing which is asked for may have."""
+_COLUMNS: Final = 3
+_LOCAL: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_IRI: Final = re.compile(r"[^\x00-\x20<>\"{}|^`\\]+")
+_WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+
+
+def class_query(slices: Slices, classes: Mapping[str, int], prefixes: Mapping[str, str]) -> str:
+    """Write a query of the things of a class with what most of them have; "" where there is no such class.
+
+    It is the most used class that has few things. For trains with a delay each, some of which have a label,
+    the pattern is `?train a :Train . ?train :delay ?delay . OPTIONAL { ?train rdfs:label ?label }`.
+    """
+    few = [iri for iri, uses in classes.items() if uses <= _FEW and _IRI.fullmatch(iri)]
+    if not few:
+        return ""
+    chosen = max(few, key=lambda iri: (classes[iri], iri))
+    things = slices.take(slices.match(None, _TYPE, chosen), _LOOKED_AT)
+    subjects = [slices.iri(triple[0]) for triple in things]
+    having: Counter[str] = Counter()
+    uses: Counter[str] = Counter()
+    literals: Counter[str] = Counter()
+    looked_at = [subject for subject in subjects if subject]
+    if not looked_at:
+        return ""
+    for subject in looked_at:
+        triples = slices.take(slices.match(subject, None, None), _WIDE)
+        predicates = [slices.iri(triple[1]) for triple in triples]
+        having.update(set(predicates))
+        uses.update(predicates)
+        literals.update(slices.iri(triple[1]) for triple in triples if not slices.iri(triple[2]))
+    # one value each, or the rows would be all combinations of several
+    usual = [iri for iri in having if uses[iri] == having[iri] and iri != _TYPE and _IRI.fullmatch(iri)]
+    usual.sort(key=lambda iri: (-having[iri], -literals[iri], iri))
+    columns = usual[:_COLUMNS]
+    names = _names([chosen, *columns])
+    thing = names[0]
+    lines = [f"  ?{thing} a {_short(chosen, prefixes)} ."]
+    for iri, name in zip(columns, names[1:], strict=True):
+        pattern = f"?{thing} {_short(iri, prefixes)} ?{name}"
+        lines.append(f"  {pattern} ." if having[iri] == len(looked_at) else f"  OPTIONAL {{ {pattern} }}")
+    title = " with ".join([_word(chosen) or "Thing", *([", ".join(names[1:])] if columns else [])])
+    return _query(title, names, lines, [chosen, *columns], prefixes)
+
+
+def node_query(slices: Slices, triples: Iterable[Sequence[Any]], prefixes: Mapping[str, str]) -> str:
+    """Write a query of what is said of the subject of one of these triples; "" for none that will do."""
+    subjects = dict.fromkeys(slices.iri(triple[0]) for triple in triples)
+    for subject in [iri for iri in subjects if _IRI.fullmatch(iri)][:_LOOKED_AT]:
+        said = slices.take(slices.match(subject, None, None), _WIDE + 1)
+        if 0 < len(said) <= _WIDE:
+            title = f"What is said of {_word(subject) or 'a thing'}"
+            line = f"  {_short(subject, prefixes)} ?property ?value"
+            return _query(title, ["property", "value"], [line], [subject], prefixes)
+    return ""
+
+
+def _query(
+    title: str, names: Iterable[str], lines: Iterable[str], iris: Iterable[str], prefixes: Mapping[str, str]
+) -> str:
+    used = {prefix for iri in iris for prefix in [_prefix(iri, prefixes)] if prefix is not None}
+    declared = [f"PREFIX {prefix}: <{prefixes[prefix]}>" for prefix in sorted(used)]
+    variables = " ".join(f"?{name}" for name in names)
+    return "\n".join([f"# {title}", *declared, f"SELECT {variables} WHERE {{", *lines, "}", ""])
+
+
+def _short(iri: str, prefixes: Mapping[str, str]) -> str:
+    prefix = _prefix(iri, prefixes)
+    return f"<{iri}>" if prefix is None else f"{prefix}:{iri[len(prefixes[prefix]) :]}"
+
+
+def _prefix(iri: str, prefixes: Mapping[str, str]) -> str | None:
+    """Give the prefix with the longest namespace behind which the rest needs no escape."""
+    fitting = [
+        prefix
+        for prefix, namespace in prefixes.items()
+        if namespace and iri.startswith(namespace) and _LOCAL.fullmatch(iri, len(namespace))
+    ]
+    return max(fitting, key=lambda prefix: (len(prefixes[prefix]), prefix), default=None)
+
+
+def _names(iris: Iterable[str]) -> list[str]:
+    """Name a variable by each IRI."""
+    names: list[str] = []
+    for iri in iris:
+        word = _word(iri)
+        name = word[:1].lower() + word[1:] or "value"
+        numbered = (f"{name}_{number}" for number in count(2))
+        names.append(next(free for free in chain([name], numbered) if free not in names))
+    return names
+
+
+def _word(iri: str) -> str:
+    """Give the last word of an IRI."""
+    words = _WORD.findall(re.split("[#/:]", iri.rstrip("#/:"))[-1])
+    return "_".join(words)

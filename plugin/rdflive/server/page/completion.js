@@ -1,0 +1,129 @@
+/** What may be written at a place of a query: keywords, prefixes, classes, predicates and variables. */
+
+import { AGGREGATES, FUNCTIONS, IN_EXPRESSION, IN_GROUP, OUTSIDE } from "./keywords.js";
+import { placeOf, tokensOf } from "./places.js";
+import { prefixesOf, shorten } from "./terms.js";
+
+/** @typedef {import("./vocabulary.js").Vocabulary} Vocabulary */
+/** @typedef {{label: string, apply?: string, detail?: string, type: string}} Option as CodeMirror takes it */
+/** @typedef {Option & {iri?: string}} Candidate */
+
+const MOST = 100;
+
+/**
+ * Gives what may stand in place of the word that ends at `position`; null for nothing.
+ * @param {string} text
+ * @param {number} position
+ * @param {boolean} isAsked whether somebody asked for it, by a key; else it is offered for the beginning of a word
+ * @param {Vocabulary} vocabulary
+ * @returns {{from: number, options: Option[]} | null}
+ */
+export function completionsAt(text, position, isAsked, vocabulary) {
+  const place = placeOf(text.slice(0, position));
+  if (!place || (!place.word && !isAsked)) return null;
+  if (place.word === "<" && place.slot === "expression" && !isAsked) return null; // it is less than
+  const from = position - place.word.length;
+  const whole = tokensOf(text);
+  const prefixes = prefixesOf(text);
+  const names = namesOf(vocabulary, prefixes);
+  const variables = variablesOf(whole, from);
+  const groups = candidatesFor(place, { names, variables, prefixes });
+  const options = groups.flatMap((candidates) => fitting(candidates, place.word)).slice(0, MOST);
+  return options.length ? { from, options } : null;
+}
+
+/**
+ * Lists what fits a place, in groups, the likeliest first.
+ * @param {import("./places.js").Place} place
+ * @param {{names: Names, variables: Candidate[], prefixes: Map<string, string>}} known
+ * @returns {Candidate[][]}
+ */
+function candidatesFor({ slot, word }, { names, variables, prefixes }) {
+  const declared = [...prefixes].map(([name, namespace]) => ({
+    label: `${name}:`,
+    apply: slot === "prefix" ? `${name}: <${namespace}>` : `${name}:`,
+    detail: namespace,
+    type: "namespace",
+  }));
+  const calls = [...AGGREGATES, ...FUNCTIONS].map((label) => ({ label, apply: `${label}(`, type: "function" }));
+  if (slot === "prefix") return [declared];
+  if (word.startsWith("?") || word.startsWith("$")) return [variables];
+  const a = { label: "a", detail: "is of the class", type: "keyword" };
+  switch (slot) {
+    case "predicate":
+      return [names.predicates, [a], variables, declared];
+    case "class":
+      return [names.classes, variables, declared];
+    case "object":
+      return [variables, declared, names.classes];
+    case "expression":
+      return [variables, calls, keywords(IN_EXPRESSION), names.predicates, names.classes, declared];
+    case "outside":
+      return [keywords(OUTSIDE), variables, calls, declared];
+    default:
+      return [variables, keywords(IN_GROUP), declared];
+  }
+}
+
+/**
+ * Gives the candidates that a word may be the beginning of, or a part of: those that begin with it first.
+ * @param {Candidate[]} candidates
+ * @param {string} word
+ * @returns {Option[]}
+ */
+function fitting(candidates, word) {
+  const sought = word.toLowerCase();
+  const address = sought.replace("<", "");
+  /** @type {Option[][]} */ const ranks = [[], [], []];
+  for (const { iri = "", ...option } of candidates) {
+    const label = option.label.toLowerCase();
+    if (option.label === word || (option.type === "keyword" && label === sought)) continue; // it is there already
+    const local = label.slice(label.search(/[^#/:]+>?$/));
+    if (label.startsWith(sought)) ranks[0].push(option);
+    else if (local.startsWith(sought)) ranks[1].push(option);
+    else if (sought.length > 1 && (label.includes(sought) || iri.includes(address))) ranks[2].push(option);
+  }
+  return ranks.flat();
+}
+
+/** @typedef {{predicates: Candidate[], classes: Candidate[]}} Names */
+
+/** @type {{vocabulary: Vocabulary | null, prefixes: string, names: Names}} */
+const last = { vocabulary: null, prefixes: "", names: { predicates: [], classes: [] } };
+
+/**
+ * Writes the vocabulary with the prefixes of a query. That of the last time is kept: most keys change neither.
+ * @param {Vocabulary} vocabulary
+ * @param {Map<string, string>} prefixes
+ */
+function namesOf(vocabulary, prefixes) {
+  const written = JSON.stringify([...prefixes]);
+  if (last.vocabulary !== vocabulary || last.prefixes !== written) {
+    /** @param {import("./vocabulary.js").Use[]} uses @param {string} type */
+    const named = (uses, type) =>
+      uses.map(({ iri, uses: count }) => ({
+        label: shorten(iri, prefixes),
+        detail: `${count.toLocaleString("en")} ${count === 1 ? "use" : "uses"}`,
+        type,
+        iri: iri.toLowerCase(),
+      }));
+    const names = { predicates: named(vocabulary.predicates, "property"), classes: named(vocabulary.classes, "class") };
+    Object.assign(last, { vocabulary, prefixes: written, names });
+  }
+  return last.names;
+}
+
+/**
+ * Gives the variables of a query but for the one that is being written.
+ * @param {import("./places.js").Token[]} tokens
+ * @param {number} from
+ */
+function variablesOf(tokens, from) {
+  const others = tokens.filter(({ kind, start, text }) => kind === "variable" && start !== from && text.length > 1);
+  return [...new Set(others.map(({ text }) => text))].map((label) => ({ label, type: "variable" }));
+}
+
+/** @param {string[]} labels */
+function keywords(labels) {
+  return labels.map((label) => ({ label, type: "keyword" }));
+}

@@ -1,0 +1,21 @@
+/** Links that open a query. They hold the query, and never a token: that is in a cookie no script can read. */
+
+/** @typedef {import("./panel.js").Asked} Asked */
+
+/** Writes the link to a query. @param {Asked} asked */
+export function linkTo({ query, entailment }) {
+  const fields = new URLSearchParams(entailment ? { query, entailment } : { query });
+  return `${location.origin}${location.pathname}?${fields}`;
+}
+
+/**
+ * Gives the query of the page's own address, and takes it out there, so that a reload does not open it again.
+ * @returns {Asked | null}
+ */
+export function takeLinked() {
+  const fields = new URLSearchParams(location.search);
+  const query = fields.get("query");
+  if (location.search) history.replaceState(null, "", location.pathname + location.hash);
+  if (!query) return null;
+  return { query, entailment: fields.get("entailment") === "rdfs" ? "rdfs" : "" };
+}

@@ -1,0 +1,129 @@
+/** The tabs of the editor, each with a query. */
+
+import { byId, make } from "./elements.js";
+import { isAsked, keep, kept } from "./storage.js";
+import { titleOf } from "./titles.js";
+
+/** @typedef {import("./panel.js").Asked} Asked */
+
+const KEPT = "rdflive.tabs";
+const MOST = 12;
+/** Characters of all tabs that are kept; longer ones are there until the window is closed. */
+const LONGEST = 1_000_000;
+
+/** Holds the queries, one of which is shown. A window keeps its own, and a new window begins with the last ones. */
+export class Tabs {
+  #onShow;
+  /** @type {Asked[]} */ #all;
+  #current = 0;
+
+  /** @param {(asked: Asked) => void} onShow called when another query is to be shown */
+  constructor(onShow) {
+    this.#onShow = onShow;
+    const found = kept("sessionStorage", KEPT) ?? kept("localStorage", KEPT);
+    const all = Array.isArray(found?.all) ? found.all.filter(isAsked).slice(0, MOST) : [];
+    /** Whether nothing was kept. */
+    this.isNew = all.length === 0;
+    this.#all = this.isNew ? [{ query: "", entailment: "" }] : all;
+    this.#current = Math.min(Math.max(0, Number(found?.current) || 0), this.#all.length - 1);
+    byId("tab-new").addEventListener("click", () => this.open({ query: "", entailment: "" }));
+    byId("tab-close").addEventListener("click", () => this.#close());
+    byId("tabs").addEventListener("keydown", (event) => this.#press(event));
+    this.#draw();
+  }
+
+  /** The query that is shown. */
+  get current() {
+    return this.#all[this.#current];
+  }
+
+  /** Notes what the query that is shown has become. @param {Asked} asked */
+  change(asked) {
+    const before = titleOf(this.current.query);
+    this.#all[this.#current] = asked;
+    this.#keep();
+    if (titleOf(asked.query) !== before) this.#draw();
+  }
+
+  /** Shows a query in the tab that has it, else in the one that is empty, else in a new one. @param {Asked} asked */
+  open(asked) {
+    const { query, entailment } = asked;
+    let index = this.#all.findIndex((one) => one.query === query && one.entailment === entailment);
+    if (index < 0) index = this.current.query.trim() ? this.#all.length : this.#current;
+    this.#all[index] = asked;
+    if (this.#all.length > MOST) {
+      // the oldest one makes room
+      this.#all.shift();
+      index -= 1;
+    }
+    this.#show(index);
+  }
+
+  #close() {
+    this.#all.splice(this.#current, 1);
+    if (this.#all.length === 0) this.#all.push({ query: "", entailment: "" });
+    this.#show(Math.min(this.#current, this.#all.length - 1));
+    this.#focus();
+  }
+
+  /** @param {KeyboardEvent} event */
+  #press(event) {
+    const last = this.#all.length - 1;
+    const places = new Map([
+      ["ArrowLeft", this.#current ? this.#current - 1 : last],
+      ["ArrowRight", this.#current < last ? this.#current + 1 : 0],
+      ["Home", 0],
+      ["End", last],
+    ]);
+    const place = places.get(event.key);
+    if (event.key === "Delete") this.#close();
+    else if (place !== undefined) this.#show(place);
+    else return;
+    event.preventDefault();
+    this.#focus();
+  }
+
+  /** @param {number} index */
+  #show(index) {
+    this.#current = index;
+    this.#keep();
+    this.#draw();
+    this.#onShow(this.current);
+  }
+
+  #focus() {
+    /** @type {HTMLElement} */ (byId("tabs").children[this.#current]).focus();
+  }
+
+  #keep() {
+    const state = { all: this.#all, current: this.#current };
+    keep("sessionStorage", KEPT, state);
+    const length = this.#all.reduce((sum, { query }) => sum + query.length, 0);
+    if (length <= LONGEST) keep("localStorage", KEPT, state);
+  }
+
+  #draw() {
+    const tabs = this.#all.map(({ query }, index) => {
+      const isShown = index === this.#current;
+      const title = query.trim() ? titleOf(query) : "New query";
+      const tab = make(
+        "button",
+        {
+          id: `tab-${index}`,
+          type: "button",
+          role: "tab",
+          tabIndex: isShown ? 0 : -1,
+          title,
+          "aria-selected": String(isShown),
+          "aria-controls": "query",
+        },
+        title,
+      );
+      tab.addEventListener("click", () => this.#show(index));
+      return tab;
+    });
+    byId("tabs").replaceChildren(...tabs);
+    byId("query").setAttribute("aria-labelledby", `tab-${this.#current}`);
+    tabs[this.#current].scrollIntoView({ block: "nearest", inline: "nearest" });
+  }
+}

@@ -1,0 +1,95 @@
+"""Reads the quads of a store beside its writers: a few at a time, and without the store's lock."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any, Final, TypeAlias
+
+import rdflib
+
+from rdflive.server.sparql.answering import native_of
+
+__all__ = ["Ended", "Slices"]
+
+SLICE: Final = 200
+"""Quads that are read at once: a few tenths of a millisecond, in which no other thread runs Python."""
+PAUSE: Final = 0.01
+"""Seconds between two slices, so that a reader takes a few hundredths of a processor at most."""
+
+_reading: Final = threading.Lock()
+"""Held while a slice is read. A process must not be forked then: its copy of the store could have a lock that
+nobody in it releases."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_reading.acquire, after_in_parent=_reading.release, after_in_child=_reading.release
+    )
+
+
+class Ended(Exception):  # noqa: N818 - it is no error
+    """The reader was told to end."""
+
+
+class Slices:
+    """Reads patterns of a dataset; made, used and dropped by one thread.
+
+    Oxigraph reads the state at which a pattern was begun, whatever is written meanwhile. rdflib's store in
+    memory copies its set of triples when the whole of it is asked for, which takes about 30 ms a million.
+    """
+
+    def __init__(self, dataset: rdflib.Dataset, ended: threading.Event) -> None:
+        self._ended = ended
+        self.iri: Callable[[Any], str]
+        """Gives the text of an IRI; "" for another term."""
+        self._match, self._node, self.iri = _oxigraph(dataset) or _rdflib(dataset)
+        self._is_union = dataset.default_union
+
+    def all(self) -> Iterator[Any]:
+        """Begin to read the triples of all graphs."""
+        with _reading:
+            return self._match((None, None, None), True)
+
+    def match(self, *pattern: str | None) -> Iterator[Any]:
+        """Begin to read what a query sees of a subject, predicate and object, each an IRI or None."""
+        nodes = tuple(None if iri is None else self._node(iri) for iri in pattern)
+        with _reading:
+            return self._match(nodes, self._is_union)
+
+    def take(self, triples: Iterator[Any], most: int = SLICE) -> list[Any]:
+        """Pause, and read on; raises `Ended`."""
+        if self._ended.wait(PAUSE):
+            raise Ended
+        with _reading:
+            return list(islice(triples, most))
+
+
+_Parts: TypeAlias = tuple[
+    Callable[[tuple[Any, ...], bool], Iterator[Any]], Callable[[str], Any], Callable[[Any], str]
+]
+"""What reads a pattern, in all graphs or in the default one; what makes a node of an IRI; `iri`."""
+
+
+def _oxigraph(dataset: rdflib.Dataset) -> _Parts | None:
+    store = native_of(dataset)
+    if store is None:
+        return None
+    from pyoxigraph import DefaultGraph, NamedNode
+
+    return (
+        lambda pattern, everywhere: store.quads_for_pattern(*pattern, None if everywhere else DefaultGraph()),
+        NamedNode,
+        lambda term: term.value if type(term) is NamedNode else "",
+    )
+
+
+def _rdflib(dataset: rdflib.Dataset) -> _Parts:
+    return (
+        lambda pattern, everywhere: (
+            triple
+            for triple, _ in dataset.store.triples(pattern, None if everywhere else dataset.default_graph)
+        ),
+        rdflib.URIRef,
+        lambda term: str(term) if type(term) is rdflib.URIRef else "",
+    )

@@ -1,0 +1,245 @@
+"""Tabs, history and links: the queries that a browser keeps and that people pass on."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from support.axe import violations
+from support.browser import LATE, Browser, Page, Watched, expect, panel_of, subscribe, write
+from support.served import Served
+
+TRAINS = "# All trains\nSELECT ?train { ?train a <http://example.org/Train> }\n"
+
+
+def query_of(page: Page) -> str:
+    return "\n".join(page.locator("#query .cm-line").all_text_contents())
+
+
+def test_tabs_hold_queries(page: Page, served: Served) -> None:
+    """Each has its own query and entailment, by the mouse and by keys; the titles are theirs."""
+    page.goto(served.url)
+    write(page, LATE)
+    page.get_by_role("button", name="New query").click()
+    assert query_of(page) == ""
+    write(page, TRAINS)
+    page.get_by_label("Entailment").select_option("rdfs")
+    tabs = page.get_by_role("tab")
+    expect(tabs).to_have_text(["Late trains", "All trains"])
+    tabs.first.click()
+    assert query_of(page) == LATE
+    expect(page.get_by_label("Entailment")).to_have_value("")
+    tabs.first.press("ArrowRight")
+    expect(tabs.nth(1)).to_be_focused()
+    expect(tabs.nth(1)).to_have_attribute("aria-selected", "true")
+    assert query_of(page) == TRAINS
+    expect(page.get_by_label("Entailment")).to_have_value("rdfs")
+    expect(page.locator("#query-form")).to_have_text("SELECT ?train")
+    assert violations(page) == []
+    tabs.nth(1).press("Delete")
+    expect(tabs).to_have_text(["Late trains"])
+    expect(tabs.first).to_be_focused()
+    page.get_by_role("button", name="Close this query").click()
+    expect(tabs).to_have_text(["New query"])
+
+
+def test_tab_is_not_undone_into_another(page: Page, served: Served) -> None:
+    """Undoing stays within the tab."""
+    page.goto(served.url)
+    write(page, LATE)
+    page.get_by_role("button", name="New query").click()
+    write(page, TRAINS)
+    page.get_by_role("tab").first.click()
+    page.get_by_role("textbox", name="Query").press("Control+z")
+    assert query_of(page) == LATE
+
+
+def test_tabs_come_back(page: Page, served: Served) -> None:
+    """After a reload, and in a new window, the tabs are there; windows do not disturb each other."""
+    page.goto(served.url)
+    write(page, LATE)
+    page.get_by_role("button", name="New query").click()
+    write(page, TRAINS)
+    page.reload()
+    expect(page.get_by_role("tab")).to_have_text(["Late trains", "All trains"])
+    assert query_of(page) == TRAINS
+    other = page.context.new_page()
+    other.goto(served.url)
+    expect(other.get_by_role("tab")).to_have_text(["Late trains", "All trains"])
+    other.get_by_role("button", name="Close this query").click()
+    expect(other.get_by_role("tab")).to_have_text(["Late trains"])
+    page.reload()
+    expect(page.get_by_role("tab")).to_have_text(["Late trains", "All trains"])
+
+
+def test_tabs_are_bounded(page: Page, served: Served) -> None:
+    """There are twelve: the thirteenth takes the place of the first."""
+    page.goto(served.url)
+    for number in range(13):
+        page.get_by_role("button", name="New query").click()
+        write(page, f"# {number}")
+    expect(page.get_by_role("tab")).to_have_text([f"{number}" for number in range(1, 13)])
+    assert page.evaluate("document.documentElement.scrollWidth") == 1280
+
+
+def test_history_has_what_was_subscribed_to(page: Page, served: Served) -> None:
+    """The latest first, each once, also from other windows; it opens in a tab, and can be cleared."""
+    page.goto(served.url)
+    expect(page.get_by_text("History", exact=True)).to_be_hidden()
+    other = page.context.new_page()
+    other.goto(served.url)
+    subscribe(page, LATE)
+    subscribe(page, TRAINS)
+    subscribe(other, LATE)
+    page.get_by_text("History", exact=True).click()
+    past = page.locator("#past-queries button")
+    expect(past).to_have_text(["Late trains", "All trains"])
+    write(page, "ASK { ?x ?y ?z }")
+    past.first.click()
+    assert query_of(page) == LATE
+    expect(page.get_by_role("tab")).to_have_text(["ASK { ?x ?y ?z }", "Late trains"])
+    expect(page.get_by_role("textbox", name="Query")).to_be_focused()
+    page.get_by_role("button", name="Clear the history").click()
+    expect(page.locator("#past")).to_be_hidden()
+    expect(other.locator("#past")).to_be_hidden()
+
+
+def test_history_is_bounded(page: Page, served: Served) -> None:
+    """Fifty queries of together half a million characters are kept."""
+    page.goto(served.url)
+    for size, count in ((10, 50), (20_000, 24)):
+        past = [{"query": f"# {number}\n" + "#" * size, "entailment": ""} for number in range(200)]
+        page.evaluate("past => localStorage.setItem('rdflive.history', JSON.stringify(past))", past)
+        subscribe(page, LATE)
+        kept = page.evaluate("JSON.parse(localStorage.getItem('rdflive.history'))")
+        assert kept[0]["query"] == LATE
+        assert kept[1:] == past[: len(kept) - 1]
+        assert len(kept) in (count, count + 1)
+        page.get_by_role("button", name="Unsubscribe").click()
+
+
+@pytest.mark.parametrize(
+    "kept", ["nonsense", "7", "null", '{"all": [7, {"query": 3}], "current": "x"}', '[{"a": 1}]']
+)
+def test_page_does_without_what_it_cannot_read(page: Page, served: Served, kept: str) -> None:
+    """Whatever a browser has kept, of another version or of somebody else, the page works."""
+    page.goto(served.url)
+    page.evaluate(
+        """kept => {
+          for (const name of ["tabs", "history", "open", "update"])
+            for (const store of [localStorage, sessionStorage]) store.setItem(`rdflive.${name}`, kept);
+        }""",
+        kept,
+    )
+    page.reload()
+    subscribe(page, LATE)
+    expect(page.get_by_role("tab")).to_have_text(["Late trains"])
+
+
+def test_page_works_where_nothing_can_be_kept(page: Page, served: Served) -> None:
+    """As in a window that forbids it, or when all room is taken."""
+    page.add_init_script(
+        "Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError'); }"
+    )
+    page.goto(served.url)
+    subscribe(page, LATE)
+    expect(page.get_by_role("tab")).to_have_text(["Late trains"])
+
+
+def test_link_opens_a_query(page: Page, served: Served) -> None:
+    """In a tab beside those that are there, without running it; a reload does not open it again."""
+    page.goto(served.url)
+    query = LATE + '# é 🚆 & + % " #'
+    write(page, query)
+    page.get_by_label("Entailment").select_option("rdfs")
+    page.get_by_role("button", name="Link", exact=True).click()
+    link = page.get_by_label("Link to this query").input_value()
+    fields = parse_qs(urlsplit(link).query)
+    assert fields == {"query": [query], "entailment": ["rdfs"]}
+    other = page.context.browser.new_page()  # type: ignore[union-attr]  # it is no persistent context
+    watched = Watched(other)
+    other.goto(served.url)
+    write(other, TRAINS)
+    other.goto(link)
+    expect(other.get_by_role("tab")).to_have_text(["All trains", "Late trains"])
+    assert query_of(other) == query
+    expect(other.get_by_label("Entailment")).to_have_value("rdfs")
+    expect(other.locator("#query-form")).to_have_text("SELECT ?train ?minutes")
+    expect(other.locator("article")).to_have_count(0)
+    assert other.url == served.url
+    other.get_by_role("tab").first.click()
+    other.reload()
+    expect(other.get_by_role("tab")).to_have_text(["All trains", "Late trains"])
+    assert watched.faults == []
+    other.context.close()
+
+
+def test_link_that_is_hostile_is_text(page: Page, served: Served, watched: Watched) -> None:
+    """What others have put into a link is shown, and does nothing."""
+    watched.allow("status of 400")
+    page.goto(served.url + "?query=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E&entailment=%22%3E%3Cb%3E")
+    assert query_of(page) == "<img src=x onerror=alert(1)>"
+    expect(page.get_by_label("Entailment")).to_have_value("")
+    assert page.locator("main img").count() == 0
+
+
+def test_first_visit_shows_data_at_once(browser: Browser, served: Served) -> None:
+    """Who comes for the first time sees an answer without doing anything; the focus is not taken."""
+    served.count(6)
+    context = browser.new_context()
+    page = context.new_page()
+    watched = Watched(page)
+    page.goto(served.url)
+    panel = panel_of(page, "Train with delay, label")
+    expect(panel.locator("tbody tr")).to_have_count(3)
+    assert query_of(page).startswith("# Train with delay, label\n")
+    assert page.evaluate("document.activeElement === document.body")
+    served.update("PREFIX : <http://example.org/> INSERT DATA { :T4 a :Train }")
+    expect(panel.locator("tr.came")).to_have_count(1)
+    subscribe(page, LATE)  # from here on there is a history
+    again = context.new_page()
+    again.goto(served.url)
+    expect(again.locator("#served button")).to_have_count(2)
+    expect(again.locator("article")).to_have_count(0)
+    assert watched.faults == []
+    context.close()
+
+
+def test_later_visit_begins_with_a_query_of_the_data(page: Page, served: Served) -> None:
+    """It stands in the editor, can be run as it is, and nothing is open."""
+    served.count(6)
+    page.goto(served.url)
+    expect(page.get_by_role("tab")).to_have_text(["Train with delay, label"])
+    expect(page.locator("article")).to_have_count(0)
+    page.get_by_role("button", name="Subscribe", exact=True).click()
+    expect(page.locator("tbody tr")).to_have_count(3)
+
+
+def test_first_query_is_no_obstacle(page: Page, served: Served) -> None:
+    """It does not come where somebody writes already, nor in place of what was written before."""
+    page.route("**/vocabulary", lambda route: (page.wait_for_timeout(500), route.continue_()))
+    page.goto(served.url)
+    page.get_by_role("textbox", name="Query").focus()
+    with page.expect_response("**/vocabulary"):
+        pass
+    page.wait_for_timeout(200)
+    assert query_of(page).startswith("# How many things")
+    write(page, LATE)
+    page.unroute_all(behavior="wait")
+    page.reload()
+    expect(page.locator("#query-form")).to_have_text("SELECT ?train ?minutes")
+    assert query_of(page) == LATE
+
+
+def test_empty_graph_has_an_example(browser: Browser, served: Served) -> None:
+    """Nothing is opened, and the editor has a query that fits any graph."""
+    served.update("DROP ALL")
+    served.count(0)
+    context = browser.new_context()
+    page = context.new_page()
+    with page.expect_response("**/vocabulary"):
+        page.goto(served.url)
+    expect(page.locator("#query-form")).to_have_text("SELECT ?class ?things")
+    expect(page.locator("article")).to_have_count(0)
+    context.close()

@@ -1,0 +1,185 @@
+"""The form for updates: for whom it is there, what it does, and why an update is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from support.axe import violations
+from support.browser import Page, Watched, expect, subscribe
+from support.served import Served
+
+PREFIX = "PREFIX : <http://example.org/> "
+TOKENS = {"update": "a-token-that-updates", "subscribe": "a-token-that-follows"}
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    tokens = tmp_path_factory.mktemp("tokens") / "tokens.toml"
+    tokens.write_text(
+        "".join(f'[{right}r]\ntoken = "{token}"\nrights = ["{right}"]\n' for right, token in TOKENS.items())
+    )
+    with Served("--tokens", tokens) as served:
+        yield served
+
+
+def open_form(page: Page) -> None:
+    """Unfold the form."""
+    page.get_by_text("Update the graph").click()
+    expect(page.get_by_role("textbox", name="Update")).to_be_visible()
+
+
+def write(page: Page, text: str) -> None:
+    """Write an update in place of what is there."""
+    page.get_by_role("textbox", name="Update").focus()
+    page.keyboard.press("Control+A")
+    page.keyboard.insert_text(text)
+
+
+def test_update_changes_the_graph(page: Page, served: Served) -> None:
+    """By the button and by keys; the answer of a subscription changes, and the form says that it is done."""
+    page.goto(served.url)
+    panel = subscribe(page)
+    open_form(page)
+    write(page, PREFIX + "INSERT DATA { :T3 :delay 9 }")
+    page.get_by_role("button", name="Update", exact=True).click()
+    expect(panel.locator("tr.came")).to_contain_text(":T3")
+    done = page.get_by_role("status").filter(has_text="Done: the graph is at commit ")
+    expect(done).to_be_visible()
+    write(page, PREFIX + "DELETE WHERE { :T3 :delay ?minutes }")
+    expect(done).to_have_count(0)
+    page.keyboard.press("Control+Enter")
+    expect(panel.locator("tbody tr")).to_have_count(2)
+    expect(done).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "words"),
+    [
+        (PREFIX + "\nINSERT DATA { :T3 ten:delay 9 }", "\nINSERT DATA { :T3 ", "line 2, column 19"),
+        ("LOAD <http://elsewhere.example/>", "", "LOAD"),
+        ("INSERT DATA { <urn:a> <urn:b> }", None, "line 1"),
+    ],
+)
+def test_refused_update_is_explained_at_the_form(
+    page: Page, served: Served, watched: Watched, text: str, place: str | None, words: str
+) -> None:
+    """The problem is said aloud below the editor, its place is marked, and the cursor is there."""
+    watched.allow("status of 400")
+    before = served.query("SELECT * { ?s ?p ?o }")
+    page.goto(served.url)
+    open_form(page)
+    write(page, text)
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#update-problem")).to_contain_text(words)
+    expect(page.locator("#update-problem")).to_have_attribute("role", "alert")
+    box = page.get_by_role("textbox", name="Update")
+    expect(box).to_be_focused()
+    expect(box).to_have_attribute("aria-invalid", "true")
+    if place is not None:
+        page.keyboard.insert_text("#HERE#")
+        lines = "\n".join(page.locator("#update .cm-line").all_text_contents())
+        assert place + "#HERE#" in lines
+        expect(page.locator("#update-problem")).to_be_empty()  # it was about another text
+    assert served.query("SELECT * { ?s ?p ?o }") == before
+
+
+def test_update_that_is_lost_is_not_said_to_be_done(page: Page, served: Served, watched: Watched) -> None:
+    """Where the server is not reached the form says that one cannot know."""
+    watched.allow("net::ERR_FAILED")
+    page.goto(served.url)
+    open_form(page)
+    write(page, " ")
+    page.get_by_role("button", name="Update", exact=True).click()
+    expect(page.locator("#update-problem")).to_have_text("There is no update yet.")
+    page.route("**/update", lambda route: route.abort())
+    write(page, "CLEAR DEFAULT")
+    page.get_by_role("button", name="Update", exact=True).click()
+    expect(page.locator("#update-problem")).to_contain_text("whether the update was done is not known")
+
+
+def test_update_is_sent_once(page: Page, served: Served) -> None:
+    """Pressing twice does not do it twice; the draft outlives a reload."""
+    sent = []
+    page.route("**/update", lambda route: (sent.append(1), page.wait_for_timeout(300), route.continue_()))
+    page.goto(served.url)
+    open_form(page)
+    write(page, PREFIX + "INSERT { :n :is ?more } WHERE { SELECT (COUNT(*) AS ?more) { ?s ?p ?o } }")
+    page.keyboard.press("Control+Enter")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("status").filter(has_text="Done")).to_be_visible()
+    assert sent == [1]
+    page.unroute_all(behavior="wait")
+    page.reload()
+    open_form(page)
+    expect(page.get_by_role("textbox", name="Update")).to_contain_text("COUNT(*)")
+
+
+def test_update_is_completed(page: Page, served: Served) -> None:
+    """Its editor knows the names of the data too."""
+    served.count(6)
+    with page.expect_response("**/vocabulary"):
+        page.goto(served.url)
+    open_form(page)
+    write(page, "")
+    page.keyboard.type(PREFIX + "INSERT DATA { :T3 :de")
+    expect(page.get_by_role("option").first).to_contain_text(":delay")
+
+
+@pytest.mark.parametrize("right", TOKENS)
+def test_form_is_for_those_who_may_update(page: Page, guarded: Served, watched: Watched, right: str) -> None:
+    """A token without the right has no form; one with nothing but the right can update."""
+    watched.allow("status of 40[13]")
+    page.goto(guarded.url)
+    page.get_by_label("Token").fill(TOKENS[right])
+    page.keyboard.press("Enter")
+    expect(page.locator(".cm-editor")).to_be_visible()
+    expect(page.locator("#update-card")).to_be_visible(visible=right == "update")
+    assert page.locator("body").get_attribute("data-rights") == right
+    if right == "update":
+        assert (
+            page.locator("body").get_attribute("data-prefixes") == "{}"
+        )  # what is in the graph is not for it
+        open_form(page)
+        write(page, "INSERT DATA { <urn:a> <urn:b> 1 }")
+        page.keyboard.press("Control+Enter")
+        expect(page.get_by_role("status").filter(has_text="Done")).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_form_is_accessible(
+    page: Page, served: Served, watched: Watched, scheme: Literal["light", "dark"]
+) -> None:
+    """axe-core finds nothing serious in it, with an error too, wide and narrow."""
+    watched.allow("status of 400")
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    page.goto(served.url)
+    open_form(page)
+    write(page, "INSERT")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#update-problem")).not_to_be_empty()
+    for width in (1280, 360):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert violations(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_link_outlives_the_sign_in(page: Page, guarded: Served, watched: Watched, tmp_path: Path) -> None:
+    """A link to a query leads through the form, also a second time, and no token is ever in a link."""
+    watched.allow("status of 40[13]")
+    page.goto(guarded.url + "?query=ASK%20%7B%20%3Fa%20%3Fb%20%22%26%22%20%7D&entailment=rdfs")
+    page.get_by_label("Token").fill("not-the-right-token")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert")).to_be_visible()
+    page.get_by_label("Token").fill(TOKENS["subscribe"])
+    page.keyboard.press("Enter")
+    expect(page.locator(".cm-line")).to_have_text('ASK { ?a ?b "&" }')
+    expect(page.get_by_label("Entailment")).to_have_value("rdfs")
+    assert page.url == guarded.url
+    page.get_by_role("button", name="Link", exact=True).click()
+    link = page.get_by_label("Link to this query").input_value()
+    assert link.startswith(guarded.url + "?query=ASK")
+    assert TOKENS["subscribe"] not in link
