@@ -18,6 +18,7 @@ from playwright.sync_api import TimeoutError as OutOfTime
 
 __all__ = [
     "LATE",
+    "VISITED",
     "Browser",
     "Locator",
     "OutOfTime",
@@ -43,6 +44,8 @@ _ARGUMENTS = (
     "--disable-component-update",
     "--disable-sync",
 )
+VISITED = "localStorage.getItem('rdflive.history') ?? localStorage.setItem('rdflive.history', '[]')"
+"""What a browser has kept of somebody who was here before: then the page opens no subscription by itself."""
 LATE = """# Late trains
 PREFIX : <http://example.org/>
 SELECT ?train ?minutes WHERE { ?train :delay ?minutes }

@@ -23,12 +23,11 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
+    from support.browser import VISITED
+
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     context.set_default_timeout(15_000)
-    # somebody who has been here before: the page opens no subscription by itself
-    context.add_init_script(
-        "localStorage.getItem('rdflive.history') ?? localStorage.setItem('rdflive.history', '[]')"
-    )
+    context.add_init_script(VISITED)
     page = context.new_page()
     yield page
     context.close()

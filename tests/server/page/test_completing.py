@@ -188,7 +188,8 @@ def test_completion_waits_for_nobody(page: Page, served: Served, watched: Watche
         ('ASK { ?a ex:p "', None),
         ('ASK { ?a ex:p "x\\"', None),
         ('ASK { ?a ex:p """x"', None),
-        ("ASK { ?a ex:p 'x'^^", ["", "predicate"]),
+        ("ASK { ?a ex:p 'x'^^", ["", "object"]),
+        ("ASK { ?a ex:p 'x'^^ex:d ", ["", "subject"]),
         ("ASK { ?a ex:p _:b", None),
     ],
 )

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from support.axe import violations
-from support.browser import LATE, Browser, Page, Watched, expect, panel_of, subscribe, write
+from support.browser import LATE, VISITED, Browser, Page, Watched, expect, panel_of, subscribe, write
 from support.served import Served
 
 TRAINS = "# All trains\nSELECT ?train { ?train a <http://example.org/Train> }\n"
@@ -158,6 +158,7 @@ def test_link_opens_a_query(page: Page, served: Served) -> None:
     fields = parse_qs(urlsplit(link).query)
     assert fields == {"query": [query], "entailment": ["rdfs"]}
     other = page.context.browser.new_page()  # type: ignore[union-attr]  # it is no persistent context
+    other.add_init_script(VISITED)
     watched = Watched(other)
     other.goto(served.url)
     write(other, TRAINS)

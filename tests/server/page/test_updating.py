@@ -59,7 +59,7 @@ def test_update_changes_the_graph(page: Page, served: Served) -> None:
 @pytest.mark.parametrize(
     ("text", "place", "words"),
     [
-        (PREFIX + "\nINSERT DATA { :T3 ten:delay 9 }", "\nINSERT DATA { :T3 ", "line 2, column 19"),
+        (PREFIX + "\nINSERT DATA { :T3 ten:delay 9 }", "\nINSERT DATA { :T3 ten:delay", "line 2, column 28"),
         ("LOAD <http://elsewhere.example/>", "", "LOAD"),
         ("INSERT DATA { <urn:a> <urn:b> }", None, "line 1"),
     ],
@@ -68,7 +68,7 @@ def test_refused_update_is_explained_at_the_form(
     page: Page, served: Served, watched: Watched, text: str, place: str | None, words: str
 ) -> None:
     """The problem is said aloud below the editor, its place is marked, and the cursor is there."""
-    watched.allow("status of 400")
+    watched.allow("status of 40[03]")
     before = served.query("SELECT * { ?s ?p ?o }")
     page.goto(served.url)
     open_form(page)
@@ -126,7 +126,7 @@ def test_update_is_completed(page: Page, served: Served) -> None:
     open_form(page)
     write(page, "")
     page.keyboard.type(PREFIX + "INSERT DATA { :T3 :de")
-    expect(page.get_by_role("option").first).to_contain_text(":delay")
+    expect(page.get_by_role("listbox").get_by_role("option").first).to_contain_text(":delay")
 
 
 @pytest.mark.parametrize("right", TOKENS)

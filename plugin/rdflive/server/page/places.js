@@ -7,7 +7,10 @@
 const KINDS = [
   ["space", /\s+/y],
   ["comment", /#[^\n]*/y],
-  ["string", /"""(?:[^\\]|\\[^])*?(?:"""|$)|'''(?:[^\\]|\\[^])*?(?:'''|$)|"(?:[^"\\\n]|\\.)*(?:"|$)|'(?:[^'\\\n]|\\.)*(?:'|$)/y],
+  ["string", /"""(?:[^\\]|\\[^])*?"""|'''(?:[^\\]|\\[^])*?'''/y],
+  ["unclosed", /"""[^]*|'''[^]*/y],
+  ["string", /"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'/y],
+  ["unclosed", /["'][^\n]*/y],
   ["iri", /<[^<>"{}|^`\\\s]*>/y],
   ["opened", /<[^<>"{}|^`\\\s]*$/y],
   ["variable", /[?$][\p{L}\p{N}_]*/uy],
@@ -19,6 +22,7 @@ const KINDS = [
   ["mark", /\^\^|&&|\|\||[<>!]=|[^]/y],
 ];
 const WORDS = new Set(["word", "name", "variable", "opened"]);
+const WORDLESS = new Set(["comment", "unclosed", "tag", "number", "blank"]);
 const TERMS = new Set(["iri", "name", "variable", "blank", "string", "number"]);
 const TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
 
@@ -47,16 +51,10 @@ export function placeOf(text) {
   const tokens = tokensOf(text);
   const last = tokens.at(-1);
   const isAtEnd = last !== undefined && last.start + last.text.length === text.length;
-  if (isAtEnd && isClosedToWords(last)) return null;
+  if (isAtEnd && WORDLESS.has(last.kind)) return null;
   const isWord = isAtEnd && WORDS.has(last.kind);
   const before = isWord ? tokens.slice(0, -1) : tokens;
   return { word: isWord ? last.text : "", slot: slotBehind(before) };
-}
-
-/** @param {Token} token */
-function isClosedToWords({ kind, text }) {
-  if (kind === "string") return !/^("""|''')[^]*\1$|^(["'])[^]*\2$/.test(text) || text.length === 1;
-  return kind === "comment" || kind === "tag" || kind === "number" || kind === "blank";
 }
 
 /**
@@ -120,7 +118,7 @@ class Walk {
     else if (this.#parentheses) return;
     else if (text === ".") this.#inGroup = "subject";
     else if (text === ";" || text === "/" || text === "|" || text === "^" || text === "!") this.#inGroup = "predicate";
-    else if (text === ",") this.#inGroup = "object";
+    else if (text === "," || text === "^^") this.#inGroup = "object"; // a datatype ends the object, as it began
     else if (text === "[") {
       this.#outer.push(this.#inGroup);
       this.#inGroup = "predicate";

@@ -33,6 +33,9 @@ const typingOver = EditorView.domEventHandlers({
   },
 });
 
+/** Completions shown at once: the arrows lead to further ones, so that nothing need be scrolled. */
+const SHOWN = 10;
+
 /**
  * Offers what `complete` finds, in its order.
  * @param {Complete} complete
@@ -43,7 +46,7 @@ function completing(complete) {
     const found = await complete(state.doc.toString(), pos, explicit);
     return found && { ...found, filter: false };
   };
-  return autocompletion({ override: [source], icons: false });
+  return autocompletion({ override: [source], icons: false, maxRenderedOptions: SHOWN });
 }
 
 /** @typedef {import("@codemirror/autocomplete").Completion} Completion */
