@@ -105,6 +105,7 @@ RIGHTS = {
     "subscribe": [
         ("GET", f"/explain?query={SELECT}", None),
         ("GET", "/subscriptions", None),
+        ("GET", "/vocabulary", None),
         ("GET", "/changes", None),
         ("HEAD", "/changes", None),
     ],
@@ -213,3 +214,23 @@ def test_a_token_that_no_cookie_can_hold_is_refused(open_server: Serving) -> Non
     """The form comes again, although a server without tokens takes any other."""
     assert status(open_server, "POST", "/login", "token=€".encode()) == 401
     assert status(open_server, "POST", "/login", b"token=any") == 303
+
+
+@pytest.mark.parametrize(
+    "then",
+    ["query=ASK%7B%7D", "//evil.example", "https://evil.example/", "\r\nX-Evil: 1", "é{nonce}", '"><script>'],
+)
+def test_signing_in_never_leads_away(guarded: Serving, then: str) -> None:
+    """Whatever the form is told to go on to is a query part of the page's own address."""
+    with closing(http.client.HTTPConnection("127.0.0.1", guarded.port)) as connection:
+        form = {"Content-Type": "application/x-www-form-urlencoded"}
+        for token, expected in ((TOKENS["read"], 303), ("nonsense", 401)):
+            body = urllib.parse.urlencode({"token": token, "then": then})
+            connection.request("POST", "/login", body, form)
+            response = connection.getresponse()
+            text = response.read().decode()
+            assert response.status == expected
+            assert response.getheader("X-Evil") is None
+            assert "<script" not in text
+            if expected == 303:
+                assert (response.getheader("Location") or "").startswith("/?")

@@ -7,7 +7,8 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable
-from typing import Any
+from html.parser import HTMLParser
+from typing import Any, ClassVar
 
 import pytest
 import rdflib
@@ -219,3 +220,31 @@ def test_first_query_of_nothing_is_none() -> None:
         dataset.add((rdflib.BNode(), E.p, Literal(1)))
         told = settled(server, lambda told: told["triples"] == 1)
     assert told["first"] == ""
+
+
+class Body(HTMLParser):
+    """Finds the attributes of the page's body."""
+
+    found: ClassVar[dict[str, str | None]] = {}
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note them."""
+        if tag == "body":
+            self.found = dict(attrs)
+
+
+def test_page_has_the_prefixes_of_the_data() -> None:
+    """All that are bound, whatever they are called, and as text only."""
+    dataset = rdflib.Dataset(store="Oxigraph")
+    odd = {"x": '"><script>alert(1)</script>', "y": "{nonce}{editor}&quot;'", "": "http://example.org/"}
+    for prefix, namespace in odd.items():
+        dataset.bind(prefix, namespace)
+    with serving(dataset) as server, urllib.request.urlopen(f"{server.url}/") as response:
+        text = response.read().decode()
+    assert "<script>alert" not in text
+    body = Body()
+    body.feed(text)
+    prefixes = json.loads(body.found["data-prefixes"] or "")
+    assert prefixes.items() >= odd.items()
+    assert prefixes["rdfs"] == str(RDFS)
+    assert body.found["data-rights"] == "read subscribe update"

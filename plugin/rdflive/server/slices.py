@@ -14,9 +14,9 @@ from rdflive.server.sparql.answering import native_of
 
 __all__ = ["Ended", "Slices"]
 
-SLICE: Final = 200
-"""Quads that are read at once: a few tenths of a millisecond, in which no other thread runs Python."""
-PAUSE: Final = 0.01
+SLICE: Final = 50
+"""Quads that are read at once: about a tenth of a millisecond, in which no other thread runs Python."""
+PAUSE: Final = 0.005
 """Seconds between two slices, so that a reader takes a few hundredths of a processor at most."""
 
 _reading: Final = threading.Lock()

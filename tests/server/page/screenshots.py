@@ -28,13 +28,12 @@ PREFIX = "PREFIX : <http://example.org/railway/> "
 
 
 def main() -> None:
-    """Watch a railway for half a minute, at all sizes and in all colours."""
+    """Take the pictures at all sizes and in all colours: of writing, and of half a minute of a railway."""
+    looks = [(size, scheme) for size in SIZES for scheme in ("light", "dark")]
     with Served(ROOT / "examples" / "railway.ttl") as served, launched() as browser:
-        pages = {
-            f"page-{size}-{scheme}": open_page(browser, served, size, scheme)
-            for size in SIZES
-            for scheme in ("light", "dark")
-        }
+        for size, scheme in looks:
+            show_writing(browser, served, size, scheme)
+        pages = {f"page-{size}-{scheme}": open_page(browser, served, size, scheme) for size, scheme in looks}
         steps = enumerate(cycle(TRAINS))
         end = time.monotonic() + SECONDS
         while time.monotonic() < end:
@@ -48,15 +47,52 @@ def main() -> None:
             expect(page.locator("tr.came").first).to_be_visible()
             if "phone" in name:
                 page.locator("article").evaluate(TO_TOP)
-            shot = Image.open(BytesIO(page.screenshot()))
-            shot.quantize(256, dither=Image.Dither.NONE).save(ROOT / "docs" / f"{name}.png", optimize=True)
+            keep(page, name)
 
 
-def open_page(browser: Any, served: Served, size: str, scheme: str) -> Page:
-    """Open a page with a subscription."""
+def show_writing(browser: Any, served: Served, size: str, scheme: str) -> None:
+    """Show a first visit, completion and an update that is refused."""
+    page = begin(browser, served, size, scheme)
+    expect(page.locator("tbody tr").first).to_be_visible()
+    time.sleep(3)  # so that the charts and what is live are there
+    keep(page, f"page-empty-{size}-{scheme}")
+    page.get_by_role("textbox", name="Query").focus()
+    page.keyboard.press("Control+A")
+    page.keyboard.insert_text("# Late trains\nSELECT ?train ?minutes WHERE {\n  ?train a :Train ;\n    ")
+    page.keyboard.press("Control+Space")
+    expect(page.get_by_role("listbox")).to_be_visible()
+    time.sleep(2)  # so that the server has looked at the query
+    keep(page, f"page-completion-{size}-{scheme}")
+    page.keyboard.press("Escape")
+    page.get_by_text("Update the graph").click()
+    page.get_by_role("textbox", name="Update").focus()
+    page.keyboard.press("Control+A")
+    page.keyboard.insert_text(f"{PREFIX}\nINSERT DATA {{\n  :T101 late:delay 12\n}}")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#update-problem")).not_to_be_empty()
+    page.locator("#update-card").evaluate(TO_TOP)
+    keep(page, f"page-update-{size}-{scheme}")
+    page.context.close()
+
+
+def keep(page: Page, name: str) -> None:
+    """Keep what is in view as a picture of the docs."""
+    shot = Image.open(BytesIO(page.screenshot()))
+    shot.quantize(256, dither=Image.Dither.NONE).save(ROOT / "docs" / f"{name}.png", optimize=True)
+
+
+def begin(browser: Any, served: Served, size: str, scheme: str) -> Page:
+    """Open the page as who has never seen it."""
     width, height = SIZES[size]
     page: Page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
     page.goto(served.url)
+    return page
+
+
+def open_page(browser: Any, served: Served, size: str, scheme: str) -> Page:
+    """Open a page with a subscription, and no other."""
+    page = begin(browser, served, size, scheme)
+    page.get_by_role("button", name="Unsubscribe").click()
     subscribe(page, (ROOT / "examples" / "delayed.rq").read_text())
     page.evaluate("document.activeElement.blur()")
     page.mouse.move(0, 0)

@@ -9,6 +9,7 @@ import { prefixesOf, shorten } from "./terms.js";
 /** @typedef {Option & {iri?: string}} Candidate */
 
 const MOST = 100;
+const TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
 
 /**
  * Gives what may stand in place of the word that ends at `position`; null for nothing.
@@ -48,10 +49,10 @@ function candidatesFor({ slot, word }, { names, variables, prefixes }) {
   const calls = [...AGGREGATES, ...FUNCTIONS].map((label) => ({ label, apply: `${label}(`, type: "function" }));
   if (slot === "prefix") return [declared];
   if (word.startsWith("?") || word.startsWith("$")) return [variables];
-  const a = { label: "a", detail: "is of the class", type: "keyword" };
+  const verb = names.predicates.some(({ label }) => label === "a") ? [] : [{ label: "a", type: "keyword" }];
   switch (slot) {
     case "predicate":
-      return [names.predicates, [a], variables, declared];
+      return [names.predicates, verb, variables, declared];
     case "class":
       return [names.classes, variables, declared];
     case "object":
@@ -102,7 +103,7 @@ function namesOf(vocabulary, prefixes) {
     /** @param {import("./vocabulary.js").Use[]} uses @param {string} type */
     const named = (uses, type) =>
       uses.map(({ iri, uses: count }) => ({
-        label: shorten(iri, prefixes),
+        label: iri === TYPE ? "a" : shorten(iri, prefixes),
         detail: `${count.toLocaleString("en")} ${count === 1 ? "use" : "uses"}`,
         type,
         iri: iri.toLowerCase(),

@@ -2,6 +2,7 @@
 
 import { make } from "./elements.js";
 import { explain } from "./server.js";
+import { prefixesOf, shortenAll } from "./terms.js";
 
 /**
  * Fills `place` with the explanation of a query.
@@ -12,7 +13,8 @@ export async function showPlan(place, asked) {
   place.replaceChildren(make("p", { className: "quiet" }, "loading …"));
   try {
     const { svg, text } = await explain(asked);
-    const words = make("pre", { tabIndex: 0, role: "region", "aria-label": "The plan in words" }, text);
+    const shortened = shortenAll(text, prefixesOf(asked.query));
+    const words = make("pre", { tabIndex: 0, role: "region", "aria-label": "The plan in words" }, shortened);
     // as an image, nothing in the drawing can run or load anything
     const src = `data:image/svg+xml,${encodeURIComponent(svg.toWellFormed())}`;
     const image = make("img", { src, alt: "The plan as a picture; the words below say the same." });

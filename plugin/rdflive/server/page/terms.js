@@ -41,6 +41,15 @@ export function shorten(iri, prefixes) {
 }
 
 /**
+ * Shortens all IRIs of a text that has them in angle brackets.
+ * @param {string} text
+ * @param {Prefixes} prefixes
+ */
+export function shortenAll(text, prefixes) {
+  return text.replace(/<([^<>"{}|^`\\\s]+)>/g, (_, iri) => shorten(iri, prefixes));
+}
+
+/**
  * Writes a term on one line, as SPARQL does.
  * @param {Term | undefined} term
  * @param {Prefixes} prefixes

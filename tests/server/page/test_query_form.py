@@ -1,0 +1,96 @@
+"""The form for a query: how much room it has, and the prefixes of the server in it and in answers."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import rdflib
+
+from support.browser import LATE, Page, Watched, expect, rows_of, subscribe, write
+from support.served import Served
+
+ROOT = Path(__file__).parents[3]
+PAGE = ROOT / "plugin" / "rdflive" / "server" / "page"
+MOST = 400_000
+"""Bytes of all files of the page, compressed, at most."""
+LONG = "SELECT ?train ?minutes { ?train <http://example.org/railway/delay> ?minutes }"
+
+
+@pytest.fixture(scope="module")
+def railway() -> Iterator[Served]:
+    """A server with a file that declares a prefix."""
+    with Served(ROOT / "examples" / "railway.ttl") as served:
+        served.count(len(rdflib.Graph().parse(ROOT / "examples" / "railway.ttl")))
+        yield served
+
+
+@pytest.mark.parametrize(
+    ("width", "editor", "is_beside"), [(1280, 800, False), (1920, 700, True), (360, 290, False)]
+)
+def test_editor_is_wide(page: Page, served: Served, width: int, editor: int, is_beside: bool) -> None:
+    """It is above the results, or beside them on a wide screen, and nothing is cut off."""
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(served.url)
+    panel = subscribe(page, "# " + 20 * "long title " + LATE).bounding_box()
+    box = page.locator("#query .cm-editor").bounding_box()
+    assert panel is not None
+    assert box is not None
+    assert box["width"] >= editor
+    if is_beside:
+        assert box["x"] + box["width"] < panel["x"]
+    else:
+        assert box["y"] + box["height"] < panel["y"]
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_prefixes_of_the_server_shorten_rows_and_plans(page: Page, railway: Served) -> None:
+    """A query that declares none is answered in the names of the server's files."""
+    page.goto(railway.url)
+    panel = subscribe(page, LONG)
+    assert all(train.startswith(":T") for train, _ in rows_of(panel))
+    panel.get_by_text("In words").click()
+    expect(panel.get_by_role("region", name="The plan in words")).to_contain_text("?train :delay ?minutes")
+
+
+def test_prefixes_of_the_server_are_at_hand(page: Page, railway: Served, watched: Watched) -> None:
+    """Its files' prefixes are the first of the list, declared by a click, and need not be declared at all."""
+    watched.allow("status of 400")
+    page.goto(railway.url)
+    write(page, "SELECT ?train { ?train :del")
+    page.keyboard.type("a")
+    expect(page.get_by_role("listbox").get_by_role("option").first).to_contain_text(":delay")
+    panel = subscribe(page, "SELECT ?train ?minutes { ?train :delay ?minutes }")
+    assert rows_of(panel)
+    page.get_by_text("Prefixes", exact=True).click()
+    first = page.locator("#prefixes button").first
+    expect(first).to_have_text(":")
+    expect(first).to_have_attribute("title", "http://example.org/railway/")
+    first.click()
+    expect(page.locator("#query .cm-line").first).to_have_text("PREFIX : <http://example.org/railway/>")
+
+
+def test_page_is_sent_compressed_and_is_small(served: Served) -> None:
+    """All files together are less than 400 kB, as sent to who takes gzip, and the docs say how many."""
+    total = 0
+    names = [file.name for file in PAGE.iterdir() if file.suffix in (".js", ".css", ".svg")]
+    for name in names:
+        plain = urllib.request.urlopen(f"{served.url}static/{name}").read()
+        request = urllib.request.Request(
+            f"{served.url}static/{name}", headers={"Accept-Encoding": "gzip, br"}
+        )
+        with urllib.request.urlopen(request) as response:
+            assert response.headers["Content-Encoding"] == "gzip"
+            assert "Accept-Encoding" in response.headers["Vary"]
+            packed = response.read()
+        assert gzip.decompress(packed) == plain
+        total += len(packed)
+    assert "editor.js" in names
+    assert total < MOST
+    told = re.search(r"together (\d+) kB, compressed", (ROOT / "docs" / "page.md").read_text())
+    assert told is not None
+    assert abs(int(told[1]) * 1000 - total) < 5_000, total
