@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -19,14 +18,6 @@ SLICE: Final = 50
 PAUSE: Final = 0.005
 """Seconds between two slices, so that a reader takes a few hundredths of a processor at most."""
 
-_reading: Final = threading.Lock()
-"""Held while a slice is read. A process must not be forked then: its copy of the store could have a lock that
-nobody in it releases."""
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_reading.acquire, after_in_parent=_reading.release, after_in_child=_reading.release
-    )
-
 
 class Ended(Exception):  # noqa: N818 - it is no error
     """The reader was told to end."""
@@ -36,7 +27,10 @@ class Slices:
     """Reads patterns of a dataset; made, used and dropped by one thread.
 
     Oxigraph reads the state at which a pattern was begun, whatever is written meanwhile. rdflib's store in
-    memory copies its set of triples when the whole of it is asked for, which takes about 30 ms a million.
+    memory copies its set of triples when the whole of it is asked for, which takes about 50 ms a million.
+
+    A process may be forked meanwhile: Oxigraph reads a quad without letting other threads of Python run, so
+    no lock of its store is taken then.
     """
 
     def __init__(self, dataset: rdflib.Dataset, ended: threading.Event) -> None:
@@ -48,21 +42,18 @@ class Slices:
 
     def all(self) -> Iterator[Any]:
         """Begin to read the triples of all graphs."""
-        with _reading:
-            return self._match((None, None, None), True)
+        return self._match((None, None, None), True)
 
     def match(self, *pattern: str | None) -> Iterator[Any]:
         """Begin to read what a query sees of a subject, predicate and object, each an IRI or None."""
         nodes = tuple(None if iri is None else self._node(iri) for iri in pattern)
-        with _reading:
-            return self._match(nodes, self._is_union)
+        return self._match(nodes, self._is_union)
 
     def take(self, triples: Iterator[Any], most: int = SLICE) -> list[Any]:
         """Pause, and read on; raises `Ended`."""
         if self._ended.wait(PAUSE):
             raise Ended
-        with _reading:
-            return list(islice(triples, most))
+        return list(islice(triples, most))
 
 
 _Parts: TypeAlias = tuple[
