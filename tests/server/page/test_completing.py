@@ -29,6 +29,7 @@ KNOWN = {
         {"iri": "http://example.org/label", "uses": 4},
         {"iri": "http://elsewhere.example/x#label", "uses": 2},
         {"iri": "http://www.w3.org/2000/01/rdf-schema#label", "uses": 1},
+        {"iri": "http://lap.example/zone", "uses": 1},
     ],
     "classes": [{"iri": "http://example.org/Train", "uses": 3}, {"iri": "urn:tram", "uses": 1}],
 }
@@ -211,10 +212,11 @@ def test_place_is_found_in_any_text(loaded: Page, text: str) -> None:
     [
         (
             PREFIX + " ASK { ?x |",
-            [":delay", ":label", "<http://elsewhere.example/x#label>", "rdfs:label", "a"],
+            [":delay", ":label", "<http://elsewhere.example/x#label>", "rdfs:label"],
         ),
         (PREFIX + " ASK { ?x lab|", [":label", "<http://elsewhere.example/x#label>", "rdfs:label"]),
         (PREFIX + " ASK { ?x rdfs:l|", ["rdfs:label"]),
+        ("PREFIX lap: <http://lap.example/> ASK { ?x la|", ["lap:zone", "<http://example.org/label>"]),
         (PREFIX + " ASK { ?x a |", [":Train", "<urn:tram>", "?x"]),
         (PREFIX + " ASK { ?x :delay| }", []),
         (PREFIX + " ASK { ?x :Delay| }", [":delay"]),
