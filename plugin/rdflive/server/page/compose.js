@@ -30,7 +30,7 @@ class Compose {
   /** @type {Awaited<ReturnType<typeof makeQueryBox>>} */ box = /** @type {any} */ (null);
   #desk;
   #regime = /** @type {HTMLSelectElement} */ (byId("entailment"));
-  #tabs = new Tabs((asked) => this.#show(asked));
+  #tabs = new Tabs(EXAMPLES[0].query, (asked) => this.#show(asked));
   #past = new PastQueries((asked) => this.#open(asked));
   #timer = 0;
   /** @type {AbortController | null} */ #checking = null;
@@ -45,8 +45,8 @@ class Compose {
     const { isNew } = this.#tabs;
     const known = vocabulary.refresh();
     const linked = takeLinked();
-    if (isNew) this.#tabs.change({ query: EXAMPLES[0].query, entailment: "" });
     if (linked) this.#tabs.open(linked);
+    this.#regime.value = this.#tabs.current.entailment; // before anybody chooses another
     const onSubmit = () => void this.submit();
     this.box = await makeQueryBox(byId("query"), {
       text: this.#tabs.current.query,
@@ -55,7 +55,6 @@ class Compose {
       onChange: () => this.changed(),
       onSubmit,
     });
-    this.#regime.value = this.#tabs.current.entailment;
     this.#regime.addEventListener("change", () => this.changed());
     byId("query-label").addEventListener("click", () => this.box.focus());
     byId("compose").addEventListener("submit", (event) => {

@@ -17,14 +17,17 @@ export class Tabs {
   /** @type {Asked[]} */ #all;
   #current = 0;
 
-  /** @param {(asked: Asked) => void} onShow called when another query is to be shown */
-  constructor(onShow) {
+  /**
+   * @param {string} first the query of who has none, which is kept once it is changed
+   * @param {(asked: Asked) => void} onShow called when another query is to be shown
+   */
+  constructor(first, onShow) {
     this.#onShow = onShow;
     const found = kept("sessionStorage", KEPT) ?? kept("localStorage", KEPT);
     const all = Array.isArray(found?.all) ? found.all.filter(isAsked).slice(0, MOST) : [];
     /** Whether nothing was kept. */
     this.isNew = all.length === 0;
-    this.#all = this.isNew ? [{ query: "", entailment: "" }] : all;
+    this.#all = this.isNew ? [{ query: first, entailment: "" }] : all;
     this.#current = Math.min(Math.max(0, Number(found?.current) || 0), this.#all.length - 1);
     byId("tab-new").addEventListener("click", () => this.open({ query: "", entailment: "" }));
     byId("tab-close").addEventListener("click", () => this.#close());
