@@ -190,7 +190,7 @@ def test_head_opens_nothing(server: Serving) -> None:
             assert response.headers["X-Content-Type-Options"] == "nosniff"
             response.read()
     connection.close()
-    assert not [topic for topic in server.service.topics if topic.query.endswith("#head")]
+    assert not [topic for topic in server.service.topics if topic.asked.query.endswith("#head")]
 
 
 @pytest.mark.parametrize(
@@ -231,6 +231,34 @@ def test_a_query_is_explained(server: Serving) -> None:
     assert (status, plan["form"], plan["vars"]) == (200, "SELECT", ["s", "o"])
     assert plan["svg"].startswith("<svg")
     assert "an update costs" in plan["text"]
+    assert plan["key"] is None
+
+
+def test_an_explanation_tells_the_key_that_grouping_makes(server: Serving) -> None:
+    """Rows of GROUP BY are told apart by its variables."""
+    query = "SELECT ?o (COUNT(?s) AS ?all) { ?s <urn:p> ?o } GROUP BY ?o"
+    assert ask(server, "GET", f"/explain?{urlencode({'query': query})}")[1]["key"] == ["o"]
+
+
+def test_a_blank_node_is_followed_by_its_label(server: Serving) -> None:
+    """`node=` puts the blank node of an answer in the place of ?node, which SPARQL has no word for."""
+    server.dataset.update("INSERT { <urn:i> <urn:has> _:x . _:x <urn:is> 3 . _:y <urn:is> 4 } WHERE {}")
+    with listening(at(server, "SELECT ?x { <urn:i> <urn:has> ?x }")) as events:
+        label = next(event for event in events if event.kind).data["added"][0]["x"]["value"]
+    query = "SELECT ?value { ?node <urn:is> ?value }"
+    with listening(at(server, query, node=label)) as events:
+        told = (event for event in events if event.kind)
+        assert [row["value"]["value"] for row in next(told).data["added"]] == ["3"]
+        server.dataset.update("INSERT { ?x <urn:is> 5 } WHERE { ?x <urn:is> ?value }")
+        assert [row["value"]["value"] for row in next(told).data["added"]] == ["5"]
+        nodes = [
+            (t["node"], t["rows"]) for t in ask(server, "GET", "/subscriptions")[1] if t["query"] == query
+        ]
+        assert nodes == [(label, 2)]
+    assert (
+        "initBindings"
+        in ask(server, "GET", f"/explain?{urlencode({'query': query, 'node': label})}")[1]["text"]
+    )
 
 
 def test_clients_of_one_query_share_a_subscription(server: Serving) -> None:
@@ -291,7 +319,7 @@ def test_no_more_queries_linger_than_a_client_may_have() -> None:
             with listening(at(server, f"{QUERY} #{number}")) as events:
                 next(event for event in events if event.kind)
             until(lambda: all(not topic.followers for topic in server.service.topics))
-        assert {topic.query[-1] for topic in server.service.topics} == {"4", "5"}
+        assert {topic.asked.query[-1] for topic in server.service.topics} == {"4", "5"}
 
 
 def test_a_client_has_no_more_subscriptions_than_it_may() -> None:
@@ -416,7 +444,7 @@ def test_a_client_that_reads_nothing_holds_up_nobody(server: Serving) -> None:
                     add(server, number, "long " * 40_000)
                 got.append(next(quick))
         answer = total(got)
-        [topic] = [topic for topic in server.service.topics if topic.query == query]
+        [topic] = [topic for topic in server.service.topics if topic.asked.query == query]
         assert topic.log._backlog.rows < 500
         late = []
         for event in read_events(slow):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from rdflib.term import BNode, Node
 from starlette.requests import Request
 
 from rdflive.delivery.keys import read_key
@@ -17,7 +19,7 @@ __all__ = ["LiveQuery", "check_length", "read_live_query"]
 
 _LONGEST: Final = 50_000
 """Characters of the longest query that can be subscribed to."""
-_KNOWN: Final = frozenset({"query", "entailment", "alias", "key"})
+_KNOWN: Final = frozenset({"query", "entailment", "alias", "key", "node"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,13 @@ class LiveQuery:
     entailment: str | None = None
     key: tuple[str, ...] = ()
     """The variables by which events pair what went with what came."""
+    node: str | None = None
+    """The label of the blank node that the variable ?node stands for, which no text of SPARQL can name."""
+
+    @property
+    def bindings(self) -> Mapping[str, Node]:
+        """The terms that variables of the query stand for."""
+        return {} if self.node is None else {"node": BNode(self.node)}
 
 
 def check_length(query: str) -> None:
@@ -56,4 +65,5 @@ async def read_live_query(request: Request) -> LiveQuery:
     if entailment not in (None, *ENTAILMENTS):
         raise Problem(400, f"entailment must be one of {', '.join(ENTAILMENTS)}, got {entailment!r}")
     names = [name.strip() for name in given.get("key", "").split(",")]
-    return LiveQuery(given["query"], entailment, read_key([name for name in names if name] or None))
+    key = read_key([name for name in names if name] or None)
+    return LiveQuery(given["query"], entailment, key, given.get("node") or None)

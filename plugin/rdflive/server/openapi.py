@@ -186,6 +186,9 @@ def _asked(
         *([query] if method == "get" else ()),
         _in_query("entailment", "What is entailed besides", entailment),
         _in_query("key", "Variables, with commas, by which update events pair rows", {"type": "string"}),
+        _in_query(
+            "node", "The label of the blank node that the variable ?node stands for", {"type": "string"}
+        ),
         _in_query("alias", "A name, which is ignored", {"type": "string"}),
         *others,
     ]

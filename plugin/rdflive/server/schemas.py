@@ -32,6 +32,7 @@ SCHEMAS: Final[dict[str, Any]] = {
         {
             "form": {"enum": ["SELECT", "CONSTRUCT", "ASK"]},
             "vars": _TEXTS,
+            "key": {"type": ["array", "null"], "items": _TEXT},
             "text": _TEXT,
             "svg": _TEXT,
             "algorithms": _TEXTS,
@@ -54,6 +55,7 @@ SCHEMAS: Final[dict[str, Any]] = {
             "query": _TEXT,
             "entailment": {"type": ["string", "null"]},
             "key": _TEXTS,
+            "node": {"type": ["string", "null"]},
             "form": {"enum": ["SELECT", "CONSTRUCT", "ASK"]},
             "vars": _TEXTS,
             "clients": _COUNT,

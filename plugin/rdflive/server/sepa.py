@@ -22,7 +22,7 @@ from rdflive.asgi.connections import CUT
 from rdflive.errors import RdfliveError
 from rdflive.server.access import Access, Client
 from rdflive.server.failures import Problem, problem_of
-from rdflive.server.live_query import check_length
+from rdflive.server.live_query import LiveQuery, check_length
 from rdflive.server.service import Service
 from rdflive.server.sparql.guards import refuse_deep
 from rdflive.sinks.events.event import Event
@@ -190,7 +190,7 @@ class _Session:
             self._open.pop(subscription.uri, None)
 
     async def _notify(self, subscription: _Subscription, query: str, client: Client) -> None:
-        async with self._service.topics.follow(query, None, client) as follower:
+        async with self._service.topics.follow(LiveQuery(query), client) as follower:
             follower.cut = self._socket.scope.get(CUT, follower.stop)
             while True:
                 event = await follower.take(_IDLE)

@@ -26,9 +26,7 @@ async def subscribe(request: Request) -> Response:
         return Response(headers=STREAM_HEADERS, media_type=EVENT_STREAM)
     stack = AsyncExitStack()
     last = request.headers.get("last-event-id")
-    follower = await stack.enter_async_context(
-        service.topics.follow(given.query, given.entailment, request.state.client, last, given.key)
-    )
+    follower = await stack.enter_async_context(service.topics.follow(given, request.state.client, last))
     return stream_events(request.scope, follower, stack, on_event=service.metrics.events.inc)
 
 
@@ -36,9 +34,8 @@ async def explain_query(request: Request) -> Response:
     """Answer with the plan of a query, also as a picture."""
     given = await read_live_query(request)
     service: Service = request.app.state.service
-    return ChildResponse(
-        service.children, request.state.client.name, ExplainQuery(given.query, given.entailment)
-    )
+    explaining = ExplainQuery(given.query, given.entailment, given.bindings)
+    return ChildResponse(service.children, request.state.client.name, explaining)
 
 
 async def list_topics(request: Request) -> Response:

@@ -23,6 +23,7 @@ from rdflive.server.access import Client
 from rdflive.server.failures import Problem, server_ends
 from rdflive.server.isolation.children import Children
 from rdflive.server.isolation.work import OpenSubscription
+from rdflive.server.live_query import LiveQuery
 from rdflive.server.quick_queries import opens_quickly
 from rdflive.server.settings import Limits
 from rdflive.server.threads import Threads
@@ -45,9 +46,7 @@ class Topic:
     def __init__(
         self,
         name: str,
-        query: str,
-        entailment: str | None,
-        key: tuple[str, ...],
+        asked: LiveQuery,
         pace: Pace,
         *,
         rows: int,
@@ -56,9 +55,7 @@ class Topic:
         on_end: Callable[[Topic], None],
     ) -> None:
         self.id = name
-        self.query = query
-        self.entailment = entailment
-        self.key = key
+        self.asked = asked
         about: dict[str, Any] = {"subscription": self.id}
         if prefixes:
             about["prefixes"] = prefixes
@@ -74,12 +71,13 @@ class Topic:
         with rows_unread():
             self._subscription = subscribe(
                 dataset,
-                self.query,
+                self.asked.query,
                 self._take,
-                entailment=self.entailment,
+                initBindings=self.asked.bindings,
+                entailment=self.asked.entailment,
                 on_error=self._failed,
                 budget=self._budget,
-                key=self.key or None,
+                key=self.asked.key or None,
             )
 
     def close(self) -> None:
@@ -95,9 +93,7 @@ class Topic:
             stats = {} if self._subscription is None else asdict(self._subscription.stats)
         return {
             "id": self.id,
-            "query": self.query,
-            "entailment": self.entailment,
-            "key": self.key,
+            **asdict(self.asked),
             "form": self.log.form,
             "vars": self.log.names,
             "clients": len(self.followers),
@@ -149,12 +145,7 @@ class Topics:
 
     @asynccontextmanager
     async def follow(
-        self,
-        query: str,
-        entailment: str | None,
-        client: Client,
-        last: str | None = None,
-        key: tuple[str, ...] = (),
+        self, asked: LiveQuery, client: Client, last: str | None = None
     ) -> AsyncIterator[Follower]:
         """Follow a query from the event `last` on; the first client opens it.
 
@@ -172,7 +163,7 @@ class Topics:
         # before the query is opened, which takes a while: else a client could open any number at once
         self._counts[client.name] += 1
         try:
-            topic = await self._open(query, entailment, key, client)
+            topic = await self._open(asked, client)
             self._keep(topic)
             try:
                 with topic.followers.follow(last) as follower:
@@ -198,11 +189,11 @@ class Topics:
         for topic in topics.values():
             await self._threads.work(topic.close)
 
-    async def _open(self, query: str, entailment: str | None, key: tuple[str, ...], client: Client) -> Topic:
+    async def _open(self, asked: LiveQuery, client: Client) -> Topic:
         """Give the topic of a query. While it is being opened, others who ask for it wait for the
         same topic.
         """
-        name = name_of(query, entailment, key)
+        name = name_of(asked)
         topic = self._topics.get(name)
         if topic is not None:
             if not topic.log.has_ended:
@@ -210,7 +201,7 @@ class Topics:
             self._forget(topic)
         task = self._opening.get(name)
         if task is None:
-            task = asyncio.create_task(self._make(name, query, entailment, key, client))
+            task = asyncio.create_task(self._make(name, asked, client))
             self._opening[name] = task
             task.add_done_callback(lambda _: self._opening.pop(name, None))
         try:
@@ -221,21 +212,17 @@ class Topics:
                 raise server_ends() from None
             raise
 
-    async def _make(
-        self, name: str, query: str, entailment: str | None, key: tuple[str, ...], client: Client
-    ) -> Topic:
+    async def _make(self, name: str, asked: LiveQuery, client: Client) -> Topic:
         dataset, work = self._dataset, self._threads.work
         rows, budget = self._limits.rows, self._limits.budget
         # what is entailed may be far more than what the graph holds
-        if entailment or not await work(partial(opens_quickly, dataset, query, rows)):
+        if asked.entailment or not await work(partial(opens_quickly, dataset, asked.query, rows)):
             timeless = replace(budget, opening_seconds=inf)  # the process has its own end
-            opening = OpenSubscription(query, entailment, rows, timeless)
+            opening = OpenSubscription(asked.query, asked.entailment, asked.bindings, rows, timeless)
             await self._children.rehearse(client.name, opening, "opening of the subscription")
         topic = Topic(
             name,
-            query,
-            entailment,
-            key,
+            asked,
             self._pace,
             rows=rows,
             budget=budget,
@@ -275,6 +262,7 @@ class Topics:
             del self._topics[topic.id]
 
 
-def name_of(query: str, entailment: str | None, key: tuple[str, ...] = ()) -> str:
+def name_of(asked: LiveQuery) -> str:
     """Give the id of the topic of a query, the same in every run."""
-    return hashlib.sha256("\0".join((entailment or "", *key, query)).encode()).hexdigest()[:16]
+    parts = (asked.entailment or "", *asked.key, asked.query, *filter(None, [asked.node]))
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]

@@ -11,6 +11,7 @@ from rdflive.query.explain.leaf import leaf_lines
 from rdflive.query.explain.names import Names
 from rdflive.query.explain.outline import Branch, outline
 from rdflive.query.explain.picture import draw
+from rdflive.query.explain.row_key import row_key
 from rdflive.query.explain.words import Words, describe
 from rdflive.query.plan import Plan
 from rdflive.query.segment import Algorithm
@@ -51,6 +52,14 @@ class Explanation:
     def names(self) -> tuple[str, ...]:
         """The projected variables of a SELECT query, in order; none for other forms."""
         return self._plan.query.names if self.form == "SELECT" else ()
+
+    @property
+    def key(self) -> tuple[str, ...] | None:
+        """The variables of GROUP BY, if SELECT shows all of them: no two rows have the same terms there.
+
+        None where the query does not say what tells its rows apart.
+        """
+        return row_key(self._plan.query)
 
     @property
     def pattern_class(self) -> PatternClass | None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import rdflib
+from rdflib.term import Node
 
 from rdflive.api.live import explain, subscribe
 from rdflive.model import rows_unread
@@ -60,6 +62,7 @@ class OpenSubscription:
 
     query: str
     entailment: str | None
+    bindings: Mapping[str, Node]
     rows: int
     budget: Budget
 
@@ -68,7 +71,12 @@ class OpenSubscription:
         with (
             rows_unread(),
             subscribe(
-                dataset, self.query, entailment=self.entailment, initial=False, budget=self.budget
+                dataset,
+                self.query,
+                initBindings=self.bindings,
+                entailment=self.entailment,
+                initial=False,
+                budget=self.budget,
             ) as subscription,
         ):
             rows = len(subscription.answers())
@@ -83,14 +91,18 @@ class ExplainQuery:
 
     query: str
     entailment: str | None
+    bindings: Mapping[str, Node]
 
     def __call__(self, dataset: rdflib.Dataset, frames: Frames) -> None:
         """Write the explanation as JSON."""
         graph = dataset if self.entailment is None else None  # what is entailed, nobody has worked out here
-        explanation = explain(self.query, graph=graph, initNs=dict(dataset.namespaces()))
+        explanation = explain(
+            self.query, graph=graph, initNs=dict(dataset.namespaces()), initBindings=self.bindings
+        )
         told = {
             "form": explanation.form,
             "vars": TRIPLE if explanation.form == "CONSTRUCT" else explanation.names,
+            "key": explanation.key,
             "algorithms": explanation.algorithms,
             "notes": explanation.notes,
             "text": str(explanation),
