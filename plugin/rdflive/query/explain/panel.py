@@ -21,6 +21,8 @@ Box: TypeAlias = tuple[float, float, float, float]
 _RADIUS: Final = 105.0
 _ROUND: Final = 140  # the least arc between two terms on the circle: they are up to 106 wide
 _MARGIN: Final = 66
+_LOW_MARGIN: Final = 40
+"""What a term is high, and an arrow bows, above the uppermost and below the lowest one."""
 _TITLE: Final = 20
 _TRIES: Final = (0.5, 0.38, 0.62, 0.28, 0.72, 0.2, 0.8)
 """Where along its arrow a label may stand, best first."""
@@ -50,17 +52,19 @@ class Panel:
     @property
     def height(self) -> float:
         """The height in pixels."""
-        return _TITLE + (96 if self._is_flat else 2 * (self._radius + _MARGIN))
+        top, bottom = self._reach
+        return _TITLE + (96 if self._is_flat else bottom - top + 2 * self._rise)
 
     def draw(self) -> str:
         """Give the SVG elements; a thick rim marks a centre with a match state."""
         places = {node: self._place(i) for i, node in enumerate(self.nodes)}
         # the title, which labels must not cover
-        self.taken = [(0, 0, 120, _TITLE + 4)]
+        title = f"algorithm: {self.segment.algorithm}"
+        self.taken = [(0, 0, 20 + 7.0 * len(title), _TITLE + 4)]
         for node, (x, y) in places.items():
             wide, high = self._half(node)
             self.taken.append((x - wide, y - high, x + wide, y + high))
-        parts = [text_at(12, 20, self.segment.algorithm, "title", "start")]
+        parts = [text_at(12, 20, title, "title", "start")]
         parts += [part for pattern in self._patterns() for part in self._edge(*pattern, places)]
         for node, (x, y) in places.items():
             shape = self._shape(node, x, y) + text_at(x, y + 4, _short(self.names.term(node)))
@@ -76,14 +80,33 @@ class Panel:
         return _RADIUS if self._is_flat else max(_RADIUS, len(self.nodes) * _ROUND / (2 * pi))
 
     @property
+    def _reach(self) -> tuple[float, float]:
+        """How far up and down from the middle the terms stand."""
+        heights = [self._radius * sin(self._angle(i)) for i in range(len(self.nodes))]
+        return min(heights), max(heights)
+
+    @property
+    def _rise(self) -> float:
+        """How far it all reaches above the uppermost term, and below the lowest."""
+        bends = [bend for _, bend in self._patterns()]
+        if any(pattern.subject == pattern.object for pattern in self.segment.patterns):
+            return _MARGIN + 12 * max(bends)
+        return _LOW_MARGIN + 13 * (max(bends) - 1)
+
+    @property
     def _middle(self) -> Point:
-        return self.width / 2, _TITLE + (self.height - _TITLE) / 2
+        if self._is_flat:
+            return self.width / 2, _TITLE + (self.height - _TITLE) / 2
+        return self.width / 2, _TITLE + self._rise - self._reach[0]
+
+    def _angle(self, i: int) -> float:
+        # the first term stands on the left of a lone pattern, else at the top
+        turn = -pi if self._is_flat else -pi / 2
+        return 2 * pi * i / len(self.nodes) + turn
 
     def _place(self, i: int) -> Point:
         x, y = self._middle
-        # the first term stands on the left of a lone pattern, else at the top
-        turn = -pi if self._is_flat else -pi / 2
-        angle = 2 * pi * i / len(self.nodes) + turn
+        angle = self._angle(i)
         return x + self._radius * cos(angle), y + self._radius * sin(angle)
 
     def _patterns(self) -> Iterator[tuple[TriplePattern, int]]:

@@ -6,7 +6,7 @@ import { byId, counted } from "./elements.js";
 const SOON = 500;
 const PAUSE = 5_000;
 
-/** @type {Map<string, {came: number, went: number, now: string}>} */
+/** @type {Map<string, {came: number, went: number, turned: number, now: string}>} */
 const changes = new Map();
 let timer = 0;
 let last = -PAUSE;
@@ -22,22 +22,25 @@ export function announce(sentence) {
 /**
  * Notes a change of a subscription; what comes within five seconds of the last time is added up.
  * @param {string} title
- * @param {number} came
- * @param {number} went
+ * @param {import("./pairs.js").Change} change
  * @param {string} now what the answer is now
  */
-export function announceChange(title, came, went, now) {
-  const before = changes.get(title) ?? { came: 0, went: 0 };
-  changes.set(title, { came: before.came + came, went: before.went + went, now });
+export function announceChange(title, { added, removed, changed }, now) {
+  const before = changes.get(title) ?? { came: 0, went: 0, turned: 0 };
+  const came = before.came + added.length;
+  const went = before.went + removed.length;
+  changes.set(title, { came, went, turned: before.turned + changed.length, now });
   timer ||= setTimeout(flush, Math.max(SOON, last + PAUSE - performance.now()));
 }
 
 function flush() {
   timer = 0;
   last = performance.now();
-  const sentences = [...changes].map(
-    ([title, { came, went, now }]) => `${title}: ${counted(came, "row")} came, ${went} went; ${now}.`,
-  );
+  const sentences = [...changes].map(([title, { came, went, turned, now }]) => {
+    const moved = came || went || !turned ? [`${counted(came, "row")} came, ${went} went`] : [];
+    if (turned) moved.unshift(`${counted(turned, "row")} changed`);
+    return `${title}: ${moved.join(", ")}; ${now}.`;
+  });
   changes.clear();
   announce(sentences.join(" "));
 }

@@ -1,17 +1,24 @@
 /** The answer of a query, as the events of its stream make it: a bag of rows that remembers what moved. */
 
+import { keyOf, paired } from "./pairs.js";
 import { Misfit } from "./stream.js";
 
 /** @typedef {import("./terms.js").Binding} Binding */
+/** @typedef {import("./pairs.js").Change} Change */
+/** @typedef {"" | "came" | "went" | "changed"} Mark */
 /**
- * @typedef {{key: string, binding: Binding, count: number, arrival: number, mark: "" | "came" | "went",
- *   until: number, words: string}} Row `words` is for the table, which fills it
+ * @typedef {{key: string, binding: Binding, count: number, arrival: number, place: number, mark: Mark,
+ *   was: Binding | null, until: number, words: string}} Row `was` is what a changed row was before; `words`
+ *   is for the table, which fills it
  */
 
 /** Milliseconds for which a row shows that it came or went. */
 export const MARKED = 1600;
 
-/** Keeps the rows, also those that went a moment ago: they have the count 0. */
+/**
+ * Keeps the rows, also those that went a moment ago: they have the count 0. A row that changes, by the key of
+ * the answer, stays the row that it was.
+ */
 export class Answer {
   form = "";
   /** @type {string[]} */ vars = [];
@@ -19,7 +26,9 @@ export class Answer {
   /** @type {Map<string, Row>} */ rows = new Map();
   /** How many rows there are, each as often as it counts. */
   size = 0;
+  /** The variables that tell rows apart, null where nobody has said which. @type {string[] | null} */ key = null;
   #arrivals = 0;
+  #places = 0;
   /** @type {Map<string, Row>} */ #marked = new Map();
 
   /** True before the first answer has come. */
@@ -30,7 +39,7 @@ export class Answer {
   /**
    * Takes a whole answer and gives the difference from what was there; the first one marks nothing.
    * @param {any} event
-   * @returns {{added: Binding[], removed: Binding[]}}
+   * @returns {Change}
    */
   begin(event) {
     const isFirst = this.isEmpty;
@@ -40,7 +49,7 @@ export class Answer {
     const missing = new Map([...this.rows].map(([key, row]) => [key, row.count]));
     const added = [];
     for (const binding of event.added ?? []) {
-      const key = this.#key(binding);
+      const key = keyOf(binding, this.vars);
       const left = missing.get(key) ?? 0;
       if (left > 0) missing.set(key, left - 1);
       else added.push(binding);
@@ -49,21 +58,23 @@ export class Answer {
     for (const [key, count] of missing) {
       for (let i = 0; i < count; i++) removed.push(/** @type {Row} */ (this.rows.get(key)).binding);
     }
-    this.#apply(added, removed, isFirst);
+    const change = this.#apply(added, removed, isFirst);
     this.size = event.added?.length ?? 0; // right also after a misfit
-    return { added, removed };
+    return change;
   }
 
   /**
    * Takes a delta; throws `Misfit` where it removes what is not there.
    * @param {any} event
-   * @returns {{added: Binding[], removed: Binding[]}}
+   * @returns {Change}
    */
   take(event) {
     if ("boolean" in event) this.boolean = event.boolean;
-    const { added = [], removed = [] } = event;
-    this.#apply(added, removed, false);
-    return { added, removed };
+    // what the server has paired is paired anew: the key may be another by now
+    const { added = [], removed = [], changed = [] } = event;
+    const olds = changed.map((/** @type {import("./pairs.js").Pair} */ pair) => pair.old);
+    const news = changed.map((/** @type {import("./pairs.js").Pair} */ pair) => pair.new);
+    return this.#apply([...added, ...news], [...removed, ...olds], false);
   }
 
   /** Forgets the marks that are over by `now`, and the rows that went; tells whether any are left. */
@@ -72,6 +83,7 @@ export class Answer {
       if (row.until > now) continue;
       this.#marked.delete(key);
       row.mark = "";
+      row.was = null;
       if (row.count === 0) this.rows.delete(key);
     }
     return this.#marked.size > 0;
@@ -89,19 +101,41 @@ export class Answer {
    */
   #apply(added, removed, isFirst) {
     const until = Date.now() + MARKED;
-    for (const binding of removed) {
-      const row = this.rows.get(this.#key(binding));
+    const change = isFirst ? { added, removed, changed: [] } : paired(added, removed, this.key);
+    const split = change.changed.filter((pair) => !this.#turn(pair, until));
+    for (const binding of [...change.removed, ...split.map((pair) => pair.old)]) {
+      const row = this.rows.get(keyOf(binding, this.vars));
       if (!row || row.count === 0) throw new Misfit("a row was removed that was not there");
       row.count -= 1;
       this.#mark(row, "went", until);
     }
     if (!isFirst) this.#arrivals += 1;
-    for (const binding of added) {
-      const row = this.#row(this.#key(binding), binding);
+    for (const binding of [...change.added, ...split.map((pair) => pair.new)]) {
+      const row = this.#row(keyOf(binding, this.vars), binding);
       row.count += 1;
       if (!isFirst) this.#mark(row, "came", until);
     }
     this.size += added.length - removed.length;
+    return change;
+  }
+
+  /**
+   * Makes a row of its key the one that came in its place, and tells whether there was one row of either.
+   * @param {import("./pairs.js").Pair} pair
+   * @param {number} until
+   */
+  #turn(pair, until) {
+    const row = this.rows.get(keyOf(pair.old, this.vars));
+    const key = keyOf(pair.new, this.vars);
+    const other = this.rows.get(key);
+    if (row?.count !== 1 || (other && other.count > 0)) return false;
+    if (other) this.#marked.delete(key);
+    this.rows.delete(row.key);
+    this.#marked.delete(row.key);
+    Object.assign(row, { key, binding: pair.new, was: pair.old, words: "" });
+    this.rows.set(key, row);
+    this.#mark(row, "changed", until);
+    return true;
   }
 
   /**
@@ -111,7 +145,9 @@ export class Answer {
   #row(key, binding) {
     let row = this.rows.get(key);
     if (!row) {
-      row = { key, binding, count: 0, arrival: this.#arrivals, mark: "", until: 0, words: "" };
+      const place = this.#places++;
+      const arrival = this.#arrivals;
+      row = { key, binding, count: 0, arrival, place, mark: "", was: null, until: 0, words: "" };
       this.rows.set(key, row);
     }
     return row;
@@ -119,22 +155,13 @@ export class Answer {
 
   /**
    * @param {Row} row
-   * @param {"came" | "went"} mark
+   * @param {Mark} mark
    * @param {number} until
    */
   #mark(row, mark, until) {
+    if (mark !== "changed") row.was = null;
     row.mark = mark;
     row.until = until;
     this.#marked.set(row.key, row);
-  }
-
-  /** @param {Binding} binding */
-  #key(binding) {
-    return JSON.stringify(
-      this.vars.map((name) => {
-        const term = Object.hasOwn(binding, name) ? binding[name] : undefined;
-        return term && [term.type, term.value, term["xml:lang"]?.toLowerCase(), term.datatype];
-      }),
-    );
   }
 }

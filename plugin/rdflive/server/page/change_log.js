@@ -1,9 +1,11 @@
 /** The last changes of an answer, in words. */
 
 import { make } from "./elements.js";
+import { keyOf, termOf } from "./pairs.js";
 import { textOf } from "./terms.js";
 
 /** @typedef {import("./terms.js").Binding} Binding */
+/** @typedef {import("./pairs.js").Pair} Pair */
 
 const KEPT = 50;
 const ROWS = 3;
@@ -23,12 +25,17 @@ export class ChangeLog {
 
   /**
    * @param {string} name of the change: its sequence
-   * @param {{added: Binding[], removed: Binding[]}} change
+   * @param {import("./pairs.js").Change} change
    */
-  add(name, { added, removed }) {
-    this.#none.hidden = true;
-    const entry = this.entry(name, `+${added.length.toLocaleString("en")} −${removed.length.toLocaleString("en")}`);
-    entry.append(...this.#rows(removed, "went", "−"), ...this.#rows(added, "came", "+"));
+  add(name, { added, removed, changed }) {
+    const counts = [changed.length && `~${written(changed)}`, added.length && `+${written(added)}`];
+    counts.push(removed.length && `−${written(removed)}`);
+    const entry = this.entry(name, counts.filter(Boolean).join(" "));
+    entry.append(
+      ...this.#lines(changed, "changed", "~", (pair) => this.#turned(pair)),
+      ...this.#lines(removed, "went", "−", (binding) => this.#row(binding)),
+      ...this.#lines(added, "came", "+", (binding) => this.#row(binding)),
+    );
   }
 
   /**
@@ -46,17 +53,39 @@ export class ChangeLog {
   }
 
   /**
-   * @param {Binding[]} bindings
+   * @template T
+   * @param {T[]} all
    * @param {string} className
    * @param {string} sign
+   * @param {(one: T) => string} text
    */
-  #rows(bindings, className, sign) {
-    const shown = bindings.slice(0, ROWS).map((binding) => {
-      const text = Object.values(binding).map((term) => textOf(term, this.#prefixes)).join("  ");
-      return make("p", { className }, `${sign} `, make("bdi", {}, text.slice(0, LONGEST)));
-    });
-    const rest = bindings.length - shown.length;
+  #lines(all, className, sign, text) {
+    const shown = all
+      .slice(0, ROWS)
+      .map((one) => make("p", { className }, `${sign} `, make("bdi", {}, text(one).slice(0, LONGEST))));
+    const rest = all.length - shown.length;
     if (rest > 0) shown.push(make("p", { className }, `${sign} ${rest.toLocaleString("en")} more`));
     return shown;
   }
+
+  /** @param {Binding} binding */
+  #row(binding) {
+    return Object.values(binding).map((term) => textOf(term, this.#prefixes)).join("  ");
+  }
+
+  /** Writes what stayed as it is, and of what changed both values. @param {Pair} pair */
+  #turned(pair) {
+    const names = [...new Set([...Object.keys(pair.old), ...Object.keys(pair.new)])];
+    const text = (/** @type {Binding} */ binding, /** @type {string} */ name) =>
+      textOf(termOf(binding, name), this.#prefixes);
+    const isSame = (/** @type {string} */ name) => keyOf(pair.old, [name]) === keyOf(pair.new, [name]);
+    return names
+      .map((name) => (isSame(name) ? text(pair.new, name) : `${text(pair.old, name)} → ${text(pair.new, name)}`))
+      .join("  ");
+  }
+}
+
+/** @param {any[]} all */
+function written(all) {
+  return all.length.toLocaleString("en");
 }

@@ -1,4 +1,4 @@
-/** A small chart of a rate over the last minutes, with its words for those who do not see it. */
+/** A small chart of a rate over the last minutes, with its words; there while something moves. */
 
 import { make } from "./elements.js";
 
@@ -26,8 +26,7 @@ export class RateChart {
       "aria-hidden": "true",
     });
     svg.append(this.#area, this.#line);
-    this.element = make("figure", { className: "chart" }, this.#words, svg);
-    this.#say();
+    this.element = make("figure", { className: "chart", hidden: true }, this.#words, svg);
   }
 
   /**
@@ -40,12 +39,15 @@ export class RateChart {
     this.#last = { count, at };
     if (!last || count < last.count || at <= last.at) return;
     this.#rates = [...this.#rates, (count - last.count) / (at - last.at)].slice(-SAMPLES);
+    const moves = this.#rates.length > 1 && this.#rates.some((rate) => rate > 0); // one place is no line
+    this.element.hidden = !moves;
+    if (!moves) return;
     this.#draw();
     this.#say();
   }
 
   #draw() {
-    const highest = Math.max(...this.#rates, 1e-9);
+    const highest = Math.max(...this.#rates);
     const step = WIDTH / (SAMPLES - 1);
     const start = WIDTH - (this.#rates.length - 1) * step;
     const places = this.#rates.map((rate, i) => {
@@ -58,8 +60,7 @@ export class RateChart {
 
   #say() {
     const now = this.#rates.at(-1) ?? 0;
-    const highest = Math.max(0, ...this.#rates);
-    const peak = highest > 0 ? ` highest ${rounded(highest)}/s in 2 minutes` : "";
+    const peak = ` highest ${rounded(Math.max(...this.#rates))}/s in 2 minutes`;
     this.#words.replaceChildren(
       `${this.#name} `,
       make("strong", {}, `${rounded(now)}/s`),

@@ -1,7 +1,9 @@
 /** The panels that are open, which come back when the page is loaded again. */
 
 import { byId } from "./elements.js";
+import { around } from "./explore.js";
 import { Panel } from "./panel.js";
+import { form } from "./server.js";
 import { isAsked, keep, kept } from "./storage.js";
 
 /** @typedef {import("./panel.js").Asked} Asked */
@@ -30,8 +32,7 @@ export class Desk {
    * @param {Asked} asked
    */
   open(asked) {
-    const { query, entailment } = asked;
-    const panel = this.#panels.find(({ asked }) => asked.query === query && asked.entailment === entailment);
+    const panel = this.#find(asked);
     if (panel || this.#panels.length < MOST) (panel ?? this.#add(asked)).focus();
     else this.#refuse();
   }
@@ -39,6 +40,11 @@ export class Desk {
   /** Opens a subscription that nobody has asked for: the focus stays. @param {Asked} asked */
   begin(asked) {
     this.#add(asked);
+  }
+
+  /** Gives the server's names of what is open here. */
+  get ids() {
+    return new Set(this.#panels.map(({ id }) => id).filter(Boolean));
   }
 
   /**
@@ -54,14 +60,42 @@ export class Desk {
     }
   }
 
-  /** @param {Asked} asked */
-  #add(asked) {
-    const panel = new Panel(asked, { onClose: (closed) => this.#close(closed) });
-    this.#panels.unshift(panel);
-    byId("panels").prepend(panel.element);
+  /** Finds the panel of a question. @param {Asked} asked */
+  #find(asked) {
+    const wanted = String(form(asked));
+    return this.#panels.find((panel) => String(form(panel.asked)) === wanted);
+  }
+
+  /**
+   * Adds a panel on top, or in the place of another.
+   * @param {Asked} asked
+   * @param {Panel} [replaced]
+   */
+  #add(asked, replaced) {
+    const panel = new Panel(asked, {
+      onClose: (closed) => this.#close(closed),
+      onExplore: (from, term) => this.#explore(from, term),
+      onChoice: () => this.#keep(),
+    });
+    const place = replaced ? this.#panels.indexOf(replaced) : 0;
+    this.#panels.splice(place, replaced ? 1 : 0, panel);
+    if (replaced) replaced.element.before(panel.element);
+    else byId("panels").prepend(panel.element);
+    replaced?.close();
     this.#changed();
     panel.open();
     return panel;
+  }
+
+  /**
+   * Shows what a node is linked to. Who goes on from node to node goes on in one panel.
+   * @param {Panel} from
+   * @param {import("./terms.js").Term} term
+   */
+  #explore(from, term) {
+    const asked = around(term, { prefixes: from.prefixes, entailment: from.asked.entailment });
+    if (from.asked.centre && !this.#find(asked)) this.#add(asked, from).focus();
+    else this.open(asked);
   }
 
   /** @param {Panel} panel */
@@ -81,6 +115,10 @@ export class Desk {
   #changed() {
     byId("open-limit").textContent = "";
     byId("open-none").hidden = this.#panels.length > 0;
+    this.#keep();
+  }
+
+  #keep() {
     const asked = this.#panels.map((panel) => panel.asked).reverse();
     keep("sessionStorage", KEPT, asked);
   }

@@ -1,6 +1,7 @@
-/** The current answer as a file, in the formats of SPARQL 1.1. */
+/** The current answer as a file: SPARQL results in JSON or CSV, triples also as Turtle. */
 
 import { make } from "./elements.js";
+import { turtleOf } from "./turtle.js";
 
 /** @typedef {import("./answer.js").Answer} Answer */
 
@@ -19,6 +20,14 @@ export function downloadCsv(answer) {
   const lines = [answer.vars.map(quoted)];
   for (const binding of answer.bindings()) lines.push(answer.vars.map((name) => quoted(plain(binding[name]))));
   save(lines.map((cells) => `${cells.join(",")}\r\n`).join(""), "text/csv;charset=utf-8", "answer.csv");
+}
+
+/**
+ * @param {Answer} answer of triples
+ * @param {import("./terms.js").Prefixes} prefixes
+ */
+export function downloadTurtle(answer, prefixes) {
+  save(turtleOf(answer.bindings(), prefixes), "text/turtle;charset=utf-8", "answer.ttl");
 }
 
 /** @param {import("./terms.js").Term | undefined} term */

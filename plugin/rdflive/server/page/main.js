@@ -10,6 +10,7 @@ const desk = new Desk();
 const served = new Served({
   onOpen: (asked) => desk.open(asked),
   onNews: (described) => desk.describe(described),
+  mine: () => desk.ids,
 });
 
 desk.restore();

@@ -5,15 +5,26 @@ import { Answer, MARKED } from "./answer.js";
 import { ChangeLog } from "./change_log.js";
 import { RateChart } from "./chart.js";
 import { Connection } from "./connection.js";
-import { downloadCsv, downloadJson } from "./download.js";
+import { downloadCsv, downloadJson, downloadTurtle } from "./download.js";
 import { counted, make } from "./elements.js";
+import { MOST } from "./explore.js";
+import { GraphPicture, canDraw } from "./graph_picture.js";
+import { KeyChoice } from "./key_choice.js";
+import { keyOf } from "./pairs.js";
 import { showPlan } from "./picture.js";
+import { explain } from "./server.js";
 import { Stream } from "./stream.js";
 import { AnswerTable } from "./table.js";
 import { prefixesOf } from "./terms.js";
 import { titleOf } from "./titles.js";
+import { ViewChoice } from "./view_choice.js";
 
-/** @typedef {{query: string, entailment: string}} Asked */
+/** @typedef {import("./terms.js").Term} Term */
+/**
+ * @typedef {import("./server.js").Question & {rowKey?: string[] | null, centre?: Term, view?: string}} Asked
+ *   `rowKey` is what tells rows apart here, undefined for what the query says; `centre` is the node that is
+ *   explored; `view` is "picture" or "table"
+ */
 
 /** Milliseconds between two drawings; drawing takes no more than a fifth of the time. */
 const PACE = 60;
@@ -25,53 +36,79 @@ export class Panel {
   #connection;
   #log;
   #table;
+  #picture;
+  #views;
+  #listener;
   #answer = new Answer();
   #facts = make("p", { className: "facts" });
   #truth = make("p", { className: "truth" });
   #updates = new RateChart("Updates of the graph");
   #deltas = new RateChart("Deltas");
+  #key = new KeyChoice((key) => this.#choose({ rowKey: key }));
+  /** @type {HTMLButtonElement} */ #turtle;
+  /** @type {Promise<any> | null} */ #explained = null;
   #timer = 0;
   #cost = 0;
   #sequence = 0;
   #changed = "";
+  #isArriving = false;
 
   /**
    * @param {Asked} asked
-   * @param {{onClose: (panel: Panel) => void}} listener
+   * @param {{onClose: (panel: Panel) => void, onExplore: (panel: Panel, term: Term) => void,
+   *   onChoice: () => void}} listener `onChoice` is for what is chosen here, which `asked` has
    */
-  constructor(asked, { onClose }) {
+  constructor(asked, listener) {
     this.asked = asked;
     this.title = titleOf(asked.query);
     /** The server's name of the subscription. */
     this.id = "";
-    const prefixes = prefixesOf(asked.query);
+    this.prefixes = prefixesOf(asked.query);
+    this.#listener = listener;
     this.stream = new Stream(asked, {
       onEvent: (type, event) => this.#take(type, event),
       onState: (state) => this.#connection.show(state),
     });
+    const onExplore = (/** @type {Term} */ term) => listener.onExplore(this, term);
     this.#connection = new Connection(this.title, () => this.stream.retry());
-    this.#log = new ChangeLog(prefixes);
-    this.#table = new AnswerTable(this.#answer, prefixes, { title: this.title, onChoice: () => this.#plan() });
-    this.element = this.#layOut(() => onClose(this));
+    this.#log = new ChangeLog(this.prefixes);
+    const onChoice = () => this.#plan();
+    this.#table = new AnswerTable(this.#answer, this.prefixes, { title: this.title, onChoice, onExplore });
+    this.#picture = new GraphPicture(this.#answer, this.prefixes, { centre: asked.centre ?? null, onExplore });
+    this.#views = new ViewChoice(this.#isPicture, (isPicture) => {
+      this.#choose({ view: isPicture ? "picture" : "table" });
+    });
+    this.#turtle = button("Turtle", () => downloadTurtle(this.#answer, this.prefixes));
+    this.#turtle.hidden = true;
+    this.#answer.key = asked.rowKey ?? (asked.key?.length ? asked.key : null);
+    this.element = this.#layOut();
   }
 
   /** Begins to follow the query. */
   open() {
     void this.stream.run();
+    if (this.asked.rowKey === undefined && !this.asked.key?.length) void this.#learnKey();
   }
 
   /** Ends it. */
   close() {
     this.stream.close();
     this.#connection.close();
+    this.#picture.close();
     clearTimeout(this.#timer);
     this.element.remove();
   }
 
-  /** Moves the focus here. */
+  /** Moves the focus here, and the panel into view: also what is still to come of it. */
   focus() {
-    this.element.querySelector("h3")?.focus();
-    this.element.scrollIntoView({ block: "nearest" });
+    this.element.querySelector("h3")?.focus({ preventScroll: true });
+    this.#reveal();
+    this.#isArriving = this.#answer.isEmpty;
+  }
+
+  #reveal() {
+    const { top, bottom } = this.element.getBoundingClientRect();
+    if (top < 0 || bottom > innerHeight) this.element.scrollIntoView({ block: "start" });
   }
 
   /**
@@ -82,6 +119,25 @@ export class Panel {
   describe({ deltas, stats }, at) {
     this.#updates.take(stats.updates ?? 0, at);
     this.#deltas.take(deltas, at);
+  }
+
+  /** Asks the server how the query is kept up to date, once for all who want to know. */
+  #explain() {
+    this.#explained ??= explain(this.asked);
+    this.#explained.catch(() => (this.#explained = null)); // to be asked again
+    return this.#explained;
+  }
+
+  /** Learns what the query itself says of its rows: those of GROUP BY are told apart by its variables. */
+  async #learnKey() {
+    try {
+      const { key } = await this.#explain();
+      if (this.asked.rowKey !== undefined) return;
+      this.#answer.key = key;
+      if (this.#answer.form === "SELECT") this.#offerKey();
+    } catch {
+      // the rows are shown all the same, and the stream says what is wrong
+    }
   }
 
   /**
@@ -97,14 +153,39 @@ export class Panel {
     const change = type === "initial" ? this.#answer.begin(event) : this.#answer.take(event);
     const turned = this.#answer.boolean !== before;
     this.#sequence = event.sequence;
-    if (!isFirst && (turned || change.added.length || change.removed.length)) {
+    if (isFirst) this.#offer();
+    else if (turned || change.added.length || change.removed.length || change.changed.length) {
       this.#changed = new Date().toLocaleTimeString();
       if (turned) this.#log.entry(nameOf(event), this.#words());
       else this.#log.add(nameOf(event), change);
-      announceChange(this.title, change.added.length, change.removed.length, this.#words());
+      announceChange(this.title, change, this.#words());
       if (turned) flash(this.#truth);
     }
     this.#plan();
+  }
+
+  /** Offers what goes with the form of the query. */
+  #offer() {
+    const isGraph = this.#answer.form === "CONSTRUCT";
+    this.#turtle.hidden = !isGraph;
+    this.#views.element.hidden = !isGraph || !canDraw();
+    if (this.#answer.form === "SELECT") this.#offerKey();
+  }
+
+  #offerKey() {
+    this.#key.offer(this.#answer.vars, this.#answer.key);
+  }
+
+  /** Takes a choice, which is there again after a reload. @param {Partial<Asked>} choice */
+  #choose(choice) {
+    Object.assign(this.asked, choice);
+    if (choice.rowKey !== undefined) this.#answer.key = choice.rowKey;
+    this.#listener.onChoice();
+    this.#plan();
+  }
+
+  get #isPicture() {
+    return this.asked.view === "picture" && canDraw();
   }
 
   /** Draws soon: what comes until then is drawn with it. */
@@ -117,17 +198,38 @@ export class Panel {
     this.#timer = 0;
     if (this.#answer.isEmpty) return;
     const isMarked = this.#answer.settle();
-    const isTable = this.#answer.form !== "ASK";
-    this.#truth.hidden = isTable;
-    this.#table.element.hidden = this.#table.filter.hidden = !isTable;
-    if (isTable) this.#table.draw();
-    else this.#truth.textContent = this.#words();
+    const isTruth = this.#answer.form === "ASK";
+    const isPicture = this.#isPicture && this.#answer.form === "CONSTRUCT";
+    this.#truth.hidden = !isTruth;
+    this.#table.element.hidden = this.#table.filter.hidden = isTruth || isPicture;
+    this.#picture.element.hidden = !isPicture;
+    if (isTruth) this.#truth.textContent = this.#words();
+    else if (isPicture) this.#picture.draw();
+    else this.#table.draw();
+    this.#facts.textContent = this.#factsNow().join(" · ");
+    if (this.#isArriving) this.#reveal();
+    this.#isArriving = false;
+    this.#cost = performance.now() - start;
+    if (isMarked) this.#timer = setTimeout(() => this.#draw(), Math.max(MARKED / 4, 4 * this.#cost));
+  }
+
+  #factsNow() {
     const facts = [this.#answer.form, this.#words(), `sequence ${this.#sequence}`];
     if (this.asked.entailment) facts.push(`entailment ${this.asked.entailment.toUpperCase()}`);
     if (this.#changed) facts.push(`last change ${this.#changed}`);
-    this.#facts.textContent = facts.join(" · ");
-    this.#cost = performance.now() - start;
-    if (isMarked) this.#timer = setTimeout(() => this.#draw(), Math.max(MARKED / 4, 4 * this.#cost));
+    return [...facts, ...this.#bounds()];
+  }
+
+  /** Says where an explored node has as many triples as are asked for, and may have more. */
+  #bounds() {
+    const { centre } = this.asked;
+    if (!centre) return [];
+    const self = keyOf({ term: centre }, ["term"]);
+    const all = [...this.#answer.rows.values()].filter((row) => row.count > 0);
+    const count = (/** @type {string} */ name) =>
+      all.filter(({ binding }) => keyOf({ term: binding[name] }, ["term"]) === self).length;
+    const full = [count("subject") >= MOST && "out", count("object") >= MOST && "in"].filter(Boolean);
+    return full.map((way) => `${MOST} triples ${way}, there may be more`);
   }
 
   #words() {
@@ -135,21 +237,19 @@ export class Panel {
     return counted(this.#answer.size, this.#answer.form === "CONSTRUCT" ? "triple" : "row");
   }
 
-  /** @param {() => void} onClose */
-  #layOut(onClose) {
+  #layOut() {
     const id = `panel-${++made}`;
     const heading = make("h3", { id, tabIndex: -1 }, this.title);
-    const close = make("button", { type: "button", "aria-label": `Unsubscribe from ${this.title}` }, "Unsubscribe");
-    close.addEventListener("click", onClose);
-    const json = make("button", { type: "button" }, "JSON");
-    json.addEventListener("click", () => downloadJson(this.#answer));
-    const csv = make("button", { type: "button" }, "CSV");
-    csv.addEventListener("click", () => downloadCsv(this.#answer));
-    const download = make("div", { className: "row" }, "Download", json, csv);
+    const close = button("Unsubscribe", () => this.#listener.onClose(this));
+    close.ariaLabel = `Unsubscribe from ${this.title}`;
+    const json = button("JSON", () => downloadJson(this.#answer));
+    const csv = button("CSV", () => downloadCsv(this.#answer));
+    const download = make("div", { className: "row" }, "Download", json, csv, this.#turtle);
     const plan = make("div");
     const explained = folded("How it is kept up to date", plan);
-    explained.addEventListener("toggle", () => explained.open && !plan.hasChildNodes() && showPlan(plan, this.asked));
-    explained.open = matchMedia("(min-width: 60rem)").matches;
+    const isPlanned = () => plan.hasChildNodes() && !plan.querySelector(".problem");
+    explained.addEventListener("toggle", () => explained.open && !isPlanned() && showPlan(plan, this.asked.query, this.#explain()));
+    explained.open = !this.asked.centre && matchMedia("(min-width: 60rem)").matches;
     const query = make("pre", { tabIndex: 0, role: "region", "aria-label": "Query" }, this.asked.query);
     return make(
       "article",
@@ -157,9 +257,10 @@ export class Panel {
       make("header", {}, heading, this.#connection.element, close),
       this.#connection.details,
       this.#facts,
-      make("div", { className: "row tools" }, this.#table.filter, download),
+      make("div", { className: "row tools" }, this.#views.element, this.#table.filter, this.#key.element, download),
       this.#truth,
       this.#table.element,
+      this.#picture.element,
       make("div", { className: "charts" }, this.#updates.element, this.#deltas.element),
       folded("Query", query),
       explained,
@@ -180,6 +281,16 @@ function nameOf({ sequence, first_sequence: first = sequence, initial }) {
  */
 function folded(title, content) {
   return make("details", {}, make("summary", {}, title), content);
+}
+
+/**
+ * @param {string} title
+ * @param {() => void} onClick
+ */
+function button(title, onClick) {
+  const made = make("button", { type: "button" }, title);
+  made.addEventListener("click", onClick);
+  return made;
 }
 
 /** @param {HTMLElement} element */

@@ -7,18 +7,24 @@ import { titleOf } from "./titles.js";
 const PAUSE = 2_000;
 const SHOWN = 50;
 
-/** @typedef {{item: HTMLLIElement, facts: HTMLElement}} Entry */
+/** @typedef {import("./panel.js").Asked} Asked */
+/** @typedef {{item: HTMLLIElement, facts: HTMLElement, mark: HTMLElement}} Entry */
 
 /** Asks the server every two seconds, and lists what it says. */
 export class Served {
   /** @type {Map<string, Entry>} */ #entries = new Map();
   #onOpen;
   #onNews;
+  #mine;
 
-  /** @param {{onOpen: (asked: import("./panel.js").Asked) => void, onNews: (described: any[]) => void}} listener */
-  constructor({ onOpen, onNews }) {
+  /**
+   * @param {{onOpen: (asked: Asked) => void, onNews: (described: any[]) => void, mine: () => Set<string>}} listener
+   *   `mine` gives the ids of what is open in this page
+   */
+  constructor({ onOpen, onNews, mine }) {
     this.#onOpen = onOpen;
     this.#onNews = onNews;
+    this.#mine = mine;
   }
 
   /** Goes on for as long as the page is there. */
@@ -53,33 +59,62 @@ export class Served {
         this.#entries.delete(id);
       }
     }
+    const mine = this.#mine();
     for (const one of shown) {
-      const { facts } = this.#entries.get(one.id) ?? this.#add(one);
-      const words = `${counted(one.rows, "row")} · ${counted(one.clients, "client")}`;
+      const { facts, mark } = this.#entries.get(one.id) ?? this.#add(one);
+      mark.hidden = !mine.has(one.id);
+      const words = `${counted(one.rows, "row")} · ${subscribed(one.clients, mine.has(one.id))}`;
       if (facts.textContent !== words) facts.textContent = words;
     }
     byId("served-none").hidden = described.length > 0;
+    byId("served-all").textContent = described.length > 0 ? summed(described, mine.size) : "";
     const rest = byId("served-rest");
     rest.hidden = described.length <= SHOWN;
     rest.textContent = `and ${(described.length - SHOWN).toLocaleString("en")} more`;
   }
 
   /**
-   * @param {{id: string, query: string, entailment: string | null}} one
+   * @param {{id: string, query: string, entailment: string | null, key: string[], node: string | null}} one
    * @returns {Entry}
    */
-  #add({ id, query, entailment }) {
-    const title = titleOf(query);
+  #add({ id, query, entailment, key, node }) {
     const facts = make("span", { className: "quiet" });
-    const regime = entailment ? [make("span", { className: "quiet" }, entailment.toUpperCase())] : [];
-    const button = make("button", { type: "button", title: query }, make("span", {}, title), ...regime, facts);
-    button.addEventListener("click", () => this.#onOpen({ query, entailment: entailment ?? "" }));
+    const mark = make("span", { className: "mine", hidden: true }, "open here");
+    const title = make("span", {}, make("span", {}, titleOf(query)), " ", mark);
+    const options = [entailment?.toUpperCase(), key.length > 0 && `key ${key.map((name) => `?${name}`).join(" ")}`];
+    const regime = options.filter(Boolean).map((option) => make("span", { className: "quiet" }, String(option)));
+    const button = make("button", { type: "button", title: query }, title, ...regime, facts);
+    const asked = { query, entailment: entailment ?? "", key, node: node ?? "" };
+    button.addEventListener("click", () => this.#onOpen(asked));
     const item = make("li", {}, button);
     byId("served").append(item);
-    const entry = { item, facts };
+    const entry = { item, facts, mark };
     this.#entries.set(id, entry);
     return entry;
   }
+}
+
+/**
+ * Says how many subscriptions there are to all queries together, and how many are this page's.
+ * @param {any[]} described
+ * @param {number} mine
+ */
+function summed(described, mine) {
+  const clients = described.reduce((sum, one) => sum + one.clients, 0);
+  const words = [counted(described.length, "query", "queries"), counted(clients, "subscription")];
+  if (mine > 0) words.push(`${mine} of them here`);
+  return words.join(", ");
+}
+
+/**
+ * Says how many are subscribed, and whether this page is one of them.
+ * @param {number} clients
+ * @param {boolean} isMine
+ */
+function subscribed(clients, isMine) {
+  const words = clients === 0 ? "nobody subscribed" : `${clients.toLocaleString("en")} subscribed`;
+  if (!isMine || clients === 0) return words;
+  return clients === 1 ? "only you subscribed" : `${words}, you too`;
 }
 
 /** @param {unknown} error */

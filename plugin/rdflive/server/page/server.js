@@ -1,5 +1,6 @@
 /** What the page asks the server for, and the problems it answers with. */
 
+/** @typedef {{query: string, entailment: string, key?: string[], node?: string}} Question */
 /** @typedef {{title?: string, status?: number, detail?: string, line?: number, column?: number}} Members */
 
 /** An error of the server; `line` and `column` of the query count from 1, 0 where unknown. */
@@ -29,7 +30,7 @@ export async function problemOf(response) {
 
 /**
  * Says how a query would be kept up to date; throws `Problem` for one that cannot be.
- * @param {{query: string, entailment: string}} asked
+ * @param {Question} asked
  * @param {AbortSignal} [signal]
  */
 export async function explain(asked, signal) {
@@ -62,7 +63,8 @@ export async function update(text) {
   return response.headers.get("Rdflive-Sequence") ?? "";
 }
 
-/** @param {{query: string, entailment: string}} asked */
-export function form({ query, entailment }) {
-  return new URLSearchParams(entailment ? { query, entailment } : { query });
+/** @param {Question} asked */
+export function form({ query, entailment, key = [], node = "" }) {
+  const given = Object.entries({ query, entailment, key: key.join(","), node });
+  return new URLSearchParams(given.filter(([, value]) => value));
 }

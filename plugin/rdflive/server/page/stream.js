@@ -27,7 +27,7 @@ export class Stream {
   /** @type {(() => void) | null} */ #wake = null;
 
   /**
-   * @param {{query: string, entailment: string}} asked
+   * @param {import("./server.js").Question} asked
    * @param {{onEvent: (type: string, data: any) => void, onState: (state: State) => void}} listener
    */
   constructor(asked, { onEvent, onState }) {

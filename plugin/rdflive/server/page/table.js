@@ -1,18 +1,29 @@
 /** The answer of a SELECT or CONSTRUCT as a table, of which only the first rows and columns are in the page. */
 
+import { withEdges } from "./edges.js";
 import { counted, make } from "./elements.js";
+import { isExplorable } from "./explore.js";
+import { keyOf, termOf } from "./pairs.js";
 import { elementOf, rankOf, textOf } from "./terms.js";
 
 /** @typedef {import("./answer.js").Row} Row */
 /** @typedef {import("./answer.js").Answer} Answer */
+/** @typedef {import("./terms.js").Binding} Binding */
+/**
+ * @typedef {{element: HTMLTableRowElement, shown: string, binding: Binding | null, was: Binding | null}} Entry
+ *   `binding` and `was` are those of which the cells are
+ */
 
 /** How many rows and columns are shown, and cells in all: a browser must lay out every one of them. */
 const ROWS = 500;
 const COLUMNS = 50;
 const CELLS = 20_000;
-const SIGNS = { "": "", came: "+", went: "−" };
+const SIGNS = { "": "", came: "+", went: "−", changed: "~" };
 
-/** Shows the rows that fit the filter: the latest on top, or sorted by a column. */
+/**
+ * Shows the rows that fit the filter: the latest on top, or sorted by a column. Nodes are buttons that explore
+ * them; all together they are one stop of Tab, and arrow keys lead from one to the other.
+ */
 export class AnswerTable {
   #answer;
   #prefixes;
@@ -20,28 +31,36 @@ export class AnswerTable {
   #head = make("tr");
   #note = make("p", { className: "quiet note" });
   #filter = make("input", { type: "search", autocomplete: "off", spellcheck: false });
-  /** @type {Map<string, {element: HTMLTableRowElement, shown: string}>} */ #rows = new Map();
+  #scroller;
+  /** @type {Map<Row, Entry>} */ #rows = new Map();
+  /** @type {HTMLButtonElement | null} */ #stop = null;
   /** @type {{name: string, down: boolean} | null} */ #sort = null;
 
   /**
    * @param {Answer} answer
    * @param {import("./terms.js").Prefixes} prefixes
-   * @param {{title: string, onChoice: () => void}} options `onChoice` is for a filter or an order
+   * @param {{title: string, onChoice: () => void, onExplore: (term: import("./terms.js").Term) => void}} options
+   *   `onChoice` is for a filter or an order
    */
-  constructor(answer, prefixes, { title, onChoice }) {
+  constructor(answer, prefixes, { title, onChoice, onExplore }) {
     this.#answer = answer;
     this.#prefixes = prefixes;
     this.onChoice = onChoice;
+    this.onExplore = onExplore;
     this.#filter.addEventListener("input", onChoice);
     this.filter = make("label", { className: "filter" }, "Filter ", this.#filter);
     const caption = make("caption", { className: "unseen" }, `Answer of ${title}`);
     const table = make("table", {}, caption, make("thead", {}, this.#head), this.#body);
-    const scroller = make(
+    this.#body.addEventListener("keydown", (event) => this.#goOn(event));
+    this.#body.addEventListener("focusin", ({ target }) => {
+      if (target instanceof HTMLButtonElement) this.#stopAt(target);
+    });
+    this.#scroller = make(
       "div",
       { className: "scroller", tabIndex: 0, role: "region", "aria-label": `Answer of ${title}` },
       table,
     );
-    this.element = make("div", {}, scroller, this.#note);
+    this.element = make("div", {}, withEdges(this.#scroller), this.#note);
   }
 
   /** Brings the page's rows up to date. */
@@ -49,11 +68,12 @@ export class AnswerTable {
     if (this.#head.childElementCount === 0) this.#drawHead();
     const rows = this.#found();
     const first = rows.slice(0, this.#most());
-    const wanted = new Set(first.map((row) => row.key));
-    for (const [key, { element }] of this.#rows) {
-      if (!wanted.has(key)) {
+    const wanted = new Set(first);
+    const focused = this.#body.contains(document.activeElement) ? document.activeElement : null;
+    for (const [row, { element }] of this.#rows) {
+      if (!wanted.has(row)) {
         element.remove();
-        this.#rows.delete(key);
+        this.#rows.delete(row);
       }
     }
     let place = this.#body.firstElementChild;
@@ -62,7 +82,38 @@ export class AnswerTable {
       if (element === place) place = element.nextElementSibling;
       else this.#body.insertBefore(element, place);
     }
+    this.#keepFocus(focused);
     this.#note.textContent = this.#noteOf(rows.length);
+  }
+
+  /** Gives the focus back to what lost it by being moved, or to the table where it is gone. @param {Element | null} focused */
+  #keepFocus(focused) {
+    if (focused && focused !== document.activeElement) {
+      const place = focused instanceof HTMLElement && focused.isConnected ? focused : this.#scroller;
+      place.focus({ preventScroll: true });
+    }
+    if (!this.#stop?.isConnected) this.#stopAt(this.#body.querySelector("button"));
+  }
+
+  /** Makes a node the one that Tab leads to. @param {HTMLButtonElement | null} button */
+  #stopAt(button) {
+    if (this.#stop) this.#stop.tabIndex = -1;
+    this.#stop = button;
+    if (button) button.tabIndex = 0;
+  }
+
+  /** Goes to the next node of the row or the column. @param {KeyboardEvent} event */
+  #goOn(event) {
+    const button = event.target;
+    const step = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
+    if (!step || !(button instanceof HTMLButtonElement)) return;
+    const column = button.closest("td")?.cellIndex ?? 0;
+    const isSideways = event.key === "ArrowLeft" || event.key === "ArrowRight";
+    const among = isSideways ? "button" : `td:nth-child(${column + 1}) button`;
+    const all = [...this.#body.querySelectorAll(among)];
+    const next = all[all.indexOf(button) + step];
+    event.preventDefault(); // also at the end: the table must not scroll away
+    if (next instanceof HTMLButtonElement) next.focus();
   }
 
   /** Gives the names of the columns that are shown. */
@@ -104,7 +155,7 @@ export class AnswerTable {
    * @param {{name: string, down: boolean}} sort
    */
   #sorted(rows, { name, down }) {
-    const ranked = rows.map((row) => ({ row, rank: rankOf(row.binding[name]) }));
+    const ranked = rows.map((row) => ({ row, rank: rankOf(termOf(row.binding, name)) }));
     const sign = down ? -1 : 1;
     ranked.sort(({ rank: [a, x] }, { rank: [b, y] }) => sign * (a - b || (x < y ? -1 : x > y ? 1 : 0)));
     return ranked.map(({ row }) => row);
@@ -113,7 +164,8 @@ export class AnswerTable {
   /** @param {Row} row */
   #wordsOf(row) {
     row.words ||= this.#answer.vars
-      .map((name) => `${textOf(row.binding[name], this.#prefixes)} ${row.binding[name]?.value ?? ""}`)
+      .map((name) => termOf(row.binding, name))
+      .map((term) => `${textOf(term, this.#prefixes)} ${term?.value ?? ""}`)
       .join(" ")
       .toLowerCase();
     return row.words;
@@ -122,13 +174,11 @@ export class AnswerTable {
   /** Gives the element of a row, made or changed as need be. @param {Row} row */
   #drawn(row) {
     const shown = `${row.mark}${row.count}`;
-    let entry = this.#rows.get(row.key);
+    let entry = this.#rows.get(row);
     if (!entry) {
-      const cells = this.#columns().map((name) =>
-        make("td", {}, elementOf(row.binding[name], this.#prefixes)),
-      );
-      entry = { element: make("tr", {}, make("td", { className: "sign" }), ...cells), shown: "" };
-      this.#rows.set(row.key, entry);
+      const cells = this.#columns().map(() => make("td"));
+      entry = { element: make("tr", {}, make("td", { className: "sign" }), ...cells), shown: "", binding: null, was: null };
+      this.#rows.set(row, entry);
     }
     if (entry.shown !== shown) {
       entry.shown = shown;
@@ -136,7 +186,40 @@ export class AnswerTable {
       entry.element.className = row.count === 0 ? `${row.mark} gone` : row.mark;
       entry.element.cells[0].textContent = SIGNS[row.mark] + times;
     }
+    this.#drawCells(row, entry);
     return entry.element;
+  }
+
+  /**
+   * Draws the cells that show something else now.
+   * @param {Row} row
+   * @param {Entry} entry
+   */
+  #drawCells({ binding, was }, entry) {
+    const drawn = entry.binding;
+    const drawnWas = entry.was;
+    if (drawn === binding && drawnWas === was) return;
+    this.#columns().forEach((name, i) => {
+      const isPlain = !differs(was, binding, name) && !differs(drawnWas, drawn, name);
+      if (drawn && isPlain && !differs(drawn, binding, name)) return; // it may have the focus
+      const now = this.#node(termOf(binding, name));
+      if (!was || !differs(was, binding, name)) return entry.element.cells[i + 1].replaceChildren(now);
+      const old = make("del", {}, elementOf(termOf(was, name), this.#prefixes));
+      entry.element.cells[i + 1].replaceChildren(old, " → ", make("ins", {}, now));
+    });
+    entry.binding = binding;
+    entry.was = was;
+  }
+
+  /** Gives the element of a term, a button if it can be explored. @param {import("./terms.js").Term | undefined} term */
+  #node(term) {
+    const shown = elementOf(term, this.#prefixes);
+    if (!term || !isExplorable(term)) return shown;
+    const title = [shown.title, "Explore this node"].filter(Boolean).join("\n");
+    shown.title = "";
+    const button = make("button", { type: "button", className: "node", tabIndex: -1, title }, shown);
+    button.addEventListener("click", () => this.onExplore(term));
+    return button;
   }
 
   #drawHead() {
@@ -160,9 +243,17 @@ export class AnswerTable {
   }
 }
 
+/**
+ * Tells whether two rows have different terms for a variable; what is null differs from nothing.
+ * @param {Binding | null} a
+ * @param {Binding | null} b
+ * @param {string} name
+ */
+function differs(a, b, name) {
+  return a !== null && b !== null && keyOf(a, [name]) !== keyOf(b, [name]);
+}
+
 /** Orders rows by when they came, the latest first, and those of one delta as they came. @param {Row[]} rows */
 function latestFirst(rows) {
-  const early = rows.filter((row) => row.arrival === 0);
-  const late = rows.filter((row) => row.arrival > 0).sort((a, b) => b.arrival - a.arrival);
-  return [...late, ...early];
+  return rows.sort((a, b) => b.arrival - a.arrival || a.place - b.place);
 }

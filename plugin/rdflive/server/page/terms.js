@@ -2,11 +2,20 @@
 
 import { PREFIXES } from "./about.js";
 
-/** @typedef {{type: string, value: any, "xml:lang"?: string, datatype?: string}} Term */
+/** @typedef {{type: string, value: any, "xml:lang"?: string, "its:dir"?: string,
+ *   datatype?: string}} Term */
 /** @typedef {Record<string, Term>} Binding */
 /** @typedef {Map<string, string>} Prefixes from the name, without the colon, to the namespace */
 
 const XSD = "http://www.w3.org/2001/XMLSchema#";
+const NUMBERS = new Set(
+  [
+    ...["integer", "decimal", "double", "float", "long", "int", "short", "byte"],
+    ...["nonNegativeInteger", "positiveInteger", "nonPositiveInteger", "negativeInteger"],
+    ...["unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte"],
+  ].map((name) => XSD + name),
+);
+const NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$|^([+-]?INF|NaN)$/;
 const LONGEST = 400;
 const LOCAL = /^[\p{L}\p{N}_]([\p{L}\p{N}_.-]*[\p{L}\p{N}_-])?$/u;
 const DECLARED = /\bPREFIX\s+([^\s:<>"']*):\s*<([^<>"{}|^`\\\s]*)>/giu;
@@ -50,7 +59,7 @@ export function shortenAll(text, prefixes) {
 }
 
 /**
- * Writes a term on one line, as SPARQL does.
+ * Writes a term on one line, as SPARQL does, but for numbers: these have no datatype.
  * @param {Term | undefined} term
  * @param {Prefixes} prefixes
  * @returns {string}
@@ -60,6 +69,7 @@ export function textOf(term, prefixes) {
   if (term.type === "uri") return shorten(String(term.value), prefixes);
   if (term.type === "bnode") return `_:${term.value}`;
   if (term.type === "triple") return `<<( ${parts(term).map((part) => textOf(part, prefixes)).join(" ")} )>>`;
+  if (isNumber(term)) return String(term.value);
   return `"${term.value}"${markOf(term, prefixes)}`;
 }
 
@@ -83,7 +93,8 @@ export function elementOf(term, prefixes) {
   shown.className = "literal";
   shown.append(value);
   const mark = markOf(term, prefixes);
-  if (mark) {
+  if (isNumber(term)) shown.title = shorten(String(term.datatype), prefixes);
+  else if (mark) {
     const quiet = document.createElement("span");
     quiet.className = "mark";
     quiet.textContent = mark;
@@ -102,9 +113,13 @@ export function rankOf(term) {
   if (!term) return [0, ""];
   if (term.type === "bnode") return [1, String(term.value)];
   if (term.type === "uri") return [2, String(term.value)];
-  const isNumber = term.datatype?.startsWith(XSD) && /^[+-]?(\d|\.\d)/.test(term.value);
-  const number = isNumber ? Number(term.value) : NaN;
+  const number = isNumber(term) ? Number(String(term.value).replace("INF", "Infinity")) : NaN;
   return Number.isNaN(number) ? [4, JSON.stringify(term.value)] : [3, number];
+}
+
+/** Tells whether a literal is a number, and written as one. @param {Term} term */
+function isNumber({ datatype, value }) {
+  return datatype !== undefined && NUMBERS.has(datatype) && NUMBER.test(value);
 }
 
 /**

@@ -1,0 +1,56 @@
+/** The surroundings of a node as a query: its triples, out and in, bounded and live like any other answer. */
+
+import { PREFIXES } from "./about.js";
+import { shorten } from "./terms.js";
+
+/** @typedef {import("./terms.js").Term} Term */
+/** @typedef {import("./panel.js").Asked} Asked */
+
+/** How many triples are shown in each direction. */
+export const MOST = 60;
+/** What an IRI of a query may have in it; a graph may hold others, which could end the brackets. */
+const WRITABLE = /^[a-z][a-z0-9+.-]*:[^\x00-\x20<>"{}|^`\\]*$/iu;
+
+/**
+ * Tells whether a node can be asked for: a blank node by its label, an IRI by its text.
+ * @param {Term | undefined} term
+ */
+export function isExplorable(term) {
+  return term?.type === "bnode" || (term?.type === "uri" && WRITABLE.test(term.value));
+}
+
+/**
+ * Gives what is asked for to explore a node: in whichever graph its triples are, or over what the default graph
+ * entails, since GRAPH with a variable and entailment do not go together.
+ * @param {Term} node
+ * @param {{prefixes: import("./terms.js").Prefixes, entailment: string}} from where it was found
+ * @returns {Asked}
+ */
+export function around(node, { prefixes, entailment }) {
+  const isBlank = node.type === "bnode";
+  const self = isBlank ? "?node" : `<${node.value}>`;
+  const name = isBlank ? `_:${node.value}` : shorten(node.value, prefixes);
+  const declared = [...prefixes].filter(([prefix, iri]) => PREFIXES.get(prefix) !== iri);
+  const query = [
+    `# Around ${name}`,
+    ...declared.map(([prefix, iri]) => `PREFIX ${prefix}: <${iri}>`),
+    `CONSTRUCT { ${self} ?out ?to . ?from ?in ${self} } WHERE {`,
+    `  { ${selected(isBlank ? "?node ?out ?to" : "?out ?to", `${self} ?out ?to`, entailment === "")} }`,
+    "  UNION",
+    `  { ${selected(isBlank ? "?node ?from ?in" : "?from ?in", `?from ?in ${self}`, entailment === "")} }`,
+    "}",
+    "",
+  ].join("\n");
+  const term = { type: node.type, value: node.value };
+  return { query, entailment, key: [], node: isBlank ? node.value : "", centre: term, view: "picture" };
+}
+
+/**
+ * @param {string} shown
+ * @param {string} pattern
+ * @param {boolean} isEverywhere in all graphs
+ */
+function selected(shown, pattern, isEverywhere) {
+  const where = isEverywhere ? `{ ${pattern} } UNION { GRAPH ?graph { ${pattern} } }` : pattern;
+  return `SELECT DISTINCT ${shown} { ${where} } LIMIT ${MOST}`;
+}

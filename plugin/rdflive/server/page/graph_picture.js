@@ -1,0 +1,178 @@
+/** The triples of an answer as a picture: nodes and arrows that come and go. The table says the same in words. */
+
+import { counted, make } from "./elements.js";
+import { isExplorable } from "./explore.js";
+import { keyOf } from "./pairs.js";
+import { textOf } from "./terms.js";
+
+/** @typedef {import("./answer.js").Answer} Answer */
+/** @typedef {import("./answer.js").Row} Row */
+/** @typedef {import("./terms.js").Term} Term */
+
+/** How many triples are drawn: of more nobody could read the labels. */
+const TRIPLES = 150;
+const LONGEST = 28;
+const COLOURS = [
+  ...["text", "quiet", "card", "edge", "accent", "on-accent", "tint", "code-iri", "code-literal"],
+  ...["came", "came-text", "went", "went-text"],
+];
+
+/** Tells whether the package was built with what draws. */
+export function canDraw() {
+  return Boolean(document.body.dataset.graph);
+}
+
+/** Draws an answer of triples; what draws is loaded when the picture is first shown. */
+export class GraphPicture {
+  #answer;
+  #prefixes;
+  #centre;
+  #onExplore;
+  #canvas = make("div", { className: "canvas", role: "img" });
+  #note = make("p", { className: "quiet note" });
+  /** @type {any} */ #picture = null;
+  #isLoading = false;
+  /** Those that are drawn, the first of them first. @type {Set<Row>} */ #rows = new Set();
+  /** @type {Map<string, Term>} */ #terms = new Map();
+  #scheme = matchMedia("(prefers-color-scheme: dark)");
+  #dress = () => this.#picture?.dress(this.#look());
+
+  /**
+   * @param {Answer} answer
+   * @param {import("./terms.js").Prefixes} prefixes
+   * @param {{centre: Term | null, onExplore: (term: Term) => void}} options
+   */
+  constructor(answer, prefixes, { centre, onExplore }) {
+    this.#answer = answer;
+    this.#prefixes = prefixes;
+    this.#centre = centre && idOf(centre);
+    this.#onExplore = onExplore;
+    const buttons = [
+      button("Larger", "+", () => this.#picture?.zoom(1.3)),
+      button("Smaller", "−", () => this.#picture?.zoom(1 / 1.3)),
+      button("Fit all of it", "Fit", () => this.#picture?.fit()),
+    ];
+    const frame = make("div", { className: "picture" }, this.#canvas, make("div", { className: "zoom" }, ...buttons));
+    this.element = make("div", {}, frame, this.#note);
+    this.#scheme.addEventListener("change", this.#dress);
+  }
+
+  /** Brings the picture up to date, once it can be drawn. */
+  draw() {
+    if (!this.#picture) return void this.#load();
+    const rows = this.#chosen();
+    const nodes = new Map();
+    const edges = [];
+    this.#terms.clear();
+    for (const row of rows) {
+      const { subject, predicate, object } = row.binding;
+      const ids = [idOf(subject), isNode(object) ? idOf(object) : `literal ${row.key}`];
+      [subject, object].forEach((term, i) => this.#addNode(nodes, ids[i], term, row.mark));
+      const label = cut(textOf(predicate, this.#prefixes));
+      edges.push({ id: `edge ${row.key}`, source: ids[0], target: ids[1], label, mark: row.mark });
+    }
+    this.#picture.show([...nodes.values()], edges);
+    this.#say(nodes.size, rows.length);
+  }
+
+  /** Frees what is drawn. */
+  close() {
+    this.#scheme.removeEventListener("change", this.#dress);
+    this.#picture?.close();
+  }
+
+  async #load() {
+    if (this.#isLoading) return;
+    this.#isLoading = true;
+    this.#note.textContent = "loading …";
+    try {
+      const { makePicture } = await import(`./${document.body.dataset.graph}`);
+      const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
+      const onChoose = (/** @type {string} */ id) => this.#choose(id);
+      this.#picture = makePicture({ parent: this.#canvas, look: this.#look(), isStill, onChoose });
+      this.draw();
+    } catch (error) {
+      this.#note.textContent = `The picture could not be loaded: ${error instanceof Error ? error.message : error}`;
+      this.#isLoading = false;
+    }
+  }
+
+  /** Gives the rows to draw: those that are drawn stay, and others take the places that are free. */
+  #chosen() {
+    for (const row of this.#rows) if (this.#answer.rows.get(row.key) !== row) this.#rows.delete(row);
+    for (const row of this.#answer.rows.values()) {
+      if (this.#rows.size >= TRIPLES) break;
+      this.#rows.add(row);
+    }
+    return [...this.#rows];
+  }
+
+  /**
+   * Adds a node, which has come or gone only if all its triples have.
+   * @param {Map<string, any>} nodes
+   * @param {string} id
+   * @param {Term} term
+   * @param {string} mark
+   */
+  #addNode(nodes, id, term, mark) {
+    const known = nodes.get(id);
+    if (known) {
+      if (known.mark !== mark) known.mark = "";
+      return;
+    }
+    const title = term.type === "uri" ? term.value : textOf(term, this.#prefixes);
+    const label = cut(textOf(term, this.#prefixes));
+    const isCentre = id === this.#centre;
+    nodes.set(id, { id, label, title, kind: term.type, mark: isCentre ? "" : mark, isCentre });
+    this.#terms.set(id, term);
+  }
+
+  /**
+   * @param {number} nodes
+   * @param {number} drawn
+   */
+  #say(nodes, drawn) {
+    const all = this.#answer.rows.size;
+    this.#canvas.ariaLabel = `Picture of ${counted(nodes, "node")} and ${counted(drawn, "triple")}; the table has the same in words`;
+    if (all === 0) this.#note.textContent = "No triples.";
+    else if (all > drawn) this.#note.textContent = `${drawn} of ${counted(all, "triple")} are drawn; the table has more.`;
+    else this.#note.textContent = "";
+  }
+
+  /** @param {string} id */
+  #choose(id) {
+    const term = this.#terms.get(id);
+    if (term && isExplorable(term) && id !== this.#centre) this.#onExplore(term);
+  }
+
+  #look() {
+    const style = getComputedStyle(this.#canvas);
+    return Object.fromEntries(COLOURS.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+  }
+}
+
+/** Tells whether a term is one node wherever it occurs; literals are nodes of their own. @param {Term} term */
+function isNode(term) {
+  return term.type === "uri" || term.type === "bnode";
+}
+
+/** @param {Term} term */
+function idOf(term) {
+  return keyOf({ term }, ["term"]);
+}
+
+/** @param {string} text */
+function cut(text) {
+  return text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text;
+}
+
+/**
+ * @param {string} name
+ * @param {string} sign
+ * @param {() => void} onClick
+ */
+function button(name, sign, onClick) {
+  const made = make("button", { type: "button", "aria-label": name, title: name }, sign);
+  made.addEventListener("click", onClick);
+  return made;
+}

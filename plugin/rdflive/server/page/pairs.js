@@ -1,0 +1,71 @@
+/** Which row came in place of which: what a delta removes and adds, paired by a key of the answer's rows. */
+
+/** @typedef {import("./terms.js").Binding} Binding */
+/** @typedef {import("./terms.js").Term} Term */
+/** @typedef {{old: Binding, new: Binding}} Pair */
+/** @typedef {{added: Binding[], removed: Binding[], changed: Pair[]}} Change */
+
+/**
+ * Pairs by key, as the server does with `key=`: where one row of a key went and one came. Where several did,
+ * which belongs to which cannot be told, and without a key nothing can.
+ *
+ * Example: with the key `train`, `removed` T1 4 and `added` T1 9 are the change T1 4 to 9.
+ * @param {Binding[]} added
+ * @param {Binding[]} removed
+ * @param {string[] | null} key null for none; a key of no variables is for answers of one row
+ * @returns {Change}
+ */
+export function paired(added, removed, key) {
+  if (key === null || added.length === 0 || removed.length === 0) return { added, removed, changed: [] };
+  const came = grouped(added, key);
+  const went = grouped(removed, key);
+  const changed = [];
+  const taken = new Set();
+  for (const [value, olds] of went) {
+    const news = came.get(value) ?? [];
+    if (olds.length !== 1 || news.length !== 1) continue;
+    changed.push({ old: olds[0], new: news[0] });
+    taken.add(value);
+  }
+  const isLeft = (/** @type {Binding} */ binding) => !taken.has(keyOf(binding, key));
+  return { added: added.filter(isLeft), removed: removed.filter(isLeft), changed };
+}
+
+/**
+ * Writes the terms of some variables, the same for the same terms.
+ * @param {Binding} binding
+ * @param {string[]} names
+ */
+export function keyOf(binding, names) {
+  return JSON.stringify(names.map((name) => identityOf(termOf(binding, name))));
+}
+
+/**
+ * Gives the term of a variable, of which a query may have any name.
+ * @param {Binding} binding
+ * @param {string} name
+ */
+export function termOf(binding, name) {
+  return Object.hasOwn(binding, name) ? binding[name] : undefined;
+}
+
+/** @param {Term | undefined} term */
+function identityOf(term) {
+  return term && [term.type, term.value, term["xml:lang"]?.toLowerCase(), term.datatype];
+}
+
+/**
+ * @param {Binding[]} bindings
+ * @param {string[]} key
+ */
+function grouped(bindings, key) {
+  /** @type {Map<string, Binding[]>} */
+  const groups = new Map();
+  for (const binding of bindings) {
+    const value = keyOf(binding, key);
+    const group = groups.get(value);
+    if (group) group.push(binding);
+    else groups.set(value, [binding]);
+  }
+  return groups;
+}
