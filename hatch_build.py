@@ -31,8 +31,8 @@ SECONDS: Final = 120.0
 class EditorHook(BuildHookInterface[Any]):
     """Makes the bundles of the page by npm and esbuild, unless they were made of the same sources before.
 
-    Without npm or its registry the package is built all the same; the page has a plain text field then, and no
-    pictures of graphs.
+    Without npm or its registry the package is built all the same; the page has a plain text field then, and
+    no pictures of graphs.
     """
 
     PLUGIN_NAME = "custom"
@@ -53,7 +53,8 @@ class EditorHook(BuildHookInterface[Any]):
         except (OSError, subprocess.SubprocessError) as error:
             said = (getattr(error, "stderr", None) or "").strip()
             self.app.display_warning(
-                f"rdflive: THE QUERY EDITOR WAS NOT BUILT, the page has a plain text field and no pictures: {error}"
+                "rdflive: THE QUERY EDITOR WAS NOT BUILT, the page has a plain text field and no pictures of "
+                f"graphs: {error}"
                 f"{said and chr(10)}{said}"
             )
 

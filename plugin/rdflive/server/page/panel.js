@@ -52,6 +52,7 @@ export class Panel {
   #sequence = 0;
   #changed = "";
   #isArriving = false;
+  #isKeyKnown = false;
 
   /**
    * @param {Asked} asked
@@ -87,7 +88,7 @@ export class Panel {
   /** Begins to follow the query. */
   open() {
     void this.stream.run();
-    if (this.asked.rowKey === undefined && !this.asked.key?.length) void this.#learnKey();
+    void this.#learnKey();
   }
 
   /** Ends it. */
@@ -128,16 +129,17 @@ export class Panel {
     return this.#explained;
   }
 
-  /** Learns what the query itself says of its rows: those of GROUP BY are told apart by its variables. */
+  /** Learns what the query itself says of its rows, unless one has said it: GROUP BY tells them apart. */
   async #learnKey() {
-    try {
-      const { key } = await this.#explain();
-      if (this.asked.rowKey !== undefined) return;
-      this.#answer.key = key;
-      if (this.#answer.form === "SELECT") this.#offerKey();
-    } catch {
-      // the rows are shown all the same, and the stream says what is wrong
+    if (this.asked.rowKey === undefined && !this.asked.key?.length) {
+      try {
+        this.#answer.key = (await this.#explain()).key;
+      } catch {
+        // the rows are shown all the same, and the stream says what is wrong
+      }
     }
+    this.#isKeyKnown = true;
+    this.#offerKey();
   }
 
   /**
@@ -169,11 +171,12 @@ export class Panel {
     const isGraph = this.#answer.form === "CONSTRUCT";
     this.#turtle.hidden = !isGraph;
     this.#views.element.hidden = !isGraph || !canDraw();
-    if (this.#answer.form === "SELECT") this.#offerKey();
+    this.#offerKey();
   }
 
+  /** Offers a key once it is known what there is to choose from, and what is chosen. */
   #offerKey() {
-    this.#key.offer(this.#answer.vars, this.#answer.key);
+    if (this.#isKeyKnown && this.#answer.form === "SELECT") this.#key.offer(this.#answer.vars, this.#answer.key);
   }
 
   /** Takes a choice, which is there again after a reload. @param {Partial<Asked>} choice */
