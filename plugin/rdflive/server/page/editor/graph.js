@@ -13,14 +13,16 @@ cytoscape.use(fcose);
  */
 
 const FONT = "system-ui, -apple-system, Segoe UI, Roboto, Helvetica Neue, Arial, sans-serif";
-const SIZE = 13;
+const SIZE = 14;
 const EDGE_SIZE = 11;
 const HEIGHT = 28;
 /** Smaller than this nobody reads the labels, and larger ones shout. */
-const SMALLEST = 0.65;
+const SMALLEST = 0.7;
 const LARGEST = 1.1;
 const MARGIN = 20;
 const MOVE = 250;
+/** How many pixels a finger may move in a tap. */
+const SLOP = 10;
 /** Cytoscape would write a style into the page, which its policy forbids, where nothing has this id. */
 const STYLE = "__________cytoscape_stylesheet";
 
@@ -44,12 +46,17 @@ export function makePicture({ parent, look, isStill, onChoose }) {
   });
   const widthOf = ruler();
   let isMoved = false;
-  cy.on("dragpan pinchzoom", () => (isMoved = true));
+  let isWhole = true;
+  cy.on("dragpan pinchzoom", () => {
+    isMoved = true;
+    isWhole = false;
+  });
   // behind the event: whoever is told may close the picture
   cy.on("tap", "node", ({ target }) => setTimeout(() => onChoose(target.id())));
   cy.on("mouseover", "node", ({ target }) => (parent.title = target.data("title")));
   cy.on("mouseout", "node", () => (parent.title = ""));
   cy.on("resize", () => isMoved || fit(false));
+  letFingersPass(parent, () => isWhole);
 
   /** Shows all of it, or the middle where labels would be too small to read. */
   function fit(moves = !isStill) {
@@ -59,8 +66,8 @@ export function makePicture({ parent, look, isStill, onChoose }) {
     const room = Math.min((cy.width() - 2 * MARGIN) / box.w, (cy.height() - 2 * MARGIN) / box.h);
     const zoom = Math.min(LARGEST, Math.max(SMALLEST, room));
     const centre = cy.nodes(".centre");
-    const isWhole = room >= SMALLEST || centre.empty();
-    const middle = isWhole ? { x: (box.x1 + box.x2) / 2, y: (box.y1 + box.y2) / 2 } : centre.position();
+    isWhole = room >= SMALLEST;
+    const middle = isWhole || centre.empty() ? { x: (box.x1 + box.x2) / 2, y: (box.y1 + box.y2) / 2 } : centre.position();
     goTo(zoom, { x: cy.width() / 2 - zoom * middle.x, y: cy.height() / 2 - zoom * middle.y }, moves);
   }
 
@@ -77,16 +84,17 @@ export function makePicture({ parent, look, isStill, onChoose }) {
   /** Places nodes: all of them, or the new ones while the others stay where they are. @param {any} added */
   function arrange(added) {
     const old = cy.nodes().difference(added);
-    const isWhole = added.length > old.length;
+    const isNew = added.length > old.length;
     added.forEach((node, i) => {
       const near = node.neighborhood("node").intersection(old);
       const { x, y } = near.nonempty() ? near[0].position() : { x: 0, y: 0 };
       const angle = (2 * Math.PI * i) / added.length;
       node.position({ x: x + 120 * Math.cos(angle), y: y + 120 * Math.sin(angle) });
     });
+    const length = Math.min(60, cy.width() / 12); // beside the label; a phone has less room
     const fixedNodeConstraint = old.map((node) => ({ nodeId: node.id(), position: { ...node.position() } }));
-    const options = { name: "fcose", animate: false, fit: false, idealEdgeLength: (edge) => 60 + edge.data("room") };
-    const others = isWhole ? { randomize: true } : { randomize: false, fixedNodeConstraint };
+    const options = { name: "fcose", animate: false, fit: false, idealEdgeLength: (edge) => length + edge.data("room") };
+    const others = isNew ? { randomize: true } : { randomize: false, fixedNodeConstraint };
     cy.layout({ ...options, ...FORCES, ...others }).run();
   }
 
@@ -117,6 +125,7 @@ export function makePicture({ parent, look, isStill, onChoose }) {
     /** Makes the picture larger or smaller around its middle. */
     zoom(/** @type {number} */ factor) {
       isMoved = true;
+      isWhole = false;
       const middle = { x: cy.width() / 2, y: cy.height() / 2 };
       const zoom = Math.min(cy.maxZoom(), Math.max(cy.minZoom(), cy.zoom() * factor));
       const pan = cy.pan();
@@ -132,6 +141,24 @@ export function makePicture({ parent, look, isStill, onChoose }) {
       cy.destroy();
     },
   };
+}
+
+/**
+ * Lets a finger scroll the page past the picture while all of it is seen: there is nowhere to move it then.
+ * Cytoscape would take the finger from the page, and its end for a tap.
+ * @param {HTMLElement} parent
+ * @param {() => boolean} isWhole
+ */
+function letFingersPass(parent, isWhole) {
+  /** @type {Touch | null} */
+  let start = null;
+  parent.addEventListener("touchstart", ({ touches }) => (start = touches.length === 1 && isWhole() ? touches[0] : null));
+  parent.addEventListener("touchmove", (event) => {
+    if (!start) return;
+    event.stopPropagation();
+    const { clientX, clientY } = event.touches[0];
+    if (Math.hypot(clientX - start.clientX, clientY - start.clientY) > SLOP) dispatchEvent(new Event("touchcancel"));
+  });
 }
 
 const FORCES = { quality: "proof", nodeRepulsion: 12000, nodeSeparation: 110, gravity: 0.3, packComponents: false };
