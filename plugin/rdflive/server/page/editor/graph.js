@@ -20,6 +20,8 @@ const HEIGHT = 28;
 const SMALLEST = 0.7;
 const LARGEST = 1.1;
 const MARGIN = 20;
+/** What the buttons take at the lower edge. */
+const BUTTONS = 30;
 const MOVE = 250;
 /** How many pixels a finger may move in a tap. */
 const SLOP = 10;
@@ -63,12 +65,12 @@ export function makePicture({ parent, look, isStill, onChoose }) {
     isMoved = false;
     if (cy.elements().empty()) return;
     const box = cy.elements().boundingBox({});
-    const room = Math.min((cy.width() - 2 * MARGIN) / box.w, (cy.height() - 2 * MARGIN) / box.h);
+    const room = Math.min((cy.width() - 2 * MARGIN) / box.w, (cy.height() - 2 * MARGIN - BUTTONS) / box.h);
     const zoom = Math.min(LARGEST, Math.max(SMALLEST, room));
     const centre = cy.nodes(".centre");
     isWhole = room >= SMALLEST;
     const middle = isWhole || centre.empty() ? { x: (box.x1 + box.x2) / 2, y: (box.y1 + box.y2) / 2 } : centre.position();
-    goTo(zoom, { x: cy.width() / 2 - zoom * middle.x, y: cy.height() / 2 - zoom * middle.y }, moves);
+    goTo(zoom, { x: cy.width() / 2 - zoom * middle.x, y: (cy.height() - BUTTONS) / 2 - zoom * middle.y }, moves);
   }
 
   /**
@@ -96,6 +98,19 @@ export function makePicture({ parent, look, isStill, onChoose }) {
     const options = { name: "fcose", animate: false, fit: false, idealEdgeLength: (edge) => length + edge.data("room") };
     const others = isNew ? { randomize: true } : { randomize: false, fixedNodeConstraint };
     cy.layout({ ...options, ...FORCES, ...others }).run();
+    if (isNew) turn();
+  }
+
+  /** Turns the whole so that it is largest in its frame, without nodes that lie on each other if it can be. */
+  function turn() {
+    const nodes = cy.nodes().map((node) => ({ node, ...node.position(), width: node.width() + 8 }));
+    const angles = [...Array(12).keys()].map((step) => (step * Math.PI) / 12);
+    const turned = angles.map((angle) => {
+      const [sin, cos] = [Math.sin(angle), Math.cos(angle)];
+      return nodes.map(({ x, y, ...rest }) => ({ x: x * cos - y * sin, y: x * sin + y * cos, ...rest }));
+    });
+    const best = turned.reduce((a, b) => (cost(b, cy.width(), cy.height()) < cost(a, cy.width(), cy.height()) ? b : a));
+    cy.batch(() => best.forEach(({ node, x, y }) => node.position({ x, y })));
   }
 
   return {
@@ -141,6 +156,29 @@ export function makePicture({ parent, look, isStill, onChoose }) {
       cy.destroy();
     },
   };
+}
+
+/**
+ * Tells how much larger than its frame a picture is, and more where its nodes lie on each other.
+ * @param {{x: number, y: number, width: number}[]} nodes
+ * @param {number} width
+ * @param {number} height
+ */
+function cost(nodes, width, height) {
+  const left = Math.min(...nodes.map((node) => node.x - node.width / 2));
+  const right = Math.max(...nodes.map((node) => node.x + node.width / 2));
+  const heights = nodes.map((node) => node.y);
+  const high = Math.max(...heights) - Math.min(...heights) + HEIGHT;
+  const touching = nodes.filter((a, i) => nodes.some((b, j) => i < j && isOn(a, b))).length;
+  return Math.max((right - left) / width, high / height) + touching;
+}
+
+/**
+ * @param {{x: number, y: number, width: number}} a
+ * @param {{x: number, y: number, width: number}} b
+ */
+function isOn(a, b) {
+  return Math.abs(a.x - b.x) < (a.width + b.width) / 2 && Math.abs(a.y - b.y) < HEIGHT + 4;
 }
 
 /**
