@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from support.browser import Page, expect, launched, subscribe  # noqa: E402 - found by the line above
-from support.served import Served  # noqa: E402
+from support.served import Network, Served  # noqa: E402
 
 SECONDS = 26
 SIZES = {"desktop": (1280, 900), "phone": (390, 844)}
@@ -28,7 +28,9 @@ PREFIX = "PREFIX : <http://example.org/railway/> "
 
 
 def main() -> None:
-    """Take the pictures at all sizes and in all colours: of writing, and of half a minute of a railway."""
+    """Take the pictures at all sizes and in all colours: of writing, of half a minute of a railway, of what a
+    train is linked to, and of a connection that is lost.
+    """
     looks = [(size, scheme) for size in SIZES for scheme in ("light", "dark")]
     with Served(ROOT / "examples" / "railway.ttl") as served, launched() as browser:
         for size, scheme in looks:
@@ -48,6 +50,52 @@ def main() -> None:
             if "phone" in name:
                 page.locator("article").evaluate(TO_TOP)
             keep(page, name)
+            page.context.close()
+        for size, scheme in looks:
+            show_graph(browser, served, size, scheme)
+            show_lost(browser, served, size, scheme)
+
+
+def show_graph(browser: Any, served: Served, size: str, scheme: str) -> None:
+    """Show what a train is linked to, with a delay that has just changed."""
+    page = open_page(browser, served, size, scheme)
+    page.locator("article").get_by_role("button", name=":T201", exact=True).first.click()
+    around = page.locator("article").first
+    expect(around.locator(".canvas canvas").first).to_be_visible()
+    page.evaluate("document.activeElement.blur()")
+    time.sleep(2)  # so that the picture is at rest
+    delay(served, "T201", 3 + SIZES[size][0] % 5)
+    expect(around.locator(".facts")).to_contain_text("last change")
+    time.sleep(0.5)
+    around.evaluate(TO_TOP)
+    keep(page, f"page-graph-{size}-{scheme}")
+    page.context.close()
+
+
+def show_lost(browser: Any, served: Served, size: str, scheme: str) -> None:
+    """Show a connection that is lost, one that is back with what was missed, and a query that is wrong."""
+    with Network(served.port) as network:
+        page = open_page(browser, network, size, scheme)
+        panel = page.locator("article").first
+        network.is_down = True
+        network.cut()
+        expect(panel.locator("header .state")).to_contain_text("reconnecting")
+        time.sleep(4)  # so that it waits for some seconds
+        expect(panel.locator("header .state")).to_contain_text("reconnecting")
+        panel.evaluate(TO_TOP)
+        keep(page, f"page-lost-{size}-{scheme}")
+        delay(served, "T101", 20 + SIZES[size][0] % 7)
+        network.is_down = False
+        expect(panel.locator("tr.came").first).to_be_visible()
+        keep(page, f"page-back-{size}-{scheme}")
+        page.get_by_role("textbox", name="Query").focus()
+        page.keyboard.press("Control+A")
+        page.keyboard.insert_text("SELECT ?train ?minutes WHERE {\n  ?train late:delay ?minutes\n}")
+        page.keyboard.press("Control+Enter")
+        expect(page.locator("#query-problem")).to_be_visible()
+        page.evaluate("window.scrollTo(0, 0)")
+        keep(page, f"page-error-{size}-{scheme}")
+        page.context.close()
 
 
 def show_writing(browser: Any, served: Served, size: str, scheme: str) -> None:
@@ -81,7 +129,7 @@ def keep(page: Page, name: str) -> None:
     shot.quantize(256, dither=Image.Dither.NONE).save(ROOT / "docs" / f"{name}.png", optimize=True)
 
 
-def begin(browser: Any, served: Served, size: str, scheme: str) -> Page:
+def begin(browser: Any, served: Served | Network, size: str, scheme: str) -> Page:
     """Open the page as who has never seen it."""
     width, height = SIZES[size]
     page: Page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
@@ -89,7 +137,7 @@ def begin(browser: Any, served: Served, size: str, scheme: str) -> Page:
     return page
 
 
-def open_page(browser: Any, served: Served, size: str, scheme: str) -> Page:
+def open_page(browser: Any, served: Served | Network, size: str, scheme: str) -> Page:
     """Open a page with a subscription, and no other."""
     page = begin(browser, served, size, scheme)
     page.get_by_role("button", name="Unsubscribe").click()

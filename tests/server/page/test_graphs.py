@@ -7,7 +7,7 @@ from typing import Any, Literal
 import pytest
 
 from support.axe import violations
-from support.browser import Browser, Locator, Page, Watched, expect, panel_of, rows_of, subscribe
+from support.browser import VISITED, Browser, Locator, Page, Watched, expect, panel_of, rows_of, subscribe
 from support.served import Served
 
 PREFIX = "PREFIX : <http://example.org/> "
@@ -97,10 +97,10 @@ def test_picture_is_bounded(page: Page, served: Served) -> None:
     page.goto(served.url)
     panel = subscribe(page, PREFIX + "CONSTRUCT { ?s :late ?o } WHERE { ?s :delay ?o }")
     panel.get_by_role("button", name="Picture").click()
-    expect(panel.locator(".note:visible")).to_have_text("150 of 400 triples are drawn; the table has more.")
+    expect(panel.locator(".drawn:visible")).to_have_text("150 of 400 triples are drawn; the table has more.")
     assert len(labels(panel, "edge")) == 150
     served.update(PREFIX + "DELETE { ?s :delay ?o } WHERE { ?s :delay ?o FILTER(?o < 390) }")
-    expect(panel.locator(".note:visible")).to_have_count(0)
+    expect(panel.locator(".drawn:visible")).to_have_count(0)
     assert len(labels(panel, "edge")) == 10
 
 
@@ -233,6 +233,7 @@ def test_entailed_triples_are_explored(page: Page, served: Served) -> None:
     """What an answer over entailed triples has, is explored over them as well."""
     served.update(PREFIX + "INSERT DATA { :Train rdfs:subClassOf :Vehicle }")
     page.goto(served.url)
+    expect(page.locator("#query-form")).not_to_be_empty()  # the form is set up
     page.get_by_label("Entailment").select_option("rdfs")
     panel = subscribe(page, PREFIX + "SELECT ?x { ?x a :Vehicle }")
     panel.get_by_role("button", name=":T2", exact=True).click()
@@ -341,6 +342,7 @@ def test_page_without_what_draws_has_the_table(page: Page, served: Served, watch
 def test_finger_scrolls_the_page_past_a_picture(browser: Browser, served: Served) -> None:
     """A picture that is seen as a whole does not catch it; one that was made larger is moved."""
     context = browser.new_context(viewport={"width": 390, "height": 600}, has_touch=True, is_mobile=True)
+    context.add_init_script(VISITED)
     page = context.new_page()
     watched = Watched(page)
     page.goto(served.url)

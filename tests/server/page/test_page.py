@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 import urllib.error
@@ -94,15 +93,6 @@ def test_bundles_are_in_the_page(served: Served, name: str) -> None:
     assert f'data-{name}="{name}.js"' in get(served.url)[2]
     first, _, _ = get(f"{served.url}static/{name}.js")[2].partition("\n")
     assert re.fullmatch(r"/\* for rdflive's page, made of [0-9a-f]{64} \*/", first)
-
-
-def test_page_is_small(served: Served) -> None:
-    """All its files together, and what draws, are less than 400 kB when they are compressed."""
-    page = EDITOR.parent
-    files = [file for file in page.iterdir() if file.suffix in {".js", ".css", ".svg", ".html"}]
-    assert {"editor.js", "graph.js", "main.js"} <= {file.name for file in files}
-    size = sum(len(gzip.compress(file.read_bytes(), 9)) for file in files)
-    assert size < 400_000
 
 
 def test_licences_of_what_is_bundled_are_there() -> None:

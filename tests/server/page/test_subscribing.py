@@ -72,6 +72,7 @@ def test_page_answers_over_what_is_entailed(page: Page, served: Served) -> None:
     """The choice of RDFS is sent and shown."""
     served.update(PREFIX + "INSERT DATA { :Train rdfs:subClassOf :Vehicle }")
     page.goto(served.url)
+    expect(page.locator("#query-form")).not_to_be_empty()  # the form is set up
     page.get_by_label("Entailment").select_option("rdfs")
     panel = subscribe(page, PREFIX + "SELECT ?x { ?x a :Vehicle }")
     expect(panel.locator("tbody tr")).to_have_count(3)

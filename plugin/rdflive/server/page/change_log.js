@@ -28,9 +28,9 @@ export class ChangeLog {
    * @param {import("./pairs.js").Change} change
    */
   add(name, { added, removed, changed }) {
-    const counts = [changed.length && `~${written(changed)}`, added.length && `+${written(added)}`];
-    counts.push(removed.length && `−${written(removed)}`);
-    const entry = this.entry(name, counts.filter(Boolean).join(" "));
+    const counts = changed.length > 0 ? [`~${written(changed)}`] : [];
+    if (added.length > 0 || removed.length > 0) counts.push(`+${written(added)}`, `−${written(removed)}`);
+    const entry = this.entry(name, counts.join(" "));
     entry.append(
       ...this.#lines(changed, "changed", "~", (pair) => this.#turned(pair)),
       ...this.#lines(removed, "went", "−", (binding) => this.#row(binding)),

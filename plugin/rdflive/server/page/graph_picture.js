@@ -29,7 +29,7 @@ export class GraphPicture {
   #centre;
   #onExplore;
   #canvas = make("div", { className: "canvas", role: "img" });
-  #note = make("p", { className: "quiet note" });
+  #note = make("p", { className: "quiet drawn" });
   /** @type {any} */ #picture = null;
   #isLoading = false;
   /** Those that are drawn, the first of them first. @type {Set<Row>} */ #rows = new Set();

@@ -29,6 +29,9 @@ import { ViewChoice } from "./view_choice.js";
 /** Milliseconds between two drawings; drawing takes no more than a fifth of the time. */
 const PACE = 60;
 
+/** How many pixels of a panel are enough to see what it shows. */
+const ENOUGH = 420;
+
 let made = 0;
 
 /** Follows a query and shows its answer, until it is closed. */
@@ -107,9 +110,10 @@ export class Panel {
     this.#isArriving = this.#answer.isEmpty;
   }
 
+  /** Scrolls to the top of the panel, unless as much of it is seen as one needs to see what it shows. */
   #reveal() {
-    const { top, bottom } = this.element.getBoundingClientRect();
-    if (top < 0 || bottom > innerHeight) this.element.scrollIntoView({ block: "start" });
+    const { top, height } = this.element.getBoundingClientRect();
+    if (top < 0 || top + Math.min(height, ENOUGH) > innerHeight) this.element.scrollIntoView({ block: "start" });
   }
 
   /**
