@@ -64,7 +64,7 @@ def show_graph(browser: Any, served: Served, size: str, scheme: str) -> None:
     expect(around.locator(".canvas canvas").first).to_be_visible()
     page.evaluate("document.activeElement.blur()")
     time.sleep(2)  # so that the picture is at rest
-    delay(served, "T201", 3 + SIZES[size][0] % 5)
+    delay(served, "T201", 10 + len(size + scheme))  # another one each time
     expect(around.locator(".facts")).to_contain_text("last change")
     time.sleep(0.5)
     around.evaluate(TO_TOP)
@@ -84,7 +84,7 @@ def show_lost(browser: Any, served: Served, size: str, scheme: str) -> None:
         expect(panel.locator("header .state")).to_contain_text("reconnecting")
         panel.evaluate(TO_TOP)
         keep(page, f"page-lost-{size}-{scheme}")
-        delay(served, "T101", 20 + SIZES[size][0] % 7)
+        delay(served, "T101", 20 + len(size + scheme))
         network.is_down = False
         expect(panel.locator("tr.came").first).to_be_visible()
         keep(page, f"page-back-{size}-{scheme}")
