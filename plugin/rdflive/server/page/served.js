@@ -67,7 +67,7 @@ export class Served {
       if (facts.textContent !== words) facts.textContent = words;
     }
     byId("served-none").hidden = described.length > 0;
-    byId("served-all").textContent = described.length > 0 ? summed(described, mine.size) : "";
+    byId("served-all").textContent = described.length > 0 ? summed(described, mine) : "";
     const rest = byId("served-rest");
     rest.hidden = described.length <= SHOWN;
     rest.textContent = `and ${(described.length - SHOWN).toLocaleString("en")} more`;
@@ -97,12 +97,13 @@ export class Served {
 /**
  * Says how many subscriptions there are to all queries together, and how many are this page's.
  * @param {any[]} described
- * @param {number} mine
+ * @param {Set<string>} mine
  */
 function summed(described, mine) {
+  const here = described.filter(({ id, clients }) => clients > 0 && mine.has(id)).length; // one may be lost
   const clients = described.reduce((sum, one) => sum + one.clients, 0);
   const words = [counted(described.length, "query", "queries"), counted(clients, "subscription")];
-  if (mine > 0) words.push(`${mine} of them here`);
+  if (here > 0) words.push(`${here} of them here`);
   return words.join(", ");
 }
 
