@@ -231,6 +231,6 @@ def test_without_anywidget_the_error_says_what_to_install(
     widgets.widget_type.cache_clear()
     monkeypatch.setitem(sys.modules, "anywidget", None)
     with rdflive.subscribe(graph, LATE, print, initial=False) as subscription:
-        with pytest.raises(rdflive.MissingExtraError, match=r"a widget needs anywidget: .*notebook"):
+        with pytest.raises(rdflive.MissingExtraError, match=r"a widget needs anywidget: .*install"):
             subscription.widget("minutes")
         assert subscription._followers == ()

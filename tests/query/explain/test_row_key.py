@@ -25,6 +25,9 @@ GROUPED = "SELECT ?a (COUNT(?b) AS ?n) { ?a <u:p> ?b } GROUP BY ?a"
         ("SELECT (SUM(?b) AS ?n) (MAX(?b) AS ?most) { ?a <u:p> ?b }", ()),
         # what is grouped by is not shown
         ("SELECT (COUNT(?b) AS ?n) { ?a <u:p> ?b } GROUP BY ?a", None),
+        ("SELECT (COUNT(?b) AS ?n) { ?a <u:p> ?b } GROUP BY ?a ORDER BY ?a LIMIT 3", None),
+        ("SELECT ?a (COUNT(?b) AS ?n) { ?a <u:p> ?b } GROUP BY ?a ?b ORDER BY ?b", None),
+        ("SELECT (STR(?a) AS ?name) { ?a <u:p> ?b } GROUP BY ?a ORDER BY ?a", None),
         ("SELECT ?a (COUNT(?b) AS ?n) { ?a <u:p> ?b } GROUP BY ?a STR(?b)", None),
         # ?a outside is another variable than the one that is grouped by
         ("SELECT ?a ?n { { SELECT (COUNT(?b) AS ?n) { ?a <u:p> ?b } GROUP BY ?a } BIND(1 AS ?a) }", None),

@@ -36,7 +36,8 @@ def row_key(query: ParsedQuery) -> tuple[str, ...] | None:
     if query.form != "SELECT":
         return None
     node = query.root
-    shown = frozenset(node.columns)
+    # columns that only ORDER BY reads are no part of a row
+    shown = frozenset(column for column in node.columns if column.name in query.names)
     while isinstance(node, _KEEPS_ROWS):
         if isinstance(node, algebra.Project):
             # outside of a subquery that does not show it, a name may be another variable's
