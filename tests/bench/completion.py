@@ -29,6 +29,7 @@ import rdflib
 from pyoxigraph import Literal, NamedNode, Quad
 
 from bench.stream import SEED
+from rdflive.server import vocabulary
 from rdflive.server.vocabulary import Vocabulary
 from support.serving import Serving, serving
 
@@ -150,6 +151,7 @@ def main() -> None:
                     f"median {median(map(median, times)):.3f} ms, 99th percentile {slow:.3f} ms"
                 )
         if options.whole:
+            vocabulary._LONGEST = math.inf
             begun, cpu = time.perf_counter(), time.process_time()
             asker.send(("/vocabulary", math.inf))
             told = asker.recv()

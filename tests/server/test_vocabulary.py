@@ -122,6 +122,31 @@ def test_more_names_than_are_kept_are_left_out(monkeypatch: pytest.MonkeyPatch) 
     assert (told["triples"], len(told["predicates"])) == (100, 10)
 
 
+def test_count_that_takes_long_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It tells what it has, and that this is not all, and is not begun anew while the data are the same."""
+    monkeypatch.setattr("rdflive.server.vocabulary._LONGEST", 0.0)
+    monkeypatch.setattr("rdflive.server.vocabulary._REST", 0.0)
+    with serving(trains("Oxigraph", 1000)) as server:
+        told = settled(server, lambda told: told["triples"] == slices.SLICE)
+        assert vocabulary(server) == told
+        assert solutions(server.dataset, told["first"]) > 0
+    assert not told["complete"]
+
+
+def test_names_that_no_query_can_write_are_not_told() -> None:
+    """A graph may hold them; in a query they would be read as something else."""
+    dataset = rdflib.Dataset(store="default")
+    odd = ["urn:x> } ; DROP ALL #", "urn:a b", 'urn:"', "urn:{x}", "relative"]
+    for name in odd:
+        dataset.store.add((E.x, URIRef(name), Literal(1)), dataset.default_graph)
+        dataset.store.add((URIRef(name), RDF.type, URIRef(name)), dataset.default_graph)
+    with serving(dataset) as server:
+        told = vocabulary(server)
+    assert told["triples"] == 2 * len(odd)
+    assert uses(told["predicates"]) == [(str(RDF.type), len(odd))]
+    assert told["classes"] == []
+
+
 def test_server_ends_in_the_middle_of_a_count(monkeypatch: pytest.MonkeyPatch) -> None:
     """A long count does not hold up the end."""
     monkeypatch.setattr(slices, "PAUSE", 60)
@@ -173,8 +198,11 @@ def test_first_query_of_a_class_that_is_large_asks_for_one_thing() -> None:
     dataset = trains("Oxigraph", 1001)
     with serving(dataset) as server:
         first = settled(server, lambda told: bool(told["complete"]))["first"]
-    assert first.startswith("# What is said of T")
-    assert solutions(dataset, first) in (4, 5)
+        dataset.add((E.T0, E.late, Literal(True)))
+        later = settled(server, lambda told: bool(told["complete"] and told["triples"] == 4006))["first"]
+    for query in (first, later):
+        assert query.startswith("# What is said of T")
+        assert solutions(dataset, query) in (4, 5, 6)
 
 
 @pytest.mark.parametrize("union", [False, True])
@@ -186,6 +214,28 @@ def test_first_query_is_about_what_queries_see(union: bool) -> None:
         told = vocabulary(server)
     assert uses(told["classes"]) == [(str(E.Train), 1)]
     assert bool(told["first"]) is union
+
+
+def test_first_query_is_of_the_next_class_where_a_query_sees_no_thing_of_the_first() -> None:
+    """The most used class may be in named graphs only, or its things without a name."""
+    dataset = trains("Oxigraph")
+    for number in range(5):
+        dataset.graph(E.g).add((E[f"S{number}"], RDF.type, E.Station))
+        dataset.add((rdflib.BNode(), RDF.type, E.Stop))
+    with serving(dataset) as server:
+        told = vocabulary(server)
+    assert uses(told["classes"])[2] == (str(E.Train), 3)
+    assert told["first"].startswith("# Train with delay, label\n")
+
+
+def test_first_query_takes_no_prefix_that_sparql_has_not() -> None:
+    """A store may bind a name that begins with a line, or a namespace that ends its brackets."""
+    dataset = trains("Oxigraph")
+    dataset.bind("_e", E, replace=True)
+    with serving(dataset) as server:
+        first = vocabulary(server)["first"]
+    assert "PREFIX _e" not in first
+    assert solutions(dataset, first) == 3
 
 
 ODD = [
@@ -234,10 +284,11 @@ class Body(HTMLParser):
 
 
 def test_page_has_the_prefixes_of_the_data() -> None:
-    """All that are bound, whatever they are called, and as text only."""
+    """All that are bound and that a query can declare, as text only."""
     dataset = rdflib.Dataset(store="Oxigraph")
-    odd = {"x": '"><script>alert(1)</script>', "y": "{nonce}{editor}&quot;'", "": "http://example.org/"}
-    for prefix, namespace in odd.items():
+    odd = {"ä-1": "urn:&quot;'&lt;", "": "http://example.org/"}
+    others = {"x": 'urn:"><script>alert(1)</script>', "y": "urn:{nonce}{editor}", "_z": "urn:z", "w": "a b"}
+    for prefix, namespace in (odd | others).items():
         dataset.bind(prefix, namespace)
     with serving(dataset) as server, urllib.request.urlopen(f"{server.url}/") as response:
         text = response.read().decode()
@@ -246,5 +297,6 @@ def test_page_has_the_prefixes_of_the_data() -> None:
     body.feed(text)
     prefixes = json.loads(body.found["data-prefixes"] or "")
     assert prefixes.items() >= odd.items()
+    assert not prefixes.keys() & others.keys()
     assert prefixes["rdfs"] == str(RDFS)
     assert body.found["data-rights"] == "read subscribe update"

@@ -10,7 +10,7 @@ from rdflib import XSD, Literal
 
 from rdflive.model.terms import TripleTerm
 
-__all__ = ["TermWriter", "to_ntriples", "to_printable"]
+__all__ = ["TermWriter", "is_prefix", "is_writable", "to_ntriples", "to_printable"]
 
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 _STEERING: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -28,6 +28,26 @@ _LOCAL: Final = re.compile(
 """What SPARQL takes behind the colon of a prefixed name without a backslash (PN_LOCAL)."""
 _NAME: Final = re.compile(f"(?:[{_BEGIN}](?:[.{_INNER}]*[{_INNER}])?)?")
 """A prefix (PN_PREFIX), which may be empty."""
+_IRI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\\ud800-\udfff]*")
+"""An absolute IRI (IRIREF)."""
+
+
+def is_prefix(text: str) -> bool:
+    """Tell whether SPARQL and Turtle take a text as a prefix, which may be empty.
+
+    >>> is_prefix("ex"), is_prefix(""), is_prefix("_x")
+    (True, True, False)
+    """
+    return _NAME.fullmatch(text) is not None
+
+
+def is_writable(iri: str) -> bool:
+    """Tell whether an absolute IRI can stand in angle brackets as it is: a graph may hold others.
+
+    >>> is_writable("urn:x"), is_writable("urn:x> } ; DROP ALL #"), is_writable("x")
+    (True, False, False)
+    """
+    return _IRI.fullmatch(iri) is not None
 
 
 def to_printable(text: str) -> str:
@@ -64,7 +84,7 @@ class TermWriter:
 
     def __init__(self, prefixes: Mapping[str, str], *, most: int | None = None) -> None:
         # a store may bind what is no prefix of SPARQL, and a namespace that is empty fits everything
-        self._prefixes = {str(n): str(p) for p, n in prefixes.items() if n and _NAME.fullmatch(str(p))}
+        self._prefixes = {str(n): str(p) for p, n in prefixes.items() if n and is_prefix(str(p))}
         self._lengths = sorted({len(namespace) for namespace in self._prefixes}, reverse=True)
         self._most = most
         self.used: dict[str, str] = {}

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from heapq import nlargest
 from itertools import chain, count
 from typing import Any, Final
 
 from rdflib.namespace import RDF
 
+from rdflive.model.term_text import is_writable
 from rdflive.server.slices import Slices
 
 __all__ = ["class_query", "node_query"]
@@ -17,26 +19,31 @@ __all__ = ["class_query", "node_query"]
 _TYPE: Final = str(RDF.type)
 _FEW: Final = 1_000
 """Things of a class that is asked for."""
+_TRIED: Final = 10
+"""Classes that are tried."""
 _LOOKED_AT: Final = 20
 """Things of it whose predicates are looked at."""
 _WIDE: Final = 100
 """Triples of a thing that are looked at, and that a thing which is asked for may have."""
 _COLUMNS: Final = 3
 _LOCAL: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-_IRI: Final = re.compile(r"[^\x00-\x20<>\"{}|^`\\]+")
 _WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
 def class_query(slices: Slices, classes: Mapping[str, int], prefixes: Mapping[str, str]) -> str:
     """Write a query of the things of a class with what most of them have; "" where there is no such class.
 
-    It is the most used class that has few things. For trains with a delay each, some of which have a label,
+    It is the most used class that has few things, some of which a query sees: uses are counted in all
+    graphs, of which a query may see one. For trains with a delay each, some of which have a label,
     the pattern is `?train a :Train . ?train :delay ?delay . OPTIONAL { ?train rdfs:label ?label }`.
     """
-    few = [iri for iri, uses in classes.items() if uses <= _FEW and _IRI.fullmatch(iri)]
-    if not few:
-        return ""
-    chosen = max(few, key=lambda iri: (classes[iri], iri))
+    few = [iri for iri, uses in classes.items() if uses <= _FEW]
+    likely = nlargest(_TRIED, few, key=lambda iri: (classes[iri], iri))
+    return next(filter(None, (_query_of_class(slices, iri, prefixes) for iri in likely)), "")
+
+
+def _query_of_class(slices: Slices, chosen: str, prefixes: Mapping[str, str]) -> str:
+    """Write the query of one class; "" where a query sees no thing of it that has a name."""
     things = slices.take(slices.match(None, _TYPE, chosen), _LOOKED_AT)
     subjects = [slices.iri(triple[0]) for triple in things]
     having: Counter[str] = Counter()
@@ -52,7 +59,7 @@ def class_query(slices: Slices, classes: Mapping[str, int], prefixes: Mapping[st
         uses.update(predicates)
         literals.update(slices.iri(triple[1]) for triple in triples if not slices.iri(triple[2]))
     # one value each, or the rows would be all combinations of several
-    usual = [iri for iri in having if uses[iri] == having[iri] and iri != _TYPE and _IRI.fullmatch(iri)]
+    usual = [iri for iri in having if uses[iri] == having[iri] and iri != _TYPE and is_writable(iri)]
     usual.sort(key=lambda iri: (-having[iri], -literals[iri], iri))
     columns = usual[:_COLUMNS]
     names = _names([chosen, *columns])
@@ -68,7 +75,7 @@ def class_query(slices: Slices, classes: Mapping[str, int], prefixes: Mapping[st
 def node_query(slices: Slices, triples: Iterable[Sequence[Any]], prefixes: Mapping[str, str]) -> str:
     """Write a query of what is said of the subject of one of these triples; "" for none that will do."""
     subjects = dict.fromkeys(slices.iri(triple[0]) for triple in triples)
-    for subject in [iri for iri in subjects if _IRI.fullmatch(iri)][:_LOOKED_AT]:
+    for subject in [iri for iri in subjects if is_writable(iri)][:_LOOKED_AT]:
         said = slices.take(slices.match(subject, None, None), _WIDE + 1)
         if 0 < len(said) <= _WIDE:
             title = f"What is said of {_word(subject) or 'a thing'}"

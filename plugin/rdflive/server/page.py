@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import hashlib
 import json
+import re
 import secrets
 from collections.abc import Mapping
 from functools import cache
@@ -19,7 +20,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from rdflive.server.access import Client
-from rdflive.syntax.prefixes import bound_prefixes
+from rdflive.syntax.prefixes import writable_prefixes
 
 __all__ = ["page_routes", "sign_in"]
 
@@ -64,7 +65,7 @@ async def _index(request: Request) -> Response:
     client: Client = request.state.client
     dataset = request.app.state.service.dataset
     # what is in the graph is for those who may ask it; in a thread, as a store may keep them elsewhere
-    prefixes = await asyncio.to_thread(bound_prefixes, dataset) if client.rights - {"update"} else {}
+    prefixes = await asyncio.to_thread(writable_prefixes, dataset) if client.rights - {"update"} else {}
     parts = {
         **{part: name if name in _assets() else "" for part, name in _BUNDLES.items()},
         "rights": " ".join(sorted(client.rights)),
@@ -84,9 +85,18 @@ async def _static(request: Request) -> Response:
     headers = _SAFE | {"Cache-Control": "no-cache", "ETag": tag, "Vary": "Accept-Encoding"}
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers=headers)
-    if "gzip" in request.headers.get("accept-encoding", ""):
+    if _takes_gzip(request.headers.get("accept-encoding", "")):
         content, headers["Content-Encoding"] = _compressed(name), "gzip"
     return Response(content, media_type=media_type, headers=headers)
+
+
+def _takes_gzip(accepted: str) -> bool:
+    """Tell whether gzip is among the encodings that a request takes: `gzip;q=0` refuses it."""
+    for one in accepted.lower().split(","):
+        name, *parameters = (part.strip() for part in one.split(";"))
+        if name == "gzip":
+            return not any(re.fullmatch(r"q\s*=\s*0(\.0*)?", parameter) for parameter in parameters)
+    return False
 
 
 @cache

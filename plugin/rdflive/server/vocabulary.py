@@ -16,9 +16,10 @@ from rdflib.namespace import RDF
 from starlette.requests import Request
 from starlette.responses import Response
 
+from rdflive.model.term_text import is_writable
 from rdflive.server.first_query import class_query, node_query
 from rdflive.server.slices import Ended, Slices
-from rdflive.syntax.prefixes import bound_prefixes
+from rdflive.syntax.prefixes import writable_prefixes
 
 __all__ = ["Vocabulary", "tell_vocabulary"]
 
@@ -31,6 +32,8 @@ _TOLD: Final = 1_000
 """Predicates, and classes, that are told: those most used."""
 _PATIENCE: Final = 0.5
 """Seconds that whoever asks waits for a count that has begun; after these what is counted so far is told."""
+_LONGEST: Final = 600.0
+"""Seconds after which a count ends, complete or not: a store keeps what is read, also what is deleted."""
 _REST: Final = 2.0
 """Seconds between two counts; after a count that took longer, as long as it took."""
 
@@ -39,8 +42,8 @@ class Vocabulary:
     """Counts how often predicates and classes are used, in a thread, while somebody asks.
 
     A count reads all quads in slices (`Slices`), so that it holds up no writer, and is begun anew when
-    somebody asks and the data have changed; until it is complete the last one's is told. `last` gives the
-    number of the last commit. Methods are called by the event loop's thread.
+    somebody asks and the data have changed; until it ends the last one's is told. `last` gives the number of
+    the last commit. Methods are called by the event loop's thread.
     """
 
     def __init__(self, dataset: rdflib.Dataset, last: Callable[[], int]) -> None:
@@ -91,11 +94,11 @@ class Vocabulary:
 
     def _read(self, *, is_first: bool) -> None:
         slices = Slices(self._dataset, self._ended)
-        prefixes = bound_prefixes(self._dataset)
+        prefixes = writable_prefixes(self._dataset)
         predicates: Counter[str] = Counter()
         classes: Counter[str] = Counter()
         total, due, node, iri = 0, 1, "", slices.iri
-        triples = slices.all()
+        triples, ends = slices.all(), monotonic() + _LONGEST
         while taken := slices.take(triples):
             for triple in taken:
                 predicate = iri(triple[1])
@@ -103,11 +106,15 @@ class Vocabulary:
                 if predicate == _TYPE:
                     _add(classes, iri(triple[2]))
             total += len(taken)
-            # the first time whoever asks has nothing yet, so it is told as it grows
-            if is_first and total >= due:
+            if total >= due:
                 due = 2 * total
                 node = node or node_query(slices, taken, prefixes)
+                # the first time whoever asks has nothing yet, so it is told as it grows
+                if is_first:
+                    self._told = _json(predicates, classes, total, is_complete=False, first=node)
+            if monotonic() > ends:
                 self._told = _json(predicates, classes, total, is_complete=False, first=node)
+                return
         first = class_query(slices, classes, prefixes) or node
         self._told = _json(predicates, classes, total, is_complete=True, first=first)
 
@@ -120,8 +127,8 @@ async def tell_vocabulary(request: Request) -> Response:
 
 
 def _add(counts: Counter[str], iri: str) -> None:
-    """Count one use; blank nodes and literals are no names."""
-    if iri and (iri in counts or len(counts) < _COUNTED):
+    """Count one use; blank nodes, literals and IRIs that no query can write are no names."""
+    if iri in counts or (len(counts) < _COUNTED and is_writable(iri)):
         counts[iri] += 1
 
 

@@ -10,9 +10,17 @@ from typing import Any, Final
 
 from rdflib import Graph
 
+from rdflive.model.term_text import is_prefix, is_writable
 from rdflive.syntax.tokens import tokenize
 
-__all__ = ["Prefixes", "bound_prefixes", "declared_prefixes", "own_prefixes", "usual_prefixes"]
+__all__ = [
+    "Prefixes",
+    "bound_prefixes",
+    "declared_prefixes",
+    "own_prefixes",
+    "usual_prefixes",
+    "writable_prefixes",
+]
 
 _TRIES: Final = 10
 
@@ -53,6 +61,20 @@ def bound_prefixes(graph_or_store: Any) -> dict[str, str]:
         except RuntimeError:  # another thread has bound one meanwhile
             continue
     return {}
+
+
+def writable_prefixes(graph_or_store: Any) -> dict[str, str]:
+    """List the bound prefixes that a query can declare: a store may bind any name to any text.
+
+    >>> graph = Graph()
+    >>> graph.bind("ex", "http://example.org/")
+    >>> graph.bind("_x", "urn:x:")
+    >>> graph.bind("y", "urn:y> #")
+    >>> writable_prefixes(graph).keys() & {"ex", "_x", "y"}
+    {'ex'}
+    """
+    bound = bound_prefixes(graph_or_store)
+    return {prefix: name for prefix, name in bound.items() if is_prefix(prefix) and is_writable(name)}
 
 
 def own_prefixes(graph: Graph) -> dict[str, str]:
