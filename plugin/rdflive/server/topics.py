@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -264,5 +265,5 @@ class Topics:
 
 def name_of(asked: LiveQuery) -> str:
     """Give the id of the topic of a query, the same in every run."""
-    parts = (asked.entailment or "", *asked.key, asked.query, *filter(None, [asked.node]))
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+    parts = [asked.query, asked.entailment, asked.key, asked.node]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]

@@ -101,3 +101,20 @@ def test_licences_of_what_is_bundled_are_there() -> None:
     for name in ("@codemirror/view", "cytoscape", "cytoscape-fcose", "cose-base", "layout-base"):
         assert f"\n{name}\n{'=' * len(name)}\n" in f"\n{text}"
     assert "\nesbuild\n" not in text
+
+
+@pytest.mark.parametrize(
+    ("accepted", "is_packed"),
+    [
+        ("gzip", True),
+        ("br, GZIP;q=0.5", True),
+        ("gzip;q=0, br", False),
+        ("gzip; q=0.0", False),
+        ("x-gzip2", False),
+    ],
+)
+def test_static_files_are_compressed_for_who_takes_it(served: Served, accepted: str, is_packed: bool) -> None:
+    """A request may name gzip to refuse it."""
+    request = urllib.request.Request(f"{served.url}static/page.css", headers={"Accept-Encoding": accepted})
+    with urllib.request.urlopen(request) as response:
+        assert (response.headers["Content-Encoding"] == "gzip") is is_packed
