@@ -73,14 +73,21 @@ def test_tabs_come_back(page: Page, served: Served) -> None:
     expect(page.get_by_role("tab")).to_have_text(["Late trains", "All trains"])
 
 
-def test_tabs_are_bounded(page: Page, served: Served) -> None:
-    """There are twelve: the thirteenth takes the place of the first."""
+def test_tabs_are_bounded(page: Page, served: Served, watched: Watched) -> None:
+    """There are twelve: the thirteenth takes the place of the first, which goes to the history."""
+    watched.allow("status of 400")  # a comment is no query
     page.goto(served.url)
     for number in range(13):
         page.get_by_role("button", name="New query").click()
         write(page, f"# {number}")
     expect(page.get_by_role("tab")).to_have_text([f"{number}" for number in range(1, 13)])
     assert page.evaluate("document.documentElement.scrollWidth") == 1280
+    page.get_by_text("History", exact=True).click()
+    expect(page.locator("#past-queries button").first).to_have_text("0")
+    page.get_by_role("tab").nth(3).click()
+    expect(page.get_by_role("tab").nth(3)).to_be_focused()
+    page.get_by_role("button", name="Clear the history").click()
+    expect(page.locator("summary", has_text="Prefixes")).to_be_focused()
 
 
 def test_history_has_what_was_subscribed_to(page: Page, served: Served) -> None:
@@ -120,7 +127,15 @@ def test_history_is_bounded(page: Page, served: Served) -> None:
 
 
 @pytest.mark.parametrize(
-    "kept", ["nonsense", "7", "null", '{"all": [7, {"query": 3}], "current": "x"}', '[{"a": 1}]']
+    "kept",
+    [
+        "nonsense",
+        "7",
+        "null",
+        '{"all": [7, {"query": 3}], "current": "x"}',
+        '[{"a": 1}]',
+        '[{"query": "ASK {}", "entailment": "", "key": 7}]',
+    ],
 )
 def test_page_does_without_what_it_cannot_read(page: Page, served: Served, kept: str) -> None:
     """Whatever a browser has kept, of another version or of somebody else, the page works."""

@@ -16,6 +16,8 @@ import { known as vocabulary } from "./vocabulary.js";
 /** Milliseconds without a key after which the query is checked. */
 const PAUSE = 400;
 const PREFIX_CHIPS = 60;
+/** Characters of a link: the server takes 65,536 bytes of a request's head, in which there are other lines. */
+const LONGEST_LINK = 60_000;
 
 /**
  * Sets the form up.
@@ -30,7 +32,7 @@ class Compose {
   /** @type {Awaited<ReturnType<typeof makeQueryBox>>} */ box = /** @type {any} */ (null);
   #desk;
   #regime = /** @type {HTMLSelectElement} */ (byId("entailment"));
-  #tabs = new Tabs(EXAMPLES[0].query, (asked) => this.#show(asked));
+  #tabs = new Tabs(EXAMPLES[0].query, (asked) => this.#show(asked), (asked) => this.#past.add(asked));
   #past = new PastQueries((asked) => this.#open(asked));
   #timer = 0;
   /** @type {AbortController | null} */ #checking = null;
@@ -55,6 +57,8 @@ class Compose {
       onChange: () => this.changed(),
       onSubmit,
     });
+    // another tab may have been chosen while the editor was loaded
+    if (this.box.text !== this.#tabs.current.query) this.#show(this.#tabs.current);
     this.#regime.addEventListener("change", () => this.changed());
     byId("query-label").addEventListener("click", () => this.box.focus());
     byId("compose").addEventListener("submit", (event) => {
@@ -103,7 +107,9 @@ class Compose {
   /** Shows the link to the query, and copies it where the browser lets the page. */
   async #link() {
     const field = /** @type {HTMLInputElement} */ (byId("link-text"));
-    field.value = linkTo(this.#asked());
+    const link = linkTo(this.#asked());
+    if (link.length > LONGEST_LINK) return this.#refuse("The query is too long for a link.");
+    field.value = link;
     byId("link-row").hidden = false;
     field.select();
     try {
@@ -127,7 +133,7 @@ class Compose {
    * @param {string} iri
    */
   declare(name, iri) {
-    const isThere = new RegExp(`\\bPREFIX\\s+${name}:`, "i").test(this.box.text);
+    const isThere = new RegExp(`\\bPREFIX\\s+${name.replaceAll(".", "\\.")}:`, "i").test(this.box.text);
     if (!isThere) this.box.text = `PREFIX ${name}: <${iri}>\n${this.box.text}`;
     this.box.focus();
   }
@@ -147,12 +153,14 @@ class Compose {
   /** Subscribes; a query that cannot be has the focus put to the place. */
   async submit() {
     const asked = this.#asked();
+    const isSame = () => this.box.text === asked.query; // one may write on, or choose another tab, meanwhile
     this.#newCheck();
     if (!asked.query.trim()) return this.#refuse("There is no query yet.");
     try {
-      this.#tell(null, headOf(await explain(asked)));
+      const head = headOf(await explain(asked));
+      if (isSame()) this.#tell(null, head);
     } catch (error) {
-      if (isOfQuery(error)) return this.#lead(error);
+      if (isOfQuery(error)) return isSame() ? this.#lead(error) : announce(`Not subscribed: ${error.message}`);
       // without a connection, or with too much to do for the server, the panel says so and goes on trying
     }
     byId("query-alert").textContent = "";

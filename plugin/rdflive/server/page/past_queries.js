@@ -1,4 +1,4 @@
-/** The queries that were subscribed to in this browser, the latest first. */
+/** The queries that were subscribed to in this browser, or had a tab, the latest first. */
 
 import { byId, make } from "./elements.js";
 import { isAsked, keep, kept } from "./storage.js";
@@ -22,7 +22,8 @@ export class PastQueries {
     this.isFirstVisit = kept("localStorage", KEPT) === null;
     byId("past-clear").addEventListener("click", () => {
       this.#keep([]);
-      byId("past").querySelector("summary")?.focus();
+      // this list is hidden now: to the one before it
+      byId("past").previousElementSibling?.querySelector("summary")?.focus();
     });
     this.#read();
     this.#draw();
@@ -34,7 +35,7 @@ export class PastQueries {
     });
   }
 
-  /** Notes that a query was subscribed to. @param {Asked} asked */
+  /** Notes a query that was subscribed to, or has lost its tab. @param {Asked} asked */
   add(asked) {
     this.#read(); // what other tabs have added
     const { query, entailment } = asked;

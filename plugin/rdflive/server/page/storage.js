@@ -34,5 +34,13 @@ export function keep(where, name, value) {
  * @returns {value is import("./panel.js").Asked}
  */
 export function isAsked(value) {
-  return typeof value?.query === "string" && typeof value.entailment === "string";
+  if (typeof value?.query !== "string" || typeof value.entailment !== "string") return false;
+  const { key = [], rowKey = null, node = "", centre = null } = value;
+  const isCentre = centre === null || (typeof centre.type === "string" && typeof centre.value === "string");
+  return areNames(key) && (rowKey === null || areNames(rowKey)) && typeof node === "string" && isCentre;
+}
+
+/** @param {any} value */
+function areNames(value) {
+  return Array.isArray(value) && value.every((name) => typeof name === "string");
 }

@@ -14,15 +14,18 @@ const LONGEST = 1_000_000;
 /** Holds the queries, one of which is shown. A window keeps its own, and a new window begins with the last ones. */
 export class Tabs {
   #onShow;
+  #onGone;
   /** @type {Asked[]} */ #all;
   #current = 0;
 
   /**
    * @param {string} first the query of who has none, which is kept once it is changed
    * @param {(asked: Asked) => void} onShow called when another query is to be shown
+   * @param {(asked: Asked) => void} onGone called with a query that has lost its tab
    */
-  constructor(first, onShow) {
+  constructor(first, onShow, onGone) {
     this.#onShow = onShow;
+    this.#onGone = onGone;
     const found = kept("sessionStorage", KEPT) ?? kept("localStorage", KEPT);
     const all = Array.isArray(found?.all) ? found.all.filter(isAsked).slice(0, MOST) : [];
     /** Whether nothing was kept. */
@@ -56,17 +59,22 @@ export class Tabs {
     this.#all[index] = asked;
     if (this.#all.length > MOST) {
       // the oldest one makes room
-      this.#all.shift();
+      this.#gone(this.#all.shift());
       index -= 1;
     }
     this.#show(index);
   }
 
   #close() {
-    this.#all.splice(this.#current, 1);
+    this.#gone(this.#all.splice(this.#current, 1)[0]);
     if (this.#all.length === 0) this.#all.push({ query: "", entailment: "" });
     this.#show(Math.min(this.#current, this.#all.length - 1));
     this.#focus();
+  }
+
+  /** @param {Asked | undefined} asked */
+  #gone(asked) {
+    if (asked?.query.trim()) this.#onGone(asked);
   }
 
   /** @param {KeyboardEvent} event */
@@ -122,7 +130,10 @@ export class Tabs {
         },
         title,
       );
-      tab.addEventListener("click", () => this.#show(index));
+      tab.addEventListener("click", () => {
+        this.#show(index);
+        this.#focus(); // the one that was clicked is drawn anew
+      });
       return tab;
     });
     byId("tabs").replaceChildren(...tabs);
