@@ -32,7 +32,7 @@ export function around(node, { prefixes, entailment }) {
   const name = isBlank ? `_:${node.value}` : shorten(node.value, prefixes);
   const declared = [...prefixes].filter(([prefix, iri]) => PREFIXES.get(prefix) !== iri);
   const query = [
-    `# Around ${name}`,
+    `# Around ${name.replace(/[\r\n]/g, " ")}`,
     ...declared.map(([prefix, iri]) => `PREFIX ${prefix}: <${iri}>`),
     `CONSTRUCT { ${self} ?out ?to . ?from ?in ${self} } WHERE {`,
     `  { ${selected(isBlank ? "?node ?out ?to" : "?out ?to", `${self} ?out ?to`, entailment === "")} }`,

@@ -32,6 +32,7 @@ export class GraphPicture {
   #note = make("p", { className: "quiet drawn" });
   /** @type {any} */ #picture = null;
   #isLoading = false;
+  #isClosed = false;
   /** Those that are drawn, the first of them first. @type {Set<Row>} */ #rows = new Set();
   /** @type {Map<string, Term>} */ #terms = new Map();
   #scheme = matchMedia("(prefers-color-scheme: dark)");
@@ -77,6 +78,7 @@ export class GraphPicture {
 
   /** Frees what is drawn. */
   close() {
+    this.#isClosed = true;
     this.#scheme.removeEventListener("change", this.#dress);
     this.#picture?.close();
   }
@@ -87,6 +89,7 @@ export class GraphPicture {
     this.#note.textContent = "loading …";
     try {
       const { makePicture } = await import(`./${document.body.dataset.graph}`);
+      if (this.#isClosed) return;
       const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
       const onChoose = (/** @type {string} */ id) => this.#choose(id);
       this.#picture = makePicture({ parent: this.#canvas, look: this.#look(), isStill, onChoose });

@@ -51,7 +51,7 @@ export function termOf(binding, name) {
 
 /** @param {Term | undefined} term */
 function identityOf(term) {
-  return term && [term.type, term.value, term["xml:lang"]?.toLowerCase(), term.datatype];
+  return term && [term.type, term.value, term["xml:lang"]?.toLowerCase(), term["its:dir"], term.datatype];
 }
 
 /**

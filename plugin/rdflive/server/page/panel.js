@@ -12,7 +12,7 @@ import { GraphPicture, canDraw } from "./graph_picture.js";
 import { KeyChoice } from "./key_choice.js";
 import { keyOf } from "./pairs.js";
 import { showPlan } from "./picture.js";
-import { explain } from "./server.js";
+import { Problem, explain } from "./server.js";
 import { Stream } from "./stream.js";
 import { AnswerTable } from "./table.js";
 import { prefixesOf } from "./terms.js";
@@ -31,6 +31,9 @@ const PACE = 60;
 
 /** How many pixels of a panel are enough to see what it shows. */
 const ENOUGH = 420;
+
+/** Milliseconds after which a busy server is asked again for the key. */
+const AGAIN = 3_000;
 
 let made = 0;
 
@@ -56,6 +59,7 @@ export class Panel {
   #changed = "";
   #isArriving = false;
   #isKeyKnown = false;
+  #isClosed = false;
 
   /**
    * @param {Asked} asked
@@ -84,7 +88,7 @@ export class Panel {
     });
     this.#turtle = button("Turtle", () => downloadTurtle(this.#answer, this.prefixes));
     this.#turtle.hidden = true;
-    this.#answer.key = asked.rowKey ?? (asked.key?.length ? asked.key : null);
+    this.#answer.key = asked.rowKey !== undefined ? asked.rowKey : asked.key?.length ? asked.key : null;
     this.element = this.#layOut();
   }
 
@@ -96,6 +100,7 @@ export class Panel {
 
   /** Ends it. */
   close() {
+    this.#isClosed = true;
     this.stream.close();
     this.#connection.close();
     this.#picture.close();
@@ -135,11 +140,16 @@ export class Panel {
 
   /** Learns what the query itself says of its rows, unless one has said it: GROUP BY tells them apart. */
   async #learnKey() {
-    if (this.asked.rowKey === undefined && !this.asked.key?.length) {
+    const isOpen = () => this.asked.rowKey === undefined && !this.asked.key?.length && !this.asked.centre;
+    while (isOpen() && !this.#isClosed) {
       try {
-        this.#answer.key = (await this.#explain()).key;
-      } catch {
+        const { key } = await this.#explain();
+        if (isOpen()) this.#answer.key = key;
+        break;
+      } catch (error) {
         // the rows are shown all the same, and the stream says what is wrong
+        if (error instanceof Problem && error.status !== 429 && error.status !== 503) break;
+        await new Promise((resolve) => setTimeout(resolve, AGAIN));
       }
     }
     this.#isKeyKnown = true;

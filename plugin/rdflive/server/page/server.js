@@ -21,6 +21,7 @@ export class Problem extends Error {
  */
 export async function problemOf(response) {
   const status = response.status;
+  if (status === 401) return new Problem({ status, title: "you are no longer signed in: reload the page and sign in" });
   try {
     return new Problem({ ...(await response.json()), status });
   } catch {

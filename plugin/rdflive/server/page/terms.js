@@ -18,7 +18,7 @@ const NUMBERS = new Set(
 const NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$|^([+-]?INF|NaN)$/;
 const LONGEST = 400;
 const LOCAL = /^[\p{L}\p{N}_]([\p{L}\p{N}_.-]*[\p{L}\p{N}_-])?$/u;
-const DECLARED = /\bPREFIX\s+([^\s:<>"']*):\s*<([^<>"{}|^`\\\s]*)>/giu;
+const DECLARED = /\bPREFIX\s+((?:\p{L}[^\s:<>"']*)?):\s*<([^<>"{}|^`\\\s]*)>/giu;
 
 /**
  * Gives the prefixes that serve in a query: the server's, and before them those that it declares itself.
@@ -128,7 +128,7 @@ function isNumber({ datatype, value }) {
  * @param {Prefixes} prefixes
  */
 function markOf(term, prefixes) {
-  if (term["xml:lang"]) return `@${term["xml:lang"]}`;
+  if (term["xml:lang"]) return `@${term["xml:lang"]}${term["its:dir"] ? `--${term["its:dir"]}` : ""}`;
   if (!term.datatype || term.datatype === `${XSD}string`) return "";
   return `^^${shorten(term.datatype, prefixes)}`;
 }

@@ -8,7 +8,7 @@ import { textOf } from "./terms.js";
 const RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
 const XSD_STRING = "http://www.w3.org/2001/XMLSchema#string";
 /** Names that need no escape in Turtle. */
-const NAME = /^[A-Za-z_][A-Za-z0-9_-]*:([A-Za-z_][A-Za-z0-9_-]*)$|^:[A-Za-z_][A-Za-z0-9_-]*$/;
+const NAME = /^[A-Za-z][A-Za-z0-9_-]*:([A-Za-z_][A-Za-z0-9_-]*)$|^:[A-Za-z_][A-Za-z0-9_-]*$/;
 const ESCAPES = new Map([["\\", "\\\\"], ['"', '\\"'], ["\n", "\\n"], ["\r", "\\r"]]);
 
 /**

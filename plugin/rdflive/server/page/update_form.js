@@ -56,7 +56,9 @@ class UpdateForm {
       const sequence = await update(text);
       this.#show(null, sequence ? `Done: the graph is at commit ${sequence}.` : "Done.");
     } catch (error) {
-      if (error instanceof Problem) this.#refuse(error);
+      // a proxy answers 502 or 504 when the server has not answered it
+      const isKnown = error instanceof Problem && error.status !== 502 && error.status !== 504;
+      if (isKnown) this.#refuse(error);
       else this.#say("The server was not reached: whether the update was done is not known.");
     } finally {
       this.#isSending = false;
