@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from rdflib import RDF, RDFS, BNode, Graph, Literal, URIRef
 from rdflib.namespace import OWL, XSD
 from rdflib.paths import AlternativePath, InvPath, MulPath, SequencePath
 from rdflib.term import Node
 
+from rdflive.shacl.paths import PATHS, REPEATED
 from rdflive.shacl.shapes import (
     Closed,
     Comparison,
@@ -29,9 +30,10 @@ from rdflive.shacl.shapes import (
     Validator,
     ValueConstraint,
 )
+from rdflive.shacl.values import READERS, SEVERAL, Values, name_of, shown
 from rdflive.shacl.vocabulary import SH
 
-__all__ = ["ABOUT_SHAPES", "PATHS", "Reader", "path_text"]
+__all__ = ["ABOUT_SHAPES", "Reader"]
 
 TARGETS: Final = {
     SH.targetNode: "node",
@@ -45,12 +47,6 @@ _OF_COMPONENTS: Final = (
     SH.parameter, SH.nodeValidator, SH.propertyValidator, SH.validator, SH.ask, SH.optional, SH.prefixes,
     SH.declare, SH.prefix, SH.namespace, OWL.imports, RDFS.subClassOf, SH.entailment,
 )  # fmt: skip
-_NODE_KINDS: Final = {
-    SH.IRI, SH.BlankNode, SH.Literal, SH.BlankNodeOrIRI, SH.BlankNodeOrLiteral, SH.IRIOrLiteral,
-}  # fmt: skip
-_REPEATED: Final[dict[URIRef, Any]] = {SH.zeroOrMorePath: "*", SH.oneOrMorePath: "+", SH.zeroOrOnePath: "?"}
-PATHS: Final = (SH.inversePath, SH.alternativePath, *_REPEATED)
-"""What a node says that is a path and no list."""
 _MEMBERS: Final = {SH["and"]: "And", SH["or"]: "Or", SH.xone: "Xone"}
 _COMPARISONS: Final = (SH.equals, SH.disjoint, SH.lessThan, SH.lessThanOrEquals)
 _OF_PROPERTIES: Final = frozenset({
@@ -72,8 +68,7 @@ class Reader:
         self._known: dict[Node, Shape] = {}
         self._open: list[Node] = []
         """The shapes that are being read, outermost first."""
-        self._said: dict[Node, dict[Node, list[Any]]] = {}
-        """What the graph says of a node, as long as a shape is being read."""
+        self._values = Values(graph)
         self._of_all: set[Node] = set()
         """The subjects that say what any shape may mean: components, and prefixes of queries."""
         known = self._read_classes()
@@ -129,17 +124,8 @@ class Reader:
 
     def is_root(self, node: Node) -> bool:
         """Tell whether a node has targets."""
-        has_target = any(self._objects(node, predicate) for predicate in (*TARGETS, SH.target))
+        has_target = any(self._values.objects(node, predicate) for predicate in (*TARGETS, SH.target))
         return has_target or (self._is_shape(node) and self._is_class(node))
-
-    def _objects(self, node: Node, predicate: Node) -> list[Any]:
-        known = self._said.get(node)
-        if known is None:
-            known = self._said[node] = {}
-            # of several graphs two may have the same triple
-            for each, value in dict.fromkeys(self._graph.predicate_objects(node)):
-                known.setdefault(each, []).append(value)
-        return known.get(predicate, [])
 
     def shape(self, node: Node) -> Shape:
         """Read a shape with all that it refers to."""
@@ -149,7 +135,7 @@ class Reader:
         if node in self._open:
             cycle = [*self._open[self._open.index(node) :], node]
             raise ShapesError(
-                f"the shapes {' -> '.join(map(_shown, cycle))} refer to themselves, and SHACL leaves open "
+                f"the shapes {' -> '.join(map(shown, cycle))} refer to themselves, and SHACL leaves open "
                 "what recursive shapes mean",
                 node,
             )
@@ -159,7 +145,7 @@ class Reader:
         finally:
             self._open.pop()
             if not self._open:  # the cache need not grow with the graph
-                self._said.clear()
+                self._values.forget()
         self._known[node] = shape
         return shape
 
@@ -169,23 +155,23 @@ class Reader:
 
     def forget(self, changed: Set[Node]) -> None:
         """Read again, when they are asked for, the shapes of which some subjects say what they are."""
-        self._said.clear()
+        self._values.forget()
         self._known = {node: shape for node, shape in self._known.items() if not shape.read_from & changed}
 
     def _read(self, node: Node) -> Shape:
         shape = Shape(node)
         shape.read_from.add(node)
-        path = self._one(node, SH.path)
+        path = self._values.one(node, SH.path)
         if path is not None:
             shape.path, shape.path_node = self._path(node, path, shape.read_from), path
         elif (node, RDF.type, SH.PropertyShape) in self._graph:
-            raise ShapesError(f"{_shown(node)} is a property shape without sh:path", node)
-        severity = self._one(node, SH.severity)
+            raise ShapesError(f"{shown(node)} is a property shape without sh:path", node)
+        severity = self._values.one(node, SH.severity)
         if isinstance(severity, Literal | BNode):
-            raise ShapesError(f"sh:severity of {_shown(node)} must be an IRI, got {_shown(severity)}", node)
+            raise ShapesError(f"sh:severity of {shown(node)} must be an IRI, got {shown(severity)}", node)
         shape.severity = severity or SH.Violation
-        shape.messages = self._messages(node)
-        shape.deactivated = self._flag(node, SH.deactivated)
+        shape.messages = self._values.messages(node)
+        shape.deactivated = self._values.flag(node, SH.deactivated)
         shape.targets = tuple(self._targets(node, shape.read_from))
         shape.constraints = () if shape.deactivated else tuple(self._constraints(shape))
         for constraint in shape.constraints:
@@ -195,18 +181,18 @@ class Reader:
 
     def _targets(self, node: Node, read_from: set[Node]) -> Iterator[Target]:
         for predicate, kind in TARGETS.items():
-            for value in self._objects(node, predicate):
+            for value in self._values.objects(node, predicate):
                 if kind != "node" and not isinstance(value, URIRef):
-                    raise self._expected(node, predicate, "an IRI", value)
+                    raise self._values.expected(node, predicate, "an IRI", value)
                 if isinstance(value, BNode):
-                    raise self._expected(node, predicate, "an IRI or a literal", value)
+                    raise self._values.expected(node, predicate, "an IRI or a literal", value)
                 yield Target(kind, value)
-        for value in self._objects(node, SH.target):
+        for value in self._values.objects(node, SH.target):
             read_from.add(value)
-            select = self._one(value, SH.select)
+            select = self._values.one(value, SH.select)
             if select is None:
                 raise ShapesError(
-                    f"sh:target of {_shown(node)} needs sh:select: of the targets beyond SHACL Core those of "
+                    f"sh:target of {shown(node)} needs sh:select: of the targets beyond SHACL Core those of "
                     "SPARQL are supported",
                     node,
                 )
@@ -215,10 +201,10 @@ class Reader:
             yield Target("class", node)  # 2.1.3.3, implicit class targets
 
     def _is_class(self, node: Node) -> bool:
-        return any(kind in self._classes for kind in self._objects(node, RDF.type))
+        return any(kind in self._classes for kind in self._values.objects(node, RDF.type))
 
     def _is_shape(self, node: Node) -> bool:
-        return any(kind in self._kinds for kind in self._objects(node, RDF.type))
+        return any(kind in self._kinds for kind in self._values.objects(node, RDF.type))
 
     def _below(self, name: Node) -> set[Node]:
         return {each for each in self._graph.transitive_subjects(RDFS.subClassOf, name) if each is not None}
@@ -227,40 +213,40 @@ class Reader:
         node = shape.node
         if shape.path is None:
             for predicate in _OF_PROPERTIES:
-                if self._objects(node, predicate):
+                if self._values.objects(node, predicate):
                     raise ShapesError(
-                        f"{_name(predicate)} needs a property shape: {_shown(node)} has no sh:path", node
+                        f"{name_of(predicate)} needs a property shape: {shown(node)} has no sh:path", node
                     )
-        for predicate, read in _READERS.items():
-            values = self._objects(node, predicate)
-            if len(values) > 1 and predicate not in _SEVERAL:
-                raise ShapesError(f"{_shown(node)} has several values of {_name(predicate)}", node)
-            for value in sorted(values, key=_shown):
+        for predicate, read in READERS.items():
+            values = self._values.objects(node, predicate)
+            if len(values) > 1 and predicate not in SEVERAL:
+                raise ShapesError(f"{shown(node)} has several values of {name_of(predicate)}", node)
+            for value in sorted(values, key=shown):
                 yield ValueConstraint(
-                    _component(predicate), read(self, node, predicate, value, shape.read_from)
+                    _component(predicate), read(self._values, node, predicate, value, shape.read_from)
                 )
-        pattern = self._one(node, SH.pattern)
+        pattern = self._values.one(node, SH.pattern)
         if pattern is not None:
-            flags = self._one(node, SH.flags)
+            flags = self._values.one(node, SH.flags)
             for name, given in ((SH.pattern, pattern), (SH.flags, flags)):
                 is_text = isinstance(given, Literal) and given.datatype in (None, XSD.string)
                 if given is not None and not is_text:
-                    raise self._expected(node, name, "a string", given)
+                    raise self._values.expected(node, name, "a string", given)
             yield ValueConstraint(_component(SH.pattern), (str(pattern), str(flags or "")))
         for predicate in _COMPARISONS:
-            for value in sorted(self._objects(node, predicate), key=_shown):
+            for value in sorted(self._values.objects(node, predicate), key=shown):
                 if not isinstance(value, URIRef):
-                    raise self._expected(node, predicate, "an IRI", value)
+                    raise self._values.expected(node, predicate, "an IRI", value)
                 yield Comparison(_component(predicate), value)
         yield from self._nested(shape)
-        if self._flag(node, SH.closed):
+        if self._values.flag(node, SH.closed):
             yield self._closed(shape)
-        for value in sorted(self._objects(node, SH.sparql), key=_shown):
+        for value in sorted(self._values.objects(node, SH.sparql), key=shown):
             shape.read_from.add(value)
-            if not self._flag(value, SH.deactivated):
-                select = self._one(value, SH.select)
+            if not self._values.flag(value, SH.deactivated):
+                select = self._values.one(value, SH.select)
                 if select is None:
-                    raise ShapesError(f"sh:sparql of {_shown(node)} needs one sh:select", node)
+                    raise ShapesError(f"sh:sparql of {shown(node)} needs one sh:select", node)
                 yield SparqlConstraint(SH.SPARQLConstraintComponent, self._query(value, select), {}, value)
         for component in self.components:
             yield from self._of_component(shape, component)
@@ -268,23 +254,23 @@ class Reader:
     def _nested(self, shape: Shape) -> Iterator[Constraint]:
         node = shape.node
         for predicate, name in ((SH.node, "Node"), (SH["not"], "Not"), (SH.property, "Property")):
-            for value in sorted(self._objects(node, predicate), key=_shown):
+            for value in sorted(self._values.objects(node, predicate), key=shown):
                 inner = self._inner(node, predicate, value)
                 if predicate == SH.property and inner.path is None:
                     raise ShapesError(
-                        f"sh:property of {_shown(node)} is {_shown(value)}, which has no sh:path", node
+                        f"sh:property of {shown(node)} is {shown(value)}, which has no sh:path", node
                     )
                 yield Nested(SH[f"{name}ConstraintComponent"], inner)
         for predicate, name in _MEMBERS.items():
-            for value in sorted(self._objects(node, predicate), key=_shown):
-                members = self._list(node, predicate, value, shape.read_from)
+            for value in sorted(self._values.objects(node, predicate), key=shown):
+                members = self._values.members(node, predicate, value, shape.read_from)
                 inners = tuple(self._inner(node, predicate, member) for member in members)
                 yield Members(SH[f"{name}ConstraintComponent"], inners)
-        for value in sorted(self._objects(node, SH.qualifiedValueShape), key=_shown):
+        for value in sorted(self._values.objects(node, SH.qualifiedValueShape), key=shown):
             inner = self._inner(node, SH.qualifiedValueShape, value)
-            least, most = (self._count(node, p) for p in (SH.qualifiedMinCount, SH.qualifiedMaxCount))
+            least, most = (self._values.count(node, p) for p in (SH.qualifiedMinCount, SH.qualifiedMaxCount))
             siblings: tuple[Shape, ...] = ()
-            if self._flag(node, SH.qualifiedValueShapesDisjoint):
+            if self._values.flag(node, SH.qualifiedValueShapesDisjoint):
                 siblings = tuple(self._siblings(node, value, shape.read_from))
             yield Qualified(inner, least, most, siblings)
 
@@ -293,30 +279,30 @@ class Reader:
         found: dict[Node, None] = {}
         for parent in self._graph.subjects(SH.property, node):
             read_from.add(parent)
-            for sibling in self._objects(parent, SH.property):
+            for sibling in self._values.objects(parent, SH.property):
                 read_from.add(sibling)
-                found |= dict.fromkeys(self._objects(sibling, SH.qualifiedValueShape))
+                found |= dict.fromkeys(self._values.objects(sibling, SH.qualifiedValueShape))
         found.pop(value, None)
-        for each in sorted(found, key=_shown):
+        for each in sorted(found, key=shown):
             yield self._inner(node, SH.qualifiedValueShape, each)
 
     def _inner(self, node: Node, predicate: URIRef, value: Node) -> Shape:
         if isinstance(value, Literal):
-            raise self._expected(node, predicate, "a shape", value)
+            raise self._values.expected(node, predicate, "a shape", value)
         return self.shape(value)
 
     def _closed(self, shape: Shape) -> Closed:
         allowed: set[Node] = set()
-        for value in self._objects(shape.node, SH.property):
-            path = self._one(value, SH.path)
+        for value in self._values.objects(shape.node, SH.property):
+            path = self._values.one(value, SH.path)
             if isinstance(path, URIRef):
                 allowed.add(path)
-        ignored = self._one(shape.node, SH.ignoredProperties)
+        ignored = self._values.one(shape.node, SH.ignoredProperties)
         if ignored is not None:
-            members = self._list(shape.node, SH.ignoredProperties, ignored, shape.read_from)
+            members = self._values.members(shape.node, SH.ignoredProperties, ignored, shape.read_from)
             for member in members:
                 if not isinstance(member, URIRef):
-                    raise self._expected(shape.node, SH.ignoredProperties, "a list of IRIs", member)
+                    raise self._values.expected(shape.node, SH.ignoredProperties, "a list of IRIs", member)
             allowed.update(members)
         return Closed(frozenset(allowed))
 
@@ -325,41 +311,42 @@ class Reader:
         if isinstance(path, URIRef) and path != RDF.nil:
             return path
         if isinstance(path, Literal | URIRef) or path in self._open:
-            raise self._expected(node, SH.path, "a property path", path)
+            raise self._values.expected(node, SH.path, "a property path", path)
         read_from.add(path)
         self._open.append(path)  # a path that contains itself is refused
         try:
-            if self._objects(path, RDF.first):
+            if self._values.objects(path, RDF.first):
                 steps = [
-                    self._path(node, step, read_from) for step in self._list(node, SH.path, path, read_from)
+                    self._path(node, step, read_from)
+                    for step in self._values.members(node, SH.path, path, read_from)
                 ]
                 if len(steps) < 2:
-                    raise self._expected(node, SH.path, "a list of two steps at least", path)
+                    raise self._values.expected(node, SH.path, "a list of two steps at least", path)
                 return SequencePath(*steps)
-            inverse = self._one(path, SH.inversePath)
+            inverse = self._values.one(path, SH.inversePath)
             if inverse is not None:
                 return InvPath(self._path(node, inverse, read_from))
-            alternative = self._one(path, SH.alternativePath)
+            alternative = self._values.one(path, SH.alternativePath)
             if alternative is not None:
-                members = self._list(node, SH.alternativePath, alternative, read_from)
+                members = self._values.members(node, SH.alternativePath, alternative, read_from)
                 if len(members) < 2:
-                    raise self._expected(
+                    raise self._values.expected(
                         node, SH.alternativePath, "a list of two paths at least", alternative
                     )
                 return AlternativePath(*(self._path(node, member, read_from) for member in members))
-            for predicate, mark in _REPEATED.items():
-                repeated = self._one(path, predicate)
+            for predicate, mark in REPEATED.items():
+                repeated = self._values.one(path, predicate)
                 if repeated is not None:
                     return MulPath(self._path(node, repeated, read_from), mark)
         finally:
             self._open.pop()
-        raise self._expected(node, SH.path, "a property path", path)
+        raise self._values.expected(node, SH.path, "a property path", path)
 
     # SHACL-SPARQL
 
     def _components(self) -> Iterator[Component]:
         """Read the SPARQL-based constraint components."""
-        for node in sorted(self._named, key=_shown):
+        for node in sorted(self._named, key=shown):
             if str(node).startswith(SH):
                 continue  # the components of SHACL Core, which are known
             self._of_all.add(node)
@@ -372,31 +359,33 @@ class Reader:
                 yield Component(node, parameters, *validators)
 
     def _parameters(self, node: Node) -> Iterator[Parameter]:
-        for parameter in self._objects(node, SH.parameter):
+        for parameter in self._values.objects(node, SH.parameter):
             self._of_all.add(parameter)
-            path = self._one(parameter, SH.path)
+            path = self._values.one(parameter, SH.path)
             if not isinstance(path, URIRef):
-                raise ShapesError(f"a parameter of {_shown(node)} needs an IRI as sh:path", node)
+                raise ShapesError(f"a parameter of {shown(node)} needs an IRI as sh:path", node)
             name = _LOCAL.search(path)
             if name is None:
-                raise ShapesError(f"the parameter {_shown(path)} of {_shown(node)} has no local name", node)
-            yield Parameter(path, name[0], self._flag(parameter, SH.optional))
+                raise ShapesError(f"the parameter {shown(path)} of {shown(node)} has no local name", node)
+            yield Parameter(path, name[0], self._values.flag(parameter, SH.optional))
 
     def _validator(self, node: Node, predicate: URIRef) -> Validator | None:
-        for value in sorted(self._objects(node, predicate), key=_shown):
+        for value in sorted(self._values.objects(node, predicate), key=shown):
             self._of_all.add(value)
             for form in (SH.select, SH.ask):
-                text = self._one(value, form)
+                text = self._values.one(value, form)
                 if text is not None:
                     found = self._query(value, text, asks=form == SH.ask)
                     # the component's own messages, where its validator has none
-                    return replace(found, messages=found.messages or self._messages(node))
+                    return replace(found, messages=found.messages or self._values.messages(node))
         return None
 
     def _of_component(self, shape: Shape, component: Component) -> Iterator[SparqlConstraint]:
         """Give the constraints that a shape declares by the parameters of a component (6.2.3)."""
         required = [p for p in component.parameters if not p.optional]
-        values = {p: sorted(self._objects(shape.node, p.path), key=_shown) for p in component.parameters}
+        values = {
+            p: sorted(self._values.objects(shape.node, p.path), key=shown) for p in component.parameters
+        }
         if not required or not all(values[p] for p in required):
             return
         validator = (
@@ -407,7 +396,7 @@ class Reader:
         several = [p for p, found in values.items() if len(found) > 1]
         if several and len(component.parameters) > 1:
             raise ShapesError(
-                f"{_shown(shape.node)} has several values of {_shown(several[0].path)}, which is a parameter "
+                f"{shown(shape.node)} has several values of {shown(several[0].path)}, which is a parameter "
                 "beside others",
                 shape.node,
             )
@@ -421,128 +410,21 @@ class Reader:
     def _query(self, node: Node, text: Node, *, asks: bool = False) -> Validator:
         """Read a query with its prefixes (5.2.1)."""
         if not isinstance(text, Literal):
-            raise ShapesError(f"the query of {_shown(node)} must be a string, got {_shown(text)}", node)
+            raise ShapesError(f"the query of {shown(node)} must be a string, got {shown(text)}", node)
         declared: dict[str, str] = {}
-        for holder in self._objects(node, SH.prefixes):
+        for holder in self._values.objects(node, SH.prefixes):
             for source in filter(None, self._graph.transitive_objects(holder, OWL.imports)):
-                self._of_all.update((source, *self._objects(source, SH.declare)))
-                for declaration in self._objects(source, SH.declare):
-                    prefix, name = (self._one(declaration, p) for p in (SH.prefix, SH.namespace))
+                self._of_all.update((source, *self._values.objects(source, SH.declare)))
+                for declaration in self._values.objects(source, SH.declare):
+                    prefix, name = (self._values.one(declaration, p) for p in (SH.prefix, SH.namespace))
                     if prefix is None or name is None:
                         raise ShapesError(
-                            f"sh:declare of {_shown(source)} needs sh:prefix and sh:namespace", node
+                            f"sh:declare of {shown(source)} needs sh:prefix and sh:namespace", node
                         )
                     if declared.setdefault(str(prefix), str(name)) != str(name):
-                        raise ShapesError(f"the prefix {prefix} of {_shown(node)} has two namespaces", node)
+                        raise ShapesError(f"the prefix {prefix} of {shown(node)} has two namespaces", node)
         prologue = "".join(f"PREFIX {prefix}: <{name}>\n" for prefix, name in sorted(declared.items()))
-        return Validator(node, prologue + str(text), asks, self._messages(node))
-
-    # values
-
-    def _one(self, node: Node, predicate: URIRef) -> Node | None:
-        values = self._objects(node, predicate)
-        if len(values) > 1:
-            raise ShapesError(f"{_shown(node)} has several values of {_name(predicate)}", node)
-        return values[0] if values else None
-
-    def _messages(self, node: Node) -> tuple[Literal, ...]:
-        found = []
-        for message in self._objects(node, SH.message):
-            if not isinstance(message, Literal):
-                raise self._expected(node, SH.message, "a string", message)
-            found.append(message)
-        # the first is what a row tells: without a language, or else in English
-        return tuple(sorted(found, key=_message_order))
-
-    def _flag(self, node: Node, predicate: URIRef) -> bool:
-        value = self._one(node, predicate)
-        if value is None:
-            return False
-        if not (isinstance(value, Literal) and isinstance(value.value, bool)):
-            raise self._expected(node, predicate, "true or false", value)
-        return str(value) == "true"  # "1" is another literal, of which the recommendation says nothing
-
-    def _count(self, node: Node, predicate: URIRef) -> int | None:
-        value = self._one(node, predicate)
-        return None if value is None else self._integer(node, predicate, value)
-
-    def _integer(self, node: Node, predicate: URIRef, value: Node, *_: Any) -> int:
-        if not (isinstance(value, Literal) and type(value.value) is int):
-            raise self._expected(node, predicate, "an integer", value)
-        return int(value.value)
-
-    def _iri(self, node: Node, predicate: URIRef, value: Node, *_: Any) -> Node:
-        if not isinstance(value, URIRef):
-            raise self._expected(node, predicate, "an IRI", value)
-        return value
-
-    def _class(self, node: Node, predicate: URIRef, value: Node, *_: Any) -> Node:
-        if isinstance(value, Literal):
-            raise self._expected(node, predicate, "an IRI", value)
-        return value
-
-    def _node_kind(self, node: Node, predicate: URIRef, value: Node, *_: Any) -> Node:
-        if value not in _NODE_KINDS:
-            raise self._expected(node, predicate, "one of the six node kinds", value)
-        return value
-
-    def _limit(self, node: Node, predicate: URIRef, value: Node, *_: Any) -> Node:
-        if not isinstance(value, Literal):
-            raise self._expected(node, predicate, "a literal", value)
-        return value
-
-    def _bool(self, node: Node, predicate: URIRef, *_: Any) -> bool:
-        return self._flag(node, predicate)
-
-    def _any(self, node: Node, predicate: URIRef, value: Node, *_: Any) -> Node:  # noqa: ARG002
-        return value
-
-    def _languages(self, node: Node, predicate: URIRef, value: Node, read_from: set[Node]) -> tuple[str, ...]:
-        found = self._list(node, predicate, value, read_from)
-        for tag in found:
-            if not isinstance(tag, Literal):
-                raise self._expected(node, predicate, "a list of strings", tag)
-        return tuple(map(str, found))
-
-    def _list(
-        self, node: Node, predicate: URIRef, head: Node, read_from: set[Node], *_: Any
-    ) -> tuple[Node, ...]:
-        """Read an RDF list; raises for one that is ill-formed or without an end."""
-        items: list[Node] = []
-        seen: set[Node] = set()
-        while head != RDF.nil:
-            firsts, rests = (self._objects(head, p) for p in (RDF.first, RDF.rest))
-            if isinstance(head, Literal) or head in seen or len(firsts) != 1 or len(rests) != 1:
-                raise self._expected(node, predicate, "a list", head)
-            seen.add(head)
-            items.append(firsts[0])
-            head = rests[0]
-        read_from |= seen
-        return tuple(items)
-
-    def _expected(self, node: Node, predicate: URIRef, what: str, got: Node) -> ShapesError:
-        return ShapesError(f"{_name(predicate)} of {_shown(node)} must be {what}, got {_shown(got)}", node)
-
-
-_READERS: Final[dict[URIRef, Callable[..., Any]]] = {
-    SH["class"]: Reader._class,
-    SH.datatype: Reader._iri,
-    SH.nodeKind: Reader._node_kind,
-    SH.minCount: Reader._integer,
-    SH.maxCount: Reader._integer,
-    SH.minExclusive: Reader._limit,
-    SH.minInclusive: Reader._limit,
-    SH.maxExclusive: Reader._limit,
-    SH.maxInclusive: Reader._limit,
-    SH.minLength: Reader._integer,
-    SH.maxLength: Reader._integer,
-    SH.languageIn: Reader._languages,
-    SH.uniqueLang: Reader._bool,
-    SH.hasValue: Reader._any,
-    SH["in"]: Reader._list,
-}
-_SEVERAL: Final = frozenset({SH["class"], SH.hasValue})
-"""Parameters with a constraint for each of their values."""
+        return Validator(node, prologue + str(text), asks, self._values.messages(node))
 
 
 def _component(predicate: URIRef) -> URIRef:
@@ -562,34 +444,8 @@ def _within(constraint: Constraint) -> tuple[Shape, ...]:
     return ()
 
 
-def _name(predicate: URIRef) -> str:
-    return f"sh:{str(predicate).removeprefix(str(SH))}"
-
-
-def path_text(path: Any, write: Callable[[Any], str], depth: int = 0) -> str:
-    """Write a path as SPARQL does, by what writes IRIs."""
-    if isinstance(path, URIRef):
-        return write(path)
-    if isinstance(path, InvPath):
-        return f"^{path_text(path.arg, write, 2)}"
-    if isinstance(path, MulPath):
-        return f"{path_text(path.path, write, 2)}{path.mod}"
-    mark, own = ("/", 1) if isinstance(path, SequencePath) else ("|", 0)
-    text = mark.join(path_text(each, write, own + 1) for each in path.args)
-    return f"({text})" if depth > own else text
-
-
-def _message_order(message: Literal) -> tuple[bool, bool, str, str]:
-    language = (message.language or "").lower()
-    return bool(language), not language.startswith("en"), language, str(message)
-
-
-def _shown(node: Any) -> str:
-    return str(node.n3())
-
-
 ABOUT_SHAPES: Final = tuple(sorted({
-    *TARGETS, *_OF_COMPONENTS, *_READERS, *_COMPARISONS, *_MEMBERS, *_SHAPES, *PATHS, SH.target, SH.path,
+    *TARGETS, *_OF_COMPONENTS, *READERS, *_COMPARISONS, *_MEMBERS, *_SHAPES, *PATHS, SH.target, SH.path,
     SH.severity, SH.message, SH.deactivated, SH.closed, SH.ignoredProperties, SH.pattern, SH.flags,
     SH.qualifiedMinCount, SH.qualifiedMaxCount, SH.qualifiedValueShapesDisjoint, SH.sparql, SH.select,
     RDF.type, RDF.first, RDF.rest,

@@ -10,7 +10,7 @@ from rdflib.term import Node
 
 from rdflive.model import Delta, Solution, TermWriter, to_printable
 from rdflive.plugins import manager
-from rdflive.shacl.reading import PATHS
+from rdflive.shacl.paths import PATHS
 from rdflive.shacl.vocabulary import SH
 
 __all__ = ["Report", "ReportText"]

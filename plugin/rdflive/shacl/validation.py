@@ -29,7 +29,8 @@ from rdflive.query.parse import ParsedQuery
 from rdflive.query.plan import make_plan
 from rdflive.shacl.compiling import NAMES, nothing
 from rdflive.shacl.parts import COLUMNS, Part, add_up
-from rdflive.shacl.reading import Reader, path_text
+from rdflive.shacl.paths import path_text
+from rdflive.shacl.reading import Reader
 from rdflive.shacl.report import Report, ReportText
 from rdflive.shacl.shapes import Shape, ShapesError, Target
 from rdflive.store import Adapter, GraphLike

@@ -1,0 +1,171 @@
+"""What a shapes graph says of a node, with what SHACL asks of it checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from rdflib import RDF, Graph, Literal, URIRef
+from rdflib.term import Node
+
+from rdflive.shacl.shapes import ShapesError
+from rdflive.shacl.vocabulary import SH
+
+__all__ = ["READERS", "SEVERAL", "Values", "name_of", "shown"]
+
+_NODE_KINDS: Final = {
+    SH.IRI, SH.BlankNode, SH.Literal, SH.BlankNodeOrIRI, SH.BlankNodeOrLiteral, SH.IRIOrLiteral,
+}  # fmt: skip
+
+
+class Values:
+    """Reads values of predicates. What a graph says of a node is listed once, until `forget`.
+
+    Raises `ShapesError` for a value that SHACL does not allow there.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._said: dict[Node, dict[Node, list[Any]]] = {}
+
+    def forget(self) -> None:
+        """Look at the graph anew."""
+        self._said.clear()
+
+    def objects(self, node: Node, predicate: Node) -> list[Any]:
+        """List the values of a predicate, each once."""
+        known = self._said.get(node)
+        if known is None:
+            known = self._said[node] = {}
+            # of several graphs two may have the same triple
+            for each, value in dict.fromkeys(self._graph.predicate_objects(node)):
+                known.setdefault(each, []).append(value)
+        return known.get(predicate, [])
+
+    def one(self, node: Node, predicate: URIRef) -> Node | None:
+        """Give the only value; None where there is none."""
+        values = self.objects(node, predicate)
+        if len(values) > 1:
+            raise ShapesError(f"{shown(node)} has several values of {name_of(predicate)}", node)
+        return values[0] if values else None
+
+    def messages(self, node: Node) -> tuple[Literal, ...]:
+        """List the values of sh:message, the one that a row tells first."""
+        found = []
+        for message in self.objects(node, SH.message):
+            if not isinstance(message, Literal):
+                raise self.expected(node, SH.message, "a string", message)
+            found.append(message)
+        # the first is what a row tells: without a language, or else in English
+        return tuple(sorted(found, key=_message_order))
+
+    def flag(self, node: Node, predicate: URIRef) -> bool:
+        """Tell whether the value is true; without one it is false."""
+        value = self.one(node, predicate)
+        if value is None:
+            return False
+        if not (isinstance(value, Literal) and isinstance(value.value, bool)):
+            raise self.expected(node, predicate, "true or false", value)
+        return str(value) == "true"  # "1" is another literal, of which the recommendation says nothing
+
+    def count(self, node: Node, predicate: URIRef) -> int | None:
+        """Give the only value, an integer; None where there is none."""
+        value = self.one(node, predicate)
+        return None if value is None else self._integer(node, predicate, value)
+
+    def _integer(self, node: Node, predicate: URIRef, value: Node, *_: Any) -> int:
+        if not (isinstance(value, Literal) and type(value.value) is int):
+            raise self.expected(node, predicate, "an integer", value)
+        return int(value.value)
+
+    def _iri(self, node: Node, predicate: URIRef, value: Node, *_: Any) -> Node:
+        if not isinstance(value, URIRef):
+            raise self.expected(node, predicate, "an IRI", value)
+        return value
+
+    def _class(self, node: Node, predicate: URIRef, value: Node, *_: Any) -> Node:
+        if isinstance(value, Literal):
+            raise self.expected(node, predicate, "an IRI", value)
+        return value
+
+    def _node_kind(self, node: Node, predicate: URIRef, value: Node, *_: Any) -> Node:
+        if value not in _NODE_KINDS:
+            raise self.expected(node, predicate, "one of the six node kinds", value)
+        return value
+
+    def _limit(self, node: Node, predicate: URIRef, value: Node, *_: Any) -> Node:
+        if not isinstance(value, Literal):
+            raise self.expected(node, predicate, "a literal", value)
+        return value
+
+    def _bool(self, node: Node, predicate: URIRef, *_: Any) -> bool:
+        return self.flag(node, predicate)
+
+    def _any(self, node: Node, predicate: URIRef, value: Node, *_: Any) -> Node:  # noqa: ARG002
+        return value
+
+    def _languages(self, node: Node, predicate: URIRef, value: Node, read_from: set[Node]) -> tuple[str, ...]:
+        found = self.members(node, predicate, value, read_from)
+        for tag in found:
+            if not isinstance(tag, Literal):
+                raise self.expected(node, predicate, "a list of strings", tag)
+        return tuple(map(str, found))
+
+    def members(
+        self, node: Node, predicate: URIRef, head: Node, read_from: set[Node], *_: Any
+    ) -> tuple[Node, ...]:
+        """Read an RDF list; raises for one that is ill-formed or without an end."""
+        items: list[Node] = []
+        seen: set[Node] = set()
+        while head != RDF.nil:
+            firsts, rests = (self.objects(head, p) for p in (RDF.first, RDF.rest))
+            if isinstance(head, Literal) or head in seen or len(firsts) != 1 or len(rests) != 1:
+                raise self.expected(node, predicate, "a list", head)
+            seen.add(head)
+            items.append(firsts[0])
+            head = rests[0]
+        read_from |= seen
+        return tuple(items)
+
+    def expected(self, node: Node, predicate: URIRef, what: str, got: Node) -> ShapesError:
+        """Make the error for a value that is something else."""
+        return ShapesError(f"{name_of(predicate)} of {shown(node)} must be {what}, got {shown(got)}", node)
+
+
+READERS: Final[dict[URIRef, Callable[..., Any]]] = {
+    SH["class"]: Values._class,
+    SH.datatype: Values._iri,
+    SH.nodeKind: Values._node_kind,
+    SH.minCount: Values._integer,
+    SH.maxCount: Values._integer,
+    SH.minExclusive: Values._limit,
+    SH.minInclusive: Values._limit,
+    SH.maxExclusive: Values._limit,
+    SH.maxInclusive: Values._limit,
+    SH.minLength: Values._integer,
+    SH.maxLength: Values._integer,
+    SH.languageIn: Values._languages,
+    SH.uniqueLang: Values._bool,
+    SH.hasValue: Values._any,
+    SH["in"]: Values.members,
+}
+"""What reads a value of a parameter of SHACL Core. It is given the values, the node, the parameter, the value
+and a set, to which it adds the nodes that it has read.
+"""
+SEVERAL: Final = frozenset({SH["class"], SH.hasValue})
+"""Parameters with a constraint for each of their values."""
+
+
+def name_of(predicate: URIRef) -> str:
+    """Write a term of SHACL as messages do."""
+    return f"sh:{str(predicate).removeprefix(str(SH))}"
+
+
+def shown(node: Any) -> str:
+    """Write a node as messages do."""
+    return str(node.n3())
+
+
+def _message_order(message: Literal) -> tuple[bool, bool, str, str]:
+    language = (message.language or "").lower()
+    return bool(language), not language.startswith("en"), language, str(message)
