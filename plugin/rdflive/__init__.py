@@ -8,6 +8,7 @@ from importlib.metadata import version
 from rdflive.api.asynchronous import aendpoint, amirror
 from rdflive.api.background import BackgroundMirror
 from rdflive.api.continuous import register
+from rdflive.api.guard import Guard, guard
 from rdflive.api.live import LiveDataset, LiveGraph, LiveStore, batch, explain, install, subscribe
 from rdflive.api.matching import EventError, Match, Matcher, match
 from rdflive.api.mirror import Mirrored, endpoint, mirror
@@ -36,6 +37,7 @@ from rdflive.errors import (
     ResyncNeeded,
     UnsupportedQueryError,
     UnsupportedStoreError,
+    ValidationError,
     WaitError,
 )
 from rdflive.model import Answers, Batch, Change, Changed, Delta, Origin, Quad, Rows, Solution
@@ -67,6 +69,7 @@ __all__ = [
     "Explanation",
     "FeedError",
     "GraphLike",
+    "Guard",
     "Landmark",
     "LiveDataset",
     "LiveGraph",
@@ -105,6 +108,7 @@ __all__ = [
     "UnnameableTermError",
     "UnsupportedQueryError",
     "UnsupportedStoreError",
+    "ValidationError",
     "WaitError",
     "Watermark",
     "__version__",
@@ -114,6 +118,7 @@ __all__ = [
     "connect",
     "endpoint",
     "explain",
+    "guard",
     "hookimpl",
     "install",
     "match",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 __all__ = [
     "BudgetError",
     "ClosedError",
@@ -14,6 +16,7 @@ __all__ = [
     "ResyncNeeded",
     "UnsupportedQueryError",
     "UnsupportedStoreError",
+    "ValidationError",
     "WaitError",
     "is_interruption",
 ]
@@ -99,6 +102,14 @@ class ResyncNeeded(RdfliveError, RuntimeError):  # noqa: N818 - it says what to 
         super().__init__(f"{source}: {reason}; resync: give mirror a snapshot of the whole state")
         self.source = source
         self.reason = reason
+
+
+class ValidationError(RdfliveError, ValueError):
+    """A guard refused a commit, which has been undone: `results` are the rows that it would have added."""
+
+    def __init__(self, message: str, results: tuple[Any, ...] = ()) -> None:
+        super().__init__(message)
+        self.results = results
 
 
 class WaitError(RdfliveError, RuntimeError):

@@ -13,7 +13,7 @@ from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 
 from rdflive.errors import ClosedError, UnsupportedStoreError
 from rdflive.model import Term, TermPattern, Triple
-from rdflive.store import UNION, Adapter, GraphKey, QuadTerms, Transaction
+from rdflive.store import UNION, Adapter, Changes, GraphKey, QuadTerms, Transaction
 from rdflive.store.rdflib_graphs import (
     ADAPTER,
     capture_of,
@@ -144,6 +144,18 @@ class LiveStoreAdapter:
         """Give what the reserved graph holds under the name."""
         with self.capture.reading():
             return self._open().kept(name)
+
+    def begin(self) -> None:
+        """Note from here what a batch changes."""
+        self._open().undoing.begin()
+
+    def undo(self, changes: Changes) -> None:
+        """Undo the open batch in one native transaction."""
+        self._open().undo(changes)
+
+    def stay(self) -> None:
+        """Forget what the batch changed, on disk too."""
+        self._open().undoing.stay()
 
     def detach(self) -> None:
         """Let go of the stand-in, which goes on by itself: unheard it passes everything on."""

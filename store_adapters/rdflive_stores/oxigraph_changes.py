@@ -4,7 +4,8 @@ capture.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Literal
 
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, Store, Triple
 
@@ -13,7 +14,7 @@ from rdflive_stores.oxigraph_terms import canonical
 from rdflive_stores.oxigraph_update import Pattern
 from rdflive_stores.oxigraph_visible import visible
 
-__all__ = ["canonical_quad", "compare", "record"]
+__all__ = ["canonical_quad", "compare", "matching", "record", "union_changes"]
 
 
 def compare(
@@ -27,7 +28,7 @@ def compare(
     before: list[tuple[Pattern, Iterable[Quad]]] = []
     capture.state |= WRITING
     try:
-        before += [(pattern, _matching(native, pattern)) for pattern in patterns]
+        before += [(pattern, matching(native, pattern)) for pattern in patterns]
         write()
     finally:
         _record_difference(native, capture, before)
@@ -40,7 +41,7 @@ def _record_difference(
     came: set[Quad] = set()
     went: set[Quad] = set()
     for pattern, quads in before:
-        now = set(_matching(native, pattern))
+        now = set(matching(native, pattern))
         for quad in quads:
             if quad in now:
                 now.remove(quad)
@@ -65,11 +66,12 @@ def canonical_quad(quad: Quad) -> Quad:
     return quad if term is o else Quad(s, p, term, graph)
 
 
-def _matching(native: Store, pattern: Pattern) -> Iterable[Quad]:
+def matching(native: Store, pattern: Pattern) -> Iterable[Quad]:
+    """List the quads that match, in the form in which the store returns them."""
     s, p, o, graph = pattern
     if s is None or p is None or o is None or graph is None:
-        matching: Iterable[Quad] = visible(native).quads_for_pattern(s, p, o, graph)
-        return matching
+        found: Iterable[Quad] = visible(native).quads_for_pattern(s, p, o, graph)
+        return found
     # `in` takes any spelling of a number, but the quad is recorded, and listeners know the stored one
     quad = canonical_quad(Quad(s, p, o, graph))
     return (quad,) if quad in native else ()
@@ -93,6 +95,19 @@ def _record_union(native: Store, capture: Capture, went: _Graphs, came: _Graphs)
                 break
         if is_held is not was_held:
             capture.record(1 if is_held else -1, s, p, o, UNION)
+
+
+def union_changes(
+    native: Store, went: Iterable[Quad], came: Iterable[Quad]
+) -> Iterator[tuple[Triple, Literal[1, -1]]]:
+    """List the triples that will get their first graph or lose their last one by changes to be made."""
+    going, coming = _graphs_of_triples(went), _graphs_of_triples(came)
+    for triple in going.keys() | coming.keys():
+        held = visible(native).quads_for_pattern(triple.subject, triple.predicate, triple.object, None)
+        before = {quad.graph_name for quad in held}
+        after = before - going.get(triple, set()) | coming.get(triple, set())
+        if bool(before) is not bool(after):
+            yield triple, 1 if after else -1
 
 
 def _graphs_of_triples(quads: Iterable[Quad]) -> _Graphs:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from pyoxigraph import NamedNode, Quad, Store
 
 from rdflive.store import QuadTerms, Transaction, WriteRefusedError
+from rdflive_stores.oxigraph_foresight import Foreseen, foresee
 from rdflive_stores.oxigraph_kept import KEPT, KeptQuads, may_meet_kept, refuse_kept
 from rdflive_stores.oxigraph_request import execute
 from rdflive_stores.oxigraph_terms import canonical
@@ -54,10 +55,27 @@ class Entry:
         came = [quad for quad, sign in self._signs.items() if sign > 0 and (texts or quad not in native)]
         return went, came
 
-    def write(self, native: Store, held: KeptQuads, went: Iterable[Quad], came: Iterable[Quad]) -> None:
-        """Write all of it in one transaction."""
-        texts, prefixes = self._updates, self._prefixes
-        hide_kept = True in [may_meet_kept(native, text, prefixes=prefixes) for text in texts]  # all: refuses
+    def foreseen(self, native: Store) -> Foreseen:
+        """Find what the entry will change."""
+        if not self._updates:
+            return Foreseen(*self.changed(native), [], [])
+        hide_kept = self._hides_kept(native)
+        went, came = self.changed(native)
+        return foresee(
+            native, self._updates, self.touched(), went, came, hide_kept=hide_kept, prefixes=self._prefixes
+        )
+
+    def write(
+        self,
+        native: Store,
+        held: KeptQuads,
+        went: Iterable[Quad],
+        came: Iterable[Quad],
+        instead: Sequence[str] | None = None,
+    ) -> None:
+        """Write all of it in one transaction; `instead`: other updates, where it is known what they do."""
+        texts = self._updates if instead is None else instead
+        hide_kept = instead is None and self._hides_kept(native)
         forgotten, remembered = held.replaced(native, self._transaction.name, self._transaction.keep)
         with held.following(forgotten, remembered):
             execute(
@@ -66,8 +84,12 @@ class Entry:
                 [*went, *forgotten.values()],
                 [*came, *remembered.values()],
                 hide_kept=hide_kept,
-                prefixes=prefixes,
+                prefixes=self._prefixes,
             )
+
+    def _hides_kept(self, native: Store) -> bool:
+        """Tell whether the reserved graph must be hidden from the updates; raises where one names it."""
+        return True in [may_meet_kept(native, text, prefixes=self._prefixes) for text in self._updates]
 
 
 def _quad(change: QuadTerms) -> Quad:

@@ -15,7 +15,7 @@ from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, Store
 from rdflive_stores.oxigraph_joining import join_updates
 from rdflive_stores.oxigraph_kept import KEPT, kept_quads
 
-__all__ = ["execute"]
+__all__ = ["execute", "spelled"]
 
 _TRIPLE: Final = NamedNode("urn:x-rdflive:triple")
 _GRAPH: Final = NamedNode("urn:x-rdflive:graph")
@@ -27,6 +27,7 @@ _STRING: Final = r'"[^"\\\n\r]*(?:\\.[^"\\\n\r]*)*"'
 _LITERAL: Final = rf"{_STRING}(?:@[A-Za-z]+(?:-[A-Za-z0-9]+)*|\^\^{_IRI})?"
 _GROUND: Final = re.compile(rf"({_IRI} {_IRI} (?:{_IRI}|{_LITERAL}))(?: ({_IRI}))?")
 """A quad as pyoxigraph prints it, if SPARQL reads the same quad from that text."""
+_TERM: Final = re.compile(rf"{_IRI}|{_LITERAL}")
 
 
 def execute(
@@ -36,15 +37,16 @@ def execute(
     came: Iterable[Quad] = (),
     *,
     hide_kept: bool = False,
+    then: Sequence[str] = (),
     **options: Any,
 ) -> None:
     """Run updates, then delete and insert quads, in one transaction; raises what the store raises.
 
     With `hide_kept` the updates find no reserved graph, and whatever they do the graph is what it was,
-    but for the quads given. `options` are those of `Store.update`.
+    but for the quads given. `then` are operations that run at the end. `options` are those of `Store.update`.
     """
     went, came = list(went), list(came)
-    if len(updates) == 1 and not (went or came or hide_kept):
+    if len(updates) == 1 and not (went or came or hide_kept or then):
         native.update(updates[0], **options)
         return
     prologue, joined = join_updates(updates, options)
@@ -53,19 +55,25 @@ def execute(
         joined = _DROP + joined + _DROP
         came = [*dict.fromkeys([*kept_quads(native), *came]).keys() - set(went)]
     try:
-        _run(native, prologue + joined, went, came, _ground, options)
+        _run(native, prologue + joined, went, came, _ground, then, options)
     except SyntaxError:  # not of the updates, which were checked: of a term that was read leniently once
-        _run(native, prologue + joined, went, came, _never, options)
+        _run(native, prologue + joined, went, came, _never, then, options)
 
 
 _Spell: TypeAlias = Callable[[Quad], str | None]
 
 
 def _run(
-    native: Store, updates: str, went: list[Quad], came: list[Quad], spell: _Spell, options: Mapping[str, Any]
+    native: Store,
+    updates: str,
+    went: list[Quad],
+    came: list[Quad],
+    spell: _Spell,
+    then: Sequence[str],
+    options: Mapping[str, Any],
 ) -> None:
     numbered: list[Quad] = []
-    changes = (*_changes("DELETE", went, spell, numbered), *_changes("INSERT", came, spell, numbered))
+    changes = (*_changes("DELETE", went, spell, numbered), *_changes("INSERT", came, spell, numbered), *then)
     triples = {Literal(number): quad.triple for number, quad in enumerate(numbered)}
     graphs = {Literal(number): quad.graph_name for number, quad in enumerate(numbered)}
     functions = {
@@ -100,6 +108,12 @@ _TERMS: Final = (
     f"BIND({_TRIPLE}(?i) AS ?t) BIND(SUBJECT(?t) AS ?s) BIND(PREDICATE(?t) AS ?p) BIND(OBJECT(?t) AS ?o) "
     f"BIND({_GRAPH}(?i) AS ?g)"
 )
+
+
+def spelled(term: Any) -> str | None:
+    """Write an IRI or a literal as SPARQL reads it; None for what it would not read as the same term."""
+    text = str(term)
+    return text if _TERM.fullmatch(text) else None
 
 
 def _ground(quad: Quad) -> str | None:

@@ -13,15 +13,17 @@ from typing import Any, Literal, TypeAlias
 
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, Store
 
-from rdflive.store import OPEN, UNION, WRITING, Adapter, Capture, Transaction
+from rdflive.store import OPEN, UNION, WRITING, Adapter, Capture, Changes, QuadTerms, Transaction
 from rdflive.store.capture import thread
 from rdflive_stores.oxigraph_bulk import insert, load_unseen
-from rdflive_stores.oxigraph_changes import compare, record
+from rdflive_stores.oxigraph_changes import canonical_quad, compare, matching, record, union_changes
 from rdflive_stores.oxigraph_documents import Source, content, parsed
 from rdflive_stores.oxigraph_entry import Entry
+from rdflive_stores.oxigraph_foresight import Foreseen, foresee
 from rdflive_stores.oxigraph_kept import KEPT, KeptQuads, has_kept, kept_entries, may_meet_kept, refuse_kept
 from rdflive_stores.oxigraph_request import execute
 from rdflive_stores.oxigraph_terms import canonical
+from rdflive_stores.oxigraph_undoing import Undoing, undo_what_was_left
 from rdflive_stores.oxigraph_update import ANYTHING, Pattern, touched_patterns
 from rdflive_stores.oxigraph_visible import Native, Read, visible
 
@@ -73,7 +75,7 @@ class LiveStore:
     (1, 0)
     """
 
-    __slots__ = ("__weakref__", "_held", "adapter", "capture", "native")
+    __slots__ = ("__weakref__", "_held", "adapter", "capture", "native", "undoing")
 
     def __init__(self, native: Store | None = None, capture: Capture | None = None) -> None:
         if native is not None and not isinstance(native, Store):
@@ -82,6 +84,8 @@ class LiveStore:
         self.capture = Capture() if capture is None else capture
         self.adapter: Adapter | None = None
         self._held = KeptQuads()
+        self.undoing = Undoing(self.native)
+        undo_what_was_left(self.native)
 
     backup = Native()
     flush = Native()
@@ -102,13 +106,14 @@ class LiveStore:
         """Add a quad."""
         capture, batch = self.capture, thread.batch
         elsewhere = batch is not None and batch is not capture
-        alone = capture.listeners and UNION not in capture.listeners
+        alone = not capture.idle and not capture.wants_union
         if elsewhere or not alone or not isinstance(quad, Quad):
             self._write_one(1, self.native.add, quad)
             return
         with capture.lock:  # `_write_one` written out, for a graph of rdflib adds quad by quad
-            state = capture.state
-            if state <= OPEN:
+            state, judge = capture.state, capture.judge
+            is_quick = state <= OPEN and (judge is None or not (state or judge.wants(quad.predicate)))
+            if is_quick:
                 native = self.native
                 # no `finally`: what interrupts this must leave the flag, see `Capture`
                 capture.state = state | WRITING
@@ -122,7 +127,7 @@ class LiveStore:
                     native.add(quad)
                     capture.record(1, s, p, canonical(o), graph)
                 capture.state &= ~WRITING
-        if state > OPEN:
+        if not is_quick:
             self._write_one(1, self.native.add, quad)
         elif capture.deliveries:
             capture.deliver()
@@ -163,7 +168,14 @@ class LiveStore:
         self._compare(
             lambda: touched_patterns(update, base_iri=base_iri, prefixes=prefixes),
             lambda: self._update(update, options),
+            lambda patterns: self._foresee(update, patterns, options),
         )
+
+    def _foresee(self, update: str, patterns: list[Pattern], options: dict[str, Any]) -> Foreseen:
+        hide_kept = may_meet_kept(
+            self.native, update, base_iri=options["base_iri"], prefixes=options["prefixes"]
+        )
+        return foresee(self.native, [update], patterns, hide_kept=hide_kept, **options)
 
     def _update(self, update: str, options: dict[str, Any]) -> None:
         native = self.native
@@ -176,11 +188,18 @@ class LiveStore:
         """Apply one entry of a feed in one native transaction, and keep texts with it (see `Writable`)."""
         entry = Entry(transaction, prefixes)
         if not self._unheard(self._write_entry, entry):
-            self.capture.run(self._write_entry, entry)
+            self.capture.run(self._write_entry, entry, self.capture.asks)
 
-    def _write_entry(self, entry: Entry) -> None:
+    def _write_entry(self, entry: Entry, asks: bool = False) -> None:
         native, held, capture = self.native, self._held, self.capture
-        if not capture.is_open:
+        if capture.judge is not None:
+            foreseen = entry.foreseen(native)
+            self._write_foreseen(
+                foreseen,
+                asks,
+                lambda went, came: entry.write(native, held, went, came, instead=foreseen.graphs),
+            )
+        elif not capture.is_open:
             entry.write(native, held, *entry.changed(native))
         elif not entry.is_exact:
             compare(
@@ -205,7 +224,7 @@ class LiveStore:
 
     def clear(self, /) -> None:
         """Remove everything."""
-        self._compare(lambda: [ANYTHING], self._clear)
+        self._compare(lambda: [ANYTHING], self._clear, lambda _: self._without(ANYTHING, self.named_graphs()))
 
     def _clear(self) -> None:
         if has_kept(self.native):
@@ -216,12 +235,27 @@ class LiveStore:
     def clear_graph(self, /, graph_name: GraphName) -> None:
         """Remove the quads of a graph."""
         refuse_kept(graph_name)
-        self._compare(lambda: [(None, None, None, graph_name)], lambda: self.native.clear_graph(graph_name))
+        pattern: Pattern = (None, None, None, graph_name)
+        self._compare(
+            lambda: [pattern],
+            lambda: self.native.clear_graph(graph_name),
+            lambda _: self._without(pattern, ()),
+        )
 
     def remove_graph(self, /, graph_name: GraphName) -> None:
         """Remove a graph with its quads."""
         refuse_kept(graph_name)
-        self._compare(lambda: [(None, None, None, graph_name)], lambda: self.native.remove_graph(graph_name))
+        pattern: Pattern = (None, None, None, graph_name)
+        self._compare(
+            lambda: [pattern],
+            lambda: self.native.remove_graph(graph_name),
+            lambda _: self._without(pattern, [graph_name]),
+        )
+
+    def _without(self, pattern: Pattern, dropped: Iterable[Any]) -> Foreseen:
+        """Give what it changes that the quads of a pattern go, and graphs."""
+        names = [name for name in dropped if self.native.contains_named_graph(name)]
+        return Foreseen(list(matching(self.native, pattern)), [], names, [])
 
     def __len__(self) -> int:
         return len(visible(self.native))
@@ -289,16 +323,23 @@ class LiveStore:
         if thread.batch in (None, capture):
             with capture.lock:
                 state = capture.state
-                is_alone = state == OPEN or not (state or UNION in capture.listeners)
+                is_alone = capture.judge is None and (state == OPEN or not (state or capture.wants_union))
                 if is_alone:
-                    self._write_heard(sign, write, quad)
+                    self._write_heard(sign, write, quad, asks=False)
         if not is_alone:
-            capture.run(self._write_heard, sign, write, quad)
+            capture.run(self._write_heard, sign, write, quad, capture.asks)
         elif capture.deliveries:
             capture.deliver()
 
-    def _write_heard(self, sign: Literal[1, -1], write: Callable[[Quad], None], quad: Quad) -> None:
+    def _write_heard(
+        self, sign: Literal[1, -1], write: Callable[[Quad], None], quad: Quad, asks: bool
+    ) -> None:
         capture = self.capture
+        if capture.judge is not None:
+            changed = [] if (quad in self.native) is (sign > 0) else [canonical_quad(quad)]
+            went, came = (changed, []) if sign < 0 else ([], changed)
+            self._write_foreseen(Foreseen(went, came, [], []), asks, lambda *_: write(quad))
+            return
         capture.state |= WRITING
         known = quad in self.native
         write(quad)
@@ -306,7 +347,7 @@ class LiveStore:
             s, p, o, graph = quad
             o = canonical(o)
             capture.record(sign, s, p, o, graph)
-            if UNION in capture.listeners:
+            if capture.wants_union:
                 held = visible(self.native).quads_for_pattern(s, p, o, None)
                 if all(other.graph_name == graph for other in held):
                     capture.record(sign, s, p, o, UNION)
@@ -320,7 +361,23 @@ class LiveStore:
             return
         capture = self.capture
         may_pass = None not in graphs and capture.may_pass
-        capture.run(insert, self.native, capture, write, quads, graphs, may_pass=may_pass)
+        capture.run(self._insert_heard, write, quads, graphs, may_pass, capture.asks)
+
+    def _insert_heard(
+        self,
+        write: Callable[[list[Quad]], None],
+        quads: list[Quad],
+        graphs: set[Any],
+        may_pass: bool,
+        asks: bool,
+    ) -> None:
+        native, capture = self.native, self.capture
+        if capture.judge is None or None in graphs:
+            insert(native, capture, write, quads, graphs, may_pass=may_pass)
+            return
+        came = [quad for quad in dict.fromkeys(map(canonical_quad, quads)) if quad not in native]
+        # not in bulk, of which a part may stay where the program ends in the middle
+        self._write_foreseen(Foreseen([], came, [], []), asks, lambda _, came: native.extend(came))
 
     def _load_unseen(
         self, load: str, document: bytes | str, syntax: RdfFormat, to_graph: GraphName | None, options: Any
@@ -334,7 +391,70 @@ class LiveStore:
             DefaultGraph() if to_graph is None else to_graph,
         )
 
-    def _compare(self, touched: Callable[[], list[Pattern]], write: Callable[[], None]) -> None:
-        """Run an operation and record how the quads of some patterns differ before and after."""
+    def _compare(
+        self,
+        touched: Callable[[], list[Pattern]],
+        write: Callable[[], None],
+        foresee: Callable[[list[Pattern]], Foreseen],
+    ) -> None:
+        """Run an operation and record how the quads of some patterns differ before and after.
+
+        In a guarded store it is found out before what will differ, and that is written.
+        """
         if not self._unheard(write):
-            self.capture.run(lambda: compare(self.native, self.capture, touched(), write))
+            self.capture.run(self._compare_heard, touched, write, foresee, self.capture.asks)
+
+    def _compare_heard(
+        self,
+        touched: Callable[[], list[Pattern]],
+        write: Callable[[], None],
+        foresee: Callable[[list[Pattern]], Foreseen],
+        asks: bool,
+    ) -> None:
+        native, capture = self.native, self.capture
+        if capture.judge is None:
+            compare(native, capture, touched(), write)
+            return
+        foreseen = foresee(touched())
+        self._write_foreseen(foreseen, asks, lambda went, came: execute(native, foreseen.graphs, went, came))
+
+    def _write_foreseen(
+        self, foreseen: Foreseen, asks: bool, write: Callable[[list[Quad], list[Quad]], object]
+    ) -> None:
+        """Make changes that are known: once they are permitted, or together with notes that undo them."""
+        native, capture = self.native, self.capture
+        went, came, dropped, made = foreseen
+        if asks:
+            capture.permit(self._changes(went, came))
+            notes = []
+        else:
+            notes = self.undoing.note(went, came, dropped, made)
+        capture.state |= WRITING
+        try:
+            if notes:
+                execute(native, foreseen.graphs, went, [*came, *notes])
+            if not notes:
+                write(went, came)
+        finally:  # all or nothing is done, and where it failed one quad tells which
+            if came[0] in native if came else went and went[0] not in native:
+                record(native, capture, went, came)
+            capture.state &= ~WRITING
+
+    def _changes(self, went: list[Quad], came: list[Quad]) -> Changes:
+        changes: dict[QuadTerms, Literal[1, -1]] = {tuple(quad): -1 for quad in went}
+        changes.update({tuple(quad): 1 for quad in came})
+        if self.capture.wants_union:
+            for triple, sign in union_changes(self.native, went, came):
+                changes[triple.subject, triple.predicate, triple.object, UNION] = sign
+        return changes
+
+    def undo(self, changes: Changes) -> None:
+        """Undo the net changes of the open batch in one transaction; it is recorded."""
+        native, capture = self.native, self.capture
+        quads = {Quad(*quad): sign for quad, sign in changes.items() if quad[3] is not UNION}  # type: ignore[arg-type]
+        went = [quad for quad, sign in quads.items() if sign > 0]
+        came = [quad for quad, sign in quads.items() if sign < 0]
+        capture.state |= WRITING
+        self.undoing.undo(went, came)
+        record(native, capture, went, came)
+        capture.state &= ~WRITING

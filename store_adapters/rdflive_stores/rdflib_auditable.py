@@ -12,7 +12,17 @@ from rdflib.plugins.stores.auditable import AuditableStore
 from rdflive.errors import UnsupportedStoreError
 from rdflive.model import Term, TermPattern, Triple
 from rdflive.plugins.hookspecs import hookimpl
-from rdflive.store import Adapter, Capture, GraphKey, QuadTerms, Transaction, Writable, value_of
+from rdflive.store import (
+    Adapter,
+    Capture,
+    Changes,
+    GraphKey,
+    Guardable,
+    QuadTerms,
+    Transaction,
+    Writable,
+    value_of,
+)
 from rdflive.store.rdflib_graphs import (
     ADAPTER,
     default_graph,
@@ -102,6 +112,26 @@ class AuditableAdapter:
             raise UnsupportedStoreError(
                 f"the store inside the {self._plain.__name__} cannot be written by a feed: its adapter, "
                 f"{type(self.inner).__name__}, has no method write"
+            )
+        return self.inner
+
+    def begin(self) -> None:
+        """Have the store inside note what it needs to undo a batch."""
+        self._guardable().begin()
+
+    def undo(self, changes: Changes) -> None:
+        """Undo the open batch in the store inside."""
+        self._guardable().undo(changes)
+
+    def stay(self) -> None:
+        """Have the store inside forget how to undo the batch."""
+        self._guardable().stay()
+
+    def _guardable(self) -> Guardable:
+        if not isinstance(self.inner, Guardable):
+            raise UnsupportedStoreError(
+                f"the store inside the {self._plain.__name__} cannot be guarded: its adapter, "
+                f"{type(self.inner).__name__}, cannot undo a commit"
             )
         return self.inner
 

@@ -17,7 +17,7 @@ from rdflib.term import BNode, URIRef
 from rdflive.errors import UnsupportedStoreError
 from rdflive.model import Term, TermPattern, Triple
 from rdflive.plugins.hookspecs import hookimpl
-from rdflive.store import UNION, Adapter, GraphKey, QuadTerms, Transaction, WriteRefusedError
+from rdflive.store import UNION, Adapter, Changes, GraphKey, QuadTerms, Transaction, WriteRefusedError
 from rdflive.store.rdflib_graphs import (
     ADAPTER,
     capture_of,
@@ -119,6 +119,8 @@ class SimpleMemoryAdapter:
         # before anything is written: it refuses what is no name of a graph
         contexts = {key: self._context(key) for key in {quad[3] for quad in changes}}
 
+        asks = self.capture.asks
+
         def write() -> None:
             with ExitStack() as stack:
                 if updates:
@@ -128,6 +130,8 @@ class SimpleMemoryAdapter:
                 for text in updates:
                     run_update(updatable(graph, self.store), text)
                 apply_changes(self.store, changes, contexts.__getitem__)
+                if asks:
+                    self.capture.permit_all()
                 keep_entries(self.store, transaction.name, transaction.keep)
 
         self.capture.run(write)
@@ -136,6 +140,16 @@ class SimpleMemoryAdapter:
         """Give what is kept on the store object under the name."""
         with self.capture.reading():
             return kept_entries(self.store, name)
+
+    def begin(self) -> None:
+        """Do nothing: the changes of a batch say how to undo it."""
+
+    def undo(self, changes: Changes) -> None:
+        """Do the opposite of each change of the open batch."""
+        self._undo({quad: sign for quad, sign in changes.items() if quad[3] is not UNION})
+
+    def stay(self) -> None:
+        """Do nothing: see `begin`."""
 
     def detach(self) -> None:
         """Give the store its own class back."""
@@ -168,6 +182,8 @@ class MemoryAdapter(SimpleMemoryAdapter):
     def __init__(self, store: Any) -> None:
         self.names: dict[Any, str | None] = {None: None}
         """How `Memory` calls each graph in its own dictionaries."""
+        self._graphs: set[Any] = set()
+        """The graphs that there were when the open batch began."""
         super().__init__(store)  # which hooks the store: `names` is asked from then on
 
     def graph_key(self, graph: Any) -> GraphKey:
@@ -210,6 +226,21 @@ class MemoryAdapter(SimpleMemoryAdapter):
         if name is None and identifier is not None:
             name = self.names[identifier] = f"{type(identifier).__name__}:{identifier}"
         return name
+
+    def begin(self) -> None:
+        """Note the names of the graphs, as empty ones may be added."""
+        self._graphs = set(self.store._Memory__all_contexts)
+
+    def undo(self, changes: Changes) -> None:
+        """Do the opposite of each change of the open batch, and give the store its names of graphs back."""
+        super().undo(changes)
+        graphs = self.store._Memory__all_contexts
+        graphs.clear()
+        graphs.update(self._graphs)
+
+    def stay(self) -> None:
+        """Forget the names of the graphs."""
+        self._graphs = set()
 
     def _context(self, key: GraphKey) -> Any:
         if not isinstance(key, URIRef | BNode):

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from rdflive.model import Triple
-from rdflive.store import OPEN, UNION, WRITING, Capture
+from rdflive.store import OPEN, UNION, WRITING, Capture, QuadTerms
 from rdflive.store.capture import thread
 from rdflive.store.rdflib_graphs import ADAPTER, capture_of_watched, in_batch, live_class, reduce_as
 
@@ -35,7 +35,9 @@ def live_simple_memory(plain: Any) -> type[Any]:
     def holds(store: Any, triple: Triple) -> bool:
         return next(iter(store.triples(triple)), None) is not None
 
-    def add_one(store: Any, capture: Capture, triple: Triple, context: Any, quoted: bool) -> None:
+    def add_one(store: Any, capture: Capture, triple: Triple, context: Any, quoted: bool, asks: bool) -> None:
+        if asks and not holds(store, triple):
+            capture.permit({(*triple, None): 1})
         capture.state |= WRITING
         known = holds(store, triple)
         plain.add(store, triple, context, quoted)
@@ -44,7 +46,9 @@ def live_simple_memory(plain: Any) -> type[Any]:
             capture.record(1, s, p, o, None)
         capture.state &= ~WRITING
 
-    def remove_all(store: Any, capture: Capture, triple: Any, context: Any) -> None:
+    def remove_all(store: Any, capture: Capture, triple: Any, context: Any, asks: bool) -> None:
+        if asks:
+            capture.permit({(*held, None): -1 for held, _ in store.triples(triple)})
         capture.state |= WRITING
         found = [held for held, _ in store.triples(triple)]
         plain.remove(store, triple, context)
@@ -59,7 +63,7 @@ def live_simple_memory(plain: Any) -> type[Any]:
             if capture is None:
                 plain.add(self, triple, context, quoted)
             else:
-                capture.run(add_one, self, capture, triple, context, quoted)
+                capture.run(add_one, self, capture, triple, context, quoted, capture.asks)
 
         def addN(self, quads: Iterable[Any]) -> None:  # noqa: N802 - rdflib's name
             in_batch(self, plain.addN, self, quads)
@@ -69,7 +73,7 @@ def live_simple_memory(plain: Any) -> type[Any]:
             if capture is None:
                 plain.remove(self, triple, context)
             else:
-                capture.run(remove_all, self, capture, triple, context)
+                capture.run(remove_all, self, capture, triple, context, capture.asks)
 
         def __reduce_ex__(self, protocol: Any) -> Any:
             return reduce_as(plain, self, protocol)
@@ -85,13 +89,44 @@ def live_memory(plain: Any) -> type[Any]:
     around an operation on one triple is the cheapest exact test.
     """
 
-    def remove_all(store: Any, adapter: _Names, triple: Any, context: Any) -> None:
-        capture = adapter.capture
-        capture.state |= WRITING
-        found = [
+    def matching(store: Any, triple: Any, context: Any) -> list[tuple[Triple, tuple[Any, ...]]]:
+        return [
             (held, (context,) if context is not None else tuple(contexts))
             for held, contexts in store.triples(triple, context)
         ]
+
+    def add_permitted(store: Any, adapter: _Names, triple: Triple, context: Any) -> None:
+        capture, graphs = adapter.capture, store._Memory__contextTriples
+        identifier = getattr(context, "identifier", context)
+        changes: dict[QuadTerms, Literal[1, -1]] = {}
+        if identifier is not None and triple not in graphs.get(adapter.name(identifier), ()):
+            changes[*triple, identifier] = 1
+        if capture.wants_union and triple not in graphs[None]:
+            changes[*triple, UNION] = 1
+        capture.permit(changes)
+        store.add(triple, context)
+
+    def permit_removal(store: Any, adapter: _Names, triple: Any, context: Any) -> None:
+        capture = adapter.capture
+        changes: dict[QuadTerms, Literal[1, -1]] = {}
+        for held, contexts in matching(store, triple, context):
+            for graph in contexts:
+                changes[*held, getattr(graph, "identifier", graph)] = -1
+            if capture.wants_union and (context is None or not is_elsewhere(store, held, context)):
+                changes[*held, UNION] = -1
+        capture.permit(changes)
+
+    def is_elsewhere(store: Any, triple: Triple, context: Any) -> bool:
+        graph = getattr(context, "identifier", context)
+        others = (getattr(each, "identifier", each) for each in store.contexts(triple))
+        return any(other != graph for other in others)
+
+    def remove_all(store: Any, adapter: _Names, triple: Any, context: Any, asks: bool) -> None:
+        if asks:
+            permit_removal(store, adapter, triple, context)
+        capture = adapter.capture
+        capture.state |= WRITING
+        found = matching(store, triple, context)
         plain.remove(store, triple, context)
         graphs = store._Memory__contextTriples
         for held, contexts in found:
@@ -100,7 +135,7 @@ def live_memory(plain: Any) -> type[Any]:
                 identifier = getattr(graph, "identifier", graph)
                 if held not in graphs.get(adapter.name(identifier), ()):
                     capture.record(-1, s, p, o, identifier)
-            if UNION in capture.listeners and held not in graphs[None]:
+            if capture.wants_union and held not in graphs[None]:
                 capture.record(-1, s, p, o, UNION)
         capture.state &= ~WRITING
 
@@ -115,9 +150,10 @@ def live_memory(plain: Any) -> type[Any]:
                 capture.run(self.add, triple, context)
                 return
             with capture.lock:
-                wants_union = UNION in capture.listeners
-                state = capture.state
-                if state <= OPEN and (state or not wants_union):
+                judge, state = capture.judge, capture.state
+                wants_union = UNION in capture.listeners or (judge is not None and judge.wants_union)
+                is_judged = judge is not None and not state & OPEN and judge.wants(triple[1])
+                if state <= OPEN and (state or not wants_union) and not is_judged:
                     graphs = self._Memory__contextTriples
                     identifier = getattr(context, "identifier", context)
                     name = adapter.names.get(identifier) or adapter.name(identifier)
@@ -137,7 +173,9 @@ def live_memory(plain: Any) -> type[Any]:
                     capture.state &= ~WRITING
                     if not capture.deliveries:
                         return
-            if state > OPEN or (wants_union and not state):
+            if is_judged:
+                capture.run(add_permitted, self, adapter, triple, context)
+            elif state > OPEN or (wants_union and not state):
                 capture.run(self.add, triple, context)  # mends first; and two changes are one batch
             else:
                 capture.deliver()
@@ -150,7 +188,8 @@ def live_memory(plain: Any) -> type[Any]:
             if adapter is None:
                 plain.remove(self, triple, context)
             else:
-                adapter.capture.run(remove_all, self, adapter, triple, context)
+                capture = adapter.capture
+                capture.run(remove_all, self, adapter, triple, context, capture.asks)
 
         def __reduce_ex__(self, protocol: Any) -> Any:
             return reduce_as(plain, self, protocol)

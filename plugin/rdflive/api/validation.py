@@ -19,16 +19,17 @@ from rdflive.delivery.question import Question
 from rdflive.delivery.receiver import Receiver
 from rdflive.delivery.resume import Journal
 from rdflive.delivery.subscription import OnError, Subscription
+from rdflive.entail.entailment import Regime
 from rdflive.entail.regimes import Counts, Rules, Strategy, regime_of
 from rdflive.model import Delta
 from rdflive.plugins import manager
 from rdflive.query.known import find_plan
 from rdflive.shacl import ABOUT_SHAPES, COLUMNS, LiveValidation
-from rdflive.store import GraphLike
+from rdflive.store import Adapter, GraphLike
 from rdflive.syntax.prefixes import Prefixes
 from rdflive.time.instants import DurationLike
 
-__all__ = ["validate"]
+__all__ = ["Shapes", "graphs_of_shapes", "start_validation", "validate"]
 
 Shapes: TypeAlias = "Graph | str | os.PathLike[str] | Iterable[Graph] | None"
 
@@ -80,28 +81,40 @@ def validate(
     )
     keyed = read_key(key)
     check_key(keyed, "SELECT", COLUMNS)
-    given = _graphs(graph, shapes)
-    read = given[0] if len(given) == 1 else ReadOnlyGraphAggregate(list(given))
-    bound = [Prefixes("", None, each) for each in (*given, graph)]
+    given = graphs_of_shapes(graph, shapes)
     with ExitStack() as undo:
         journal = None
         if resume is not None:
             journal = Journal(resume, str(name), "SHACL validation")
             undo.callback(journal.close)
         with manager.locked(manager.store_of(graph)) as adapter:
-            watch = partial(_watch, given, graph)
-            validation = LiveValidation(
-                adapter, graph, read, watch, regime, receiver, partial(_merged, bound), keyed, journal
-            )
+            validation = start_validation(adapter, graph, given, regime, receiver, keyed, journal)
             undo.callback(validation.close)
-            validation.start()
         validation.begin()
         adapter.capture.deliver()
         undo.pop_all()
     return validation
 
 
-def _graphs(graph: GraphLike, shapes: Shapes) -> list[Graph]:
+def start_validation(
+    adapter: Adapter,
+    graph: GraphLike,
+    shapes: list[Graph],
+    regime: Regime | None,
+    receiver: Receiver,
+    key: tuple[str, ...] = (),
+    journal: Journal | None = None,
+) -> LiveValidation:
+    """Have a graph validated; `begin` is called once the lock is free. Called under the store's lock."""
+    read = shapes[0] if len(shapes) == 1 else ReadOnlyGraphAggregate(list(shapes))
+    prefixes = partial(_merged, [Prefixes("", None, each) for each in (*shapes, graph)])
+    watch = partial(_watch, shapes, graph)
+    validation = LiveValidation(adapter, graph, read, watch, regime, receiver, prefixes, key, journal)
+    validation.start()
+    return validation
+
+
+def graphs_of_shapes(graph: GraphLike, shapes: Shapes) -> list[Graph]:
     """Give the graphs with shapes: those that were given, or what was read."""
     if shapes is None:
         shapes = graph  # type: ignore[assignment]  # tested below

@@ -44,19 +44,19 @@ class Member(Use):
         else:
             delta = one._maker.make(state, self, weights, sequence, initial, expired)
         if delta is not None:
-            one._capture.deliveries.put(_Delivery(one, delta))
+            one._capture.deliveries.put(QueuedDelta(one, delta))
 
 
-class _Delivery(Delivering):
+class QueuedDelta(Delivering):
     """A delta on its way to plugins, mailboxes and the callback. Its steps run without the lock."""
 
     def __init__(self, to: Subscription, delta: Delta) -> None:
-        self._to = to
-        self._delta = delta
+        self.to = to
+        self.delta = delta
 
     def steps(self) -> list[Action]:
         """List the steps. Where a callback is all there is, as most often, it is called here."""
-        one, delta = self._to, self._delta
+        one, delta = self.to, self.delta
         if one._closed:
             return []
         direct, is_observed = one._direct, manager.listens("rdflive_delta")
@@ -87,7 +87,7 @@ class _Delivery(Delivering):
 
     def owe(self) -> None:
         """Have the whole answer told."""
-        self._to._owe()
+        self.to._owe()
 
 
 def start(subscriptions: Sequence[Subscription], budget: Budget | None = None) -> None:

@@ -150,9 +150,13 @@ class ReportText:
         lines = [
             f"{commit}  {sign} {line}\n"
             for sign, rows in (("-", gone), ("+", came))
-            for line in sorted(f"{self._shown(row[0])}  {self._line(row)}" for row in rows)
+            for line in self.lines(rows)
         ]
         return "".join(lines)
+
+    def lines(self, rows: Iterable[Row]) -> list[str]:
+        """Write a line for each result."""
+        return sorted(f"{self._shown(row[0])}  {self._line(row)}" for row in rows)
 
     def _lines(
         self, rows: Iterable[Row], inner: Callable[[Row], Iterable[Row]] | None, depth: int

@@ -167,6 +167,10 @@ class LiveValidation(Subscription):
                 parts.append(part)
         return parts
 
+    def lines(self, results: Iterable[Solution]) -> list[str]:
+        """Write a line for each of some results of this validation."""
+        return self._text().lines(self._in_rdflib(results))
+
     def changes(self, delta: Delta) -> str:
         """Write a delta of this validation for people: a line for each result that came (+) or went (-)."""
         came, gone = self._in_rdflib(delta.added), self._in_rdflib(delta.removed)

@@ -14,6 +14,7 @@ from rdflive.errors import RdfliveError
 from rdflive.model import Foreign, Term, TermPattern, Triple
 from rdflive.store.capture import (
     Capture,
+    Changes,
     GraphKey,
     QuadTerms,
 )
@@ -21,6 +22,7 @@ from rdflive.store.capture import (
 __all__ = [
     "Adapter",
     "GraphLike",
+    "Guardable",
     "NamedGraphs",
     "Rdf12Terms",
     "Snapshottable",
@@ -149,6 +151,26 @@ class Writable(Protocol):
 
     def kept(self, name: str) -> dict[str, str]:
         """Give what `write` remembered under the name."""
+
+
+@runtime_checkable
+class Guardable(Protocol):
+    """An adapter whose commits can be refused.
+
+    Where it knows the changes of a commit before it makes them, it asks `Capture.permit` first. All three
+    methods are called under the lock, inside of the batch.
+    """
+
+    def begin(self) -> None:
+        """Note what `undo` needs to know: a batch begins."""
+
+    def undo(self, changes: Changes) -> None:
+        """Take back the net changes of the batch by operations that are recorded, and its names of graphs;
+        all or nothing where the store has transactions.
+        """
+
+    def stay(self) -> None:
+        """Forget how to undo the batch: it is committed next."""
 
 
 class WriteRefusedError(RdfliveError, ValueError):

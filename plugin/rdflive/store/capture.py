@@ -10,12 +10,13 @@ from contextlib import contextmanager
 from enum import Enum
 from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar
 
-from rdflive.errors import WaitError, is_interruption
+from rdflive.errors import RdfliveError, WaitError, is_interruption
 from rdflive.model import Batch, Change, Quad, Term, Triple
 from rdflive.store.deliveries import Deliveries, Delivering
 
 __all__ = [
-    "IDLE", "NAMED", "OPEN", "UNION", "WRITING", "Capture", "GraphKey", "Listener", "QuadTerms", "thread",
+    "IDLE", "NAMED", "OPEN", "UNION", "WRITING", "Capture", "Changes", "GraphKey", "Judge", "Listener",
+    "QuadTerms", "thread",
 ]  # fmt: skip
 
 
@@ -40,6 +41,9 @@ The key of a named graph is the store's own term for its name, as `to_native` gi
 
 QuadTerms: TypeAlias = tuple[Term, Term, Term, GraphKey]
 """Subject, predicate, object and the key of the graph."""
+
+Changes: TypeAlias = Mapping[QuadTerms, Literal[1, -1]]
+"""Net changes of a commit: +1 for a quad that comes, -1 for one that goes."""
 
 IDLE: Final = 0
 """No flag is set."""
@@ -118,6 +122,36 @@ class Listener(Protocol):
         """Read the store again, because what changed is not known, or was taken only in part."""
 
 
+class Judge(Protocol):
+    """Decides whether changes may be committed. Called under the store's lock, before any listener."""
+
+    @property
+    def wants_union(self) -> bool:
+        """True where changes of the union of all graphs must be recorded."""
+        ...
+
+    def wants(self, predicate: Term) -> bool:
+        """Tell whether a triple with this predicate could be refused."""
+        ...
+
+    def begin(self) -> None:
+        """A batch begins, which may have to be undone."""
+        ...
+
+    def permit(self, changes: Changes) -> None:
+        """Look at the changes of a whole commit before the store is changed; raises to refuse them."""
+        ...
+
+    def settle(self, changes: Changes) -> None:
+        """Look at the changes of the open batch, which are the commit; has them undone and raises to refuse
+        them.
+        """
+        ...
+
+    def renew(self) -> None:
+        """Read the store again, because what changed is not known."""
+
+
 _captures: Final[weakref.WeakSet[Capture]] = weakref.WeakSet()
 
 
@@ -143,8 +177,8 @@ class Capture:
     """
 
     __slots__ = (
-        "__weakref__", "_later", "_net", "_owner", "_passed", "_pending", "deliveries", "listeners", "lock",
-        "on_batch", "sequence", "state", "users",
+        "__weakref__", "_later", "_net", "_owner", "_passed", "_pending", "deliveries", "judge", "listeners",
+        "lock", "on_batch", "sequence", "state", "users",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -154,6 +188,8 @@ class Capture:
         self.sequence = 0
         """The number of the last commit that changed something."""
         self.listeners: dict[GraphKey, Listener] = {}
+        self.judge: Judge | None = None
+        """Who may refuse a commit; None where nobody does."""
         self.users: weakref.WeakSet[object] = weakref.WeakSet()
         """Who needs the store to stay hooked although it does not listen."""
         self.on_batch: Callable[[Batch], None] | None = None
@@ -171,8 +207,8 @@ class Capture:
 
     @property
     def idle(self) -> bool:
-        """True if nobody listens and no batch is open, so that nothing has to be recorded."""
-        return not self.listeners and not self.state & OPEN
+        """True if nobody listens or judges and no batch is open, so that nothing has to be recorded."""
+        return not self.listeners and not self.state & OPEN and self.judge is None
 
     @property
     def is_used(self) -> bool:
@@ -191,8 +227,18 @@ class Capture:
 
     @property
     def wants_union(self) -> bool:
-        """True while somebody listens to the union of all graphs, so its changes must be recorded."""
-        return UNION in self.listeners
+        """True while somebody looks at the union of all graphs, so its changes must be recorded."""
+        return UNION in self.listeners or (self.judge is not None and self.judge.wants_union)
+
+    @property
+    def asks(self) -> bool:
+        """True where an operation that begins now is a commit that may be refused: it asks `permit` first."""
+        return self.judge is not None and self not in thread.batches
+
+    def permit(self, changes: Changes) -> None:
+        """Have the changes of a whole commit refused before they are made; inside its batch."""
+        if self.judge is not None:
+            self.judge.permit(changes)
 
     def record(self, sign: Literal[1, -1], s: Term, p: Term, o: Term, graph: GraphKey) -> None:
         """Take one change that happened, under the lock. Outside any batch it is a commit by itself.
@@ -237,12 +283,17 @@ class Capture:
         Inside of a batch somebody who comes in the middle may want it. Changes of the union are told only to
         those who know what each graph holds.
         """
-        return self not in thread.batches and self.on_batch is None and UNION not in self.listeners
+        return (
+            self not in thread.batches
+            and self.on_batch is None
+            and self.judge is None
+            and UNION not in self.listeners
+        )
 
     def wanted(self) -> set[Term] | None:
         """Give the predicates of triples that somebody may want to know of; None where it may be any."""
         # somebody may have come since `may_pass` was asked without the lock
-        if self.on_batch is not None or UNION in self.listeners:
+        if self.on_batch is not None or self.judge is not None or UNION in self.listeners:
             return None
         found: set[Term] = set()
         for listener in self.listeners.values():
@@ -283,6 +334,8 @@ class Capture:
                     if not before & OPEN:
                         self._owner, self.state = threading.get_ident(), OPEN
                         thread.batches.append(self)
+                        if self.judge is not None:
+                            self.judge.begin()
                     return operation(*arguments, **options)
                 finally:
                     try:
@@ -314,6 +367,8 @@ class Capture:
                 if not before & OPEN:
                     self._owner, self.state = threading.get_ident(), OPEN
                     thread.batches.append(self)
+                    if self.judge is not None:
+                        self.judge.begin()
                 yield self
             finally:
                 try:
@@ -386,8 +441,25 @@ class Capture:
             self._net.clear()
             self._pending.clear()
         else:
+            refused = None if self.judge is None else self._refused(self.judge)
             self.state = LEFT | self._later | self.state & ~OPEN
             self.settle()
+            if refused is not None:
+                raise refused
+
+    def permit_all(self) -> None:
+        """Have the open batch refused, whose changes are all of its commit; the caller undoes them then."""
+        self.permit(self._net)
+
+    def _refused(self, judge: Judge) -> RdfliveError | None:
+        """Have the changes of the open batch judged, unless it must be read again; gives the refusal."""
+        if (self.state | self._later) & (WRITING | TORN | CHANGING):
+            return None
+        try:
+            judge.settle(self._net)
+        except RdfliveError as error:
+            return error
+        return None
 
     def settle(self) -> None:
         """Commit what a batch left, and mend what an interruption left. Called under the lock.
@@ -409,6 +481,8 @@ class Capture:
             # all views of a store have the same `renew`, which is called once
             for renew in dict.fromkeys([listener.renew for listener in self.listeners.values()]):
                 renew(self.sequence)
+            if self.judge is not None:
+                self.judge.renew()
         else:
             if net:
                 self._commit(net)
@@ -508,7 +582,7 @@ class Capture:
         lock.
         """
         self.listeners.clear()
-        self.on_batch = None
+        self.on_batch = self.judge = None
         self.users.clear()
         self.deliveries.free_others()
         self.deliveries = Deliveries(_may_wait)

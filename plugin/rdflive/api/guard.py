@@ -1,0 +1,215 @@
+"""`rdflive.guard`: a graph that refuses commits which would break its shapes."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from functools import partial
+from types import TracebackType
+from typing import Any, Final, Self
+
+from rdflib import URIRef
+from rdflib.namespace import SH
+
+from rdflive.api.prepared import check_graph
+from rdflive.api.validation import Shapes, graphs_of_shapes, start_validation
+from rdflive.delivery.guarding import Guards, Refusal
+from rdflive.delivery.members import start
+from rdflive.delivery.question import Question
+from rdflive.delivery.receiver import Receiver
+from rdflive.delivery.subscription import Subscription
+from rdflive.entail.entailment import Regime
+from rdflive.entail.regimes import Rules, regime_of
+from rdflive.entail.scope import refuse_quads
+from rdflive.errors import UnsupportedQueryError
+from rdflive.model import Answers, Delta, Header, Solution, TermWriter
+from rdflive.plugins import manager
+from rdflive.query.given import namespaces, read_query
+from rdflive.query.known import find_plan
+from rdflive.shacl import LiveValidation
+from rdflive.store import Adapter, GraphLike
+from rdflive.syntax.prefixes import Prefixes
+
+__all__ = ["Guard", "guard"]
+
+_SEVERITIES: Final = (SH.Info, SH.Warning, SH.Violation)
+_QUERY: Final = re.compile(
+    r"(?:\s+|#[^\n]*(?:\n|$)|(?:PREFIX\s+\S*|BASE)\s*<[^>]*>)*(SELECT|ASK|CONSTRUCT|DESCRIBE)\b",
+    re.IGNORECASE,
+)
+"""The beginning of a query, which tells it from Turtle."""
+_SHOWN: Final = 5
+"""So many rows are written out in the text of an error."""
+
+
+class Guard:
+    """Refuses commits, until it is closed. Made by `rdflive.guard`; it is a context manager."""
+
+    def __init__(self, adapter: Adapter, guards: Guards, followed: Subscription, refusal: Refusal) -> None:
+        self._adapter = adapter
+        self._guards = guards
+        self._followed = followed
+        guards.refusals[followed] = refusal
+
+    @property
+    def closed(self) -> bool:
+        """True after `close`."""
+        return self._followed.closed
+
+    def answers(self) -> Answers[Solution]:
+        """List what is broken now: results of shapes, or rows of the query. They do not block."""
+        return self._followed.answers()
+
+    def close(self) -> None:
+        """Let every commit pass again. May be repeated."""
+        adapter, guards = self._adapter, self._guards
+        with adapter.capture.reading():
+            guards.refusals.pop(self._followed, None)
+            self._followed.close()
+            if not guards.refusals and adapter.capture.judge is guards:
+                adapter.capture.judge = None
+                manager.release(adapter)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def guard(
+    graph: GraphLike,
+    shapes: Shapes = None,
+    *,
+    severity: str | URIRef = "violation",
+    entailment: str | None = None,
+    rules: Rules | None = None,
+) -> Guard:
+    """Refuse every commit that would add a validation result: it is undone, and `ValidationError` raised.
+
+    A commit is one add or remove, an `addN`, a batch, a SPARQL update, a parse, a bulk load or an entry of a
+    feed. `shapes` are those of `rdflive.validate`, or a query: a SELECT must stay empty, an ASK must stay
+    false. Results that are there before do not block, and new ones beside them do. `severity` is "violation",
+    "warning" (and violations) or "info" (and both), or the IRI of one that alone is refused. `entailment` and
+    `rules` are those of `rdflive.subscribe`.
+
+    Subscriptions, journals and plugins never hear of a refused commit. A change of the shapes is not refused.
+    Raises `ShapesError`, or what `rdflive.subscribe` raises for the query, and `UnsupportedStoreError` for a
+    store that cannot be guarded; RuntimeError inside of an open batch.
+
+    >>> shapes = '''@prefix sh: <http://www.w3.org/ns/shacl#> . @prefix : <http://e/> .
+    ... :T a sh:NodeShape ; sh:targetClass :Train ; sh:property [ sh:path :line ; sh:minCount 1 ] .'''
+    >>> graph = Graph()
+    >>> guarded = guard(graph, shapes)
+    >>> graph.update("PREFIX : <http://e/> INSERT DATA { :IC5 a :Train }")
+    Traceback (most recent call last):
+    rdflive.errors.ValidationError: the commit is refused, for it would add 1 result:
+      http://e/IC5  Violation  http://e/line: 1 value at least  (MinCount)
+    >>> len(graph), guarded.close()
+    (0, None)
+    """
+    check_graph(graph)
+    severities = _severities(severity)
+    regime = regime_of(entailment, rules, "saturate" if entailment else "auto", None)
+    receiver = Receiver.checked(None, initial=False, name=None, on_error="log")
+    question = _question(graph, shapes, regime)
+    given = [] if question else graphs_of_shapes(graph, shapes)
+    with ExitStack() as undo:
+        with manager.locked(manager.store_of(graph)) as adapter:
+            if adapter.capture.is_open:
+                raise RuntimeError("a guard cannot begin inside of an open batch: end the batch first")
+            guards = Guards.of(adapter)
+            if question is not None:
+                followed = _start_query(guards.shadow, graph, question, receiver)
+                refusal = partial(_refused_rows, question)
+            else:
+                followed = start_validation(guards.shadow, graph, given, regime, receiver)
+                refusal = partial(_refused_results, followed, severities)
+            made = Guard(adapter, guards, followed, refusal)
+            adapter.capture.judge = guards
+            undo.callback(made.close)
+        if isinstance(followed, LiveValidation):
+            followed.begin()
+        undo.pop_all()
+    return made
+
+
+def _severities(severity: str | URIRef) -> frozenset[str]:
+    """Give the IRIs of the severities that are refused."""
+    names = [str(each).rpartition("#")[2].lower() for each in _SEVERITIES]
+    if not isinstance(severity, str):
+        raise TypeError(f"severity must be one of {names}, or the IRI of a severity, got {severity!r}")
+    if severity.lower() in names:
+        return frozenset(map(str, _SEVERITIES[names.index(severity.lower()) :]))
+    if ":" not in severity:
+        raise ValueError(f"severity must be one of {names}, or the IRI of a severity, got {severity!r}")
+    standard = [str(each) for each in _SEVERITIES]
+    return frozenset(standard[standard.index(severity) :] if severity in standard else [severity])
+
+
+def _question(graph: GraphLike, shapes: Any, regime: Regime | None) -> Question | None:
+    """Give the question of a query that is given in place of shapes."""
+    is_file = isinstance(shapes, os.PathLike) and os.fsdecode(shapes).endswith((".rq", ".sparql"))
+    if not is_file and not (isinstance(shapes, str) and _QUERY.match(shapes)):
+        return None
+    given = read_query(shapes)
+    with given.naming():
+        plan = find_plan(given.text, init_ns=namespaces(graph, None)).plan
+    form = plan.query.form
+    if form not in ("SELECT", "ASK"):
+        raise UnsupportedQueryError(
+            f"a guard is a SELECT that must stay empty, or an ASK that must stay false, got {form}",
+            construct=form,
+        )
+    if regime is not None:
+        refuse_quads(plan)
+    return Question(given.text, plan, regime, prefixes=Prefixes(given.text, None, graph))
+
+
+def _start_query(adapter: Adapter, graph: GraphLike, question: Question, receiver: Receiver) -> Subscription:
+    query = question.plan.query
+    header = Header(query.form, query.names, convert=adapter.from_native(), prefixes=question.prefixes)
+    followed = Subscription(adapter, graph, question, (), header, receiver)
+    start([followed])
+    return followed
+
+
+def _refused_results(
+    validation: LiveValidation, severities: frozenset[str], delta: Delta
+) -> tuple[Sequence[Solution], str]:
+    rows = [row for row in delta.added if _iri(row.severity) in severities]
+    return rows, _told(len(rows), "result", validation.lines(rows[:_SHOWN]))
+
+
+def _refused_rows(question: Question, delta: Delta) -> tuple[Sequence[Solution], str]:
+    rows = list(delta.added)
+    if question.plan.query.form == "ASK":
+        return rows, f"the commit is refused, for this query would be true:\n  {_short(question.text)}"
+    write = TermWriter(question.prefixes())
+    lines = [
+        ", ".join(f"?{name} = {write(term)}" for name, term in row.asdict().items() if term is not None)
+        for row in rows[:_SHOWN]
+    ]
+    return rows, f"{_told(len(rows), 'row', lines)}\nof the query {_short(question.text)}"
+
+
+def _told(count: int, noun: str, lines: Iterable[str]) -> str:
+    told = [f"  {line}" for line in lines]
+    if count > _SHOWN:
+        told.append(f"  and {count - _SHOWN:,} more")
+    head = f"the commit is refused, for it would add {count:,} {noun}{'s' * (count != 1)}:"
+    return "\n".join([head, *told])
+
+
+def _iri(term: Any) -> str:
+    """Give the text of an IRI of rdflib or of pyoxigraph."""
+    return str(getattr(term, "value", term))
+
+
+def _short(text: str) -> str:
+    joined = " ".join(text.split())
+    return joined if len(joined) <= 200 else f"{joined[:200]}…"

@@ -1,0 +1,154 @@
+"""How a batch on an Oxigraph store is undone, also by the next program that opens the store.
+
+A batch of several writes is several transactions of the store. On disk each of them also keeps, in the
+reserved graph, whether the store had the quads that it changes. A program that ends in the middle leaves
+these notes, and the next one that opens the store with rdflive undoes the batch by them.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import tempfile
+import uuid
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, Store, parse
+
+from rdflive_stores.oxigraph_kept import KEPT, has_kept, kept_entries, kept_quad, kept_quads
+from rdflive_stores.oxigraph_request import execute
+
+__all__ = ["Undoing", "undo_what_was_left"]
+
+log = logging.getLogger("rdflive")
+
+_NAME: Final = "undo"
+_RUN: Final = uuid.uuid4().hex
+"""Tells the notes of this program from those of one that ended."""
+_HAD: Final = "had"
+_LACKED: Final = "lacked"
+"""Whether the store had a quad, or a graph, when the batch began."""
+
+
+class Undoing:
+    """Notes what the open batch changes first, on disk too where the store is there."""
+
+    def __init__(self, native: Store) -> None:
+        self._native = native
+        self._is_on_disk: bool | None = None
+        self._quads: set[Quad] = set()
+        self._graphs: dict[Any, bool] = {}
+        """Graphs that the batch made or dropped, and whether they were there before."""
+        self._notes: list[Quad] = []
+
+    def begin(self) -> None:
+        """A batch begins."""
+        self._quads.clear()
+        self._graphs.clear()
+        self._notes.clear()
+
+    def note(
+        self, went: Iterable[Quad], came: Iterable[Quad], dropped: Iterable[Any], made: Iterable[Any]
+    ) -> list[Quad]:
+        """Note changes before they are made; give the quads that must be written together with them."""
+        if self._is_on_disk is None:
+            self._is_on_disk = _is_on_disk(self._native)
+        before = len(self._notes)
+        for had, quads in ((True, went), (False, came)):
+            for quad in quads:
+                if quad not in self._quads:
+                    self._quads.add(quad)
+                    self._write(had, f"{quad} .")
+        for had, graphs in ((True, dropped), (False, made), (False, self._new_graphs(came))):
+            for graph in graphs:
+                if graph not in self._graphs:
+                    self._graphs[graph] = had
+                    self._write(had, str(graph))
+        return self._notes[before:]
+
+    def _new_graphs(self, came: Iterable[Quad]) -> set[Any]:
+        names = {quad.graph_name for quad in came} - {DefaultGraph()} - self._graphs.keys()
+        return {name for name in names if not self._native.contains_named_graph(name)}
+
+    def _write(self, had: bool, text: str) -> None:
+        if self._is_on_disk:
+            told = json.dumps([_HAD if had else _LACKED, text])
+            self._notes.append(kept_quad(_NAME, f"{_RUN}:{len(self._notes)}", told))
+
+    def undo(self, went: list[Quad], came: list[Quad]) -> None:
+        """Write changes that undo the batch, and drop the graphs that it made and its notes."""
+        _undo(self._native, went, came, self._graphs, self._notes)
+        self.begin()
+
+    def stay(self) -> None:
+        """Drop the notes: the batch is whole."""
+        if self._notes:
+            _drop(self._native, self._notes)
+        self.begin()
+
+
+def undo_what_was_left(native: Store) -> None:
+    """Undo the batch that a program left half done, if it did."""
+    if not has_kept(native):
+        return
+    notes = {key: text for key, text in kept_entries(native, _NAME).items() if not key.startswith(_RUN)}
+    if not notes:
+        return
+    went: list[Quad] = []
+    came: list[Quad] = []
+    graphs: dict[Any, bool] = {}
+    for state, told in map(json.loads, notes.values()):
+        if told.endswith(" ."):
+            # the parser keeps the labels of blank nodes
+            (came if state == _HAD else went).extend(_parsed(told))
+        else:
+            graphs[BlankNode(told[2:]) if told.startswith("_:") else NamedNode(told[1:-1])] = state == _HAD
+    log.warning(
+        "a program ended in the middle of a guarded batch on this store: its %d changes are undone",
+        len(notes),
+    )
+    _undo(native, went, came, graphs, [kept_quad(_NAME, key, text) for key, text in notes.items()])
+
+
+def _parsed(text: str) -> list[Quad]:
+    quads: Any = parse(text, format=RdfFormat.N_QUADS, lenient=True)
+    return list(quads)
+
+
+def _undo(
+    native: Store, went: list[Quad], came: list[Quad], graphs: dict[Any, bool], notes: list[Quad]
+) -> None:
+    turned = [
+        f"{'CREATE' if had else 'DROP'} SILENT GRAPH {graph}"
+        for graph, had in graphs.items()
+        if isinstance(graph, NamedNode)
+    ]
+    execute(native, [" ;\n".join(turned)] if turned else [], [*went, *notes], came)
+    for graph, had in graphs.items():
+        if isinstance(graph, BlankNode):  # SPARQL cannot name it
+            (native.add_graph if had else native.remove_graph)(graph)
+    _drop_empty(native)
+
+
+def _drop(native: Store, notes: list[Quad]) -> None:
+    execute(native, [], notes)
+    _drop_empty(native)
+
+
+def _drop_empty(native: Store) -> None:
+    """Drop the reserved graph once it is empty: as long as it is there, it has to be hidden."""
+    if has_kept(native) and not kept_quads(native):
+        native.remove_graph(KEPT)
+
+
+def _is_on_disk(native: Store) -> bool:
+    """Tell whether a store is on disk. It says so only when it is asked for a backup, here to no place."""
+    try:
+        native.backup(str(Path(tempfile.gettempdir()) / uuid.uuid4().hex / "nowhere"))
+    except RuntimeError:
+        return False
+    except OSError:
+        pass
+    return True
