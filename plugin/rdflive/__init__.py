@@ -13,6 +13,7 @@ from rdflive.api.live import LiveDataset, LiveGraph, LiveStore, batch, explain, 
 from rdflive.api.matching import EventError, Match, Matcher, match
 from rdflive.api.mirror import Mirrored, endpoint, mirror
 from rdflive.api.prepared import Prepared, Subscriptions, prepare
+from rdflive.api.preview import Preview, preview
 from rdflive.api.reformulate import Reformulation, reformulate
 from rdflive.api.saturated import SaturatedGraph, saturate
 from rdflive.api.stream import Durable, Stream
@@ -82,6 +83,7 @@ __all__ = [
     "Origin",
     "PlanError",
     "Prepared",
+    "Preview",
     "Proof",
     "ProofStep",
     "Quad",
@@ -124,6 +126,7 @@ __all__ = [
     "match",
     "mirror",
     "prepare",
+    "preview",
     "reformulate",
     "register",
     "register_plugin",

@@ -101,9 +101,10 @@ def guard(
     Raises `ShapesError`, or what `rdflive.subscribe` raises for the query, and `UnsupportedStoreError` for a
     store that cannot be guarded; RuntimeError inside of an open batch.
 
+    >>> import rdflib
     >>> shapes = '''@prefix sh: <http://www.w3.org/ns/shacl#> . @prefix : <http://e/> .
     ... :T a sh:NodeShape ; sh:targetClass :Train ; sh:property [ sh:path :line ; sh:minCount 1 ] .'''
-    >>> graph = Graph()
+    >>> graph = rdflib.Graph()
     >>> guarded = guard(graph, shapes)
     >>> graph.update("PREFIX : <http://e/> INSERT DATA { :IC5 a :Train }")
     Traceback (most recent call last):

@@ -42,10 +42,12 @@ class DeltaMaker:
         sequence: int,
         initial: bool,
         expired: TermWeights,
+        *,
+        traces: bool = True,
     ) -> Delta | None:
-        """Make the delta that is reported; None if nothing is."""
+        """Make the delta that is reported; None if nothing is. Origins are known if it `traces`."""
         origins = None
-        if self._tracer is not None:
+        if traces and self._tracer is not None:
             # provenance is for a query of one basic graph pattern, so it looks at one view
             view: Any = state.watched(use.query)[0]
             traced: Traced = view.traced if isinstance(view, WindowView) else view

@@ -30,20 +30,13 @@ from rdflive.store import (
     QuadTerms,
     Rdf12Terms,
 )
-from rdflive.store.deliveries import Deliveries
+from rdflive.store.deliveries import Delivering
 from rdflive.store.snapshot import committed_quads, committed_triples
 
 __all__ = ["Guards", "Refusal", "Shadow"]
 
 Refusal: TypeAlias = Callable[[Delta], tuple[Sequence[Solution], str]]
 """Gives the rows of a delta that a guard refuses, and the text that says so."""
-
-
-class _Told(Deliveries):
-    """Keeps what the subscriptions of guards are told: nobody is called."""
-
-    def run(self) -> None:
-        """Call nobody."""
 
 
 class _ShadowCapture(Capture):
@@ -54,7 +47,9 @@ class _ShadowCapture(Capture):
     def __init__(self, capture: Capture) -> None:
         super().__init__()
         self.lock = capture.lock
-        self.told = self.deliveries = _Told()
+        self.told: list[Delivering] = []
+        """What the subscriptions of guards would be told; nobody is."""
+        self.deliveries.aside = self.told
         self._predicates: set[Term] | Literal[False] | None = False
         """A cache of `wanted`; False where it must be asked anew."""
 
@@ -211,6 +206,15 @@ class Guards:
         self.shadow.ahead = {}
         self._adapter.stay()
 
+    def would_refuse(self, changes: Changes) -> ValidationError | None:
+        """Give the error by which changes would be refused, having taken none."""
+        try:
+            self.permit(changes)
+        except ValidationError as error:
+            return error
+        self._take_back()
+        return None
+
     def renew(self) -> None:
         """Read the store again after an interruption. What breaks a guard now counts as there before."""
         self._forget()
@@ -246,10 +250,9 @@ class Guards:
     def _refusal(self) -> ValidationError | None:
         found: list[Solution] = []
         texts: list[str] = []
-        for queued in tuple(self._told):
-            assert isinstance(queued, QueuedDelta)  # noqa: S101 - the engine of guards tells nothing else
-            refuses = self.refusals.get(queued.to)
-            if refuses is not None and not queued.delta.initial:
+        for queued in self._told:
+            refuses = self.refusals.get(queued.to) if isinstance(queued, QueuedDelta) else None
+            if isinstance(queued, QueuedDelta) and refuses is not None and not queued.delta.initial:
                 rows, text = refuses(queued.delta)
                 if rows:
                     found += rows

@@ -15,7 +15,7 @@ from rdflive.plugins import manager
 from rdflive.query.budget import Budget, Meter
 from rdflive.store.deliveries import Action, Delivering
 
-__all__ = ["Member", "start"]
+__all__ = ["Member", "QueuedDelta", "start"]
 
 
 class Member(Use):
@@ -42,7 +42,9 @@ class Member(Use):
         if one._maker is None:
             delta: Delta | None = one._plain(weights, sequence, initial)
         else:
-            delta = one._maker.make(state, self, weights, sequence, initial, expired)
+            # a commit that is only tried leaves no trace
+            traces = one._capture.deliveries.aside is None
+            delta = one._maker.make(state, self, weights, sequence, initial, expired, traces=traces)
         if delta is not None:
             one._capture.deliveries.put(QueuedDelta(one, delta))
 

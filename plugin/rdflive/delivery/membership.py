@@ -6,6 +6,7 @@ The engine belongs to the store: it exists as long as some subscription, or `sat
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, Final, Literal
@@ -40,6 +41,7 @@ __all__ = [
     "patterns",
     "reload",
     "saturate",
+    "uncounted",
     "with_subclasses",
 ]
 
@@ -204,6 +206,17 @@ def leave(adapter: Adapter, state: StoreState, use: Use) -> None:
             state.remove(use)
         finally:
             _release_unused(adapter, state)
+
+
+@contextmanager
+def uncounted(adapter: Adapter) -> Iterator[None]:
+    """Count nothing of what the engine of a store does inside the block."""
+    kept = [state.keep_counts() for state in set(_states(adapter))]
+    try:
+        yield
+    finally:
+        for set_back in kept:
+            set_back()
 
 
 def patterns(adapter: Adapter) -> Iterator[tuple[GraphKey, TriplePattern]]:

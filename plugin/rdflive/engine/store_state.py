@@ -65,6 +65,21 @@ class StoreState:
         """Time spent above the segments."""
         return self.commits.seconds
 
+    def keep_counts(self) -> Callable[[], None]:
+        """Give a function that sets what was counted so far back to what it is now."""
+        patterns = {p: p.hits for query in self.queries for state in query.states for p in state.patterns}
+        views = {view: (view.seen, view.seconds) for view in self.views.values()}
+        seconds = self.commits.seconds
+
+        def set_back() -> None:
+            for pattern, hits in patterns.items():
+                pattern.hits = hits
+            for view, (seen, spent) in views.items():
+                view.seen, view.seconds = seen, spent
+            self.commits.seconds = seconds
+
+        return set_back
+
     def add(
         self,
         plan: Plan,

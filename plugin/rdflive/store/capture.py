@@ -564,6 +564,34 @@ class Capture:
         """Give the changes of all graphs in the open batch."""
         return {quad: sign for quad, sign in self._net.items() if quad[3] is not UNION}
 
+    def rehearse(self, undo: Callable[[Changes], None]) -> list[Delivering]:
+        """Have the listeners take the open batch and take it back; gives what they would have had delivered.
+
+        `undo` is given the net changes, and reverses them in the store by operations that are recorded. Then
+        nothing is left to commit. Whatever interrupts this has the listeners read the store again.
+        """
+        net, self._net = self._net, {}
+        self._pending.clear()
+        sequence, later, on_batch = self.sequence, self._later, self.on_batch
+        self._later |= TORN
+        told: list[Delivering] = []
+        self.on_batch, self.deliveries.aside = None, told
+        try:
+            self.state |= WRITING
+            self._commit(net)
+            self.state &= ~WRITING
+            self.deliveries.aside = []
+            undo(net)
+            back, self._net = self._net, {}
+            self._pending.clear()
+            self.state |= WRITING
+            self._commit(back)
+            self.state &= ~WRITING
+        finally:
+            self.on_batch, self.deliveries.aside = on_batch, None
+        self.sequence, self._later = sequence, later
+        return told
+
     @contextmanager
     def undoing(self, undo: Callable[[dict[QuadTerms, Literal[1, -1]]], None]) -> Iterator[None]:
         """Undo what the block changed in the open batch, if it raises.

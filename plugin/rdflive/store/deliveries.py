@@ -90,13 +90,15 @@ class Deliveries(deque[Delivering]):
     on the queue is one of Python's own, and only who has the turn takes something out.
     """
 
-    __slots__ = ("_id", "_may_wait", "_waiting")
+    __slots__ = ("_id", "_may_wait", "_waiting", "aside")
 
     def __init__(self, may_wait: Callable[[], bool] = lambda: True) -> None:
         super().__init__()
         self._id = id(self)
         self._may_wait = may_wait
         """Tells whether the thread that asks may wait for others."""
+        self.aside: list[Delivering] | None = None
+        """Takes what is queued while the changes of a commit are only tried, so that nobody is told."""
         self._waiting: list[threading.Lock] = []
         """What threads wait for that want to know of a change of the queue."""
 
@@ -106,7 +108,10 @@ class Deliveries(deque[Delivering]):
         return _turns.get(self._id) == _ident()
 
     def put(self, delivery: Delivering) -> None:
-        """Queue a delivery of this thread."""
+        """Queue a delivery of this thread; under the store's lock."""
+        if self.aside is not None:
+            self.aside.append(delivery)
+            return
         delivery.owner = _ident()
         self.append(delivery)
 

@@ -1,0 +1,74 @@
+"""`rdflive.preview`: what a change would do, shown and taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from rdflive.api.prepared import check_graph
+from rdflive.delivery.previewing import Previewing
+from rdflive.delivery.subscription import Subscription
+from rdflive.errors import ValidationError
+from rdflive.model import Batch, Delta
+from rdflive.plugins import manager
+from rdflive.store import GraphLike
+
+__all__ = ["Preview", "preview"]
+
+
+@dataclass
+class Preview:
+    """What a block would change; it is known when the block has ended."""
+
+    batch: Batch = field(default_factory=lambda: Batch(()))
+    """The quads that would be added and removed."""
+    deltas: Mapping[Subscription, Delta] = field(default_factory=dict)
+    """What each subscription and validation would be told, of those that would be told something."""
+    refused: ValidationError | None = None
+    """The error by which a guard would refuse the commit; None where none would."""
+
+
+@contextmanager
+def preview(graph: GraphLike, subscriptions: Iterable[Subscription] | None = None) -> Iterator[Preview]:
+    """Show what the changes inside the block would change for all that is subscribed, and take them back.
+
+    Inside the block the graph has the changes. At its end they are undone, and `change.deltas` has what each
+    open subscription and validation on the graph, or each of those given, would have been told. Nobody is
+    told. Other threads that write wait until the block ends. An exception in the block is passed on, and the
+    changes are undone too. A prefix that a parser binds stays, and what a `Stream` is given inside the block
+    is no part of it.
+
+    Raises RuntimeError inside of an open batch, and `UnsupportedStoreError` for a store that cannot undo.
+
+    >>> import rdflib, rdflive
+    >>> graph = rdflib.Graph()
+    >>> trains = rdflive.subscribe(graph, "SELECT ?train { ?train a <http://e/Train> }")
+    >>> with preview(graph) as change:
+    ...     _ = graph.add((rdflib.URIRef("http://e/IC5"), rdflib.RDF.type, rdflib.URIRef("http://e/Train")))
+    >>> change.deltas[trains].added, len(graph)
+    ((Solution(train=rdflib.term.URIRef('http://e/IC5')),), 0)
+    >>> trains.close()
+    """
+    check_graph(graph)
+    wanted = None if subscriptions is None else set(subscriptions)
+    change = Preview()
+    with manager.hooked(manager.store_of(graph)) as adapter:
+        capture = adapter.capture
+        with capture.reading():
+            if capture.is_open:
+                raise RuntimeError("a preview cannot begin inside of an open batch: end the batch first")
+            judge = capture.judge
+            previewing = Previewing(adapter)
+            capture.judge = previewing
+            try:
+                with capture.batch():
+                    try:
+                        yield change
+                    except BaseException:
+                        previewing.is_wanted = False
+                        raise
+            finally:
+                capture.judge = judge
+    change.batch, change.refused = previewing.batch, previewing.refused
+    change.deltas = {of: delta for of, delta in previewing.deltas.items() if wanted is None or of in wanted}
