@@ -109,7 +109,7 @@ def guard(
     >>> graph.update("PREFIX : <http://e/> INSERT DATA { :IC5 a :Train }")
     Traceback (most recent call last):
     rdflive.errors.ValidationError: the commit is refused, for it would add 1 result:
-      http://e/IC5  Violation  http://e/line: 1 value at least  (MinCount)
+      :IC5  Violation  :line: 1 value at least  (MinCount)
     >>> len(graph), guarded.close()
     (0, None)
     """
