@@ -14,7 +14,7 @@ from rdflib import URIRef
 from rdflib.namespace import SH
 
 from rdflive.api.prepared import check_graph
-from rdflive.api.validation import Shapes, graphs_of_shapes, start_validation
+from rdflive.api.validation import Shapes, graphs_of_shapes, start_validation, with_rules
 from rdflive.delivery.guarding import Guards, Refusal
 from rdflive.delivery.members import start
 from rdflive.delivery.question import Question
@@ -115,10 +115,11 @@ def guard(
     """
     check_graph(graph)
     severities = _severities(severity)
-    regime = regime_of(entailment, rules, "saturate" if entailment else "auto", None)
     receiver = Receiver.checked(None, initial=False, name=None, on_error="log")
-    question = _question(graph, shapes, regime)
-    given = [] if question else graphs_of_shapes(graph, shapes)
+    is_query = _is_query(shapes)
+    given = [] if is_query else graphs_of_shapes(graph, shapes)
+    regime = regime_of(entailment, with_rules(given, rules), "saturate" if entailment else "auto", None)
+    question = _question(graph, shapes, regime) if is_query else None
     with ExitStack() as undo:
         with manager.locked(manager.store_of(graph)) as adapter:
             if adapter.capture.is_open:
@@ -152,12 +153,15 @@ def _severities(severity: str | URIRef) -> frozenset[str]:
     return frozenset(standard[standard.index(severity) :] if severity in standard else [severity])
 
 
-def _question(graph: GraphLike, shapes: Any, regime: Regime | None) -> Question | None:
-    """Give the question of a query that is given in place of shapes."""
-    is_file = isinstance(shapes, os.PathLike) and os.fsdecode(shapes).endswith((".rq", ".sparql"))
-    if not is_file and not (isinstance(shapes, str) and _QUERY.match(shapes)):
-        return None
-    given = read_query(shapes)
+def _is_query(shapes: Any) -> bool:
+    """Tell whether a query was given in place of shapes."""
+    if isinstance(shapes, os.PathLike):
+        return os.fsdecode(shapes).endswith((".rq", ".sparql"))
+    return isinstance(shapes, str) and _QUERY.match(shapes) is not None
+
+
+def _question(graph: GraphLike, query: Any, regime: Regime | None) -> Question:
+    given = read_query(query)
     with given.naming():
         plan = find_plan(given.text, init_ns=namespaces(graph, None)).plan
     form = plan.query.form
