@@ -118,7 +118,7 @@ def guard(
     receiver = Receiver.checked(None, initial=False, name=None, on_error="log")
     is_query = _is_query(shapes)
     given = [] if is_query else graphs_of_shapes(graph, shapes)
-    regime = regime_of(entailment, with_rules(given, rules), "saturate" if entailment else "auto", None)
+    regime = regime_of(entailment, with_rules(given, rules), "auto", None)
     question = _question(graph, shapes, regime) if is_query else None
     with ExitStack() as undo:
         with manager.locked(manager.store_of(graph)) as adapter:
