@@ -106,7 +106,7 @@ class LiveStore:
         """Add a quad."""
         capture, batch = self.capture, thread.batch
         elsewhere = batch is not None and batch is not capture
-        alone = not capture.idle and not capture.wants_union
+        alone = (capture.listeners or capture.judge is not None) and not capture.wants_union
         if elsewhere or not alone or not isinstance(quad, Quad):
             self._write_one(1, self.native.add, quad)
             return
