@@ -67,10 +67,8 @@ class UpdateForm {
 
   /** Shows why an update was refused, and leads to the place. @param {Problem} problem */
   #refuse(problem) {
-    const { line, column, message } = problem;
-    const hasPlace = !line || message.includes(`line ${line}`);
     const place = this.#box.mark(problem);
-    this.#say(hasPlace ? message : `Line ${line}, column ${column}: ${message}`);
+    this.#say(problem.words);
     if (place !== null) this.#box.goTo(place);
   }
 
