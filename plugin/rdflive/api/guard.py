@@ -94,8 +94,8 @@ def guard(
     A commit is one add or remove, an `addN`, a batch, a SPARQL update, a parse, a bulk load or an entry of a
     feed. `shapes` are those of `rdflive.validate`, or a query: a SELECT must stay empty, an ASK must stay
     false. Results that are there before do not block, and new ones beside them do. `severity` is "violation",
-    "warning" (and violations) or "info" (and both), or the IRI of one that alone is refused. `entailment` and
-    `rules` are those of `rdflive.subscribe`.
+    "warning" (and violations) or "info" (and both), or the IRI of another that alone is refused.
+    `entailment` and `rules` are those of `rdflive.subscribe`.
 
     Subscriptions, journals and plugins never hear of a refused commit. A change of the shapes is not refused.
     Raises `ShapesError`, or what `rdflive.subscribe` raises for the query, and `UnsupportedStoreError` for a
@@ -150,7 +150,8 @@ def _severities(severity: str | URIRef) -> frozenset[str]:
     if ":" not in severity:
         raise ValueError(f"severity must be one of {names}, or the IRI of a severity, got {severity!r}")
     standard = [str(each) for each in _SEVERITIES]
-    return frozenset(standard[standard.index(severity) :] if severity in standard else [severity])
+    iri = str(severity)  # an IRI of rdflib equals no text
+    return frozenset(standard[standard.index(iri) :] if iri in standard else [iri])
 
 
 def _is_query(shapes: Any) -> bool:
