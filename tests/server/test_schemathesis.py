@@ -32,8 +32,8 @@ UPDATES = [
     "INSERT DATA { <http://e/t> <http://e/p> 'no number' }",
 ]
 SHAPES = """@prefix sh: <http://www.w3.org/ns/shacl#> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
-<urn:Shape> sh:targetSubjectsOf <http://e/p> ; sh:property [ sh:path <http://e/p> ; sh:datatype xsd:integer ] .
-<urn:Shape> a sh:NodeShape ."""
+<urn:S> sh:targetSubjectsOf <http://e/p> ; sh:property [ sh:path <http://e/p> ; sh:datatype xsd:integer ] .
+<urn:S> a sh:NodeShape ."""
 """Refuse the last one."""
 
 schemathesis.openapi.format("sparql-query", st.sampled_from(QUERIES))
@@ -80,8 +80,8 @@ REFUSABLE = {
     ("/subscribe", "post"),
     ("/update", "post"),
 }
-"""Graphs need a query beside them, a place in the log is one that it gave, a key is of variables of the query,
-and a guard looks at the data: no schema can say so."""
+"""Graphs need a query beside them, a place in the log is one that it gave, a key is of variables of the
+query, and a guard looks at the data: no schema can say so."""
 
 
 @pytest.mark.parametrize(("path", "method", "mode"), REQUESTS)
