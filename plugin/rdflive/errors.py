@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 __all__ = [
@@ -107,9 +108,27 @@ class ResyncNeeded(RdfliveError, RuntimeError):  # noqa: N818 - it says what to 
 class ValidationError(RdfliveError, ValueError):
     """A guard refused a commit, which has been undone: `results` are the rows that it would have added."""
 
-    def __init__(self, message: str, results: tuple[Any, ...] = ()) -> None:
+    def __init__(
+        self, message: str, results: tuple[Any, ...] = (), reports: tuple[Callable[[], Any], ...] = ()
+    ) -> None:
         super().__init__(message)
         self.results = results
+        self._reports = reports
+
+    @classmethod
+    def joined(cls, errors: Sequence[ValidationError]) -> ValidationError:
+        """Make one error of those of several guards."""
+        results = tuple(row for error in errors for row in error.results)
+        reports = tuple(report for error in errors for report in error._reports)
+        return cls("\n".join(map(str, errors)), results, reports)
+
+    @property
+    def graph(self) -> Any:
+        """The results of shapes as a sh:ValidationReport, an `rdflib.Graph`; None where queries refused."""
+        written = [report() for report in self._reports]
+        for other in written[1:]:  # of several guards each has a report
+            written[0] += other
+        return written[0] if written else None
 
 
 class WaitError(RdfliveError, RuntimeError):

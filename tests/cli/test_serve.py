@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,6 +29,10 @@ pytest.importorskip("starlette", reason="serving needs rdflive[server]")
 pytestmark = pytest.mark.posix("the server forks")
 
 TURTLE = "<http://e/a> <http://e/p> 1 ."
+SHAPES = """@prefix sh: <http://www.w3.org/ns/shacl#> .
+<urn:s> a sh:NodeShape ; sh:targetSubjectsOf <http://e/p> ;
+    sh:property [ sh:path <http://e/p> ; sh:nodeKind sh:IRI ] ."""
+UPDATE = "INSERT { <urn:b> ?p 'x' } WHERE { ?s ?p ?o }"
 IMPORTS = """
 import sys
 import threading
@@ -167,6 +172,32 @@ def test_serve_says_what_a_feed_has_come_to(tmp_path: Path) -> None:
         assert told(url) == ({"status": "ok", "feed": "ended"}, "0.0")
 
 
+@pytest.mark.parametrize("store", ["memory", "disk"])
+def test_serve_refuses_what_would_add_results(tmp_path: Path, store: str) -> None:
+    """Of the feed and of updates; what the data themselves have does not matter."""
+    if store == "disk":
+        pytest.importorskip("oxrdflib", reason="the store needs rdflive[oxigraph]")
+    (tmp_path / "shapes.ttl").write_text(SHAPES)
+    (tmp_path / "data.ttl").write_text(TURTLE)
+    (tmp_path / "feed.nq").write_text('+ <urn:c> <http://e/p> "x" .\n')
+    data, feed = tmp_path / "data.ttl", ["--changes", tmp_path / "feed.nq", "--on-bad", "skip"]
+    place = ["--store-path", tmp_path / "store"] if store == "disk" else ["--store", "memory"]
+    letters = tmp_path / "letters"
+    options = [*feed, "--dead-letters", letters, "--shapes", tmp_path / "shapes.ttl", "--guard"]
+    with run(data, *place, *options) as (process, url):
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith(
+            "the feed has ended: 0 changes, 1 bad record skipped into "
+        )
+        assert '\n#   focus <urn:c>, path <http://e/p>, value "x", ' in letters.read_text()
+        with pytest.raises(urllib.error.HTTPError, match="422") as caught:
+            urllib.request.urlopen(f"{url}/update", urlencode({"update": UPDATE}).encode(), timeout=20)
+        assert b"sh:focusNode <urn:b>" in caught.value.read()
+        assert count(url) == 1
+        with urllib.request.urlopen(f"{url}/validation", timeout=20) as response:
+            assert b"sh:focusNode <http://e/a>" in response.read()
+
+
 def test_feed_that_meets_a_fault_has_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A fault of the program itself ends the feed as well, and its trace is shown."""
     states, shown = [], []
@@ -235,6 +266,9 @@ def test_serve_says_why_the_graph_is_empty(
         (["--certificate", "file"], "--certificate file: no certificate with its key in PEM; a key"),
         (["--certificate", "file", "--key", "file"], "--key file: no certificate with its key in PEM\n"),
         (["--queries", "0"], "a number from 1 on"),
+        (["--guard"], "--guard goes with --shapes FILE"),
+        (["nowhere.ttl", "--shapes", "absent.ttl"], "absent.ttl: No such file"),
+        (["nowhere.ttl", "--shapes", "shapes.ttl"], "sh:minCount"),
         ([".", "other.ttl"], "a store is served by itself"),
         (["."], "is no store of Oxigraph and not empty"),
         (["--changes", "nowhere.rdfp"], "--changes nowhere.rdfp: No such file"),
@@ -249,6 +283,7 @@ def test_serve_refuses_what_cannot_be(
 ) -> None:
     """Each mistake is said in one line, with exit code 2, and nothing is served."""
     (tmp_path / "file").touch()
+    (tmp_path / "shapes.ttl").write_text(SHAPES.replace("sh:nodeKind sh:IRI", "sh:minCount 'x'"))
     monkeypatch.chdir(tmp_path)
     try:
         code = main(["serve", "--listen", "127.0.0.1:0", *arguments])

@@ -47,7 +47,7 @@ def answered(server: Serving, query: str, *parameters: tuple[str, str], **header
     return asked(server, "GET", "/query?" + urlencode([("query", query), *parameters]), **headers)
 
 
-def updated(server: Serving, update: str, *parameters: tuple[str, str]) -> Reply:
+def updated(server: Serving, update: str, *parameters: tuple[str, str], **headers: str) -> Reply:
     """Send an update."""
     target = "/update" + ("?" + urlencode(parameters) if parameters else "")
-    return asked(server, "POST", target, update.encode(), Content_Type="application/sparql-update")
+    return asked(server, "POST", target, update.encode(), Content_Type="application/sparql-update", **headers)

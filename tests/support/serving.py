@@ -38,6 +38,7 @@ def serving(
     tokens: Mapping[str, Client] | None = None,
     port: int = 0,
     scratch: Path | None = None,
+    shapes: str | None = None,
     **limits: Any,
 ) -> Iterator[Serving]:
     """Serve a dataset, by default an empty one on Oxigraph; `limits` are members of `Limits`.
@@ -46,7 +47,7 @@ def serving(
     """
     limits.setdefault("query_seconds", 600.0)
     dataset = rdflib.Dataset(store="Oxigraph") if dataset is None else dataset
-    app = make_app(dataset, tokens=tokens, limits=Limits(**limits), scratch=scratch)
+    app = make_app(dataset, tokens=tokens, limits=Limits(**limits), scratch=scratch, shapes=shapes)
     listener = listen("127.0.0.1", port)
     server = make_server(app)
     thread = threading.Thread(target=server.run, args=([listener],), name="test-server")

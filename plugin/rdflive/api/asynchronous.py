@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, TypeVar, Unpack
 from rdflive.api.background import BackgroundMirror
 from rdflive.api.mirror import SnapshotSource, Source, endpoint, opened
 from rdflive.api.mirror_run import Mirrored
+from rdflive.api.validation import Shapes
 from rdflive.delivery.calling import is_async
 from rdflive.feeds import EndpointOptions, Entry, Feed, FeedFormat, Snapshot
 from rdflive.store import GraphLike
@@ -38,6 +39,7 @@ async def amirror(
     snapshot: SnapshotSource | None = None,
     on_bad: Literal["stop", "skip"] = "stop",
     dead_letters: str | os.PathLike[str] | None = None,
+    guard: Shapes = None,
     follow: float | None = None,
     on_entry: Callable[[Entry], object] | None = None,
     on_resync: Callable[[Snapshot], object] | None = None,
@@ -59,7 +61,7 @@ async def amirror(
     callbacks = _Callbacks(asyncio.get_running_loop())
     run = opened(
         graph, source, format, cursor,
-        name=name, snapshot=snapshot, on_bad=on_bad, dead_letters=dead_letters, follow=follow,
+        name=name, snapshot=snapshot, on_bad=on_bad, dead_letters=dead_letters, guard=guard, follow=follow,
         on_entry=callbacks.plain(on_entry), on_resync=callbacks.plain(on_resync),
     )  # fmt: skip
     running = BackgroundMirror(run, cursor, logs=False)

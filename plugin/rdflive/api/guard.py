@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import ExitStack
 from functools import partial
 from types import TracebackType
@@ -23,7 +23,7 @@ from rdflive.delivery.subscription import Subscription
 from rdflive.entail.entailment import Regime
 from rdflive.entail.regimes import Rules, regime_of
 from rdflive.entail.scope import refuse_quads
-from rdflive.errors import UnsupportedQueryError
+from rdflive.errors import UnsupportedQueryError, ValidationError
 from rdflive.model import Answers, Delta, Header, Solution, TermWriter
 from rdflive.plugins import manager
 from rdflive.query.given import namespaces, read_query
@@ -186,21 +186,27 @@ def _start_query(adapter: Adapter, graph: GraphLike, question: Question, receive
 
 def _refused_results(
     validation: LiveValidation, severities: frozenset[str], delta: Delta
-) -> tuple[Sequence[Solution], str]:
-    rows = [row for row in delta.added if _iri(row.severity) in severities]
-    return rows, _told(len(rows), "result", validation.lines(rows[:_SHOWN]))
+) -> ValidationError | None:
+    rows = tuple(row for row in delta.added if _iri(row.severity) in severities)
+    if not rows:
+        return None
+    text = _told(len(rows), "result", validation.lines(rows[:_SHOWN]))
+    return ValidationError(text, rows, (partial(validation.graph_of, rows),))
 
 
-def _refused_rows(question: Question, delta: Delta) -> tuple[Sequence[Solution], str]:
-    rows = list(delta.added)
+def _refused_rows(question: Question, delta: Delta) -> ValidationError | None:
+    rows = tuple(delta.added)
+    if not rows:
+        return None
     if question.plan.query.form == "ASK":
-        return rows, f"the commit is refused, for this query would be true:\n  {_short(question.text)}"
+        text = f"the commit is refused, for this query would be true:\n  {_short(question.text)}"
+        return ValidationError(text, rows)
     write = TermWriter(question.prefixes())
     lines = [
         ", ".join(f"?{name} = {write(term)}" for name, term in row.asdict().items() if term is not None)
         for row in rows[:_SHOWN]
     ]
-    return rows, f"{_told(len(rows), 'row', lines)}\nof the query {_short(question.text)}"
+    return ValidationError(f"{_told(len(rows), 'row', lines)}\nof the query {_short(question.text)}", rows)
 
 
 def _told(count: int, noun: str, lines: Iterable[str]) -> str:

@@ -6,13 +6,15 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any, BinaryIO, Final, Literal, TypeAlias, Unpack, cast, overload
 
 from rdflive.api.background import BackgroundMirror
+from rdflive.api.guard import guard as open_guard
 from rdflive.api.mirror_run import Mirrored, MirrorRun
 from rdflive.api.target import GraphTarget, to_quad
+from rdflive.api.validation import Shapes
 from rdflive.delivery.calling import is_async
 from rdflive.errors import RdfliveError
 from rdflive.feeds import (
@@ -59,6 +61,7 @@ def mirror(
     snapshot: SnapshotSource | None = ...,
     on_bad: Literal["stop", "skip"] = ...,
     dead_letters: str | os.PathLike[str] | None = ...,
+    guard: Shapes = ...,
     follow: float | None = ...,
     on_entry: Callable[[Entry], object] | None = ...,
     on_resync: Callable[[Snapshot], object] | None = ...,
@@ -77,6 +80,7 @@ def mirror(
     snapshot: SnapshotSource | None = ...,
     on_bad: Literal["stop", "skip"] = ...,
     dead_letters: str | os.PathLike[str] | None = ...,
+    guard: Shapes = ...,
     follow: float | None = ...,
     on_entry: Callable[[Entry], object] | None = ...,
     on_resync: Callable[[Snapshot], object] | None = ...,
@@ -94,6 +98,7 @@ def mirror(
     snapshot: SnapshotSource | None = None,
     on_bad: Literal["stop", "skip"] = "stop",
     dead_letters: str | os.PathLike[str] | None = None,
+    guard: Shapes = None,
     follow: float | None = None,
     on_entry: Callable[[Entry], object] | None = None,
     on_resync: Callable[[Snapshot], object] | None = None,
@@ -114,6 +119,9 @@ def mirror(
 
     The first bad record raises `FeedError`; the entries in front of it stay applied. With
     `on_bad="skip"` the unit it is in (a transaction, a line) is appended to the file `dead_letters`.
+    `guard` is what `rdflive.guard` takes as shapes, or a query: an entry that would add a result is a bad
+    record then, and its results go to the dead letters too. So it is with a guard that is open already. A
+    snapshot that would add one raises `ValidationError`.
     `follow` goes on at the end of a file, which is looked at for more every so many seconds, and in the
     file that takes its place when the log is rotated by renaming; the call ends with an exception, such as
     that of Ctrl-C, which waits for the commit that is under way. `on_entry` is called after each commit,
@@ -131,7 +139,7 @@ def mirror(
         raise TypeError(f"background must be True or False, got {background!r}")
     opening = opened(
         graph, source, format, cursor,
-        name=name, snapshot=snapshot, on_bad=on_bad, dead_letters=dead_letters, follow=follow,
+        name=name, snapshot=snapshot, on_bad=on_bad, dead_letters=dead_letters, guard=guard, follow=follow,
         on_entry=on_entry, on_resync=on_resync,
     )  # fmt: skip
     # no ExitStack: after an error its frame is in a circle of references, which keeps the store hooked
@@ -158,6 +166,7 @@ def opened(
     snapshot: SnapshotSource | None,
     on_bad: str,
     dead_letters: str | os.PathLike[str] | None,
+    guard: Shapes,
     follow: float | None,
     on_entry: Callable[[Entry], object] | None,
     on_resync: Callable[[Snapshot], object] | None,
@@ -194,7 +203,7 @@ def opened(
     # hooked for the whole run, so that plugins are not asked for the adapter at each entry
     with manager.hooked(manager.store_of(graph)) as adapter:
         run = MirrorRun(GraphTarget(graph, adapter), feed, name, read, letters, on_entry, on_resync)
-        with run.alone():
+        with run.alone(), nullcontext() if guard is None else open_guard(graph, guard):
             yield run
 
 

@@ -11,11 +11,18 @@ from typing import Final
 
 from rdflive.api.interrupts import interrupt_later
 from rdflive.api.target import GraphTarget
-from rdflive.errors import ClosedError, FeedError, RdfliveError, ResyncNeeded, UnsupportedStoreError
+from rdflive.errors import (
+    ClosedError,
+    FeedError,
+    RdfliveError,
+    ResyncNeeded,
+    UnsupportedStoreError,
+    ValidationError,
+)
 from rdflive.feeds import Entry, Feed, Frame, Line, Snapshot
 from rdflive.feeds.dead_letters import DeadLetters
 from rdflive.feeds.files import FileFeed
-from rdflive.model import Change
+from rdflive.model import Batch, Change
 
 __all__ = ["MirrorRun", "Mirrored"]
 
@@ -200,6 +207,12 @@ class MirrorRun:
                     raise error
                 self.letters(error, entry.frame)
                 self._skip(entry)
+                if entry.error is None:
+                    # without the cause, whose traceback leads here too
+                    told = FeedError(error.source, error.line, error.reason, offset=error.offset)
+                    entry = Entry(
+                        Batch((), entry.batch.sequence), entry.cursor, frame=entry.frame, error=told
+                    )
         finally:
             # its traceback leads here: what was interrupted in it would wait for the garbage collector
             del error
@@ -227,7 +240,8 @@ class MirrorRun:
 
     def _refusal(self, entry: Entry, cause: Exception) -> FeedError:
         line = entry.frame[0] if entry.frame else Line("", 0)
-        text = " ".join(str(cause).split())
+        # results stand in lines of their own
+        text = str(cause) if isinstance(cause, ValidationError) else " ".join(str(cause).split())
         reason = f"the store refuses entry {entry.batch.sequence}: {text}"
         error = FeedError(self.feed.source, line.number, reason, offset=line.start)
         error.__cause__ = cause

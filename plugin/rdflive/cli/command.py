@@ -67,6 +67,7 @@ Load DATA, subscribe to the query, and send on what each commit adds to and remo
   --to sse      server-sent events, for any number of clients
   --to webhook  a POST of JSON for each delta, at least once, with an Idempotency-Key
 
+With --guard SHAPES an entry or an edit that would add a validation result is refused, and its results said.
 With --entail the query is answered over what the data entail, while data and schema change. Text then says
 of a solution of a SELECT of one basic graph pattern whether it was inferred, and by which rules."""
 
@@ -80,6 +81,7 @@ examples:
   rdflive watch railway.ttl --query delayed.rq --changes railway.rdfp --to sse --listen 127.0.0.1:8000
   rdflive watch railway.ttl --query delayed.rq --changes railway.rdfp --store-path railway.db \\
       --to webhook --url https://example.org/late --resume late.sqlite --name late
+  rdflive watch railway.ttl --query delayed.rq --changes railway.rdfp --guard railway_shapes.ttl
   rdflive watch railway.ttl railway_schema.ttl --query vehicles.rq --changes railway.rdfp --entail rdfs
   rdflive watch railway.ttl --query lines.rq --changes railway.rdfp --entail rdfs-plus --entail rules.n3
 
@@ -115,15 +117,18 @@ clients are sent what each change adds to and removes from an answer. / is a pag
   /query      SPARQL 1.1 Protocol, GET and POST         needs the right to read
   /update     SPARQL 1.1 Protocol, POST                                  update
   /subscribe  server-sent events, or a WebSocket with SEPA's messages    subscribe
+  /validation the results of --shapes: a report, or events                subscribe
   /changes    the graph's own changes as RDF Patch                       subscribe
   /metrics /health /openapi.json
 
-With --changes the graph follows a change feed as well."""
+With --changes the graph follows a change feed as well. With --guard an update, or an entry of the feed, that
+would add a result is refused."""
 
 _SERVE_EXAMPLES: Final = """\
 examples:
   rdflive serve examples/railway.ttl
   rdflive serve examples/railway.ttl --changes examples/railway.rdfp --pace 1
+  rdflive serve examples/railway.ttl --shapes examples/railway_shapes.ttl --guard
   rdflive serve railway.db --listen 0.0.0.0:8443 --tokens tokens.toml --certificate cert.pem --key key.pem
   curl -N --get http://127.0.0.1:8000/subscribe --data-urlencode 'query=SELECT ?s { ?s a <http://e/Train> }'
 

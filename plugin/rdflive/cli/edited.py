@@ -15,7 +15,7 @@ from rdflive.cli.blank_nodes import named_by_content
 from rdflive.cli.changes import is_stream
 from rdflive.cli.load import load
 from rdflive.cli.outputs import reason
-from rdflive.errors import RdfliveError
+from rdflive.errors import RdfliveError, ValidationError
 from rdflive.feeds.terms import normal
 from rdflive.model import Quad
 
@@ -52,7 +52,7 @@ class EditedFiles:
             (s, p, normal(o), whole.default_graph if name is None else whole.graph(name))
             for s, p, o, name in self._quads()
         ]
-        # not by `_replace`, whose commit would be the first one of a graph that nobody has subscribed to
+        # not by `_is_taken`, whose commit would be the first one of a graph that nobody has subscribed to
         whole.store.addN(quads)
 
     def edits(self) -> Iterator[None]:
@@ -70,8 +70,7 @@ class EditedFiles:
             except (RdfliveError, OSError) as error:
                 print(f"{reason(error)}; what was read before stays", file=sys.stderr, flush=True)
                 continue
-            if self._state() == now:
-                self._replace(quads)
+            if self._state() == now and self._is_taken(quads):
                 yield
 
     def _state(self) -> _State:
@@ -85,11 +84,16 @@ class EditedFiles:
         quads = [Quad(s, p, o, graph) for s, p, o, graph in read.quads()]
         return quads if all(path.endswith(_LABELLED) for path in self._paths) else named_by_content(quads)
 
-    def _replace(self, quads: list[Quad]) -> None:
+    def _is_taken(self, quads: list[Quad]) -> bool:
+        """Apply an edit, unless a guard refuses it; that is reported, and what was there before stays."""
         try:
             GraphTarget(self._dataset).replace(quads, "", {})
+        except ValidationError as error:
+            print(f"{error}\nwhat was read before stays", file=sys.stderr, flush=True)
+            return False
         except ValueError as error:
             raise RdfliveError(f"the store refuses a term: {error}") from error
+        return True
 
 
 def _found(path: str) -> tuple[int, int, int] | None:

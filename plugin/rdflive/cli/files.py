@@ -15,7 +15,7 @@ from rdflive.feeds import STDIN
 
 __all__ = ["check_distinct"]
 
-_READ: Final = ("data", "entail", "query", "snapshot", "mapping", "changes")
+_READ: Final = ("data", "entail", "guard", "query", "snapshot", "mapping", "changes")
 _WRITTEN: Final = ("out", "dead_letters", "resume")
 _PRINTED: Final = ("text", "table", "ndjson", "csv", "patch")
 """The targets that write to standard output where no file is named."""
@@ -43,8 +43,8 @@ def _given(args: argparse.Namespace, options: tuple[str, ...]) -> Iterator[tuple
         given = getattr(args, option)
         if option == "data":
             yield from (("DATA", path) for path in given)
-        elif option == "entail":
-            yield from (("--entail", path) for path in given)
+        elif option in ("entail", "guard"):
+            yield from ((f"--{option}", path) for path in given)
         elif option == "changes" and given == STDIN:
             yield from _stream("standard input", sys.stdin)
         elif given is not None:

@@ -24,6 +24,7 @@ def add_serve_options(command: argparse.ArgumentParser) -> None:
         help="RDF files: .ttl .nt .nq .trig .rdf .jsonld ..., also .gz; or the folder of an Oxigraph store",
     )
     _add_server(command.add_argument_group("the server"))
+    _add_shapes(command.add_argument_group("shapes"))
     _add_limits(command.add_argument_group("the limits of one client"))
     add_feed_options(command.add_argument_group("a feed that the graph follows"))
     add_store_options(
@@ -51,6 +52,19 @@ def _add_server(group: argparse._ArgumentGroup) -> None:
     )
     add("--certificate", metavar="FILE", help="serve HTTPS with this certificate (PEM)")
     add("--key", metavar="FILE", help="the key of the certificate, if that does not hold it")
+
+
+def _add_shapes(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--shapes",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="RDF files with shapes of SHACL, whose results clients may follow; may be repeated",
+    )
+    group.add_argument(
+        "--guard", action="store_true", help="refuse updates, and entries of the feed, that would add results"
+    )
 
 
 def _add_limits(group: argparse._ArgumentGroup) -> None:
@@ -88,6 +102,8 @@ def check_serve_options(args: argparse.Namespace) -> None:
     if args.changes is None:
         _check_no_feed(args)
     check_feed_options(args)
+    if args.guard and not args.shapes:
+        raise RdfliveError("--guard goes with --shapes FILE, which says what is refused")
     if args.key is not None and args.certificate is None:
         raise RdfliveError("--key goes with --certificate")
     if args.store_path is not None:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final
-
-import rdflib
 
 import rdflive
 from rdflive.cli.changes import check_readable, feed_name, format_of
 from rdflive.cli.edited import EditedFiles
 from rdflive.cli.entail_options import STRATEGIES, entailment_options
 from rdflive.cli.feed_options import add_feed_options, add_store_options, check_feed_options
-from rdflive.cli.load import load
 from rdflive.cli.outputs import STDOUT, naming
 from rdflive.cli.progress import Progress
+from rdflive.cli.shapes import read_shapes
 from rdflive.cli.show import CsvWriter
 from rdflive.cli.stored import load_once, opened
 from rdflive.cli.watch import LOOKS, replay
@@ -63,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     form = None if args.changes is None else format_of(args)
     for path in filter(None, (args.changes, args.snapshot, *args.shapes)):
         check_readable(path)
-    shapes = _read(args.shapes) if args.shapes else None
+    shapes = read_shapes(args.shapes) if args.shapes else None
     with opened(args.store, args.store_path, union=args.union) as dataset:
         files = EditedFiles(dataset, args.data, LOOKS) if form is None and args.follow else None
         is_new = True
@@ -91,17 +89,6 @@ def run(args: argparse.Namespace) -> int:
             if args.to == "turtle" and form is not None:
                 _print(_turtle(validation))
             return 0 if validation.conforms else _DIFFERS
-
-
-def _read(paths: Sequence[str]) -> rdflib.Graph:
-    """Read files with shapes into one graph, whatever graphs they have."""
-    dataset, graph = rdflib.Dataset(), rdflib.Graph()
-    load(dataset, paths)
-    for prefix, name in dataset.namespaces():
-        graph.bind(prefix, name)
-    for s, p, o, _ in dataset.quads():
-        graph.add((s, p, o))
-    return graph
 
 
 def _check(args: argparse.Namespace) -> None:

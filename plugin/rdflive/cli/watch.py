@@ -19,6 +19,7 @@ from rdflive.cli.explain import folded
 from rdflive.cli.notes import introduce, say_notes
 from rdflive.cli.progress import Progress
 from rdflive.cli.query import QueryText, read_query
+from rdflive.cli.shapes import check_guards, guarded
 from rdflive.cli.stored import load_once, opened
 from rdflive.cli.targets import open_target
 from rdflive.cli.watch_options import check_options, is_url
@@ -45,6 +46,7 @@ def run(args: argparse.Namespace) -> None:
         _follow_data(args, query, entailed)
         return
     form = format_of(args)
+    guards = check_guards(args.guard)
     for path in filter(None, (args.changes, args.snapshot)):
         check_readable(path)
     with (
@@ -63,8 +65,9 @@ def run(args: argparse.Namespace) -> None:
             else:
                 say_notes(subscription)
             progress = Progress(subscription, send, pace=args.pace)
-            # a snapshot that was loaded has nothing left to replace
-            replay(dataset, form, progress, args, name=name, snapshot=None if is_new else args.snapshot)
+            with guarded(dataset, guards):
+                # a snapshot that was loaded has nothing left to replace
+                replay(dataset, form, progress, args, name=name, snapshot=None if is_new else args.snapshot)
             if args.to == "sse":
                 print("the feed has ended; Ctrl-C ends the service", file=sys.stderr, flush=True)
                 threading.Event().wait()
@@ -72,6 +75,7 @@ def run(args: argparse.Namespace) -> None:
 
 def _follow_data(args: argparse.Namespace, query: QueryText, entailed: dict[str, Any]) -> None:
     """Follow the files themselves, as they are edited."""
+    guards = check_guards(args.guard)
     with opened(args.store, None, union=args.union) as dataset, open_target(args) as send:
         introduce(args, query.source, None)
         files = EditedFiles(dataset, args.data, LOOKS)
@@ -83,8 +87,9 @@ def _follow_data(args: argparse.Namespace, query: QueryText, entailed: dict[str,
                 say_notes(subscription)
             progress = Progress(subscription, send, pace=0)
             progress.begin()
-            for _ in files.edits():
-                progress.resynced()
+            with guarded(dataset, guards):
+                for _ in files.edits():
+                    progress.resynced()
 
 
 def _follow_server(args: argparse.Namespace, query: QueryText) -> None:

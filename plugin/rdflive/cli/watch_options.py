@@ -35,7 +35,7 @@ _ONLY: Final = {
 """Options that mean something to some targets only."""
 _FEED: Final = ("feed_name", "snapshot", "format", "mapping", "dead_letters", "pace")
 """Options that mean something with --changes only."""
-_OWN: Final = ("changes", "follow", "store", "store_path", "union", "resume", "strategy")
+_OWN: Final = ("changes", "follow", "store", "store_path", "union", "resume", "strategy", "guard")
 """Options that mean nothing for the data of a server."""
 _URL: Final = re.compile("https?://", re.IGNORECASE)
 
@@ -44,6 +44,7 @@ def add_watch_options(command: argparse.ArgumentParser) -> None:
     """Declare what `rdflive watch` takes."""
     _add_question(command)
     _add_entailment(command.add_argument_group("what the data entail"))
+    _add_guard(command.add_argument_group("what must not come"))
     add_feed_options(command.add_argument_group("the feed"))
     add_store_options(command.add_argument_group("the store"), "memory")
     _add_target(command.add_argument_group("where deltas go"))
@@ -100,6 +101,17 @@ def _add_entailment(group: argparse._ArgumentGroup) -> None:
         choices=STRATEGIES,
         help="how --entail rdfs is kept: store what is entailed, ask the graph, or whichever costs less "
         "(default: auto)",
+    )
+
+
+def _add_guard(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--guard",
+        action="append",
+        default=[],
+        metavar="SHAPES",
+        help="refuse an entry of the feed, or an edit, that would add a validation result: an RDF file with "
+        "shapes, or a query (.rq, or its text): SELECT must stay empty, ASK false; may be repeated",
     )
 
 

@@ -12,13 +12,13 @@ would have come, and the commit would have gone on to the subscriptions.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal, TypeAlias
 
 from rdflive.delivery.members import QueuedDelta
 from rdflive.errors import UnsupportedStoreError, ValidationError
-from rdflive.model import Delta, Solution, Term, TermPattern, Triple
+from rdflive.model import Delta, Term, TermPattern, Triple
 from rdflive.store import (
     UNION,
     WRITING,
@@ -35,8 +35,8 @@ from rdflive.store.snapshot import committed_quads, committed_triples
 
 __all__ = ["Guards", "Refusal", "Shadow"]
 
-Refusal: TypeAlias = Callable[[Delta], tuple[Sequence[Solution], str]]
-"""Gives the rows of a delta that a guard refuses, and the text that says so."""
+Refusal: TypeAlias = Callable[[Delta], ValidationError | None]
+"""Gives the error by which a guard refuses a delta; None where it does not."""
 
 
 class _ShadowCapture(Capture):
@@ -257,16 +257,14 @@ class Guards:
         capture.state &= ~WRITING
 
     def _refusal(self) -> ValidationError | None:
-        found: list[Solution] = []
-        texts: list[str] = []
+        found: list[ValidationError] = []
         for queued in self._told:
             refuses = self.refusals.get(queued.to) if isinstance(queued, QueuedDelta) else None
             if isinstance(queued, QueuedDelta) and refuses is not None and not queued.delta.initial:
-                rows, text = refuses(queued.delta)
-                if rows:
-                    found += rows
-                    texts.append(text)
-        return ValidationError("\n".join(texts), tuple(found)) if found else None
+                error = refuses(queued.delta)
+                if error is not None:
+                    found.append(error)
+        return ValidationError.joined(found) if found else None
 
 
 def _matches(pattern: TermPattern, triple: Iterable[Term]) -> bool:

@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
+from rdflive.api.validation import Shapes
 from rdflive.asgi.requirements import check_fork
 from rdflive.errors import RdfliveError
 from rdflive.server.access import Access, Client, Right
@@ -30,7 +31,9 @@ from rdflive.server.protocol import query, update
 from rdflive.server.sepa import follow_sepa
 from rdflive.server.service import Service
 from rdflive.server.settings import Limits
+from rdflive.server.sparql.refused import Refused
 from rdflive.server.subscribing import describe_topic, explain_query, list_topics, subscribe
+from rdflive.server.validation import answer_refused, show_validation
 from rdflive.server.vocabulary import tell_vocabulary
 
 __all__ = ["make_app"]
@@ -45,13 +48,17 @@ def make_app(
     limits: Limits | None = None,
     host: str = "127.0.0.1",
     scratch: Path | None = None,
+    shapes: Shapes = None,
 ) -> Starlette:
     """Make the ASGI application that offers a dataset.
 
     `tokens` are the clients by the SHA-256 of their tokens, as `read_tokens` gives them; without them
     everybody may do everything. `host` is the name that the server listens on.
     `scratch` is a folder for checkpoints of a store on disk, beside that; without it they are copies in a
-    temporary one. A server that mounts the application runs its lifespan, or its requests are answered 503:
+    temporary one. `shapes` are those of `rdflive.validate`, whose results clients may follow; an update that
+    an open `rdflive.guard` refuses is answered with its results.
+
+    A server that mounts the application runs its lifespan, or its requests are answered 503:
     `async with app.router.lifespan_context(app)`. Raises `RdfliveError` where processes cannot be forked, and
     TypeError for a single graph.
 
@@ -61,7 +68,7 @@ def make_app(
     if not isinstance(dataset, rdflib.Dataset):
         raise TypeError(f"dataset must be an rdflib.Dataset, got {type(dataset).__name__}")
     check_fork()
-    service = Service(dataset, limits or Limits(), scratch)
+    service = Service(dataset, limits or Limits(), scratch, shapes)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -77,6 +84,7 @@ def make_app(
         lifespan=lifespan,
         middleware=[Middleware(Gate, service=service, access=access, paths=paths)],
         exception_handlers={
+            Refused: answer_refused,
             RdfliveError: answer_problem,
             HTTPException: _answer_http,
             Exception: answer_fault,
@@ -99,6 +107,7 @@ def _routes() -> list[BaseRoute]:
         Route("/explain", _needing("subscribe", explain_query), methods=["GET", "POST"]),
         Route("/subscriptions", _needing("subscribe", list_topics)),
         Route("/subscriptions/{name}", _needing("subscribe", describe_topic)),
+        Route("/validation", _needing("subscribe", show_validation)),
         Route("/vocabulary", _needing("subscribe", tell_vocabulary)),
         Route("/changes", _needing("subscribe", changes)),
         Route("/metrics", _metrics),

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 from rdflive.feeds.event_stream import EVENT_STREAM
 from rdflive.server.access import COOKIE
 from rdflive.server.schemas import SCHEMAS, referred
-from rdflive.server.sparql.formats import GRAPHS, TABLES
+from rdflive.server.sparql.formats import GRAPHS, REPORTS, TABLES
 
 __all__ = ["describe_api", "show_openapi"]
 
@@ -40,6 +40,7 @@ _ERRORS: Final = {
     413: "The body is too large.",
     414: "The address is too long.",
     415: "The type of the body is not supported.",
+    422: "A guard refuses the update, which would add validation results; nothing has changed.",
     429: "The client has as much open as it may.",
     503: "A limit of time or memory was hit, or the server has too much to do.",
 }
@@ -88,6 +89,7 @@ def _paths() -> Part:
         "/explain": {"get": _explain("get"), "post": _explain("post")},
         "/subscriptions": {"get": _topics()},
         "/subscriptions/{name}": {"get": _topic()},
+        "/validation": {"get": _validation()},
         "/vocabulary": {"get": _vocabulary()},
         "/changes": {"get": _changes()},
     }
@@ -159,11 +161,30 @@ def _update() -> Part:
     graphs = ("using-graph-uri", "using-named-graph-uri")
     fields = {"update": {"type": "string", "format": "sparql-update"}, **_graph_fields(*graphs)}
     body = {_FORM: _fields(fields, "update"), _SPARQL_UPDATE: _typed("sparql-update")}
-    answers = {200: {"description": "It is done."}, 204: {"description": "It is done."}}
+    sequence = {"schema": {"type": "integer"}, "description": "The number of a commit that has it"}
+    answers = {
+        200: _json("What it would change, where that was asked", referred("Preview")),
+        204: {"description": "It is done.", "headers": {"Rdflive-Sequence": sequence}},
+        422: _refused(),
+    }
     errors = [400, 406, 408, 413, 415, 429, 503]
-    return _operation(
-        "SPARQL update", answers, errors, parameters=[_graph(name) for name in graphs], body=body
+    preview = _in_query(
+        "preview", "Only say what would change; nothing does", {"type": "string", "enum": ["", "true"]}
     )
+    parameters = [{**preview, "allowEmptyValue": True}, *(_graph(name) for name in graphs)]
+    return _operation("SPARQL update", answers, errors, parameters=parameters, body=body)
+
+
+def _refused() -> Part:
+    answer = _problem(422)
+    answer["content"] = {**_answer("", *REPORTS)["content"], **answer["content"]}
+    return answer
+
+
+def _validation() -> Part:
+    answer = _answer("The report, or events for as long as the client stays", *REPORTS, EVENT_STREAM)
+    last = _in_header("Last-Event-ID", "The id of the last event that was seen, to go on from there")
+    return _operation("The results of the shapes", {200: answer}, [404, 406, 429, 503], parameters=[last])
 
 
 def _subscribe(method: str) -> Part:

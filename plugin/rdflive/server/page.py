@@ -20,6 +20,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from rdflive.server.access import Client
+from rdflive.server.service import Service
 from rdflive.syntax.prefixes import writable_prefixes
 
 __all__ = ["page_routes", "sign_in"]
@@ -63,12 +64,14 @@ def sign_in(problem: str = "", *, then: str = "") -> Response:
 async def _index(request: Request) -> Response:
     """Answer with the page, which is told what its reader may do, and the prefixes that serve in queries."""
     client: Client = request.state.client
-    dataset = request.app.state.service.dataset
+    service: Service = request.app.state.service
+    dataset = service.dataset
     # what is in the graph is for those who may ask it; in a thread, as a store may keep them elsewhere
     prefixes = await asyncio.to_thread(writable_prefixes, dataset) if client.rights - {"update"} else {}
     parts = {
         **{part: name if name in _assets() else "" for part, name in _BUNDLES.items()},
         "rights": " ".join(sorted(client.rights)),
+        "shapes": "" if service.shapes is None else "yes",
         # the last one, so that no name in it is taken for a place
         "prefixes": escape(json.dumps(prefixes)),
     }

@@ -9,8 +9,10 @@ from typing import Final, TypeVar
 from starlette.requests import Request
 from starlette.responses import Response
 
+from rdflive.server.access import Client
 from rdflive.server.isolation.response import ChildResponse
 from rdflive.server.isolation.work import AnswerQuery, RunUpdate
+from rdflive.server.previews import preview_text, preview_update
 from rdflive.server.service import Service
 from rdflive.server.sparql.base_iri import columns_moved_back, with_base
 from rdflive.server.sparql.guards import refuse_remote
@@ -43,10 +45,12 @@ async def query(request: Request) -> Response:
 async def update(request: Request) -> Response:
     """Run an update as one commit, all or nothing.
 
-    The header Rdflive-Sequence gives the number of a commit that has it, which deltas are numbered by.
+    The header Rdflive-Sequence gives the number of a commit that has it, which deltas are numbered by. With
+    `?preview` it is taken back, and the answer says what it would change.
     """
     service: Service = request.app.state.service
-    operation = await read_update(request)
+    client: Client = request.state.client
+    operation, is_preview = await read_update(request)
     await _unblocking(service, operation.text, lambda: refuse_remote(operation.text, is_update=True))
     based, added = _based(request, operation)
 
@@ -55,7 +59,11 @@ async def update(request: Request) -> Response:
     updating = RunUpdate(text, added)
     # the one writing thread would hold up all other updates
     if may_take_long(service.dataset, text):
-        await service.children.rehearse(request.state.client.name, updating, "update", writes=True)
+        await service.children.rehearse(client.name, updating, "update", writes=True)
+    if is_preview:
+        change = await service.threads.write(partial(preview_update, service.dataset, updating.run))
+        told = await service.threads.work(lambda: preview_text(service, change, client))
+        return Response(told, media_type="application/json")
     sequence = await service.threads.write(partial(updating.run, service.dataset))
     return Response(status_code=204, headers={"Rdflive-Sequence": str(sequence)})
 

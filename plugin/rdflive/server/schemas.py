@@ -21,11 +21,25 @@ _PLACE: Final = {"type": "integer", "minimum": 1}
 _SECONDS: Final = {"type": "number", "minimum": 0}
 _TEXT: Final = {"type": "string"}
 _TEXTS: Final = {"type": "array", "items": _TEXT}
+_BINDINGS: Final = {"type": "array", "items": {"type": "object"}}
+"""Solutions or quads, whose terms are those of SPARQL 1.1 Query Results JSON."""
 
 SCHEMAS: Final[dict[str, Any]] = {
     "Problem": _object(
         {"title": _TEXT, "status": {"type": "integer", "minimum": 400, "maximum": 599}, "detail": _TEXT},
-        {"line": _PLACE, "column": _PLACE, "construct": _TEXT},
+        {"line": _PLACE, "column": _PLACE, "construct": _TEXT, "results": _BINDINGS},
+    ),
+    "Preview": _object(
+        {"refused": {"anyOf": [referred("Problem"), {"type": "null"}]}},
+        {
+            "added": _BINDINGS,
+            "removed": _BINDINGS,
+            "subscriptions": {"type": "array", "items": referred("SubscriptionPreview")},
+        },
+    ),
+    "SubscriptionPreview": _object(
+        {"subscription": _TEXT, "query": _TEXT, "sequence": _COUNT, "initial": {"type": "boolean"}},
+        {"added": _BINDINGS, "removed": _BINDINGS, "changed": _BINDINGS, "boolean": {"type": "boolean"}},
     ),
     "Health": _object({"status": {"const": "ok"}}, {"feed": {"enum": ["following", "ended", "stopped"]}}),
     "Explanation": _object(

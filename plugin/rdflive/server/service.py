@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 import rdflib
 
+from rdflive.api.validation import Shapes
 from rdflive.plugins import manager
 from rdflive.server.change_log import ChangeLog
 from rdflive.server.isolation.children import Children
@@ -43,8 +44,17 @@ class Service:
     feed: FeedState | None = None
     """The state of the change feed that the dataset follows; None without one. The feed's thread sets it."""
 
-    def __init__(self, dataset: rdflib.Dataset, limits: Limits, scratch: Path | None = None) -> None:
-        """Make the service of a dataset; `scratch` is a folder on the disk of its store."""
+    def __init__(
+        self,
+        dataset: rdflib.Dataset,
+        limits: Limits,
+        scratch: Path | None = None,
+        shapes: Shapes = None,
+    ) -> None:
+        """Make the service of a dataset; `scratch` is a folder on the disk of its store, and `shapes` are
+        those of a validation that clients may follow.
+        """
+        self.shapes = shapes
         self.dataset = dataset
         self.limits = limits
         self.metrics = Metrics()
@@ -66,8 +76,10 @@ class Service:
         self.changes = ChangeLog(dataset)
         self.vocabulary = Vocabulary(dataset, lambda: self.changes.last)
         self.metrics.watch(self.topics, lambda: self.capture.sequence, lambda: self.feed)
-        self.is_running = True
         try:
+            if self.shapes is not None:
+                await self.topics.validate(self.shapes)
+            self.is_running = True
             yield
         finally:
             self.is_running = False

@@ -10,23 +10,27 @@ from starlette.responses import JSONResponse, Response
 from rdflive.feeds.event_stream import EVENT_STREAM
 from rdflive.server.isolation.response import ChildResponse
 from rdflive.server.isolation.work import ExplainQuery
-from rdflive.server.live_query import read_live_query
+from rdflive.server.live_query import LiveQuery, read_live_query
 from rdflive.server.service import Service
 from rdflive.sinks.events.stream import STREAM_HEADERS, stream_events
 
-__all__ = ["describe_topic", "explain_query", "list_topics", "subscribe"]
+__all__ = ["describe_topic", "explain_query", "follow_topic", "list_topics", "subscribe"]
 
 
 async def subscribe(request: Request) -> Response:
     """Answer with the events of a query, for as long as the client stays."""
+    return await follow_topic(request, await read_live_query(request))
+
+
+async def follow_topic(request: Request, asked: LiveQuery | None) -> Response:
+    """Answer with the events of a query, or of the validation."""
     service: Service = request.app.state.service
-    given = await read_live_query(request)
     # the events have no end, and a query would be kept up to date for nobody
     if request.method == "HEAD":
         return Response(headers=STREAM_HEADERS, media_type=EVENT_STREAM)
     stack = AsyncExitStack()
     last = request.headers.get("last-event-id")
-    follower = await stack.enter_async_context(service.topics.follow(given, request.state.client, last))
+    follower = await stack.enter_async_context(service.topics.follow(asked, request.state.client, last))
     return stream_events(request.scope, follower, stack, on_event=service.metrics.events.inc)
 
 

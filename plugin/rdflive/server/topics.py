@@ -16,10 +16,10 @@ from typing import Any, Final
 import rdflib
 
 from rdflive.api.live import subscribe
+from rdflive.api.validation import Shapes, validate
 from rdflive.delivery.subscription import Subscription
 from rdflive.errors import ClosedError, RdfliveError
 from rdflive.model import Delta, rows_unread
-from rdflive.query.budget import Budget
 from rdflive.server.access import Client
 from rdflive.server.failures import Problem, server_ends
 from rdflive.server.isolation.children import Children
@@ -37,6 +37,8 @@ __all__ = ["Topic", "Topics"]
 
 _FAREWELL: Final = 1.0
 """Seconds that clients have at the end to take what is being sent."""
+SHACL: Final = "SHACL validation"
+"""What stands for the query of the results of shapes."""
 _LINGER: Final = 60.0
 """Seconds that a query without clients is kept up to date, for clients that come back."""
 
@@ -51,7 +53,6 @@ class Topic:
         pace: Pace,
         *,
         rows: int,
-        budget: Budget,
         prefixes: Mapping[str, str],
         on_end: Callable[[Topic], None],
     ) -> None:
@@ -64,34 +65,24 @@ class Topic:
         self.deltas = 0
         self.followers = Followers(self.log, pace, lambda: on_end(self))
         self._rows = rows
-        self._budget = budget
-        self._subscription: Subscription | None = None
+        self.subscription: Subscription | None = None
 
-    def open(self, dataset: Any) -> None:
+    def open(self, begin: Callable[..., Subscription]) -> None:
         """Subscribe, which may take long."""
         with rows_unread():
-            self._subscription = subscribe(
-                dataset,
-                self.asked.query,
-                self._take,
-                initBindings=self.asked.bindings,
-                entailment=self.asked.entailment,
-                on_error=self._failed,
-                budget=self._budget,
-                key=self.asked.key or None,
-            )
+            self.subscription = begin(self._take, on_error=self._failed)
 
     def close(self) -> None:
         """End the subscription, and with it the streams of all clients, who may come back."""
-        if self._subscription is not None:
-            self._subscription.close()
+        if self.subscription is not None:
+            self.subscription.close()
         self.log.end()
 
     def describe(self) -> dict[str, Any]:
         """Tell what clients may ask about the topic; waits for the store's lock."""
         stats = {}
         with suppress(ClosedError):  # its followers have still to take the end
-            stats = {} if self._subscription is None else asdict(self._subscription.stats)
+            stats = {} if self.subscription is None else asdict(self.subscription.stats)
         return {
             "id": self.id,
             **asdict(self.asked),
@@ -130,25 +121,41 @@ class Topics:
         self._lingering: dict[Topic, asyncio.TimerHandle] = {}
         self._counts: Counter[str] = Counter()
         self._is_closed = False
+        self._validation: Topic | None = None
 
     def __iter__(self) -> Iterator[Topic]:
-        return iter(tuple(self._topics.values()))
+        own = [] if self._validation is None else [self._validation]
+        return iter((*own, *self._topics.values()))
 
     def __len__(self) -> int:
-        return len(self._topics)
+        return len(self._topics) + (self._validation is not None)
+
+    @property
+    def validation(self) -> Topic:
+        """The results of the shapes; raises `Problem` 404 where there are none."""
+        if self._validation is None:
+            raise Problem(404, "this server has no shapes: it is started with --shapes FILE")
+        return self._validation
+
+    async def validate(self, shapes: Shapes) -> None:
+        """Keep the results of shapes up to date, whoever follows them. Raises `ShapesError`."""
+        begin = partial(validate, self._dataset, shapes)
+        topic = await self._new("validation", LiveQuery(SHACL), lambda _: None)
+        await self._threads.work(partial(topic.open, begin))
+        self._validation = topic
 
     def find(self, name: str) -> Topic:
         """Give a topic by its id; raises `Problem` 404."""
-        topic = self._topics.get(name)
+        topic = next((topic for topic in self if topic.id == name), None)
         if topic is None:
             raise Problem(404, f"no subscription {name!r} is open; /subscriptions lists those that are")
         return topic
 
     @asynccontextmanager
     async def follow(
-        self, asked: LiveQuery, client: Client, last: str | None = None
+        self, asked: LiveQuery | None, client: Client, last: str | None = None
     ) -> AsyncIterator[Follower]:
-        """Follow a query from the event `last` on; the first client opens it.
+        """Follow a query from the event `last` on; the first client opens it. None follows the validation.
 
         Raises `Problem` for a query that cannot be opened, and 429 if a client follows too many.
         """
@@ -164,7 +171,7 @@ class Topics:
         # before the query is opened, which takes a while: else a client could open any number at once
         self._counts[client.name] += 1
         try:
-            topic = await self._open(asked, client)
+            topic = self.validation if asked is None else await self._open(asked, client)
             self._keep(topic)
             try:
                 with topic.followers.follow(last) as follower:
@@ -183,11 +190,12 @@ class Topics:
             task.cancel()
         for handle in self._lingering.values():
             handle.cancel()
-        topics, self._topics = self._topics, {}
-        for topic in topics.values():
+        topics = tuple(self)
+        self._topics, self._validation = {}, None
+        for topic in topics:
             # all are dismissed before the first is closed, so that their seconds run together
             topic.followers.dismiss(_FAREWELL)
-        for topic in topics.values():
+        for topic in topics:
             await self._threads.work(topic.close)
 
     async def _open(self, asked: LiveQuery, client: Client) -> Topic:
@@ -221,19 +229,24 @@ class Topics:
             timeless = replace(budget, opening_seconds=inf)  # the process has its own end
             opening = OpenSubscription(asked.query, asked.entailment, asked.bindings, rows, timeless)
             await self._children.rehearse(client.name, opening, "opening of the subscription")
-        topic = Topic(
-            name,
-            asked,
-            self._pace,
-            rows=rows,
+        topic = await self._new(name, asked, self._forget)
+        begin = partial(
+            subscribe,
+            dataset,
+            asked.query,
+            initBindings=asked.bindings,
+            entailment=asked.entailment,
             budget=budget,
-            prefixes=await work(partial(own_prefixes, dataset)),
-            on_end=self._forget,
+            key=asked.key or None,
         )
-        await work(partial(topic.open, dataset))
+        await work(partial(topic.open, begin))
         self._topics[name] = topic
         self._let_go(topic)  # for the case that whoever asked has gone
         return topic
+
+    async def _new(self, name: str, asked: LiveQuery, on_end: Callable[[Topic], None]) -> Topic:
+        prefixes = await self._threads.work(partial(own_prefixes, self._dataset))
+        return Topic(name, asked, self._pace, rows=self._limits.rows, prefixes=prefixes, on_end=on_end)
 
     def _keep(self, topic: Topic) -> None:
         handle = self._lingering.pop(topic, None)

@@ -28,14 +28,15 @@ class Report:
 
     def __init__(
         self,
-        now: Delta,
+        now: Iterable[Solution],
+        since: int,
         shapes: Graph,
         read: Callable[[Iterable[Solution]], Iterable[Row]],
         messages: Callable[[Row], Iterable[Node]],
         *,
         is_whole: bool,
     ) -> None:
-        """Start with the whole answer; deltas up to its sequence number are in it already.
+        """Start with the whole answer; deltas up to the sequence number `since` are in it already.
 
         `read` gives rows in rdflib's terms, and `messages` all messages of a row. It is whole where every
         shape can be validated.
@@ -45,12 +46,12 @@ class Report:
         self._read = read
         self._messages = messages
         self._is_whole = is_whole
-        self._since = now.sequence
+        self._since = since
         self._report = BNode()
         self._nodes: dict[Row, list[BNode]] = {}
         """The nodes of each result, in the order in which they came."""
         self.graph.add((self._report, RDF.type, SH.ValidationReport))
-        self._put(self._read(now.added), ())
+        self._put(self._read(now), ())
         self._conform()
 
     def take(self, delta: Delta) -> None:

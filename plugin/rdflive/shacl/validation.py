@@ -173,6 +173,14 @@ class LiveValidation(Subscription):
         """Write a line for each of some results of this validation."""
         return self._text().lines(self._in_rdflib(results))
 
+    def graph_of(self, results: Iterable[Solution]) -> Graph:
+        """Give some results of this validation as a sh:ValidationReport of their own."""
+        with self._reading():
+            graph = self._report(results, self._capture.sequence).graph
+        for prefix, namespace in self._question.prefixes().items():
+            graph.bind(prefix, namespace)
+        return graph
+
     def changes(self, delta: Delta) -> str:
         """Write a delta of this validation for people: a line for each result that came (+) or went (-)."""
         came, gone = self._in_rdflib(delta.added), self._in_rdflib(delta.removed)
@@ -393,7 +401,11 @@ class LiveValidation(Subscription):
 
     def _construct(self) -> Any:
         now = self._plain(self._answer(), self._capture.sequence, True)
-        return Report(now, self._shapes, self._in_rdflib, self._messages_of, is_whole=not self.errors)
+        return self._report(now.added, now.sequence)
+
+    def _report(self, results: Iterable[Solution], since: int) -> Report:
+        read, messages = self._in_rdflib, self._messages_of
+        return Report(results, since, self._shapes, read, messages, is_whole=not self.errors)
 
     def _messages_of(self, row: tuple[Any, ...]) -> tuple[Literal, ...]:
         """Give all messages of the constraint of a result, where the one that it tells is among them."""

@@ -6,7 +6,7 @@ import { byId, counted } from "./elements.js";
 const SOON = 500;
 const PAUSE = 5_000;
 
-/** @type {Map<string, {came: number, went: number, turned: number, now: string}>} */
+/** @type {Map<string, {came: number, went: number, turned: number, now: string, noun: string}>} */
 const changes = new Map();
 let timer = 0;
 let last = -PAUSE;
@@ -24,21 +24,22 @@ export function announce(sentence) {
  * @param {string} title
  * @param {import("./pairs.js").Change} change
  * @param {string} now what the answer is now
+ * @param {string} [noun] what rows are
  */
-export function announceChange(title, { added, removed, changed }, now) {
+export function announceChange(title, { added, removed, changed }, now, noun = "row") {
   const before = changes.get(title) ?? { came: 0, went: 0, turned: 0 };
   const came = before.came + added.length;
   const went = before.went + removed.length;
-  changes.set(title, { came, went, turned: before.turned + changed.length, now });
+  changes.set(title, { came, went, turned: before.turned + changed.length, now, noun });
   timer ||= setTimeout(flush, Math.max(SOON, last + PAUSE - performance.now()));
 }
 
 function flush() {
   timer = 0;
   last = performance.now();
-  const sentences = [...changes].map(([title, { came, went, turned, now }]) => {
-    const moved = came || went || !turned ? [`${counted(came, "row")} came, ${went} went`] : [];
-    if (turned) moved.unshift(`${counted(turned, "row")} changed`);
+  const sentences = [...changes].map(([title, { came, went, turned, now, noun }]) => {
+    const moved = came || went || !turned ? [`${counted(came, noun)} came, ${went} went`] : [];
+    if (turned) moved.unshift(`${counted(turned, noun)} changed`);
     return `${title}: ${moved.join(", ")}; ${now}.`;
   });
   changes.clear();

@@ -28,14 +28,8 @@ export class ChangeLog {
    * @param {import("./pairs.js").Change} change
    */
   add(name, { added, removed, changed }) {
-    const counts = changed.length > 0 ? [`~${written(changed)}`] : [];
-    if (added.length > 0 || removed.length > 0) counts.push(`+${written(added)}`, `−${written(removed)}`);
-    const entry = this.entry(name, counts.join(" "));
-    entry.append(
-      ...this.#lines(changed, "changed", "~", (pair) => this.#turned(pair)),
-      ...this.#lines(removed, "went", "−", (binding) => this.#row(binding)),
-      ...this.#lines(added, "came", "+", (binding) => this.#row(binding)),
-    );
+    const change = { added, removed, changed };
+    this.entry(name, countsOf(change)).append(...changeLines(change, this.#prefixes, ROWS));
   }
 
   /**
@@ -51,38 +45,71 @@ export class ChangeLog {
     if (this.#list.childElementCount > KEPT) this.#list.lastElementChild?.remove();
     return entry;
   }
+}
 
-  /**
-   * @template T
-   * @param {T[]} all
-   * @param {string} className
-   * @param {string} sign
-   * @param {(one: T) => string} text
-   */
-  #lines(all, className, sign, text) {
-    const shown = all
-      .slice(0, ROWS)
-      .map((one) => make("p", { className }, `${sign} `, make("bdi", {}, cut(text(one), LONGEST))));
-    const rest = all.length - shown.length;
-    if (rest > 0) shown.push(make("p", { className }, `${sign} ${rest.toLocaleString("en")} more`));
-    return shown;
-  }
+/**
+ * Counts what changed, came and went.
+ * @param {import("./pairs.js").Change} change
+ */
+export function countsOf({ added, removed, changed }) {
+  const counts = changed.length > 0 ? [`~${written(changed)}`] : [];
+  if (added.length > 0 || removed.length > 0) counts.push(`+${written(added)}`, `−${written(removed)}`);
+  return counts.join(" ");
+}
 
-  /** @param {Binding} binding */
-  #row(binding) {
-    return Object.values(binding).map((term) => textOf(term, this.#prefixes)).join("  ");
-  }
+/**
+ * Makes a line for each row that changed, went and came, up to so many of each.
+ * @param {import("./pairs.js").Change} change
+ * @param {import("./terms.js").Prefixes} prefixes
+ * @param {number} most
+ */
+export function changeLines({ added, removed, changed }, prefixes, most) {
+  const row = (/** @type {Binding} */ binding) => rowText(binding, prefixes);
+  return [
+    ...lines(changed, "changed", "~", (pair) => turned(pair, prefixes), most),
+    ...lines(removed, "went", "−", row, most),
+    ...lines(added, "came", "+", row, most),
+  ];
+}
 
-  /** Writes what stayed as it is, and of what changed both values. @param {Pair} pair */
-  #turned(pair) {
-    const names = [...new Set([...Object.keys(pair.old), ...Object.keys(pair.new)])];
-    const text = (/** @type {Binding} */ binding, /** @type {string} */ name) =>
-      textOf(termOf(binding, name), this.#prefixes);
-    const isSame = (/** @type {string} */ name) => keyOf(pair.old, [name]) === keyOf(pair.new, [name]);
-    return names
-      .map((name) => (isSame(name) ? text(pair.new, name) : `${text(pair.old, name)} → ${text(pair.new, name)}`))
-      .join("  ");
-  }
+/**
+ * Writes a row on one line.
+ * @param {Binding} binding
+ * @param {import("./terms.js").Prefixes} prefixes
+ */
+export function rowText(binding, prefixes) {
+  return Object.values(binding).map((term) => textOf(term, prefixes)).join("  ");
+}
+
+/**
+ * @template T
+ * @param {T[]} all
+ * @param {string} className
+ * @param {string} sign
+ * @param {(one: T) => string} text
+ * @param {number} most
+ */
+function lines(all, className, sign, text, most) {
+  const shown = all
+    .slice(0, most)
+    .map((one) => make("p", { className }, `${sign} `, make("bdi", {}, cut(text(one), LONGEST))));
+  const rest = all.length - shown.length;
+  if (rest > 0) shown.push(make("p", { className }, `${sign} ${rest.toLocaleString("en")} more`));
+  return shown;
+}
+
+/**
+ * Writes what stayed as it is, and of what changed both values.
+ * @param {Pair} pair
+ * @param {import("./terms.js").Prefixes} prefixes
+ */
+function turned(pair, prefixes) {
+  const names = [...new Set([...Object.keys(pair.old), ...Object.keys(pair.new)])];
+  const text = (/** @type {Binding} */ binding, /** @type {string} */ name) => textOf(termOf(binding, name), prefixes);
+  const isSame = (/** @type {string} */ name) => keyOf(pair.old, [name]) === keyOf(pair.new, [name]);
+  return names
+    .map((name) => (isSame(name) ? text(pair.new, name) : `${text(pair.old, name)} → ${text(pair.new, name)}`))
+    .join("  ");
 }
 
 /** @param {any[]} all */

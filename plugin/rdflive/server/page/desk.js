@@ -1,5 +1,6 @@
 /** The panels that are open, which come back when the page is loaded again. */
 
+import { HAS_SHAPES, PREFIXES } from "./about.js";
 import { byId } from "./elements.js";
 import { around } from "./explore.js";
 import { Panel } from "./panel.js";
@@ -9,8 +10,8 @@ import { isAsked, keep, kept } from "./storage.js";
 /** @typedef {import("./panel.js").Asked} Asked */
 
 const KEPT = "rdflive.open";
-/** A browser keeps six connections to a server: each panel holds one, and the page needs one too. */
-const MOST = 5;
+/** A browser keeps six connections to a server: each panel holds one, the validation too, and the page needs one. */
+const MOST = HAS_SHAPES ? 4 : 5;
 
 /** Holds the open panels; the tab's own storage remembers them. */
 export class Desk {
@@ -35,6 +36,11 @@ export class Desk {
     const panel = this.#find(asked);
     if (panel || this.#panels.length < MOST) (panel ?? this.#add(asked)).focus();
     else this.#refuse();
+  }
+
+  /** Shows what a node is linked to. @param {import("./terms.js").Term} term */
+  explore(term) {
+    this.open(around(term, { prefixes: new Map(PREFIXES), entailment: "" }));
   }
 
   /** Opens a subscription that nobody has asked for: the focus stays. @param {Asked} asked */

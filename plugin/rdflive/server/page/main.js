@@ -1,10 +1,11 @@
 /** Begins: the forms, what is live on the server, and the panels that were open. */
 
-import { may } from "./about.js";
+import { HAS_SHAPES, may } from "./about.js";
 import { setUpForm } from "./compose.js";
 import { Desk } from "./desk.js";
 import { Served } from "./served.js";
 import { setUpUpdates } from "./update_form.js";
+import { Validation } from "./validation.js";
 
 const desk = new Desk();
 const served = new Served({
@@ -16,4 +17,5 @@ const served = new Served({
 desk.restore();
 void served.run();
 if (may("update")) setUpUpdates();
+if (HAS_SHAPES && may("subscribe")) new Validation((term) => desk.explore(term)).run();
 await setUpForm(desk);

@@ -41,7 +41,8 @@ export class Served {
       const described = await subscriptions();
       state.dataset.state = "connected";
       state.textContent = "server reached";
-      this.#draw(described);
+      // the validation has a place of its own
+      this.#draw(described.filter(({ id }) => id !== "validation"));
       this.#onNews(described);
     } catch (error) {
       state.dataset.state = "waiting";

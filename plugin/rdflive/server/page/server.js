@@ -1,15 +1,20 @@
 /** What the page asks the server for, and the problems it answers with. */
 
 /** @typedef {{query: string, entailment: string, key?: string[], node?: string}} Question */
-/** @typedef {{title?: string, status?: number, detail?: string, line?: number, column?: number}} Members */
+/** @typedef {{title?: string, status?: number, detail?: string, line?: number, column?: number, results?: any[]}} Members */
 
-/** An error of the server; `line` and `column` of the query count from 1, 0 where unknown. */
+/**
+ * An error of the server; `line` and `column` of the query count from 1, 0 where unknown. `results` are those for
+ * which a guard refuses an update, and null where none does.
+ */
 export class Problem extends Error {
   /** @param {Members} members */
-  constructor({ status = 0, detail = "", title = "", line = 0, column = 0 }) {
+  constructor({ status = 0, detail = "", title = "", line = 0, column = 0, results }) {
     // the editor marks the place, which further lines of the detail draw
     super((detail || title || "the server said nothing more").split("\n", 1)[0]);
     this.status = status;
+    this.detail = detail;
+    this.results = results ?? null;
     this.line = line;
     this.column = column;
   }
@@ -65,9 +70,27 @@ export async function vocabulary() {
  * @param {string} text
  */
 export async function update(text) {
-  const response = await fetch("update", { method: "POST", body: new URLSearchParams({ update: text }) });
-  if (!response.ok) throw await problemOf(response);
+  const response = await send("update", text);
   return response.headers.get("Rdflive-Sequence") ?? "";
+}
+
+/**
+ * Says what an update would change, without changing anything; throws `Problem` for one that cannot be run.
+ * @param {string} text
+ */
+export async function preview(text) {
+  return (await send("update?preview", text)).json();
+}
+
+/**
+ * @param {string} path
+ * @param {string} text
+ */
+async function send(path, text) {
+  const headers = { Accept: "application/json" }; // else a refusal is told in Turtle
+  const response = await fetch(path, { method: "POST", body: new URLSearchParams({ update: text }), headers });
+  if (!response.ok) throw await problemOf(response);
+  return response;
 }
 
 /** @param {Question} asked */

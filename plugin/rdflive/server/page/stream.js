@@ -15,7 +15,7 @@ const FINAL = new Set([400, 401, 403, 404, 405, 413, 414, 415, 422]);
  *   | {name: "ended", why: string}} State `until` is in milliseconds, as `Date.now()`
  */
 
-/** Follows `/subscribe` for one query until it is closed, or the server ends it for good. */
+/** Follows `/subscribe` for one query, or `/validation`, until it is closed, or the server ends it for good. */
 export class Stream {
   #asked;
   #onEvent;
@@ -27,7 +27,7 @@ export class Stream {
   /** @type {(() => void) | null} */ #wake = null;
 
   /**
-   * @param {import("./server.js").Question} asked
+   * @param {import("./server.js").Question | null} asked null for the validation
    * @param {{onEvent: (type: string, data: any) => void, onState: (state: State) => void}} listener
    */
   constructor(asked, { onEvent, onState }) {
@@ -91,7 +91,9 @@ export class Stream {
   /** @param {AbortSignal} signal */
   #request(signal) {
     const headers = { Accept: "text/event-stream", ...(this.#lastId && { "Last-Event-ID": this.#lastId }) };
-    return fetch("subscribe", { method: "POST", body: form(this.#asked), headers, signal, cache: "no-store" });
+    const options = { headers, signal, cache: /** @type {const} */ ("no-store") };
+    if (!this.#asked) return fetch("validation", options);
+    return fetch("subscribe", { ...options, method: "POST", body: form(this.#asked) });
   }
 
   /** @param {import("./events.js").ServerEvent} event */

@@ -2,8 +2,10 @@
 
 import { byId } from "./elements.js";
 import { makeQueryBox } from "./query_box.js";
-import { Problem, update } from "./server.js";
+import { elementsOf, refusal, summed } from "./preview.js";
+import { Problem, preview, update } from "./server.js";
 import { keep, kept } from "./storage.js";
+import { prefixesOf } from "./terms.js";
 
 const DRAFT = "rdflive.update";
 const TEXT = "INSERT DATA {\n  \n}\n";
@@ -39,6 +41,7 @@ class UpdateForm {
       event.preventDefault();
       void form.#send();
     });
+    byId("update-preview").addEventListener("click", () => void form.#preview());
   }
 
   #change() {
@@ -50,16 +53,40 @@ class UpdateForm {
     const text = this.#box.text;
     if (!text.trim()) return this.#say("There is no update yet.");
     if (this.#isSending) return; // an update that is sent twice may be done twice
-    this.#isSending = true;
-    this.#show(null, "updating …");
-    try {
+    await this.#ask("updating …", "The server was not reached: whether the update was done is not known.", async () => {
       const sequence = await update(text);
       this.#show(null, sequence ? `Done: the graph is at commit ${sequence}.` : "Done.");
+    });
+  }
+
+  async #preview() {
+    const text = this.#box.text;
+    if (!text.trim()) return this.#say("There is no update yet.");
+    if (this.#isSending) return;
+    await this.#ask("looking …", "The server was not reached.", async () => {
+      const told = await preview(text);
+      if (this.#box.text !== text) return this.#show(null); // it is about another text
+      this.#show(null, summed(told));
+      this.#fill("update-previewed", elementsOf(told, text));
+    });
+  }
+
+  /**
+   * Waits for the server, once at a time.
+   * @param {string} meanwhile
+   * @param {string} lost what to say where the server does not answer
+   * @param {() => Promise<void>} send
+   */
+  async #ask(meanwhile, lost, send) {
+    this.#isSending = true;
+    this.#show(null, meanwhile);
+    try {
+      await send();
     } catch (error) {
       // a proxy answers 502 or 504 when the server has not answered it
       const isKnown = error instanceof Problem && error.status !== 502 && error.status !== 504;
       if (isKnown) this.#refuse(error);
-      else this.#say("The server was not reached: whether the update was done is not known.");
+      else this.#say(lost);
     } finally {
       this.#isSending = false;
     }
@@ -67,9 +94,28 @@ class UpdateForm {
 
   /** Shows why an update was refused, and leads to the place. @param {Problem} problem */
   #refuse(problem) {
+    if (problem.results) return this.#guarded(problem.detail, problem.results);
     const place = this.#box.mark(problem);
     this.#say(problem.words);
     if (place !== null) this.#box.goTo(place);
+  }
+
+  /**
+   * Shows the results for which a guard refuses an update.
+   * @param {string} detail
+   * @param {any[]} results
+   */
+  #guarded(detail, results) {
+    byId("update-done").textContent = "";
+    this.#fill("update-problem", refusal(detail, results, prefixesOf(this.#box.text)));
+  }
+
+  /**
+   * @param {string} id
+   * @param {Node[]} parts
+   */
+  #fill(id, parts) {
+    byId(id).replaceChildren(...parts);
   }
 
   /** @param {string} why */
@@ -83,5 +129,6 @@ class UpdateForm {
     this.#box.mark(problem);
     byId("update-problem").textContent = "";
     byId("update-done").textContent = done;
+    this.#fill("update-previewed", []);
   }
 }

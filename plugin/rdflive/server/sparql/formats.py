@@ -25,6 +25,7 @@ from rdflive.feeds.writing import UnwritableError, write_term
 __all__ = [
     "ALIASES",
     "GRAPHS",
+    "REPORTS",
     "TABLES",
     "Output",
     "content_type",
@@ -56,6 +57,8 @@ TABLES: Final = (JSON, XML, CSV, TSV)
 """The formats of SELECT and ASK, the preferred one first."""
 GRAPHS: Final = (TURTLE, N_TRIPLES, RDF_XML, JSON_LD, N_QUADS, TRIG)
 """The formats of CONSTRUCT and DESCRIBE, the preferred one first."""
+REPORTS: Final = (TURTLE, N_TRIPLES, RDF_XML, JSON_LD)
+"""The formats of a sh:ValidationReport, the preferred one first."""
 ALIASES: Final = {
     "application/json": JSON,
     "application/xml": XML,

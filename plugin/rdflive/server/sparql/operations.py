@@ -46,18 +46,24 @@ async def read_query(request: Request) -> Operation | None:
     return _operation(fields, "query", "default-graph-uri", "named-graph-uri")
 
 
-async def read_update(request: Request) -> Operation:
-    """Read an update; raises `Problem` 400, 413 or 415."""
-    fields = await read_fields(request, "application/sparql-update", "update")
-    return _operation(fields, "update", "using-graph-uri", "using-named-graph-uri")
+async def read_update(request: Request) -> tuple[Operation, bool]:
+    """Read an update, and whether it is only to be previewed; raises `Problem` 400, 413 or 415."""
+    parts = request.url.query.split("&")
+    # alone it is no parameter with a value, as all others are
+    previews = [part.partition("=")[2] for part in parts if part.partition("=")[0] == "preview"]
+    if previews not in ([], [""], ["true"]):
+        raise Problem(400, "preview has no value, or true: leave it out to update")
+    rest = "&".join(part for part in parts if part.partition("=")[0] != "preview")
+    fields = await read_fields(request, "application/sparql-update", "update", rest)
+    return _operation(fields, "update", "using-graph-uri", "using-named-graph-uri"), bool(previews)
 
 
-async def read_fields(request: Request, direct: str, name: str) -> Fields:
+async def read_fields(request: Request, direct: str, name: str, parameters: str | None = None) -> Fields:
     """Read all parameters of a request, its body being a form, or the one called `name` itself.
 
-    Raises `Problem` 400, 413 or 415.
+    `parameters` stand in for those of the address. Raises `Problem` 400, 413 or 415.
     """
-    fields = _parsed(request.url.query, name)
+    fields = _parsed(request.url.query if parameters is None else parameters, name)
     if request.method != "POST":
         return fields
     given, charset = _kind(request.headers.get("content-type", ""))

@@ -9,10 +9,12 @@ from typing import Any, Final
 import pyparsing
 import rdflib
 
+from rdflive.errors import ValidationError
 from rdflive.plugins import manager
 from rdflive.server.failures import Problem
 from rdflive.server.sparql.answering import native_of, syntax_problem
 from rdflive.server.sparql.operations import Operation
+from rdflive.server.sparql.refused import Refused
 from rdflive.store import Transaction
 from rdflive.syntax.tokens import Token, tokenize
 
@@ -68,16 +70,21 @@ def may_take_long(dataset: rdflib.Dataset, text: str) -> bool:
 def run_update(dataset: rdflib.Dataset, text: str) -> int:
     """Run an update as one commit, all or nothing; gives the number of a commit that includes it.
 
-    Raises `Problem` 400 for what is no update or cannot be done; then nothing has changed.
+    Raises `Problem` 400 for what is no update or cannot be done, and `Refused` where a guard refuses it; then
+    nothing has changed.
     """
     store = manager.store_of(dataset)
+    problem: Problem
     try:
-        with manager.batch(store) as batched:
-            adapter: Any = batched
+        # not in a batch, so that guards can refuse before anything is written
+        with manager.locked(store) as locked:
+            adapter: Any = locked
             adapter.write(_updated(dataset), Transaction({}, updates=[text], name="server", keep={}))
         return int(adapter.capture.sequence)
     except (MemoryError, RecursionError):
         raise
+    except ValidationError as error:
+        problem = Refused(error)
     except Exception as error:  # noqa: BLE001 - the engines raise plain Exception, RuntimeError and others
         problem = _problem(error)
     raise problem  # not from the error, whose frames hold what Oxigraph must drop in this thread

@@ -1,0 +1,88 @@
+/** What an update would change, in words. */
+
+import { changeLines, countsOf, rowText } from "./change_log.js";
+import { counted, make } from "./elements.js";
+import { listOf, partsOf } from "./results.js";
+import { elementOf, prefixesOf } from "./terms.js";
+import { titleOf } from "./titles.js";
+
+/** @typedef {import("./terms.js").Prefixes} Prefixes */
+
+/** How many quads are listed that come, and that go. */
+const QUADS = 10;
+const ROWS = 3;
+
+/**
+ * Gives the sentence that sums up a preview.
+ * @param {any} told
+ */
+export function summed({ added, removed, refused }) {
+  if (refused) return "Nothing was changed. The update would be refused.";
+  if (!added) return "Nothing was changed. The update would be done.";
+  if (added.length + removed.length === 0) return "Nothing was changed, and the update would change nothing.";
+  const words = [added.length && `add ${counted(added.length, "quad")}`, removed.length && `remove ${counted(removed.length, "quad")}`];
+  return `Nothing was changed. The update would ${words.filter(Boolean).join(" and ")}.`;
+}
+
+/**
+ * Makes what shows a preview.
+ * @param {any} told
+ * @param {string} update
+ */
+export function elementsOf({ added = [], removed = [], subscriptions = [], refused }, update) {
+  const prefixes = prefixesOf(update);
+  const parts = [];
+  if (refused) parts.push(...refusal(refused.detail, refused.results, prefixes));
+  if (added.length + removed.length) {
+    const change = { added: sorted(added, prefixes), removed: sorted(removed, prefixes), changed: [] };
+    parts.push(part(`The graph ${countsOf(change)}`, ...changeLines(change, prefixes, QUADS)));
+  }
+  parts.push(...subscriptions.map((/** @type {any} */ one) => subscription(one, prefixes)));
+  return parts;
+}
+
+/**
+ * Makes what says why a guard refuses, or would refuse.
+ * @param {string} detail
+ * @param {any[]} results
+ * @param {Prefixes} prefixes
+ */
+export function refusal(detail, results, prefixes) {
+  // a query that is a guard has rows of its own, which the text has
+  const isOfShapes = results.some((one) => one.focus);
+  const text = make("p", { className: "told" }, isOfShapes ? detail.split("\n", 1)[0] : detail);
+  return isOfShapes ? [text, listOf(results, prefixes)] : [text];
+}
+
+/**
+ * @param {any} one
+ * @param {Prefixes} prefixes
+ */
+function subscription({ subscription: id, query, added = [], removed = [], changed = [], boolean }, prefixes) {
+  const title = id === "validation" ? "Validation" : titleOf(query);
+  if (boolean !== undefined) return part(`${title}: ${boolean ? "yes" : "no"}`);
+  const change = { added, removed, changed };
+  const heading = `${title} ${countsOf(change)}`;
+  if (id !== "validation") return part(heading, ...changeLines(change, prefixes, ROWS));
+  const line = (/** @type {string} */ name, /** @type {string} */ sign) => (/** @type {any} */ result) =>
+    make("p", { className: name }, `${sign} `, elementOf(result.focus, prefixes), " ", ...partsOf(result, prefixes));
+  return part(heading, ...removed.slice(0, QUADS).map(line("went", "−")), ...added.slice(0, QUADS).map(line("came", "+")));
+}
+
+/**
+ * Puts quads in the order of their text: those of a subject together.
+ * @param {any[]} quads
+ * @param {Prefixes} prefixes
+ */
+function sorted(quads, prefixes) {
+  const texts = quads.map((quad) => ({ quad, text: rowText(quad, prefixes) }));
+  return texts.sort((a, b) => (a.text < b.text ? -1 : a.text > b.text ? 1 : 0)).map(({ quad }) => quad);
+}
+
+/**
+ * @param {string} heading
+ * @param {...HTMLElement} lines
+ */
+function part(heading, ...lines) {
+  return make("div", {}, make("h4", {}, heading), ...lines);
+}
