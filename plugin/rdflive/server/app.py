@@ -18,6 +18,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from rdflive.asgi.requirements import check_fork
+from rdflive.asgi.server import ending_at_signals
 from rdflive.errors import RdfliveError
 from rdflive.server.access import Access, Client, Right
 from rdflive.server.changes import changes
@@ -52,8 +53,8 @@ def make_app(
     everybody may do everything. `host` is the name that the server listens on.
     `scratch` is a folder for checkpoints of a store on disk, beside that; without it they are copies in a
     temporary one. A server that mounts the application runs its lifespan, or its requests are answered 503:
-    `async with app.router.lifespan_context(app)`. Raises `RdfliveError` where processes cannot be forked, and
-    TypeError for a single graph.
+    `async with app.router.lifespan_context(app)`. At SIGINT and SIGTERM its streams end. Raises
+    `RdfliveError` where processes cannot be forked, and TypeError for a single graph.
 
     >>> make_app(rdflib.Dataset()).state.service.limits.queries
     4
@@ -66,7 +67,8 @@ def make_app(
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         async with service.running():
-            yield
+            with ending_at_signals(service.stop):
+                yield
 
     routes = _routes()
     # of `/subscriptions/{name}` the first part, by which requests are counted
