@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -41,20 +42,13 @@ def test_tests_of_the_page_on_testing_pass(tmp_path: Path) -> None:
 
 @contextmanager
 def serving(folder: Path, application: str) -> Iterator[str]:
-    """Run an application by uvicorn, as a reader does, and give its address."""
+    """Run an application by uvicorn, as a reader does, and give its address; Ctrl-C ends it."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    command = [
-        sys.executable,
-        "-m",
-        "uvicorn",
-        "--port",
-        str(port),
-        "--timeout-graceful-shutdown",
-        "1",
-        application,
-    ]
-    process = subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    command = [sys.executable, "-m", "uvicorn", "--port", str(port), application]
+    log = folder / "log"
+    with log.open("w") as errors:
+        process = subprocess.Popen(command, cwd=folder, stderr=errors, stdout=subprocess.DEVNULL)
     url = f"http://127.0.0.1:{port}/"
 
     def answers() -> bool:
@@ -67,6 +61,10 @@ def serving(folder: Path, application: str) -> Iterator[str]:
     try:
         until(answers)
         yield url
+        process.send_signal(signal.SIGINT)
+        process.wait(60)  # without a limit of its own uvicorn waits for a stream for ever
+        assert "Finished server process" in log.read_text()
+        assert "Traceback" not in log.read_text()
     finally:
         process.kill()
         process.wait()
@@ -80,7 +78,7 @@ def test_the_page_of_the_dashboard_has_thirty_lines() -> None:
 
 @pytest.mark.posix("the server forks")
 def test_the_dashboard_shows_what_an_update_changes(tmp_path: Path) -> None:
-    """A browser has the answer, then the change, and says when the server is gone."""
+    """A browser has the answer, then the change, and says when the server is gone, which does not wait."""
     from support.browser import Watched, expect, launched
 
     (tmp_path / "dashboard.html").write_text(codes("dashboard.md", "html")[0], encoding="utf-8")

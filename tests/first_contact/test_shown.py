@@ -7,6 +7,7 @@ import pickle
 import re
 import sys
 import threading
+import time
 import types
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -353,6 +354,30 @@ def test_show_updates_in_place(graph: rdflib.Graph, monkeypatch: pytest.MonkeyPa
         # showing takes nothing from the iterator, which has every delta from the beginning
         assert [len(subscription.next(timeout=0).added) for _ in range(2)] == [1, 1]
     assert len(notebook.outputs) == 1
+
+
+def test_commits_that_follow_one_another_are_marked_together(
+    graph: rdflib.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A display waits for a moment before it shows a change, and marks what comes meanwhile too."""
+    begins, goes_on = threading.Event(), threading.Event()
+
+    def sleep(seconds: float) -> None:
+        begins.set()
+        assert goes_on.wait(20)
+
+    clock = types.SimpleNamespace(sleep=sleep, perf_counter=time.perf_counter)
+    monkeypatch.setattr("rdflive.delivery.display.time", clock)
+    notebook = Notebook(monkeypatch)
+    with rdflive.subscribe(graph, STOPS) as subscription:
+        subscription.show()
+        graph.add((E.T102, E.nextStop, E.Dunes))
+        assert begins.wait(20)  # the display knows of the first commit
+        graph.add((E.T103, E.nextStop, E.Ulm))
+        goes_on.set()
+        rows = Shape(notebook.wait_for("T103")).rows[1:]
+    assert sorted(row[:2] for row in rows) == [["", ":T101"], ["+", ":T102"], ["+", ":T103"]]
+    assert "#1–2" in notebook.outputs[0][1]
 
 
 def test_shown_again_the_later_output_is_updated(

@@ -104,6 +104,21 @@ def test_other_sites_cannot_ask(host: str, origin: str | None, good: bool) -> No
     assert caught.value.status == 403
 
 
+def test_the_first_refusal_of_each_site_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """A browser hides the answer from its page; it says what to do. Sites that are made up fill no log."""
+    access = Access(None, "127.0.0.1")
+    for number in range(2 * 150):  # each site twice
+        with pytest.raises(Problem, match=r"docs/howto/dashboard\.md"):
+            access.check_site(
+                Headers({"host": "localhost:8000", "origin": f"http://localhost:{number // 2}"})
+            )
+    texts = [record.getMessage() for record in caplog.records]
+    assert texts[0].startswith(
+        "a page of 'http://localhost:0' may not ask this server: let the page come from"
+    )
+    assert len(texts) == len(set(texts)) == 100
+
+
 @pytest.mark.parametrize("scheme", ["http", "https", "ws", "wss"])
 @pytest.mark.parametrize("forwarded", [False, True])
 def test_scheme_of_a_page_is_that_of_its_requests(scheme: str, forwarded: bool) -> None:

@@ -1,11 +1,15 @@
-"""The server of an ASGI application: uvicorn, with an end that waits for nobody."""
+"""The server of an ASGI application: uvicorn, and an end of streams that waits for nobody."""
 
 from __future__ import annotations
 
 import asyncio
+import signal
 import socket
-from collections.abc import Awaitable, Callable
-from typing import Final
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Final
 
 import uvicorn
 import uvicorn.lifespan.off  # uvicorn imports these when it runs, and a signal may come then: cli/serve.py
@@ -13,7 +17,7 @@ import uvicorn.lifespan.on
 import uvicorn.loops.asyncio
 import uvicorn.loops.auto
 
-__all__ = ["Server"]
+__all__ = ["Server", "ending_at_signals"]
 
 _STEPS: Final = 3
 """Iterations of the event loop between the accepting of a connection and uvicorn's knowing of it."""
@@ -34,3 +38,41 @@ class Server(uvicorn.Server):
         for _ in range(_STEPS):  # uvicorn closes the connections that it knows of
             await asyncio.sleep(0)
         await super().shutdown(sockets)
+
+
+@contextmanager
+def ending_at_signals(end: Callable[[], Awaitable[None]]) -> Iterator[None]:
+    """Inside the block, in an event loop, run `end` when a signal tells the program to end.
+
+    For an application that another server runs, which waits for streams before it ends the lifespan. It is
+    told as before: of a signal that nobody handles, or outside of the main thread, nothing is noticed.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    tasks: list[asyncio.Future[None]] = []  # a loop does not hold its tasks
+
+    def begin() -> None:
+        tasks.append(asyncio.ensure_future(end()))
+
+    def handle(before: Callable[..., Any], number: int, frame: Any) -> None:
+        loop.call_soon_threadsafe(begin)
+        before(number, frame)
+
+    put = {}
+    for number in (signal.SIGINT, signal.SIGTERM):
+        before = signal.getsignal(number)
+        # a prompt goes on after Ctrl-C; `Server` ends the streams itself
+        is_left = before is signal.default_int_handler or isinstance(
+            getattr(before, "__self__", None), Server
+        )
+        if callable(before) and not is_left:
+            put[number] = before, partial(handle, before)
+            signal.signal(number, put[number][1])
+    try:
+        yield
+    finally:
+        for number, (before, handler) in put.items():
+            if signal.getsignal(number) is handler:
+                signal.signal(number, before)

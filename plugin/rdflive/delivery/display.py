@@ -17,6 +17,8 @@ __all__ = ["Display", "notebook"]
 
 log = logging.getLogger("rdflive")
 
+_GATHER: Final = 0.05
+"""Seconds between the first change and what shows it: commits of one cell are shown, and marked, together."""
 _PAUSE: Final = 0.2
 """Seconds between two updates, at least: people see no more."""
 _SHARE: Final = 4
@@ -37,7 +39,8 @@ def notebook() -> Any:
 class Display:
     """Has what a notebook shows follow the answer: a thread calls `update` when a delta has come.
 
-    Deltas that come meanwhile are added together. What is shown stays as it is when the mailbox ends.
+    Deltas that come meanwhile, and for a moment after the first, are added together. What is shown stays as
+    it is when the mailbox ends.
     """
 
     def __init__(self, mailbox: Mailbox, update: Callable[[Delta], object]) -> None:
@@ -47,7 +50,13 @@ class Display:
 
     def _follow(self) -> None:
         try:
-            while (delta := self._mailbox.take()) is not None:
+            while True:
+                self._mailbox.wait()
+                if self._mailbox.waits:
+                    time.sleep(_GATHER)
+                delta = self._mailbox.take()
+                if delta is None:
+                    return
                 begin = time.perf_counter()
                 self._update(delta)
                 time.sleep(max(_PAUSE, _SHARE * (time.perf_counter() - begin)))

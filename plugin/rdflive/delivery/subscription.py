@@ -145,6 +145,7 @@ class Subscription(BaseSubscription):
 
         Its `notes` say what the query names and the data do not hold now.
         With entailment, also how entailed triples are kept and what that has cost so far.
+        When the graph has changed the last line has `updates`, `matched` and `entries` of `stats`.
         """
         with self._capture.reading():
             views = [] if self._state is None else self._state.watched(self._use.query)
@@ -152,23 +153,21 @@ class Subscription(BaseSubscription):
             plan, question = self._question.readable(self._terms), self._question
             members = 1 if self._state is None else self._use.query.members
             shared = Asked(question.plan, self._terms)
+            counted = "" if self._state is None else self._counted()
             if question.windowed or self._state is None:
-                return Explanation(plan, windows=lines, members=members, shared=shared)
+                return Explanation(plan, windows=lines, members=members, shared=shared, counted=counted)
             notes = unheld_notes(self._adapter, self._graph, plan, question.regime)
-        return Explanation(plan, lines, notes=tuple(notes), members=members, shared=shared)
+        return Explanation(plan, lines, notes=tuple(notes), members=members, shared=shared, counted=counted)
 
     @property
     def stats(self) -> Stats:
         """Count what the subscription has seen and what it keeps."""
         with self._capture.reading():
-            state, queries = self._live(), self._queries()
-            containers = [container for query in queries for container in query.containers()]
-            for view in self._views():
-                containers += view.containers()
+            state, queries, containers = self._live(), self._queries(), self._containers()
             return Stats(
                 algorithms=self._algorithms(),
-                updates=sum(view.seen for view in self._views()) - self._seen,
-                matched=sum(query.hits() for query in queries) - self._hits,
+                updates=self._updates(),
+                matched=self._matched(),
                 deltas=self._delivered if self._outbox is None else self._outbox.count,
                 entries=sum(map(len, containers)),
                 size=sum(map(size_of, containers)),
@@ -180,6 +179,25 @@ class Subscription(BaseSubscription):
     def _algorithms(self) -> tuple[str, ...]:
         plan = self._question.readable(self._terms)
         return tuple(name for basic in plan.basics for name in basic.algorithms)
+
+    def _updates(self) -> int:
+        return sum(view.seen for view in self._views()) - self._seen
+
+    def _matched(self) -> int:
+        return sum(query.hits() for query in self._queries()) - self._hits
+
+    def _containers(self) -> list[dict[object, object] | set[object]]:
+        """List what holds the entries that are kept."""
+        own = [container for query in self._queries() for container in query.containers()]
+        return [*own, *(container for view in self._views() for container in view.containers())]
+
+    def _counted(self) -> str:
+        """Write the counts, if there are any, without the sizes of sets, which take long to measure."""
+        changes = self._updates()
+        if not changes:
+            return ""
+        entries = sum(map(len, self._containers()))
+        return f"changes {changes:,}, matches {self._matched():,}, entries kept {entries:,}"
 
     def _views(self) -> list[View]:
         """List the views that it looks at, each once."""

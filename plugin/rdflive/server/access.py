@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import logging
 import os
 import re
 import tomllib
@@ -20,6 +21,8 @@ from rdflive.server.failures import Problem
 
 __all__ = ["COOKIE", "Access", "Client", "Right", "digest", "read_tokens"]
 
+log = logging.getLogger("rdflive")
+
 Right: TypeAlias = Literal["read", "update", "subscribe"]
 RIGHTS: Final = frozenset(get_args(Right))
 COOKIE: Final = "rdflive_token"
@@ -27,6 +30,8 @@ COOKIE: Final = "rdflive_token"
 
 _PAGES: Final = {"ws": "http", "wss": "https"}
 """The schemes of the pages that open WebSockets."""
+_LOGGED: Final = 100
+"""Sites whose refusal is logged, at most: whoever asks can make up any number."""
 _SHORTEST: Final = 16
 """Characters of the shortest token that a file may hold."""
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
@@ -55,6 +60,8 @@ class Access:
     def __init__(self, tokens: Mapping[str, Client] | None, host: str) -> None:
         self._tokens = tokens
         self._host = host.lower()
+        self._refused: set[str] = set()
+        """The sites whose refusal has been logged."""
 
     def client(self, headers: Headers, cookies: Mapping[str, str], address: str) -> Client:
         """Give the client of a request; raises `Problem` 401."""
@@ -78,18 +85,29 @@ class Access:
 
         `scheme` and `method` are those of the request: another scheme is another site, and a link is followed
         by GET. A proxy tells in `X-Forwarded-Proto` which scheme the browser sees; no page can make a browser
-        send that header.
+        send that header. The first refusal of each site is logged: a browser does not show its answer.
         """
         host = headers.get("host", "")
         if is_loopback(self._host) and not may_mean(host, self._host):
             raise Problem(403, f"the Host {host!r} is not that of this server")
         # a browser says so also where it sends no Origin: for pictures, scripts and links
-        if headers.get("sec-fetch-site") in ("cross-site", "same-site") and not _is_visit(headers, method):
-            raise Problem(403, "a page of another site may not ask this server")
+        is_other = headers.get("sec-fetch-site") in ("cross-site", "same-site")
         origin = headers.get("origin")
         seen = headers.get("x-forwarded-proto", scheme).lower()
-        if origin is not None and _origin(origin) != (_PAGES.get(seen, seen), host.lower()):
-            raise Problem(403, f"a page of {origin!r} may not ask this server")
+        is_elsewhere = origin is not None and _origin(origin) != (_PAGES.get(seen, seen), host.lower())
+        if is_elsewhere or (is_other and not _is_visit(headers, method)):
+            raise self._refuse("another site" if origin is None else repr(origin)[:200])
+
+    def _refuse(self, site: str) -> Problem:
+        problem = Problem(
+            403,
+            f"a page of {site} may not ask this server: let the page come from the server's own address "
+            "(docs/howto/dashboard.md)",
+        )
+        if site not in self._refused and len(self._refused) < _LOGGED:
+            self._refused.add(site)
+            log.warning("%s", problem.detail)
+        return problem
 
 
 def read_tokens(path: str | os.PathLike[str]) -> dict[str, Client]:

@@ -19,6 +19,7 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from rdflive.api.validation import Shapes
 from rdflive.asgi.requirements import check_fork
+from rdflive.asgi.server import ending_at_signals
 from rdflive.errors import RdfliveError
 from rdflive.server.access import Access, Client, Right
 from rdflive.server.changes import changes
@@ -59,8 +60,8 @@ def make_app(
     an open `rdflive.guard` refuses is answered with its results.
 
     A server that mounts the application runs its lifespan, or its requests are answered 503:
-    `async with app.router.lifespan_context(app)`. Raises `RdfliveError` where processes cannot be forked, and
-    TypeError for a single graph.
+    `async with app.router.lifespan_context(app)`. At SIGINT and SIGTERM its streams end. Raises
+    `RdfliveError` where processes cannot be forked, and TypeError for a single graph.
 
     >>> make_app(rdflib.Dataset()).state.service.limits.queries
     4
@@ -73,7 +74,8 @@ def make_app(
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         async with service.running():
-            yield
+            with ending_at_signals(service.stop):
+                yield
 
     routes = _routes()
     # of `/subscriptions/{name}` the first part, by which requests are counted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -39,6 +40,8 @@ class Service:
     """What may wait for the store's lock; made by `running`."""
     vocabulary: Vocabulary
     """The predicates and classes of the data, for editors; made by `running`."""
+    _stopping: asyncio.Lock
+    """Held while `stop` runs; made by `running`, as a lock belongs to a loop."""
     is_running = False
     """Whether `running` has begun and not ended."""
     feed: FeedState | None = None
@@ -70,6 +73,7 @@ class Service:
     async def running(self) -> AsyncIterator[None]:
         """Serve inside the block; at its end everything that is open is ended. May be repeated."""
         dataset, limits = self.dataset, self.limits
+        self._stopping = asyncio.Lock()
         self.threads = threads = Threads()
         self.children = await threads.work(lambda: Children(dataset, limits, self._scratch))
         self.topics = Topics(dataset, limits, self.children, threads)
@@ -90,6 +94,7 @@ class Service:
 
     async def stop(self) -> None:
         """End what clients follow, and wait for updates; queries may still finish. May be repeated."""
-        await self.threads.stop_writing()  # first, so that clients are told of them
-        await self.topics.close()
-        await self.threads.work(self.changes.close)
+        async with self._stopping:  # whoever comes second must not go on before the first is done
+            await self.threads.stop_writing()  # first, so that clients are told of them
+            await self.topics.close()
+            await self.threads.work(self.changes.close)

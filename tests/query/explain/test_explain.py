@@ -173,6 +173,14 @@ def test_filters_are_shown_where_they_run() -> None:
             "SELECT (GROUP_CONCAT(DISTINCT ?b; SEPARATOR='|') AS ?n) { ?a :p ?b } GROUP BY ?a",
             'by ?a: GROUP_CONCAT(DISTINCT ?b; SEPARATOR="|")',
         ),
+        (
+            "SELECT (GROUP_CONCAT(?b) AS ?n) (COUNT(*) AS ?m) { ?a :p ?b } GROUP BY ?a",
+            "of each aggregate per touched group, for which GROUP_CONCAT joins all terms of the group anew\n",
+        ),
+        (
+            "SELECT (SAMPLE(?b) AS ?n) { ?a :p ?b } GROUP BY ?a",
+            "one result of each aggregate per touched group\n",
+        ),
         ("SELECT (COUNT(?a) AS ?n) { ?a :p ?b } GROUP BY STR(?b)", "Group by STR(?b): COUNT(?a)"),
         ("SELECT ?a { ?a :p ?b } GROUP BY ?a HAVING(MAX(?b) > 2)", "Filter MAX(?b) > 2"),
         ("SELECT * { ?a :p/:q ?b }", "p1: ?a <u:p> _:v\n"),

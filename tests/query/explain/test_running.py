@@ -116,6 +116,19 @@ def test_a_query_with_a_budget_keeps_what_passes() -> None:
     assert str(rdflive.explain(PREFIX + LATE, budget=rdflive.Budget())) == text
 
 
+def test_the_last_line_counts_what_has_happened() -> None:
+    """Changes, matches and entries are those of `stats`; without a change there is no such line."""
+    graph = rdflib.Graph()
+    with rdflive.subscribe(graph, PREFIX + "SELECT ?m { ?t :line ?l ; :delay ?m }") as subscription:
+        assert "counted" not in str(subscription.explain())
+        for name in ("line", "delay", "colour"):
+            graph.add((URIRef("u:t1"), URIRef(f"u:{name}"), Literal(7)))
+        stats = subscription.stats
+        assert (stats.updates, stats.matched) == (3, 2)
+        line = str(subscription.explain()).splitlines()[-1]
+    assert line == f"counted so far: changes 3, matches 2, entries kept {stats.entries}"
+
+
 def test_pictures_mark_the_match_states_that_are_kept() -> None:
     """A star whose constants may differ is found by its neighbours, and has no state of its own."""
     query = PREFIX + "SELECT ?t { ?t a :C1 ; :line :L1 }"

@@ -37,6 +37,7 @@ class Explanation:
         notes: Sequence[str] = (),
         members: int = 1,
         shared: Asked | None = None,
+        counted: str = "",
     ) -> None:
         asked = Asked(plan) if shared is None else shared
         running = as_run(plan, asked.plan, asked.terms)
@@ -52,6 +53,7 @@ class Explanation:
         """What each window holds, and how what that entails is kept."""
         self.members = members
         """How many queries share the work, each with terms of its own in the place of the constants."""
+        self._counted = counted
 
     @property
     def form(self) -> str:
@@ -137,6 +139,8 @@ class Explanation:
             if lines:
                 yield f"{title}:"
                 yield from (f"  {line}" for line in lines)
+        if self._counted:
+            yield f"counted so far: {self._counted}"
 
     def _tree(self, branch: Branch, names: Names, head: str, guide: str) -> Iterator[str]:
         """Draw a branch: `head` starts its first line, `guide` all others; a lone input stands below it."""
