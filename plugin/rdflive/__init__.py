@@ -19,7 +19,7 @@ from rdflive.api.saturated import SaturatedGraph, saturate
 from rdflive.api.stream import Durable, Stream
 from rdflive.api.target import to_feed
 from rdflive.api.thresholds import Thresholds, thresholds
-from rdflive.api.validation import validate
+from rdflive.api.validation import shacl_rules, validate
 from rdflive.client import ServerError, connect
 from rdflive.delivery.resume import ResumeError
 from rdflive.delivery.stats import Stats
@@ -131,6 +131,7 @@ __all__ = [
     "register",
     "register_plugin",
     "saturate",
+    "shacl_rules",
     "subscribe",
     "thresholds",
     "to_feed",

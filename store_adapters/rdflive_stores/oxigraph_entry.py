@@ -65,6 +65,11 @@ class Entry:
             native, self._updates, self.touched(), went, came, hide_kept=hide_kept, prefixes=self._prefixes
         )
 
+    def replaced(self, native: Store, held: KeptQuads) -> tuple[list[Quad], list[Quad]]:
+        """Give the quads of the reserved graph that go and those that come."""
+        went, came = held.replaced(native, self._transaction.name, self._transaction.keep)
+        return [*went.values()], [*came.values()]
+
     def write(
         self,
         native: Store,

@@ -18,7 +18,7 @@ from rdflive_stores.oxigraph_kept import KEPT
 from rdflive_stores.oxigraph_request import execute, spelled
 from rdflive_stores.oxigraph_update import ANYTHING, Pattern
 
-__all__ = ["Foreseen", "foresee"]
+__all__ = ["Foreseen", "foresee", "turn_blank_graphs"]
 
 _STOP: Final = NamedNode("urn:x-rdflive:stop")
 _SEE: Final = NamedNode("urn:x-rdflive:see")
@@ -56,6 +56,14 @@ class Foreseen(NamedTuple):
             if isinstance(name, NamedNode)
         ]
         return [" ;\n".join(texts)] if texts else []
+
+
+def turn_blank_graphs(native: Store, dropped: Iterable[Name], made: Iterable[Name]) -> None:
+    """Drop and make the graphs without quads whose names are blank nodes, which no update can name."""
+    for names, turn in ((dropped, native.remove_graph), (made, native.add_graph)):
+        for name in names:
+            if isinstance(name, BlankNode):
+                turn(name)
 
 
 def foresee(

@@ -18,8 +18,7 @@ from rdflive.store import WriteRefusedError
 from rdflive_stores.oxigraph_names import named_graphs
 
 __all__ = [
-    "KEPT", "KeptQuads", "has_kept", "kept_entries", "kept_quad", "kept_quads", "may_meet_kept",
-    "refuse_kept",
+    "KEPT", "KeptQuads", "has_kept", "kept_entries", "kept_quads", "may_meet_kept", "refuse_kept",
 ]  # fmt: skip
 
 KEPT: Final = NamedNode("urn:x-rdflive:kept")
@@ -122,11 +121,6 @@ def _quad(place: tuple[str, str], text: str, old: Quad | None) -> Quad:
     subject: Any = _iri(_NAME, place[0]) if old is None else old.subject
     predicate = _iri(_KEY, place[1]) if old is None else old.predicate
     return Quad(subject, predicate, Literal(json.dumps(text)), KEPT)
-
-
-def kept_quad(name: str, key: str, text: str) -> Quad:
-    """Make the quad that keeps a text under a name."""
-    return _quad((name, key), text, None)
 
 
 def _place(quad: Any) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, Store
@@ -19,7 +20,7 @@ from rdflive_stores.oxigraph_bulk import insert, load_unseen
 from rdflive_stores.oxigraph_changes import canonical_quad, compare, matching, record, union_changes
 from rdflive_stores.oxigraph_documents import Source, content, parsed
 from rdflive_stores.oxigraph_entry import Entry
-from rdflive_stores.oxigraph_foresight import Foreseen, foresee
+from rdflive_stores.oxigraph_foresight import Foreseen, foresee, turn_blank_graphs
 from rdflive_stores.oxigraph_kept import KEPT, KeptQuads, has_kept, kept_entries, may_meet_kept, refuse_kept
 from rdflive_stores.oxigraph_request import execute
 from rdflive_stores.oxigraph_terms import canonical
@@ -100,13 +101,21 @@ class LiveStore:
     def add_graph(self, /, graph_name: GraphName) -> None:
         """Add a named graph without quads."""
         refuse_kept(graph_name)
-        self.native.add_graph(graph_name)
+        if self.capture.judge is None:
+            self.native.add_graph(graph_name)
+        else:  # a batch that is refused takes it back
+            self.capture.run(self._add_graph_heard, graph_name, self.capture.asks)
+
+    def _add_graph_heard(self, name: GraphName, asks: bool) -> None:
+        is_new = not (isinstance(name, DefaultGraph) or self.native.contains_named_graph(name))
+        foreseen = Foreseen([], [], [], [name] if is_new else [])  # type: ignore[list-item]  # tested above
+        self._write_foreseen(foreseen, asks, partial(execute, self.native, foreseen.graphs))
 
     def add(self, /, quad: Quad) -> None:
         """Add a quad."""
         capture, batch = self.capture, thread.batch
         elsewhere = batch is not None and batch is not capture
-        alone = not capture.idle and not capture.wants_union
+        alone = (capture.listeners or capture.judge is not None) and not capture.wants_union
         if elsewhere or not alone or not isinstance(quad, Quad):
             self._write_one(1, self.native.add, quad)
             return
@@ -198,6 +207,7 @@ class LiveStore:
                 foreseen,
                 asks,
                 lambda went, came: entry.write(native, held, went, came, instead=foreseen.graphs),
+                entry.replaced(native, held),
             )
         elif not capture.is_open:
             entry.write(native, held, *entry.changed(native))
@@ -338,7 +348,14 @@ class LiveStore:
         if capture.judge is not None:
             changed = [] if (quad in self.native) is (sign > 0) else [canonical_quad(quad)]
             went, came = (changed, []) if sign < 0 else ([], changed)
-            self._write_foreseen(Foreseen(went, came, [], []), asks, lambda *_: write(quad))
+
+            def write_it(went: list[Quad], came: list[Quad]) -> None:
+                if len(went) + len(came) > 1:  # notes come with it
+                    execute(self.native, [], went, came)
+                else:
+                    write(quad)
+
+            self._write_foreseen(Foreseen(went, came, [], []), asks, write_it)
             return
         capture.state |= WRITING
         known = quad in self.native
@@ -416,25 +433,31 @@ class LiveStore:
             compare(native, capture, touched(), write)
             return
         foreseen = foresee(touched())
-        self._write_foreseen(foreseen, asks, lambda went, came: execute(native, foreseen.graphs, went, came))
+        self._write_foreseen(foreseen, asks, partial(execute, native, foreseen.graphs))
 
     def _write_foreseen(
-        self, foreseen: Foreseen, asks: bool, write: Callable[[list[Quad], list[Quad]], object]
+        self,
+        foreseen: Foreseen,
+        asks: bool,
+        write: Callable[[list[Quad], list[Quad]], object],
+        kept: tuple[list[Quad], list[Quad]] = ([], []),
     ) -> None:
-        """Make changes that are known: once they are permitted, or together with notes that undo them."""
+        """Make changes that are known: once they are permitted, or together with notes that undo them.
+
+        `write` is given the quads that go and those that come, with the notes, and writes them in one
+        transaction. `kept` are the quads that it deletes from the reserved graph and inserts there.
+        """
         native, capture = self.native, self.capture
         went, came, dropped, made = foreseen
+        notes: list[Quad] = []
         if asks:
             capture.permit(self._changes(went, came))
-            notes = []
         else:
-            notes = self.undoing.note(went, came, dropped, made)
+            notes = self.undoing.note(went, came, dropped, made, *kept)
         capture.state |= WRITING
         try:
-            if notes:
-                execute(native, foreseen.graphs, went, [*came, *notes])
-            if not notes:
-                write(went, came)
+            write(went, [*came, *notes])
+            turn_blank_graphs(native, dropped, made)
         finally:  # all or nothing is done, and where it failed one quad tells which
             if came[0] in native if came else went and went[0] not in native:
                 record(native, capture, went, came)
@@ -456,5 +479,6 @@ class LiveStore:
         came = [quad for quad, sign in quads.items() if sign < 0]
         capture.state |= WRITING
         self.undoing.undo(went, came)
+        self._held.forget()
         record(native, capture, went, came)
         capture.state &= ~WRITING

@@ -15,16 +15,19 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, Store, parse
+from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, RdfFormat, Store, parse
 
-from rdflive_stores.oxigraph_kept import KEPT, has_kept, kept_entries, kept_quad, kept_quads
+from rdflive_stores.oxigraph_foresight import turn_blank_graphs
+from rdflive_stores.oxigraph_kept import KEPT, has_kept, kept_quads
 from rdflive_stores.oxigraph_request import execute
 
 __all__ = ["Undoing", "undo_what_was_left"]
 
 log = logging.getLogger("rdflive")
 
-_NAME: Final = "undo"
+_NOTE: Final = NamedNode("urn:x-rdflive:undo")
+"""The subject of notes; no feed is called so in the reserved graph."""
+_NUMBER: Final = "urn:x-rdflive:note:"
 _RUN: Final = uuid.uuid4().hex
 """Tells the notes of this program from those of one that ended."""
 _HAD: Final = "had"
@@ -38,7 +41,8 @@ class Undoing:
     def __init__(self, native: Store) -> None:
         self._native = native
         self._is_on_disk: bool | None = None
-        self._quads: set[Quad] = set()
+        self._quads: dict[Quad, bool] = {}
+        """Quads that the batch changed, and whether they were there before."""
         self._graphs: dict[Any, bool] = {}
         """Graphs that the batch made or dropped, and whether they were there before."""
         self._notes: list[Quad] = []
@@ -50,16 +54,25 @@ class Undoing:
         self._notes.clear()
 
     def note(
-        self, went: Iterable[Quad], came: Iterable[Quad], dropped: Iterable[Any], made: Iterable[Any]
+        self,
+        went: Iterable[Quad],
+        came: Iterable[Quad],
+        dropped: Iterable[Any],
+        made: Iterable[Any],
+        forgotten: Iterable[Quad] = (),
+        remembered: Iterable[Quad] = (),
     ) -> list[Quad]:
-        """Note changes before they are made; give the quads that must be written together with them."""
+        """Note changes before they are made; give the quads that must be written together with them.
+
+        `forgotten` and `remembered` are quads of the reserved graph that go and come.
+        """
         if self._is_on_disk is None:
             self._is_on_disk = _is_on_disk(self._native)
         before = len(self._notes)
-        for had, quads in ((True, went), (False, came)):
+        for had, quads in ((True, (*went, *forgotten)), (False, (*came, *remembered))):
             for quad in quads:
                 if quad not in self._quads:
-                    self._quads.add(quad)
+                    self._quads[quad] = had
                     self._write(had, f"{quad} .")
         for had, graphs in ((True, dropped), (False, made), (False, self._new_graphs(came))):
             for graph in graphs:
@@ -75,10 +88,16 @@ class Undoing:
     def _write(self, had: bool, text: str) -> None:
         if self._is_on_disk:
             told = json.dumps([_HAD if had else _LACKED, text])
-            self._notes.append(kept_quad(_NAME, f"{_RUN}:{len(self._notes)}", told))
+            number = NamedNode(f"{_NUMBER}{_RUN}:{len(self._notes)}")
+            self._notes.append(Quad(_NOTE, number, Literal(told), KEPT))
 
     def undo(self, went: list[Quad], came: list[Quad]) -> None:
-        """Write changes that undo the batch, and drop the graphs that it made and its notes."""
+        """Write changes that undo the batch, give the reserved graph back what it held, drop the graphs that
+        the batch made, and its notes.
+        """
+        kept = {quad: had for quad, had in self._quads.items() if quad.graph_name == KEPT}
+        went = went + [quad for quad, had in kept.items() if not had]
+        came = came + [quad for quad, had in kept.items() if had]
         _undo(self._native, went, came, self._graphs, self._notes)
         self.begin()
 
@@ -93,13 +112,14 @@ def undo_what_was_left(native: Store) -> None:
     """Undo the batch that a program left half done, if it did."""
     if not has_kept(native):
         return
-    notes = {key: text for key, text in kept_entries(native, _NAME).items() if not key.startswith(_RUN)}
+    found: Iterable[Any] = native.quads_for_pattern(_NOTE, None, None, KEPT)
+    notes = [quad for quad in found if not quad.predicate.value.startswith(_NUMBER + _RUN)]
     if not notes:
         return
     went: list[Quad] = []
     came: list[Quad] = []
     graphs: dict[Any, bool] = {}
-    for state, told in map(json.loads, notes.values()):
+    for state, told in (json.loads(note.object.value) for note in notes):
         if told.endswith(" ."):
             # the parser keeps the labels of blank nodes
             (came if state == _HAD else went).extend(_parsed(told))
@@ -109,7 +129,7 @@ def undo_what_was_left(native: Store) -> None:
         "a program ended in the middle of a guarded batch on this store: its %d changes are undone",
         len(notes),
     )
-    _undo(native, went, came, graphs, [kept_quad(_NAME, key, text) for key, text in notes.items()])
+    _undo(native, went, came, graphs, notes)
 
 
 def _parsed(text: str) -> list[Quad]:
@@ -126,9 +146,9 @@ def _undo(
         if isinstance(graph, NamedNode)
     ]
     execute(native, [" ;\n".join(turned)] if turned else [], [*went, *notes], came)
-    for graph, had in graphs.items():
-        if isinstance(graph, BlankNode):  # SPARQL cannot name it
-            (native.add_graph if had else native.remove_graph)(graph)
+    turn_blank_graphs(
+        native, [g for g, had in graphs.items() if not had], [g for g, had in graphs.items() if had]
+    )
     _drop_empty(native)
 
 

@@ -58,6 +58,8 @@ class AuditableAdapter:
         self.inner = inner
         self.capture: Capture = inner.capture
         self._plain: Any = plain_class(store)
+        self._reverse: list[Any] = []
+        """What a rollback would have done when the open batch began."""
         hook(store, self, _live_class(self._plain))
 
     def graph_key(self, graph: Any) -> GraphKey:
@@ -116,15 +118,18 @@ class AuditableAdapter:
         return self.inner
 
     def begin(self) -> None:
-        """Have the store inside note what it needs to undo a batch."""
+        """Note what a rollback would do, and have the store inside note what it needs to undo a batch."""
+        self._reverse = list(self.store.reverseOps)
         self._guardable().begin()
 
     def undo(self, changes: Changes) -> None:
-        """Undo the open batch in the store inside."""
+        """Undo the open batch in the store inside, and what a rollback would do."""
         self._guardable().undo(changes)
+        self.store.reverseOps = self._reverse
 
     def stay(self) -> None:
-        """Have the store inside forget how to undo the batch."""
+        """Forget how to undo the batch."""
+        self._reverse = []
         self._guardable().stay()
 
     def _guardable(self) -> Guardable:
@@ -152,6 +157,13 @@ def _live_class(plain: Any) -> Any:
     """Make the class of a watched `AuditableStore`: its larger operations are one batch each."""
 
     class LiveAuditableStore(plain):  # type: ignore[misc]  # the class is known at run time only
+        def add(self, triple: Any, context: Any, quoted: bool = False) -> None:
+            adapter = self.__dict__.get(ADAPTER)
+            if adapter is None or adapter.capture.judge is None:
+                plain.add(self, triple, context, quoted)
+            else:  # a batch, as it first notes what a rollback would do, and then the store inside may refuse
+                in_batch(self, plain.add, self, triple, context, quoted)
+
         def addN(self, quads: Iterable[Any]) -> None:  # noqa: N802 - rdflib's name
             in_batch(self, plain.addN, self, quads)
 

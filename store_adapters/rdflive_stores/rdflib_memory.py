@@ -31,10 +31,12 @@ from rdflive.store.rdflib_graphs import (
 from rdflive_stores.rdflib_memory_live import live_memory, live_simple_memory
 from rdflive_stores.rdflib_update import run_update
 from rdflive_stores.rdflib_writes import (
+    KEPT,
     apply_changes,
     check_terms,
     keep_entries,
     kept_entries,
+    restore_entries,
     restoring_graphs,
     updatable,
 )
@@ -76,6 +78,8 @@ class SimpleMemoryAdapter:
 
     def __init__(self, store: Any) -> None:
         self.store = store
+        self._kept: Any = None
+        """What feeds kept when the open batch began."""
         self.capture = capture_of(store)
         self._plain: Any = plain_class(store)
         hook(store, self, self._live_class(self._plain))
@@ -142,14 +146,17 @@ class SimpleMemoryAdapter:
             return kept_entries(self.store, name)
 
     def begin(self) -> None:
-        """Do nothing: the changes of a batch say how to undo it."""
+        """Note what feeds keep; of the rest the changes of a batch say how to undo it."""
+        self._kept = vars(self.store).get(KEPT)
 
     def undo(self, changes: Changes) -> None:
-        """Do the opposite of each change of the open batch."""
+        """Do the opposite of each change of the open batch, and give feeds back what they kept."""
         self._undo({quad: sign for quad, sign in changes.items() if quad[3] is not UNION})
+        restore_entries(self.store, self._kept)
 
     def stay(self) -> None:
-        """Do nothing: see `begin`."""
+        """Forget what feeds kept."""
+        self._kept = None
 
     def detach(self) -> None:
         """Give the store its own class back."""
@@ -228,7 +235,8 @@ class MemoryAdapter(SimpleMemoryAdapter):
         return name
 
     def begin(self) -> None:
-        """Note the names of the graphs, as empty ones may be added."""
+        """Note the names of the graphs too, as empty ones may be added."""
+        super().begin()
         self._graphs = set(self.store._Memory__all_contexts)
 
     def undo(self, changes: Changes) -> None:
@@ -239,7 +247,8 @@ class MemoryAdapter(SimpleMemoryAdapter):
         graphs.update(self._graphs)
 
     def stay(self) -> None:
-        """Forget the names of the graphs."""
+        """Forget the names of the graphs too."""
+        super().stay()
         self._graphs = set()
 
     def _context(self, key: GraphKey) -> Any:

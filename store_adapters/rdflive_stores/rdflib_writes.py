@@ -22,6 +22,7 @@ __all__ = [
     "check_terms",
     "keep_entries",
     "kept_entries",
+    "restore_entries",
     "restoring_graphs",
     "updatable",
 ]
@@ -57,17 +58,23 @@ def keep_entries(store: Any, name: str, keep: Mapping[str, str | None]) -> None:
     # nothing is left on a store that keeps nothing
     if not keep:
         return
-    entries: dict[str, str] = vars(store).setdefault(KEPT, {}).setdefault(name, {})
-    for key, text in keep.items():
-        if text is None:
-            entries.pop(key, None)
-        else:
-            entries[key] = text
+    kept = vars(store).get(KEPT, {})
+    entries = {key: text for key, text in {**kept.get(name, {}), **keep}.items() if text is not None}
+    # new dictionaries, so that a batch can be undone by the old ones
+    vars(store)[KEPT] = {**kept, name: entries}
 
 
 def kept_entries(store: Any, name: str) -> dict[str, str]:
     """Give a copy of what is remembered under a name."""
     return dict(vars(store).get(KEPT, {}).get(name, {}))
+
+
+def restore_entries(store: Any, kept: Any) -> None:
+    """Give a store back what it kept once, as its attribute was then."""
+    if kept is None:
+        vars(store).pop(KEPT, None)
+    else:
+        vars(store)[KEPT] = kept
 
 
 @contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from math import ceil
 from pathlib import Path
 from types import ModuleType
 from xml.etree import ElementTree
@@ -18,36 +17,37 @@ from support.shared import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BENCHMARKS = (DOCS / "benchmarks.md").read_text(encoding="utf-8")
-LETTERS = 95
-"""How many letters a line of text has where the README is shown on a wide screen."""
-GAP = 2 / 3
-"""How high an empty line is, in lines of text."""
-PICTURE = 13
-"""How many lines of text are as high as the picture."""
-FENCED = re.compile(r"^```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SCREEN = {"width": 1920, "height": 1080}
+STYLE = """
+body { margin: 0; width: 1012px; font: 16px/1.5 sans-serif }
+p, pre, table { margin: 0 0 16px }
+h1, h2 { margin: 24px 0 16px; padding-bottom: .3em; border-bottom: 1px solid; line-height: 1.25 }
+h1 { margin-top: 0; font-size: 2em }
+h2 { font-size: 1.5em }
+code { font-size: 85% }
+pre { padding: 16px; overflow: auto; font-size: 85%; line-height: 1.45 }
+pre code { font-size: 100% }
+table { border-collapse: collapse }
+th, td { padding: 6px 13px; border: 1px solid }
+"""
+"""The sizes with which GitHub shows a README."""
 
 
-def height(markdown: str) -> float:
-    """Tell how many lines of text a page is high: those of code scroll, and paragraphs are wrapped."""
-    code = sum(block.count("\n") + 1 for block in FENCED.findall(markdown))
-    text = FENCED.sub("", re.sub(r"<p>.*?</p>", "#\n" * PICTURE, markdown, flags=re.DOTALL))
-    text = re.sub(r"(?<=[^\n|])\n(?=[^\n|])", " ", text)  # lines of a paragraph, but not of a table
-    lines = re.sub(r"\]\([^)]*\)", "", text).split("\n")
-    return code + sum(ceil(len(line) / LETTERS) or GAP for line in lines)
-
-
-def test_readme_fits_on_two_screens() -> None:
+def test_readme_fits_on_two_screens(tmp_path: Path) -> None:
     """What is more belongs to the site."""
-    assert height(README) <= 110
+    from markdown_it import MarkdownIt
 
+    from support.browser import launched
 
-def test_height_counts_what_is_shown() -> None:
-    """Code is one line each, a paragraph is wrapped as a whole, and targets of links are not seen."""
-    assert height("```sh\n" + 300 * "x" + "\n```") == 2 + GAP
-    assert height(300 * "x") == 4
-    assert height("x\nx\nx") == 1
-    assert height("| x |\n| x |") == 2
-    assert height(f"[{90 * 'x'}]({200 * 'y'})") == 1
+    body = MarkdownIt("commonmark", {"html": True}).enable("table").render(README)
+    shown = tmp_path / "README.html"
+    head = f'<!DOCTYPE html><meta charset="utf-8"><base href="{ROOT.as_uri()}/"><style>{STYLE}</style>'
+    shown.write_text(head + body, encoding="utf-8")
+    with launched() as browser:
+        page = browser.new_page(viewport=SCREEN)  # type: ignore[arg-type]  # a dict of that form
+        page.goto(shown.as_uri())
+        assert page.locator("img").evaluate("image => image.naturalHeight") > 200
+        assert page.evaluate("document.body.offsetHeight") <= 2 * SCREEN["height"]
 
 
 def test_numbers_are_those_of_the_benchmarks() -> None:

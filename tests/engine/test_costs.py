@@ -171,3 +171,10 @@ def test_forced_algorithms_cover_one_query() -> None:
         "product",
         "join",
     ]
+
+
+@pytest.mark.parametrize("end", [Y, 1])
+def test_a_forced_join_keeps_no_match_states(end: Variable | int) -> None:
+    """It is the plan without them that others are compared with."""
+    patterns = (TriplePattern(X, P, end), TriplePattern(X, Q, 2), TriplePattern(X, P, Z))
+    assert make_segment(patterns, (X,), "join").centres == ()

@@ -1,4 +1,4 @@
-"""Takes the picture of docs/showing.md: `python tests/notebook/picture.py`.
+"""Takes the picture of docs/howto/notebook.md: `python tests/notebook/picture.py`.
 
 It needs what tox installs for `tests`, JupyterLab, and Pillow, which makes the file small.
 """

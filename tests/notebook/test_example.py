@@ -76,10 +76,12 @@ def test_outputs_of_the_notebook_follow_the_graph() -> None:
         assert [output for output in printed if output.output_type in ("stream", "error")] == []
 
 
-def test_the_cells_are_on_the_page_on_what_is_shown() -> None:
+def test_the_cells_are_on_the_page_on_notebooks() -> None:
     """Word for word, in their order."""
     assert len(CELLS) > 3
-    on_page = [block.code.strip() for block in blocks(DOCS / "showing.md") if block.language == "py"]
+    on_page = [
+        block.code.strip() for block in blocks(DOCS / "howto" / "notebook.md") if block.language == "py"
+    ]
     assert on_page == CELLS
 
 

@@ -234,6 +234,14 @@ def test_a_query_is_explained(server: Serving) -> None:
     assert plan["key"] is None
 
 
+def test_an_explanation_is_of_a_subscription_with_a_budget(server: Serving) -> None:
+    """Those of a server have one, so that they share plans with none and keep what passes their filters."""
+    query = "SELECT ?s { ?s <urn:p> ?o FILTER(?o > 5) }"
+    text = ask(server, "GET", f"/explain?{urlencode({'query': query})}")[1]["text"]
+    assert "before anything is cached" in text
+    assert "cached: nothing" in text
+
+
 def test_an_explanation_tells_the_key_that_grouping_makes(server: Serving) -> None:
     """Rows of GROUP BY are told apart by its variables."""
     query = "SELECT ?o (COUNT(?s) AS ?all) { ?s <urn:p> ?o } GROUP BY ?o"

@@ -123,7 +123,7 @@ def test_more_names_than_are_kept_are_left_out(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_count_that_takes_long_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It tells what it has, and that this is not all, and is not begun anew while the data are the same."""
+    """What it has is offered, and said not to be all; it is not begun anew while the data are the same."""
     monkeypatch.setattr("rdflive.server.vocabulary._LONGEST", 0.0)
     monkeypatch.setattr("rdflive.server.vocabulary._REST", 0.0)
     with serving(trains("Oxigraph", 1000)) as server:
@@ -131,6 +131,9 @@ def test_count_that_takes_long_ends_early(monkeypatch: pytest.MonkeyPatch) -> No
         assert vocabulary(server) == told
         assert solutions(server.dataset, told["first"]) > 0
     assert not told["complete"]
+    offered = dict(uses(told["predicates"]))
+    assert sum(offered.values()) == slices.SLICE
+    assert dict(uses(told["classes"])) == {str(E.Train): offered[str(RDF.type)]}
 
 
 def test_names_that_no_query_can_write_are_not_told() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("playwright", reason="needs Playwright: pip install playwright")
 
-from playwright.sync_api import Browser, Locator, Page, Request, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, Request, Route, expect, sync_playwright
 from playwright.sync_api import TimeoutError as OutOfTime
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "OutOfTime",
     "Page",
     "Request",
+    "Route",
     "Watched",
     "expect",
     "launched",

@@ -14,7 +14,7 @@ from rdflib import URIRef
 from rdflib.namespace import SH
 
 from rdflive.api.prepared import check_graph
-from rdflive.api.validation import Shapes, graphs_of_shapes, start_validation
+from rdflive.api.validation import Shapes, graphs_of_shapes, start_validation, with_rules
 from rdflive.delivery.guarding import Guards, Refusal
 from rdflive.delivery.members import start
 from rdflive.delivery.question import Question
@@ -94,8 +94,8 @@ def guard(
     A commit is one add or remove, an `addN`, a batch, a SPARQL update, a parse, a bulk load or an entry of a
     feed. `shapes` are those of `rdflive.validate`, or a query: a SELECT must stay empty, an ASK must stay
     false. Results that are there before do not block, and new ones beside them do. `severity` is "violation",
-    "warning" (and violations) or "info" (and both), or the IRI of one that alone is refused. `entailment` and
-    `rules` are those of `rdflive.subscribe`.
+    "warning" (and violations) or "info" (and both), or the IRI of another that alone is refused.
+    `entailment` and `rules` are those of `rdflive.subscribe`.
 
     Subscriptions, journals and plugins never hear of a refused commit. A change of the shapes is not refused.
     Raises `ShapesError`, or what `rdflive.subscribe` raises for the query, and `UnsupportedStoreError` for a
@@ -115,10 +115,11 @@ def guard(
     """
     check_graph(graph)
     severities = _severities(severity)
-    regime = regime_of(entailment, rules, "saturate" if entailment else "auto", None)
     receiver = Receiver.checked(None, initial=False, name=None, on_error="log")
-    question = _question(graph, shapes, regime)
-    given = [] if question else graphs_of_shapes(graph, shapes)
+    is_query = _is_query(shapes)
+    given = [] if is_query else graphs_of_shapes(graph, shapes)
+    regime = regime_of(entailment, with_rules(given, rules), "auto", None)
+    question = _question(graph, shapes, regime) if is_query else None
     with ExitStack() as undo:
         with manager.locked(manager.store_of(graph)) as adapter:
             if adapter.capture.is_open:
@@ -149,15 +150,19 @@ def _severities(severity: str | URIRef) -> frozenset[str]:
     if ":" not in severity:
         raise ValueError(f"severity must be one of {names}, or the IRI of a severity, got {severity!r}")
     standard = [str(each) for each in _SEVERITIES]
-    return frozenset(standard[standard.index(severity) :] if severity in standard else [severity])
+    iri = str(severity)  # an IRI of rdflib equals no text
+    return frozenset(standard[standard.index(iri) :] if iri in standard else [iri])
 
 
-def _question(graph: GraphLike, shapes: Any, regime: Regime | None) -> Question | None:
-    """Give the question of a query that is given in place of shapes."""
-    is_file = isinstance(shapes, os.PathLike) and os.fsdecode(shapes).endswith((".rq", ".sparql"))
-    if not is_file and not (isinstance(shapes, str) and _QUERY.match(shapes)):
-        return None
-    given = read_query(shapes)
+def _is_query(shapes: Any) -> bool:
+    """Tell whether a query was given in place of shapes."""
+    if isinstance(shapes, os.PathLike):
+        return os.fsdecode(shapes).endswith((".rq", ".sparql"))
+    return isinstance(shapes, str) and _QUERY.match(shapes) is not None
+
+
+def _question(graph: GraphLike, query: Any, regime: Regime | None) -> Question:
+    given = read_query(query)
     with given.naming():
         plan = find_plan(given.text, init_ns=namespaces(graph, None)).plan
     form = plan.query.form

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import rdflib
 
-from rdflive.api.prepared import Prepared, check_graph
+from rdflive.api.prepared import Prepared, check_graph, may_share
 from rdflive.api.stream import Stream
 from rdflive.delivery.subscription import OnError, Subscription
 from rdflive.delivery.unheld import unheld_notes
@@ -176,9 +176,12 @@ def explain(
     initNs: Mapping[str, Any] | None = None,  # noqa: N803 - the names of rdflib's Graph.query
     initBindings: Mapping[str, Any] | None = None,  # noqa: N803
     algorithm: Algorithm = "auto",
+    budget: Budget | None = None,
 ) -> Explanation:
     """Show how a query would be maintained, without any data.
 
+    One with a `budget`, or with an algorithm of a class of patterns, shares its plan with no others and may
+    keep less.
     With a graph its prefixes may be used, and the `notes` also say which predicates, classes and graphs of
     the query it does not hold, each with the nearest that it does.
 
@@ -189,12 +192,14 @@ def explain(
     if graph is not None:
         check_graph(graph)
     with given.naming():
-        plan = Prepared(given, initNs, graph=graph).find(initBindings or {}, algorithm).plan
+        prepared, row = Prepared(given, initNs, graph=graph), initBindings or {}
+        plan = prepared.find(row, algorithm).plan
+        shared = prepared.find(row, algorithm, family=budget is None and may_share(algorithm))
     if graph is None:
-        return Explanation(plan)
+        return Explanation(plan, shared=shared)
     with manager.locked(manager.store_of(graph)) as adapter:
         notes = unheld_notes(adapter, graph, plan, None)
-    return Explanation(plan, notes=tuple(notes))  # without the lock: the nearest are searched
+    return Explanation(plan, notes=tuple(notes), shared=shared)  # without the lock: the nearest are searched
 
 
 def LiveStore(store: pyoxigraph.Store | None = None) -> pyoxigraph.Store:  # noqa: N802 - used as the class it stands for

@@ -42,7 +42,7 @@ from rdflive.time.instants import DurationLike
 from rdflive.time.windowed import Output
 from rdflive.time.windows import Window
 
-__all__ = ["Options", "Prepared", "Subscriptions", "check_graph", "prepare"]
+__all__ = ["Options", "Prepared", "Subscriptions", "check_graph", "may_share", "prepare"]
 
 
 class Options(TypedDict, total=False):
@@ -211,9 +211,9 @@ class Prepared:
                 output=get.get("output", "delta"),
                 expires=get.get("expires", False),
             )
-        # a plan of its own, where what is counted or traced is one member's, or a class of pattern is named
+        # a plan of its own, where what is counted or traced is one member's
         provenance = get.get("provenance", False)
-        alone = budget or provenance or algorithm not in ("auto", "join", "product")
+        alone = budget or provenance or not may_share(algorithm)
         opened: list[Subscription] = []
         with self._query.naming(), ExitStack() as undo:
             asked, identity = [], ""
@@ -347,6 +347,15 @@ def prepare(query: str | os.PathLike[str], *, initNs: Mapping[str, Any] | None =
     with given.naming():
         prepared.find({}, family=True)
     return prepared
+
+
+def may_share(algorithm: Algorithm) -> bool:
+    """Tell whether queries that differ in constants may share a plan: not where a class of pattern is named.
+
+    >>> may_share("star")
+    False
+    """
+    return algorithm in ("auto", "join", "product")
 
 
 def check_graph(graph: GraphLike) -> None:

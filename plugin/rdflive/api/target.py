@@ -71,10 +71,13 @@ class GraphTarget:
 
         Raises ValueError for a term or graph that the store cannot hold.
         """
-        if self._adapter is not None:
+        if self._adapter is not None and not self._adapter.capture.asks:
             self._adapter.capture.run(self._write, self._adapter, changes, updates, name, keep)
-        else:
-            with self._locked() as adapter:
+            return
+        with self._locked() as adapter:
+            if adapter.capture.asks:  # not in a batch: the adapter has the entry permitted before it writes
+                self._write(adapter, changes, updates, name, keep)
+            else:
                 adapter.capture.run(self._write, adapter, changes, updates, name, keep)
 
     def _write(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from contextlib import ExitStack
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from rdflib import Graph, URIRef
 from rdflib.graph import ReadOnlyGraphAggregate
@@ -21,15 +21,17 @@ from rdflive.delivery.resume import Journal
 from rdflive.delivery.subscription import OnError, Subscription
 from rdflive.entail.entailment import Regime
 from rdflive.entail.regimes import Counts, Rules, Strategy, regime_of
+from rdflive.entail.rules import Program
 from rdflive.model import Delta
 from rdflive.plugins import manager
 from rdflive.query.known import find_plan
-from rdflive.shacl import ABOUT_SHAPES, COLUMNS, LiveValidation
+from rdflive.shacl import ABOUT_SHAPES, COLUMNS, LiveValidation, rules_of
+from rdflive.shacl.vocabulary import SH
 from rdflive.store import Adapter, GraphLike
 from rdflive.syntax.prefixes import Prefixes
 from rdflive.time.instants import DurationLike
 
-__all__ = ["Shapes", "graphs_of_shapes", "start_validation", "validate"]
+__all__ = ["Shapes", "graphs_of_shapes", "shacl_rules", "start_validation", "validate", "with_rules"]
 
 Shapes: TypeAlias = "Graph | str | os.PathLike[str] | Iterable[Graph] | None"
 
@@ -75,13 +77,13 @@ def validate(
     check_graph(graph)
     if resume is not None and not (name and isinstance(name, str)):
         raise ValueError(f"resume needs the name of the subscriber in the file {resume!r}, got name={name!r}")
-    regime = regime_of(entailment, rules, strategy, counts)
+    given = graphs_of_shapes(graph, shapes)
+    regime = regime_of(entailment, with_rules(given, rules), strategy, counts)
     receiver = Receiver.checked(
         callback, initial=initial, name=name, on_error=on_error, throttle=throttle, executor=executor
     )
     keyed = read_key(key)
     check_key(keyed, "SELECT", COLUMNS)
-    given = graphs_of_shapes(graph, shapes)
     with ExitStack() as undo:
         journal = None
         if resume is not None:
@@ -94,6 +96,35 @@ def validate(
         adapter.capture.deliver()
         undo.pop_all()
     return validation
+
+
+def shacl_rules(shapes: Graph | str | os.PathLike[str] | Iterable[Graph]) -> Program:
+    """Give the rules that shapes declare by sh:rule (SHACL Advanced Features, Section 8), for `rules=`.
+
+    `shapes` are those of `validate`. They are read once: rules do not follow changes of the shapes.
+    `validate` and `guard` use the rules by themselves where the shapes say `sh:entailment sh:Rules`. All of
+    them work until nothing new follows, whatever their sh:order.
+
+    Raises `ShapesError` for a rule that is ill-formed, or that the rule engine cannot maintain: one that
+    makes a term, as BIND does, or that asks for what is missing, as sh:maxCount does.
+
+    >>> rules = shacl_rules('''@prefix sh: <http://www.w3.org/ns/shacl#> . @prefix : <urn:> .
+    ... :Late a sh:NodeShape ; sh:targetSubjectsOf :delay ;
+    ...     sh:rule [ a sh:TripleRule ; sh:subject sh:this ; sh:predicate :is ; sh:object :Late ] .''')
+    >>> print(rules)
+    <urn:Late>: ?this <urn:delay> ?_1 => ?this <urn:is> <urn:Late>
+    """
+    given = graphs_of_shapes(Graph(), shapes)
+    return rules_of(given[0] if len(given) == 1 else ReadOnlyGraphAggregate(list(given)))
+
+
+def with_rules(shapes: Iterable[Graph], rules: Rules | None) -> Rules | None:
+    """Add the rules of shapes that ask for them by sh:entailment."""
+    asking = [each for each in shapes if (None, SH.entailment, SH.Rules) in each]
+    if not asking:
+        return rules
+    given: list[Any] = list(rules) if isinstance(rules, list | tuple) else [rules] * (rules is not None)
+    return [*given, *map(rules_of, asking)]
 
 
 def start_validation(

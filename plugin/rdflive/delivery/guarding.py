@@ -42,16 +42,25 @@ Refusal: TypeAlias = Callable[[Delta], ValidationError | None]
 class _ShadowCapture(Capture):
     """Passes changes to the engine of the guards, under the lock of the store."""
 
-    __slots__ = ("_predicates", "told")
+    __slots__ = ("_of", "_predicates", "told")
 
     def __init__(self, capture: Capture) -> None:
+        self._of = capture
         super().__init__()
-        self.lock = capture.lock
         self.told: list[Delivering] = []
         """What the subscriptions of guards would be told; nobody is."""
         self.deliveries.aside = self.told
         self._predicates: set[Term] | Literal[False] | None = False
         """A cache of `wanted`; False where it must be asked anew."""
+
+    @property
+    def lock(self) -> Any:
+        """The lock of the store, whichever it has: a fork may get another."""
+        return self._of.lock
+
+    @lock.setter
+    def lock(self, own: Any) -> None:
+        """Have none of its own."""
 
     def _is_held(self) -> bool:
         """Tell whether this thread is inside an operation of the guards; the lock alone does not tell."""

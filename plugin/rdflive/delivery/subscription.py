@@ -30,6 +30,7 @@ from rdflive.errors import BudgetError, ClosedError
 from rdflive.model import Answers, Delta, Glimpse, Header, Solution, Terms
 from rdflive.plugins import manager
 from rdflive.query.explain import Explanation
+from rdflive.query.known import Asked
 from rdflive.store import Adapter, GraphLike
 from rdflive.store.deliveries import Delivering
 
@@ -150,10 +151,11 @@ class Subscription(BaseSubscription):
             lines = [line for view in views for line in view.describe()]
             plan, question = self._question.readable(self._terms), self._question
             members = 1 if self._state is None else self._use.query.members
+            shared = Asked(question.plan, self._terms)
             if question.windowed or self._state is None:
-                return Explanation(plan, windows=lines, members=members)
+                return Explanation(plan, windows=lines, members=members, shared=shared)
             notes = unheld_notes(self._adapter, self._graph, plan, question.regime)
-        return Explanation(plan, lines, notes=tuple(notes), members=members)
+        return Explanation(plan, lines, notes=tuple(notes), members=members, shared=shared)
 
     @property
     def stats(self) -> Stats:

@@ -120,5 +120,9 @@ class Regime(Protocol):
         """Make the entailment of a graph, with nothing wanted yet."""
 
     @property
+    def heard(self) -> frozenset[URIRef] | None:
+        """The predicates of the triples that anything is entailed from; None where it may be any."""
+
+    @property
     def identity(self) -> str:
         """A text that differs for regimes that may give different answers."""

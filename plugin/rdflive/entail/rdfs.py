@@ -20,6 +20,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
+from rdflib import RDF, RDFS, URIRef
+
 from rdflive.entail.choice import Strategy, estimate, should_forget
 from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Sign
 from rdflive.entail.errors import SchemaError
@@ -64,6 +66,11 @@ class Rdfs:
     def start(self, graph: ExplicitGraph) -> Entailment:
         """Make what keeps the triples entailed by a graph."""
         return RdfsEntailment(graph, self)
+
+    @property
+    def heard(self) -> frozenset[URIRef] | None:
+        """Types and subclasses where these are all; else any predicate may be below another."""
+        return frozenset({RDF.type, RDFS.subClassOf}) if self.only_classes else None
 
     @property
     def identity(self) -> str:

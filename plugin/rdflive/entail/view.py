@@ -163,6 +163,13 @@ class EntailedView(WantedView):
                 self.take(sign, ids)
         self.seconds += perf_counter() - start
 
+    def wanted(self) -> set[Term] | None:
+        """Give what patterns match, and what anything is entailed from."""
+        matched, heard = View.wanted(self), self._regime.heard
+        if matched is None or heard is None or self.wants_all:
+            return None
+        return matched | set(map(self.state.to_native, heard))
+
     @property
     def wants_all(self) -> bool:
         """True while all entailed triples are wanted, whatever queries want."""

@@ -188,7 +188,7 @@ def make_segment(
     centres: tuple[Variable | None, ...] = ()
     if algorithm == "connected":
         centres = tuple(v for v in free if _keeps_state(v, patterns, forced=forced))
-    elif not asked:
+    elif algorithm != "join" and not asked:
         centres = (None,) if algorithm == "ground" else free
     filters = tuple(
         tuple(c for c in conditions if reads(c, p.variables) == reads(c, variables)) for p in patterns

@@ -2,7 +2,8 @@
 
 from rdflive.shacl.parts import COLUMNS
 from rdflive.shacl.reading import ABOUT_SHAPES
+from rdflive.shacl.rules import rules_of
 from rdflive.shacl.shapes import ShapesError
 from rdflive.shacl.validation import LiveValidation
 
-__all__ = ["ABOUT_SHAPES", "COLUMNS", "LiveValidation", "ShapesError"]
+__all__ = ["ABOUT_SHAPES", "COLUMNS", "LiveValidation", "ShapesError", "rules_of"]

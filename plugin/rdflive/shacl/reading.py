@@ -68,7 +68,7 @@ class Reader:
         self._known: dict[Node, Shape] = {}
         self._open: list[Node] = []
         """The shapes that are being read, outermost first."""
-        self._values = Values(graph)
+        self.values = Values(graph)
         self._of_all: set[Node] = set()
         """The subjects that say what any shape may mean: components, and prefixes of queries."""
         known = self._read_classes()
@@ -124,7 +124,7 @@ class Reader:
 
     def is_root(self, node: Node) -> bool:
         """Tell whether a node has targets."""
-        has_target = any(self._values.objects(node, predicate) for predicate in (*TARGETS, SH.target))
+        has_target = any(self.values.objects(node, predicate) for predicate in (*TARGETS, SH.target))
         return has_target or (self._is_shape(node) and self._is_class(node))
 
     def shape(self, node: Node) -> Shape:
@@ -145,7 +145,7 @@ class Reader:
         finally:
             self._open.pop()
             if not self._open:  # the cache need not grow with the graph
-                self._values.forget()
+                self.values.forget()
         self._known[node] = shape
         return shape
 
@@ -155,23 +155,23 @@ class Reader:
 
     def forget(self, changed: Set[Node]) -> None:
         """Read again, when they are asked for, the shapes of which some subjects say what they are."""
-        self._values.forget()
+        self.values.forget()
         self._known = {node: shape for node, shape in self._known.items() if not shape.read_from & changed}
 
     def _read(self, node: Node) -> Shape:
         shape = Shape(node)
         shape.read_from.add(node)
-        path = self._values.one(node, SH.path)
+        path = self.values.one(node, SH.path)
         if path is not None:
-            shape.path, shape.path_node = self._path(node, path, shape.read_from), path
+            shape.path, shape.path_node = self._read_path(node, path, shape.read_from), path
         elif (node, RDF.type, SH.PropertyShape) in self._graph:
             raise ShapesError(f"{shown(node)} is a property shape without sh:path", node)
-        severity = self._values.one(node, SH.severity)
+        severity = self.values.one(node, SH.severity)
         if isinstance(severity, Literal | BNode):
             raise ShapesError(f"sh:severity of {shown(node)} must be an IRI, got {shown(severity)}", node)
         shape.severity = severity or SH.Violation
-        shape.messages = self._values.messages(node)
-        shape.deactivated = self._values.flag(node, SH.deactivated)
+        shape.messages = self.values.messages(node)
+        shape.deactivated = self.values.flag(node, SH.deactivated)
         shape.targets = tuple(self._targets(node, shape.read_from))
         shape.constraints = () if shape.deactivated else tuple(self._constraints(shape))
         for constraint in shape.constraints:
@@ -181,30 +181,30 @@ class Reader:
 
     def _targets(self, node: Node, read_from: set[Node]) -> Iterator[Target]:
         for predicate, kind in TARGETS.items():
-            for value in self._values.objects(node, predicate):
+            for value in self.values.objects(node, predicate):
                 if kind != "node" and not isinstance(value, URIRef):
-                    raise self._values.expected(node, predicate, "an IRI", value)
+                    raise self.values.expected(node, predicate, "an IRI", value)
                 if isinstance(value, BNode):
-                    raise self._values.expected(node, predicate, "an IRI or a literal", value)
+                    raise self.values.expected(node, predicate, "an IRI or a literal", value)
                 yield Target(kind, value)
-        for value in self._values.objects(node, SH.target):
+        for value in self.values.objects(node, SH.target):
             read_from.add(value)
-            select = self._values.one(value, SH.select)
+            select = self.values.one(value, SH.select)
             if select is None:
                 raise ShapesError(
                     f"sh:target of {shown(node)} needs sh:select: of the targets beyond SHACL Core those of "
                     "SPARQL are supported",
                     node,
                 )
-            yield Target("select", self._query(value, select))
+            yield Target("select", self.query(value, select))
         if self._is_class(node) and self._is_shape(node):
             yield Target("class", node)  # 2.1.3.3, implicit class targets
 
     def _is_class(self, node: Node) -> bool:
-        return any(kind in self._classes for kind in self._values.objects(node, RDF.type))
+        return any(kind in self._classes for kind in self.values.objects(node, RDF.type))
 
     def _is_shape(self, node: Node) -> bool:
-        return any(kind in self._kinds for kind in self._values.objects(node, RDF.type))
+        return any(kind in self._kinds for kind in self.values.objects(node, RDF.type))
 
     def _below(self, name: Node) -> set[Node]:
         return {each for each in self._graph.transitive_subjects(RDFS.subClassOf, name) if each is not None}
@@ -213,48 +213,48 @@ class Reader:
         node = shape.node
         if shape.path is None:
             for predicate in _OF_PROPERTIES:
-                if self._values.objects(node, predicate):
+                if self.values.objects(node, predicate):
                     raise ShapesError(
                         f"{name_of(predicate)} needs a property shape: {shown(node)} has no sh:path", node
                     )
         for predicate, read in READERS.items():
-            values = self._values.objects(node, predicate)
+            values = self.values.objects(node, predicate)
             if len(values) > 1 and predicate not in SEVERAL:
                 raise ShapesError(f"{shown(node)} has several values of {name_of(predicate)}", node)
             for value in sorted(values, key=shown):
                 yield ValueConstraint(
-                    _component(predicate), read(self._values, node, predicate, value, shape.read_from)
+                    _component(predicate), read(self.values, node, predicate, value, shape.read_from)
                 )
-        pattern = self._values.one(node, SH.pattern)
+        pattern = self.values.one(node, SH.pattern)
         if pattern is not None:
-            flags = self._values.one(node, SH.flags)
+            flags = self.values.one(node, SH.flags)
             for name, given in ((SH.pattern, pattern), (SH.flags, flags)):
                 is_text = isinstance(given, Literal) and given.datatype in (None, XSD.string)
                 if given is not None and not is_text:
-                    raise self._values.expected(node, name, "a string", given)
+                    raise self.values.expected(node, name, "a string", given)
             yield ValueConstraint(_component(SH.pattern), (str(pattern), str(flags or "")))
         for predicate in _COMPARISONS:
-            for value in sorted(self._values.objects(node, predicate), key=shown):
+            for value in sorted(self.values.objects(node, predicate), key=shown):
                 if not isinstance(value, URIRef):
-                    raise self._values.expected(node, predicate, "an IRI", value)
+                    raise self.values.expected(node, predicate, "an IRI", value)
                 yield Comparison(_component(predicate), value)
         yield from self._nested(shape)
-        if self._values.flag(node, SH.closed):
+        if self.values.flag(node, SH.closed):
             yield self._closed(shape)
-        for value in sorted(self._values.objects(node, SH.sparql), key=shown):
+        for value in sorted(self.values.objects(node, SH.sparql), key=shown):
             shape.read_from.add(value)
-            if not self._values.flag(value, SH.deactivated):
-                select = self._values.one(value, SH.select)
+            if not self.values.flag(value, SH.deactivated):
+                select = self.values.one(value, SH.select)
                 if select is None:
                     raise ShapesError(f"sh:sparql of {shown(node)} needs one sh:select", node)
-                yield SparqlConstraint(SH.SPARQLConstraintComponent, self._query(value, select), {}, value)
+                yield SparqlConstraint(SH.SPARQLConstraintComponent, self.query(value, select), {}, value)
         for component in self.components:
             yield from self._of_component(shape, component)
 
     def _nested(self, shape: Shape) -> Iterator[Constraint]:
         node = shape.node
         for predicate, name in ((SH.node, "Node"), (SH["not"], "Not"), (SH.property, "Property")):
-            for value in sorted(self._values.objects(node, predicate), key=shown):
+            for value in sorted(self.values.objects(node, predicate), key=shown):
                 inner = self._inner(node, predicate, value)
                 if predicate == SH.property and inner.path is None:
                     raise ShapesError(
@@ -262,15 +262,15 @@ class Reader:
                     )
                 yield Nested(SH[f"{name}ConstraintComponent"], inner)
         for predicate, name in _MEMBERS.items():
-            for value in sorted(self._values.objects(node, predicate), key=shown):
-                members = self._values.members(node, predicate, value, shape.read_from)
+            for value in sorted(self.values.objects(node, predicate), key=shown):
+                members = self.values.members(node, predicate, value, shape.read_from)
                 inners = tuple(self._inner(node, predicate, member) for member in members)
                 yield Members(SH[f"{name}ConstraintComponent"], inners)
-        for value in sorted(self._values.objects(node, SH.qualifiedValueShape), key=shown):
+        for value in sorted(self.values.objects(node, SH.qualifiedValueShape), key=shown):
             inner = self._inner(node, SH.qualifiedValueShape, value)
-            least, most = (self._values.count(node, p) for p in (SH.qualifiedMinCount, SH.qualifiedMaxCount))
+            least, most = (self.values.count(node, p) for p in (SH.qualifiedMinCount, SH.qualifiedMaxCount))
             siblings: tuple[Shape, ...] = ()
-            if self._values.flag(node, SH.qualifiedValueShapesDisjoint):
+            if self.values.flag(node, SH.qualifiedValueShapesDisjoint):
                 siblings = tuple(self._siblings(node, value, shape.read_from))
             yield Qualified(inner, least, most, siblings)
 
@@ -279,68 +279,72 @@ class Reader:
         found: dict[Node, None] = {}
         for parent in self._graph.subjects(SH.property, node):
             read_from.add(parent)
-            for sibling in self._values.objects(parent, SH.property):
+            for sibling in self.values.objects(parent, SH.property):
                 read_from.add(sibling)
-                found |= dict.fromkeys(self._values.objects(sibling, SH.qualifiedValueShape))
+                found |= dict.fromkeys(self.values.objects(sibling, SH.qualifiedValueShape))
         found.pop(value, None)
         for each in sorted(found, key=shown):
             yield self._inner(node, SH.qualifiedValueShape, each)
 
     def _inner(self, node: Node, predicate: URIRef, value: Node) -> Shape:
         if isinstance(value, Literal):
-            raise self._values.expected(node, predicate, "a shape", value)
+            raise self.values.expected(node, predicate, "a shape", value)
         return self.shape(value)
 
     def _closed(self, shape: Shape) -> Closed:
         allowed: set[Node] = set()
-        for value in self._values.objects(shape.node, SH.property):
-            path = self._values.one(value, SH.path)
+        for value in self.values.objects(shape.node, SH.property):
+            path = self.values.one(value, SH.path)
             if isinstance(path, URIRef):
                 allowed.add(path)
-        ignored = self._values.one(shape.node, SH.ignoredProperties)
+        ignored = self.values.one(shape.node, SH.ignoredProperties)
         if ignored is not None:
-            members = self._values.members(shape.node, SH.ignoredProperties, ignored, shape.read_from)
+            members = self.values.members(shape.node, SH.ignoredProperties, ignored, shape.read_from)
             for member in members:
                 if not isinstance(member, URIRef):
-                    raise self._values.expected(shape.node, SH.ignoredProperties, "a list of IRIs", member)
+                    raise self.values.expected(shape.node, SH.ignoredProperties, "a list of IRIs", member)
             allowed.update(members)
         return Closed(frozenset(allowed))
 
-    def _path(self, node: Node, path: Node, read_from: set[Node]) -> PathLike:
+    def path(self, node: Node, path: Node) -> PathLike:
+        """Read a property path of a node."""
+        return self._read_path(node, path, set())
+
+    def _read_path(self, node: Node, path: Node, read_from: set[Node]) -> PathLike:
         """Read a property path (2.3.1)."""
         if isinstance(path, URIRef) and path != RDF.nil:
             return path
         if isinstance(path, Literal | URIRef) or path in self._open:
-            raise self._values.expected(node, SH.path, "a property path", path)
+            raise self.values.expected(node, SH.path, "a property path", path)
         read_from.add(path)
         self._open.append(path)  # a path that contains itself is refused
         try:
-            if self._values.objects(path, RDF.first):
+            if self.values.objects(path, RDF.first):
                 steps = [
-                    self._path(node, step, read_from)
-                    for step in self._values.members(node, SH.path, path, read_from)
+                    self._read_path(node, step, read_from)
+                    for step in self.values.members(node, SH.path, path, read_from)
                 ]
                 if len(steps) < 2:
-                    raise self._values.expected(node, SH.path, "a list of two steps at least", path)
+                    raise self.values.expected(node, SH.path, "a list of two steps at least", path)
                 return SequencePath(*steps)
-            inverse = self._values.one(path, SH.inversePath)
+            inverse = self.values.one(path, SH.inversePath)
             if inverse is not None:
-                return InvPath(self._path(node, inverse, read_from))
-            alternative = self._values.one(path, SH.alternativePath)
+                return InvPath(self._read_path(node, inverse, read_from))
+            alternative = self.values.one(path, SH.alternativePath)
             if alternative is not None:
-                members = self._values.members(node, SH.alternativePath, alternative, read_from)
+                members = self.values.members(node, SH.alternativePath, alternative, read_from)
                 if len(members) < 2:
-                    raise self._values.expected(
+                    raise self.values.expected(
                         node, SH.alternativePath, "a list of two paths at least", alternative
                     )
-                return AlternativePath(*(self._path(node, member, read_from) for member in members))
+                return AlternativePath(*(self._read_path(node, member, read_from) for member in members))
             for predicate, mark in REPEATED.items():
-                repeated = self._values.one(path, predicate)
+                repeated = self.values.one(path, predicate)
                 if repeated is not None:
-                    return MulPath(self._path(node, repeated, read_from), mark)
+                    return MulPath(self._read_path(node, repeated, read_from), mark)
         finally:
             self._open.pop()
-        raise self._values.expected(node, SH.path, "a property path", path)
+        raise self.values.expected(node, SH.path, "a property path", path)
 
     # SHACL-SPARQL
 
@@ -359,33 +363,31 @@ class Reader:
                 yield Component(node, parameters, *validators)
 
     def _parameters(self, node: Node) -> Iterator[Parameter]:
-        for parameter in self._values.objects(node, SH.parameter):
+        for parameter in self.values.objects(node, SH.parameter):
             self._of_all.add(parameter)
-            path = self._values.one(parameter, SH.path)
+            path = self.values.one(parameter, SH.path)
             if not isinstance(path, URIRef):
                 raise ShapesError(f"a parameter of {shown(node)} needs an IRI as sh:path", node)
             name = _LOCAL.search(path)
             if name is None:
                 raise ShapesError(f"the parameter {shown(path)} of {shown(node)} has no local name", node)
-            yield Parameter(path, name[0], self._values.flag(parameter, SH.optional))
+            yield Parameter(path, name[0], self.values.flag(parameter, SH.optional))
 
     def _validator(self, node: Node, predicate: URIRef) -> Validator | None:
-        for value in sorted(self._values.objects(node, predicate), key=shown):
+        for value in sorted(self.values.objects(node, predicate), key=shown):
             self._of_all.add(value)
             for form in (SH.select, SH.ask):
-                text = self._values.one(value, form)
+                text = self.values.one(value, form)
                 if text is not None:
-                    found = self._query(value, text, asks=form == SH.ask)
+                    found = self.query(value, text, asks=form == SH.ask)
                     # the component's own messages, where its validator has none
-                    return replace(found, messages=found.messages or self._values.messages(node))
+                    return replace(found, messages=found.messages or self.values.messages(node))
         return None
 
     def _of_component(self, shape: Shape, component: Component) -> Iterator[SparqlConstraint]:
         """Give the constraints that a shape declares by the parameters of a component (6.2.3)."""
         required = [p for p in component.parameters if not p.optional]
-        values = {
-            p: sorted(self._values.objects(shape.node, p.path), key=shown) for p in component.parameters
-        }
+        values = {p: sorted(self.values.objects(shape.node, p.path), key=shown) for p in component.parameters}
         if not required or not all(values[p] for p in required):
             return
         validator = (
@@ -407,16 +409,16 @@ class Reader:
         for arguments in rows:
             yield SparqlConstraint(component.node, validator, arguments, None)
 
-    def _query(self, node: Node, text: Node, *, asks: bool = False) -> Validator:
+    def query(self, node: Node, text: Node, *, asks: bool = False) -> Validator:
         """Read a query with its prefixes (5.2.1)."""
         if not isinstance(text, Literal):
             raise ShapesError(f"the query of {shown(node)} must be a string, got {shown(text)}", node)
         declared: dict[str, str] = {}
-        for holder in self._values.objects(node, SH.prefixes):
+        for holder in self.values.objects(node, SH.prefixes):
             for source in filter(None, self._graph.transitive_objects(holder, OWL.imports)):
-                self._of_all.update((source, *self._values.objects(source, SH.declare)))
-                for declaration in self._values.objects(source, SH.declare):
-                    prefix, name = (self._values.one(declaration, p) for p in (SH.prefix, SH.namespace))
+                self._of_all.update((source, *self.values.objects(source, SH.declare)))
+                for declaration in self.values.objects(source, SH.declare):
+                    prefix, name = (self.values.one(declaration, p) for p in (SH.prefix, SH.namespace))
                     if prefix is None or name is None:
                         raise ShapesError(
                             f"sh:declare of {shown(source)} needs sh:prefix and sh:namespace", node
@@ -424,7 +426,7 @@ class Reader:
                     if declared.setdefault(str(prefix), str(name)) != str(name):
                         raise ShapesError(f"the prefix {prefix} of {shown(node)} has two namespaces", node)
         prologue = "".join(f"PREFIX {prefix}: <{name}>\n" for prefix, name in sorted(declared.items()))
-        return Validator(node, prologue + str(text), asks, self._values.messages(node))
+        return Validator(node, prologue + str(text), asks, self.values.messages(node))
 
 
 def _component(predicate: URIRef) -> URIRef:

@@ -22,6 +22,7 @@ from rdflive.engine.store_state import StoreState
 from rdflive.entail.entailment import Regime
 from rdflive.entail.errors import SchemaError
 from rdflive.entail.rdfs import Rdfs
+from rdflive.entail.rules import RuleRegime
 from rdflive.errors import PlanError, UnsupportedQueryError, UnsupportedStoreError
 from rdflive.model import Answers, Delta, Header, Solution, Terms, TermWriter
 from rdflive.query.explain import Explanation
@@ -33,6 +34,7 @@ from rdflive.shacl.paths import path_text
 from rdflive.shacl.reading import Reader
 from rdflive.shacl.report import Report, ReportText
 from rdflive.shacl.shapes import Shape, ShapesError, Target
+from rdflive.shacl.vocabulary import SH
 from rdflive.store import Adapter, GraphLike
 
 __all__ = ["LiveValidation"]
@@ -273,7 +275,8 @@ class LiveValidation(Subscription):
     def _check_entailment(self) -> None:
         """Refuse shapes that ask for what is not entailed (2.4)."""
         for regime in sorted(self._reader.entailments, key=str):
-            if regime != _RDFS or not isinstance(self._regime, Rdfs):
+            has_rules = regime == SH.Rules and isinstance(self._regime, RuleRegime)
+            if not has_rules and (regime != _RDFS or not isinstance(self._regime, Rdfs)):
                 advice = ': give entailment="rdfs"' if regime == _RDFS else ""
                 raise ShapesError(f"the shapes ask for the entailment regime {regime.n3()}{advice}")
 

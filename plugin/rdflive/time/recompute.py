@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rdflib import URIRef
+
 from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Regime, Sign
 from rdflive.entail.proof import Proof
 from rdflive.model import TermPattern, Triple
@@ -28,6 +30,11 @@ class Recompute:
     def start(self, graph: ExplicitGraph) -> Entailment:
         """Make what works out the triples that a graph entails."""
         return _Recomputed(self.regime, graph)
+
+    @property
+    def heard(self) -> frozenset[URIRef] | None:
+        """Say what the regime reads."""
+        return self.regime.heard
 
     @property
     def identity(self) -> str:

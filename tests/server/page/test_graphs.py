@@ -7,7 +7,18 @@ from typing import Any, Literal
 import pytest
 
 from support.axe import violations
-from support.browser import VISITED, Browser, Locator, Page, Watched, expect, panel_of, rows_of, subscribe
+from support.browser import (
+    VISITED,
+    Browser,
+    Locator,
+    Page,
+    Route,
+    Watched,
+    expect,
+    panel_of,
+    rows_of,
+    subscribe,
+)
 from support.served import Served
 
 PREFIX = "PREFIX : <http://example.org/> "
@@ -175,9 +186,12 @@ def test_exploring_goes_on_in_one_panel(page: Page, served: Served) -> None:
     """A node of the picture is explored in its place, so that no panel is left behind at each step."""
     page.goto(served.url)
     panel = subscribe(page)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
     panel.get_by_role("button", name=":T1", exact=True).click()
     around = panel_of(page, "Around :T1")
     expect_labels(around, [":T1", ":Train", '"Dunes"@en', "4"])
+    assert served.url + "explain" not in asked  # there is no key to learn
     where = """(canvas, label) => {
       const cy = canvas._cyreg.cy;
       return cy.nodes().filter(one => one.data("label") === label).renderedPosition();
@@ -207,17 +221,43 @@ def test_blank_node_is_explored(page: Page, served: Served) -> None:
     expect(page.locator("article").first.locator(".facts")).to_contain_text("4 triples")
 
 
-def test_exploring_is_bounded(page: Page, served: Served) -> None:
+MANY = "60 triples with this node as"
+
+
+@pytest.mark.parametrize(
+    ("out", "into", "drawn", "words"),
+    [
+        (5000, 1, 61, f"Shown are {MANY} subject; there may be more."),
+        (1, 5000, 61, f"Shown are {MANY} object; there may be more."),
+        (60, 60, 120, f"Shown are {MANY} subject and {MANY} object; there may be more."),
+        (59, 59, 118, ""),
+    ],
+)
+def test_exploring_is_bounded(
+    page: Page, served: Served, out: int, into: int, drawn: int, words: str
+) -> None:
     """A node with many triples shows so many in each direction, and says that there may be more."""
-    triples = " ".join(f":X{n} a :Train ." for n in range(100))
-    served.update(f"{PREFIX} INSERT DATA {{ {triples} :Train rdfs:label 'train' }}")
+    triples = [f":A :to :X{n} ." for n in range(out)] + [f":Y{n} :to :A ." for n in range(into - 1)]
+    served.update(f"{PREFIX} DROP ALL ; INSERT DATA {{ {' '.join(triples)} :B :is :A }}")
     page.goto(served.url)
-    panel = subscribe(page, PREFIX + "SELECT ?class (COUNT(?x) AS ?all) { ?x a ?class } GROUP BY ?class")
-    panel.get_by_role("button", name=":Train").click()
-    around = panel_of(page, "Around :Train")
-    expect(around.locator(".facts")).to_contain_text("61 triples")
-    expect(around.locator(".facts")).to_contain_text("60 triples in, there may be more")
-    expect(around.locator(".facts")).not_to_contain_text("triples out")
+    subscribe(page, PREFIX + "SELECT ?a { :B :is ?a }").get_by_role("button", name=":A").click()
+    around = panel_of(page, "Around :A")
+    expect(around.get_by_role("img", name=f"and {drawn} triples")).to_be_visible()
+    expect(around.locator(".bound")).to_have_text(words)
+
+
+def test_node_beyond_the_limits_of_the_server_is_refused(page: Page, watched: Watched) -> None:
+    """The server keeps all triples of a node; the panel says which limit it is, and shows nothing else."""
+    watched.allow("status of 403")
+    with Served("--kept-rows", "1000") as served:
+        triples = " ".join(f":A :to :X{n} ." for n in range(500))
+        served.update(f"{PREFIX} INSERT DATA {{ {triples} :B :is :A }}")
+        page.goto(served.url)
+        subscribe(page, PREFIX + "SELECT ?a { :B :is ?a }").get_by_role("button", name=":A").click()
+        around = panel_of(page, "Around :A")
+        expect(around.locator(".lost")).to_contain_text("more than 1,000 rows to work out its answer")
+        for part in (".canvas", "table", ".tools"):
+            expect(around.locator(part)).to_be_hidden()
 
 
 def test_triples_of_named_graphs_are_explored(page: Page, served: Served) -> None:
@@ -258,10 +298,9 @@ def test_hostile_nodes_are_text(page: Page, served: Served) -> None:
     expect(around.locator("h3")).to_have_text("Around <javascript:alert(1)>")
 
 
-EXPLORABLE = """async terms => {
-  const { isExplorable, around } = await import("/static/explore.js");
-  return terms.map(isExplorable);
-}"""
+EXPLORABLE = """async terms => terms.map((await import("/static/explore.js")).isExplorable)"""
+AROUND = """async node =>
+  (await import("/static/explore.js")).around(node, { prefixes: new Map(), entailment: "" }).query"""
 
 
 def test_iri_that_would_end_its_brackets_is_not_asked_for(page: Page, served: Served) -> None:
@@ -289,6 +328,37 @@ def test_iri_that_would_end_its_brackets_is_not_asked_for(page: Page, served: Se
         True,
         False,
     ]
+
+
+def test_label_with_a_line_break_stays_in_its_comment(page: Page, served: Served) -> None:
+    """Else the rest of it would be read as a part of the query."""
+    page.goto(served.url)
+    first, second, *_ = page.evaluate(AROUND, {"type": "bnode", "value": "a\r\nASK {} #"}).splitlines()
+    assert first == "# Around _:a  ASK {} #"
+    assert second.startswith("CONSTRUCT {")
+
+
+def test_picture_that_is_closed_while_it_loads_is_not_made(page: Page, served: Served) -> None:
+    """What draws comes when nobody waits for it any more."""
+    page.goto(served.url)
+    panel = subscribe(page, LATE_GRAPH)
+    waiting: list[Route] = []
+    page.route("**/graph.js", lambda route: waiting.append(route))
+    with page.expect_request("**/graph.js"):
+        panel.get_by_role("button", name="Picture").click()
+    panel.get_by_role("button", name="Unsubscribe").click()
+    expect(panel).to_have_count(0)
+    waiting[0].continue_()
+    page.evaluate("import('/static/graph.js').then(() => undefined)")
+    assert page.locator("#__________cytoscape_stylesheet").count() == 0  # a picture makes it
+
+
+def test_node_has_its_whole_iri_as_a_tooltip(page: Page, served: Served) -> None:
+    """An empty title within the button would hide it."""
+    page.goto(served.url)
+    node = subscribe(page).get_by_role("button", name=":T1", exact=True)
+    expect(node).to_have_attribute("title", "http://example.org/T1\nExplore this node")
+    assert node.locator("[title]").count() == 0
 
 
 def test_nodes_are_one_stop_of_tab(page: Page, served: Served) -> None:

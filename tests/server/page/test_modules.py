@@ -44,6 +44,16 @@ SHORTEN = """async ({ query, iris }) => {
   const { prefixesOf, shorten } = await import("/static/terms.js");
   return iris.map(iri => shorten(iri, prefixesOf(query)));
 }"""
+WRITTEN = """async terms => {
+  const { keyOf } = await import("/static/pairs.js");
+  const { textOf } = await import("/static/terms.js");
+  return terms.map(term => [keyOf({ term }, ["term"]), textOf(term, new Map())]);
+}"""
+TURTLE = """async ([names, triple]) => {
+  const { turtleOf } = await import("/static/turtle.js");
+  return turtleOf([triple], new Map(Object.entries(names)));
+}"""
+CUT = """async ([text, longest]) => (await import("/static/elements.js")).cut(text, longest)"""
 TABLE = """async count => {
   const { Answer } = await import("/static/answer.js");
   const { AnswerTable } = await import("/static/table.js");
@@ -142,17 +152,45 @@ def test_answer_refuses_what_does_not_fit(loaded: Page) -> None:
 def test_iris_are_shortened_by_the_longest_prefix(loaded: Page) -> None:
     """A name that would have to be escaped stays in brackets, and so does what no prefix fits."""
     query = "prefix : <http://e/>\nPREFIX ab: <http://e/a/> PREFIX x: <javascript:> SELECT * {}"
+    query = f"PREFIX _u: <http://e/u/> {query}"
     names = {
         "http://e/a/b": "ab:b",
         "http://e/c": ":c",
         "http://e/c/d": "<http://e/c/d>",
         "http://e/": "<http://e/>",
+        "http://e/u/b": "<http://e/u/b>",
         "http://e/c.": "<http://e/c.>",
         "http://www.w3.org/2001/XMLSchema#int": "xsd:int",
         "javascript:alert(1)": "<javascript:alert(1)>",
     }
     shown = loaded.evaluate(SHORTEN, {"query": query, "iris": list(names)})
     assert json.dumps(shown) == json.dumps(list(names.values()))
+
+
+def test_direction_is_part_of_a_text(loaded: Page) -> None:
+    """Two literals that differ in it are two terms, and the mark of the language says it."""
+    marks = [{}, {"its:dir": "ltr"}, {"its:dir": "rtl"}]
+    terms = [{"type": "literal", "value": "x", "xml:lang": "ar", **mark} for mark in marks]
+    keys, texts = zip(*loaded.evaluate(WRITTEN, terms), strict=True)
+    assert len(set(keys)) == 3
+    assert texts == ('"x"@ar', '"x"@ar--ltr', '"x"@ar--rtl')
+
+
+def test_turtle_has_only_names_that_it_takes(loaded: Page) -> None:
+    """A prefix that begins with a line is none there, and its IRIs stay whole."""
+    names = {"_u": "http://e/u/", "v": "http://e/v/"}
+    parts = {"subject": "u", "predicate": "v", "object": "w"}
+    triple = {part: {"type": "uri", "value": f"http://e/{name}/x"} for part, name in parts.items()}
+    text = loaded.evaluate(TURTLE, [names, triple])
+    assert text == "PREFIX v: <http://e/v/>\n\n<http://e/u/x> v:x <http://e/w/x> .\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "longest", "shown"), [("abc", 3, "abc"), ("abcd", 3, "ab…"), ("ab🚆cd", 4, "ab…"), ("", 3, "")]
+)
+def test_long_text_is_cut_between_characters(loaded: Page, text: str, longest: int, shown: str) -> None:
+    """What is left has no half of a character at its end."""
+    assert loaded.evaluate(CUT, [text, longest]) == shown
 
 
 def test_table_of_many_rows_shows_the_first(loaded: Page) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.browser import Page, Watched, expect, write
+from support.browser import Page, Route, Watched, expect, write
 from support.served import Served
 
 BAD_REQUEST = "status of 400"
@@ -82,6 +82,31 @@ def test_page_asks_for_a_query(page: Page, served: Served) -> None:
     page.wait_for_timeout(600)  # longer than the page waits before it checks a draft
     expect(page.locator("#query-problem")).to_have_text("There is no query yet.")
     expect(page.locator("article")).to_have_count(0)
+
+
+@pytest.mark.parametrize(("query", "panels"), [(WRONG, 0), ("SELECT ?old { ?old ?b ?c }", 1)])
+def test_what_is_said_of_a_query_is_not_shown_at_another(
+    page: Page, served: Served, watched: Watched, query: str, panels: int
+) -> None:
+    """One may write on while the server works out what it says of the query that was subscribed to."""
+    watched.allow(BAD_REQUEST)
+    page.goto(served.url)
+    expect(page.locator("#query-form")).not_to_be_empty()
+    write(page, query)
+    waiting: list[Route] = []
+    page.route("**/explain", lambda route: waiting.append(route), times=1)
+    with page.expect_request("**/explain"):
+        page.keyboard.press("Control+Enter")
+    write(page, "SELECT ?new { ?new ?b ?c }")
+    expect(page.locator("#query-form")).to_have_text("SELECT ?new")
+    with page.expect_response("**/explain"):
+        waiting[0].continue_()
+    expect(page.get_by_role("article")).to_have_count(panels)
+    if not panels:
+        expect(page.get_by_role("status").last).to_contain_text("Not subscribed: ")
+    expect(page.locator("#query-form")).to_have_text("SELECT ?new")
+    expect(page.locator("#query-problem")).to_be_hidden()
+    expect(page.locator(".cm-lintRange-error")).to_have_count(0)
 
 
 def test_page_does_not_blame_the_query_for_a_busy_server(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import rdflib
 
-from support.browser import LATE, Page, Watched, expect, rows_of, subscribe, write
+from support.browser import LATE, Page, Route, Watched, expect, rows_of, subscribe, write
 from support.served import Served
 
 ROOT = Path(__file__).parents[3]
@@ -72,6 +72,26 @@ def test_prefixes_of_the_server_are_at_hand(page: Page, railway: Served, watched
     expect(first).to_have_attribute("title", "http://example.org/railway/")
     first.click()
     expect(page.locator("#query .cm-line").first).to_have_text("PREFIX : <http://example.org/railway/>")
+
+
+def test_prefix_with_a_point_is_declared_beside_one_that_is_like_it(page: Page, served: Served) -> None:
+    """The point of its name is no other character."""
+
+    def bound(route: Route) -> None:
+        response = route.fetch()
+        body = response.text().replace(
+            'data-prefixes="{', 'data-prefixes="{&quot;a.b&quot;: &quot;urn:ab:&quot;, '
+        )
+        route.fulfill(response=response, body=body)
+
+    page.route(served.url, bound)
+    page.goto(served.url)
+    write(page, "PREFIX axb: <urn:x>\nASK {}")
+    page.get_by_text("Prefixes", exact=True).click()
+    for _ in range(2):  # the second time it is there
+        page.get_by_role("button", name="a.b:", exact=True).click()
+        lines = page.locator("#query .cm-line").all_text_contents()
+        assert lines == ["PREFIX a.b: <urn:ab:>", "PREFIX axb: <urn:x>", "ASK {}"]
 
 
 def test_page_is_sent_compressed_and_is_small(served: Served) -> None:

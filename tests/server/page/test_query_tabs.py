@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from support.axe import violations
-from support.browser import LATE, VISITED, Browser, Page, Watched, expect, panel_of, subscribe, write
+from support.browser import LATE, VISITED, Browser, Page, Route, Watched, expect, panel_of, subscribe, write
 from support.served import Served
 
 TRAINS = "# All trains\nSELECT ?train { ?train a <http://example.org/Train> }\n"
@@ -42,6 +42,24 @@ def test_tabs_hold_queries(page: Page, served: Served) -> None:
     expect(tabs.first).to_be_focused()
     page.get_by_role("button", name="Close this query").click()
     expect(tabs).to_have_text(["New query"])
+    page.get_by_text("History", exact=True).click()
+    expect(page.locator("#past-queries button")).to_have_text(["Late trains", "All trains RDFS"])
+
+
+def test_tab_that_is_chosen_while_the_editor_loads_is_shown(page: Page, served: Served) -> None:
+    """The editor that comes has the query of that tab, with its entailment."""
+    page.goto(served.url)
+    write(page, LATE)
+    page.get_by_role("button", name="New query").click()
+    write(page, TRAINS)
+    waiting: list[Route] = []
+    page.route("**/editor.js", lambda route: waiting.append(route))
+    with page.expect_request("**/editor.js"):
+        page.reload(wait_until="commit")
+    page.get_by_role("tab", name="Late trains").click()
+    waiting[0].continue_()
+    expect(page.locator("#query-form")).to_have_text("SELECT ?train ?minutes")
+    assert query_of(page) == LATE
 
 
 def test_tab_is_not_undone_into_another(page: Page, served: Served) -> None:
@@ -134,7 +152,9 @@ def test_history_is_bounded(page: Page, served: Served) -> None:
         "null",
         '{"all": [7, {"query": 3}], "current": "x"}',
         '[{"a": 1}]',
-        '[{"query": "ASK {}", "entailment": "", "key": 7}]',
+        '[{"query": "#odd", "entailment": "", "key": 7}]',
+        '[{"query": "#odd", "entailment": "", "key": [7]}]',
+        '[{"query": "#odd", "entailment": "", "rowKey": 7}]',
     ],
 )
 def test_page_does_without_what_it_cannot_read(page: Page, served: Served, kept: str) -> None:
@@ -149,6 +169,7 @@ def test_page_does_without_what_it_cannot_read(page: Page, served: Served, kept:
     )
     page.reload()
     subscribe(page, LATE)
+    expect(panel_of(page, "odd")).to_have_count(0)
     expect(page.get_by_role("tab")).to_have_text(["Late trains"])
 
 
@@ -189,6 +210,22 @@ def test_link_opens_a_query(page: Page, served: Served) -> None:
     expect(other.get_by_role("tab")).to_have_text(["All trains", "Late trains"])
     assert watched.faults == []
     other.context.close()
+
+
+def test_link_is_as_long_as_the_server_takes(page: Page, served: Served, watched: Watched) -> None:
+    """One that the server would refuse is not given."""
+    watched.allow("status of 400")
+    page.goto(served.url)
+    longest = 60_000 - len(served.url + "?query=")
+    write(page, "x" * (longest + 1))
+    page.get_by_role("button", name="Link", exact=True).click()
+    expect(page.locator("#query-problem")).to_have_text("The query is too long for a link.")
+    expect(page.locator("#link-row")).to_be_hidden()
+    write(page, "x" * longest)
+    page.get_by_role("button", name="Link", exact=True).click()
+    response = page.goto(page.get_by_label("Link to this query").input_value())
+    assert response is not None
+    assert response.ok
 
 
 def test_link_that_is_hostile_is_text(page: Page, served: Served, watched: Watched) -> None:

@@ -11,7 +11,7 @@ import rdflib
 from rdflib.compare import isomorphic
 
 from support.axe import violations
-from support.browser import LATE, Page, expect, panel_of, rows_of, subscribe
+from support.browser import LATE, Page, Watched, expect, panel_of, rows_of, subscribe
 from support.served import Served
 
 PREFIX = "PREFIX : <http://example.org/> "
@@ -53,7 +53,7 @@ def test_row_of_a_group_changes_on_one_line(page: Page, served: Served) -> None:
     """Rows of GROUP BY are told apart by its variables, which nobody has to say."""
     page.goto(served.url)
     panel = subscribe(page, f"# Per class\n{PREFIX}{PER_CLASS}")
-    expect(panel.locator(".key summary")).to_have_text("Key: ?class")
+    expect(panel.locator(".key summary")).to_have_text("Rows are told apart by ?class")
     panel.get_by_text("Latest changes").click()
     served.update(PREFIX + "INSERT DATA { :T4 a :Train }")
     expect(panel.locator("tr.changed")).to_have_text("~:Train3 → 4")
@@ -68,25 +68,25 @@ def test_row_of_a_group_changes_on_one_line(page: Page, served: Served) -> None:
 
 
 def test_row_of_a_total_changes_on_one_line(page: Page, served: Served) -> None:
-    """Aggregates without GROUP BY have one row, which is the same one always."""
+    """Aggregates without GROUP BY have one row, which is the same one always: there is no key to choose."""
     page.goto(served.url)
     panel = subscribe(page, PREFIX + "SELECT (COUNT(?train) AS ?trains) { ?train a :Train }")
-    expect(panel.locator(".key summary")).to_have_text("Key: one row")
     served.update(PREFIX + "INSERT DATA { :T4 a :Train }")
     expect(panel.locator("tr.changed")).to_have_text("~3 → 4")
+    expect(panel.locator(".key")).to_be_hidden()
 
 
 def test_key_is_not_guessed(page: Page, served: Served) -> None:
     """One row that goes and one that comes are two, until somebody says what tells rows apart."""
     page.goto(served.url)
     panel = subscribe(page)
-    expect(panel.locator(".key summary")).to_have_text("Key: none")
+    expect(panel.locator(".key summary")).to_have_text("Rows are told apart by all columns")
     served.update(PREFIX + "DELETE DATA { :T1 :delay 4 } ; INSERT DATA { :T1 :delay 5 }")
     expect(panel.locator("tr.came")).to_have_text("+:T15")
     expect(panel.locator("tr.went")).to_have_text("−:T14")
     expect(panel.locator("tr.went")).to_have_count(0)
     choose_key(panel, "?train")
-    expect(panel.locator(".key summary")).to_have_text("Key: ?train")
+    expect(panel.locator(".key summary")).to_have_text("Rows are told apart by ?train")
     served.update(PREFIX + "DELETE DATA { :T1 :delay 5 } ; INSERT DATA { :T1 :delay 6 }")
     expect(panel.locator("tr.changed")).to_have_text("~:T15 → 6")
     expect(panel.locator("tbody tr")).to_have_count(2)
@@ -95,7 +95,7 @@ def test_key_is_not_guessed(page: Page, served: Served) -> None:
     expect(panel.locator("tr.came")).to_have_count(2)
     expect(panel.locator("tr.went")).to_have_text("−:T16")
     page.reload()
-    expect(panel_of(page, "Late trains").locator(".key summary")).to_have_text("Key: ?train")
+    expect(panel.locator(".key summary")).to_have_text("Rows are told apart by ?train")
 
 
 def test_changed_row_keeps_its_place_and_the_focus(page: Page, served: Served) -> None:
@@ -131,6 +131,41 @@ def test_keyed_subscription_of_others_opens_with_its_key(page: Page, served: Ser
     expect(panel.locator("tr.changed")).to_have_text("~:T14 → 5")
     assert rows_of(panel_of(page, "Late trains"))[1] == [":T2", "7"]
     expect(page.locator("#served button", has_text="key ?train")).to_contain_text("2 subscribed, you too")
+    # who takes the key back has none, also after a reload, and can choose one again
+    panel.locator(".key summary").click()
+    panel.get_by_role("checkbox", name="?train").uncheck()
+    page.reload()
+    expect(panel.locator(".key summary")).to_have_text("Rows are told apart by all columns")
+    served.update(PREFIX + "DELETE DATA { :T1 :delay 5 } ; INSERT DATA { :T1 :delay 6 }")
+    expect(panel.locator("tr.came")).to_have_text("+:T16")
+    choose_key(panel, "?train")
+    served.update(PREFIX + "DELETE DATA { :T1 :delay 6 } ; INSERT DATA { :T1 :delay 7 }")
+    expect(panel.locator("tr.changed")).to_have_text("~:T16 → 7")
+
+
+@pytest.mark.parametrize(
+    ("status", "meanwhile"), [(503, None), (429, None), (400, "Rows are told apart by all columns")]
+)
+def test_key_is_asked_for_until_the_server_has_time(
+    page: Page, served: Served, watched: Watched, status: int, meanwhile: str | None
+) -> None:
+    """A busy server is asked again after three seconds; a refusal is final."""
+    watched.allow(f"status of {status}")
+    page.clock.install()
+    page.goto(served.url)
+    panel = subscribe(page, PREFIX + PER_CLASS)
+    page.route("**/explain", lambda route: route.fulfill(status=status, json={"detail": "no"}))
+    key = panel.locator(".key summary")
+    with page.expect_response("**/explain"):
+        page.reload()
+    expect(panel.locator("tbody tr")).to_have_count(1)
+    if meanwhile is not None:
+        expect(key).to_have_text(meanwhile)
+        return
+    expect(key).to_be_hidden()
+    page.unroute_all(behavior="wait")
+    page.clock.fast_forward(3_000)
+    expect(key).to_have_text("Rows are told apart by ?class")
 
 
 def test_list_tells_what_is_open_here(page: Page, served: Served) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.axe import violations
-from support.browser import Page, Watched, expect, subscribe
+from support.browser import Page, Watched, expect, subscribe, write
 from support.served import Served
 
 TOKEN = "a-token-of-the-tests"
@@ -57,6 +57,22 @@ def test_page_says_what_a_token_may_not(page: Page, guarded: Served, watched: Wa
     sign_in(page, OTHER)
     expect(page.locator("#server")).to_contain_text("no right to subscribe")
     expect(page.locator("#query-problem")).to_contain_text("no right to subscribe")
+
+
+def test_page_says_that_one_is_no_longer_signed_in(page: Page, guarded: Served, watched: Watched) -> None:
+    """When the cookie has gone, with what to do: neither the server nor the query is to blame."""
+    watched.allow("status of 401")
+    page.goto(guarded.url)
+    sign_in(page, TOKEN)
+    subscribe(page)
+    page.context.clear_cookies()
+    lost = "you are no longer signed in: reload the page and sign in"
+    expect(page.locator("#server")).to_have_text(lost)
+    write(page, "ASK { ?a ?b ?c }")
+    expect(page.locator("#query-problem")).to_have_text(lost)
+    page.reload()
+    sign_in(page, TOKEN)
+    expect(page.locator("#server")).to_have_text("server reached")
 
 
 def test_sign_in_is_accessible(page: Page, guarded: Served, watched: Watched) -> None:

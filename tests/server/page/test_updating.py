@@ -87,18 +87,27 @@ def test_refused_update_is_explained_at_the_form(
     assert served.query("SELECT * { ?s ?p ?o }") == before
 
 
-def test_update_that_is_lost_is_not_said_to_be_done(page: Page, served: Served, watched: Watched) -> None:
-    """Where the server is not reached the form says that one cannot know."""
-    watched.allow("net::ERR_FAILED")
+UNKNOWN = "The server was not reached: whether the update was done is not known."
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [(None, UNKNOWN), (502, UNKNOWN), (504, UNKNOWN), (503, "the server answered 503 Service Unavailable")],
+)
+def test_update_that_is_lost_is_not_said_to_be_done(
+    page: Page, served: Served, watched: Watched, status: int | None, words: str
+) -> None:
+    """Where the server, or a proxy the server, is not reached the form says that one cannot know."""
+    watched.allow("net::ERR_FAILED|status of 50[234]")
     page.goto(served.url)
     open_form(page)
     write(page, " ")
     page.get_by_role("button", name="Update", exact=True).click()
     expect(page.locator("#update-problem")).to_have_text("There is no update yet.")
-    page.route("**/update", lambda route: route.abort())
+    page.route("**/update", lambda route: route.fulfill(status=status) if status else route.abort())
     write(page, "CLEAR DEFAULT")
     page.get_by_role("button", name="Update", exact=True).click()
-    expect(page.locator("#update-problem")).to_contain_text("whether the update was done is not known")
+    expect(page.locator("#update-problem")).to_have_text(words)
 
 
 def test_update_is_sent_once(page: Page, served: Served) -> None:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
+from rdflib import URIRef
+
 from rdflive.engine.dictionary import UNBOUND
 from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Sign
 from rdflive.entail.proof import Proof, ProofStep
@@ -35,6 +37,13 @@ class RuleRegime:
     def start(self, graph: ExplicitGraph) -> Entailment:
         """Make what keeps the triples that a graph entails by the rules."""
         return RuleEntailment(self.program, graph, self.algebra)
+
+    @property
+    def heard(self) -> frozenset[URIRef] | None:
+        """What the rules read; None where one of them reads any triple."""
+        read = {pattern.predicate for rule in self.program.rules for pattern in rule.body}
+        found = frozenset(predicate for predicate in read if isinstance(predicate, URIRef))
+        return found if len(found) == len(read) else None
 
     @property
     def identity(self) -> str:

@@ -12,7 +12,9 @@ from rdflive.query.explain.names import Names
 from rdflive.query.explain.outline import Branch, outline
 from rdflive.query.explain.picture import draw
 from rdflive.query.explain.row_key import row_key
+from rdflive.query.explain.running import as_run
 from rdflive.query.explain.words import Words, describe
+from rdflive.query.known import Asked
 from rdflive.query.plan import Plan
 from rdflive.query.segment import Algorithm
 from rdflive.query.unbound import unbound_notes
@@ -21,7 +23,11 @@ __all__ = ["Explanation"]
 
 
 class Explanation:
-    """How a query is maintained. `str()` and `print` give text; a notebook shows the picture."""
+    """How a query is maintained. `str()` and `print` give text; a notebook shows the picture.
+
+    It shows the plan of the query alone. Where that is `shared` with queries that differ in constants, it
+    says what the plan for all of them keeps.
+    """
 
     def __init__(
         self,
@@ -30,8 +36,12 @@ class Explanation:
         windows: Sequence[str] = (),
         notes: Sequence[str] = (),
         members: int = 1,
+        shared: Asked | None = None,
     ) -> None:
-        self._plan = plan
+        asked = Asked(plan) if shared is None else shared
+        running = as_run(plan, asked.plan, asked.terms)
+        self._plan = plan = running.plan
+        self._kept = running.kept
         self.notes = (*unbound_notes(plan), *notes)
         """What may be misspelled: variables that nothing binds, and of a subscription also the predicates,
         classes and graphs that the data do not hold, each with the nearest name that there is.
@@ -119,14 +129,43 @@ class Explanation:
             title = describe(plan.steps[-1], plan, names).title
             if basic.graph is not None:
                 yield title
-            yield from leaf_lines(basic, names, 1)
+            yield from leaf_lines(basic, names, 1, self._kept)
         else:
             yield f"plan: {_size(plan)}"
-            yield from _tree(outline(plan), plan, names, "", "")
+            yield from self._tree(outline(plan), names, "", "")
         for title, lines in (("entailed triples", self.entailed), ("windows", self.windows)):
             if lines:
                 yield f"{title}:"
                 yield from (f"  {line}" for line in lines)
+
+    def _tree(self, branch: Branch, names: Names, head: str, guide: str) -> Iterator[str]:
+        """Draw a branch: `head` starts its first line, `guide` all others; a lone input stands below it."""
+        words = describe(branch.step, self._plan, names)
+        if branch.again:
+            yield f"{head}[{branch.number}] {words.name}, as above"
+            return
+        yield f"{head}[{branch.number}] {words.title}"
+        bar = f"{guide}{'│' if branch.branches else ' '}   "
+        for line in self._body(branch, words, names):
+            yield f"{bar}{line}"
+        for below in branch.branches:
+            if len(branch.branches) == 1:
+                yield from self._tree(below, names, guide, guide)
+            elif below is branch.branches[-1]:
+                yield from self._tree(below, names, f"{guide}└─ ", f"{guide}   ")
+            else:
+                yield from self._tree(below, names, f"{guide}├─ ", f"{guide}│  ")
+
+    def _body(self, branch: Branch, words: Words, names: Names) -> Iterator[str]:
+        """Say what a step keeps and costs."""
+        if branch.step.basic is not None:
+            lines = leaf_lines(branch.step.basic, names, branch.first_pattern, self._kept)
+            yield from (line for line in lines if line != "above the segments: nothing is kept")
+        elif words.keeps == "nothing":
+            yield f"keeps nothing; an update costs {words.costs}"
+        else:
+            yield f"keeps {words.keeps}"
+            yield f"an update costs {words.costs}"
 
 
 def _header(plan: Plan, names: Names) -> Iterator[str]:
@@ -153,34 +192,3 @@ def _size(plan: Plan) -> str:
         f"{operators} {'operator' if operators == 1 else 'operators'} over "
         f"{leaves or 'no'} basic graph {'pattern' if leaves == 1 else 'patterns'}"
     )
-
-
-def _tree(branch: Branch, plan: Plan, names: Names, head: str, guide: str) -> Iterator[str]:
-    """Draw a branch: `head` starts its first line, `guide` all others; a lone input stands right below."""
-    words = describe(branch.step, plan, names)
-    if branch.again:
-        yield f"{head}[{branch.number}] {words.name}, as above"
-        return
-    yield f"{head}[{branch.number}] {words.title}"
-    bar = f"{guide}{'│' if branch.branches else ' '}   "
-    for line in _body(branch, words, names):
-        yield f"{bar}{line}"
-    for below in branch.branches:
-        if len(branch.branches) == 1:
-            yield from _tree(below, plan, names, guide, guide)
-        elif below is branch.branches[-1]:
-            yield from _tree(below, plan, names, f"{guide}└─ ", f"{guide}   ")
-        else:
-            yield from _tree(below, plan, names, f"{guide}├─ ", f"{guide}│  ")
-
-
-def _body(branch: Branch, words: Words, names: Names) -> Iterator[str]:
-    """Say what a step keeps and costs."""
-    if branch.step.basic is not None:
-        lines = leaf_lines(branch.step.basic, names, branch.first_pattern)
-        yield from (line for line in lines if line != "above the segments: nothing is kept")
-    elif words.keeps == "nothing":
-        yield f"keeps nothing; an update costs {words.costs}"
-    else:
-        yield f"keeps {words.keeps}"
-        yield f"an update costs {words.costs}"

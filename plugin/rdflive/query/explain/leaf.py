@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from rdflive.query.bgp import Variable
+from rdflive.query.algebra import Condition, Graph, reads
+from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.decompose import OrderedArray, overlapping_subqueries_graph, star_decomposition
 from rdflive.query.explain.names import Names
+from rdflive.query.explain.running import Kept
 from rdflive.query.segment import BasicPlan, Segment
 
 __all__ = ["ALGORITHMS", "leaf_lines"]
@@ -26,9 +28,12 @@ _COSTS: Final = {
     "join": "one entry per access path, then the walk of the pattern's ordered array: its solutions and "
     "the values it tries",
 }
+_COMPARED: Final = "one entry, and a search for the queries of the plan whose constant fits"
 
 
-def leaf_lines(plan: BasicPlan, names: Names, first_pattern: int) -> Iterator[str]:
+def leaf_lines(
+    plan: BasicPlan, names: Names, first_pattern: int, kept: Mapping[tuple[Graph, TriplePattern], Kept]
+) -> Iterator[str]:
     """Describe how a basic graph pattern is maintained; its patterns are numbered from the given number."""
     yield f"class: {plan.pattern_class}"
     if plan.algorithm == "product":
@@ -36,7 +41,8 @@ def leaf_lines(plan: BasicPlan, names: Names, first_pattern: int) -> Iterator[st
         yield f"algorithm: product of {count} segments (Algorithm 3), listed only for a delta"
     for number, segment in enumerate(plan.segments, 1):
         yield f"segment {number}: {ALGORITHMS[segment.algorithm]}"
-        for line in _Words(segment, names, first_pattern).lines():
+        own = [kept.get((plan.graph, pattern)) for pattern in segment.patterns]
+        for line in _Words(segment, names, first_pattern, own).lines():
             yield f"  {line}"
         first_pattern += len(segment.patterns)
     yield f"above the segments: {_above(plan)}"
@@ -45,9 +51,12 @@ def leaf_lines(plan: BasicPlan, names: Names, first_pattern: int) -> Iterator[st
 class _Words:
     """Describes one segment."""
 
-    def __init__(self, segment: Segment, names: Names, first_pattern: int) -> None:
+    def __init__(
+        self, segment: Segment, names: Names, first_pattern: int, kept: Sequence[Kept | None]
+    ) -> None:
         self.segment = segment
         self.names = names
+        self.kept = kept
         self.patterns = [f"p{first_pattern + i}" for i in range(len(segment.patterns))]
 
     def lines(self) -> Iterator[str]:
@@ -57,19 +66,32 @@ class _Words:
             for condition in filters:
                 yield f"  filter {self.names.text(condition.text)}, before anything is cached"
         for i, condition in enumerate(segment.conditions, 1):
-            yield f"f{i}: filter {self.names.text(condition.text)}, where the last variable is bound"
+            where = "where the last variable is bound"
+            if self._is_late(condition):
+                where += ": queries with other constants share the plan"
+            yield f"f{i}: filter {self.names.text(condition.text)}, {where}"
         if len(segment.patterns) > 1 and len(segment.variables) > 1:
             yield from self._stars()
             yield "ordered arrays, what an update of a pattern visits:"
             for array in segment.arrays:
                 yield f"  {self.patterns[array.seed]}: {self._visits(array)}"
         yield f"cached: {'; '.join(self._cached()) or 'nothing'}"
+        yield f"an update costs: {self._costs()}"
+
+    def _is_late(self, condition: Condition) -> bool:
+        """Tell whether one pattern has all that a filter reads, so that a query by itself tests it sooner."""
+        return any(
+            reads(condition, pattern.variables) == reads(condition, self.segment.variables)
+            for pattern in self.segment.patterns
+        )
+
+    def _costs(self) -> str:
+        if self.segment.centres:
+            return _COSTS[self.segment.algorithm]
+        if not any(self.kept):
+            return "O(1): a matching triple is a solution"
         # without a match state there is nothing that could save the walk
-        walks_at_once = segment.algorithm == "connected" and not segment.centres
-        cost = _COSTS["join" if walks_at_once else segment.algorithm]
-        if len(segment.patterns) == 1 and not segment.centres:
-            cost = "O(1): a matching triple is a solution"
-        yield f"an update costs: {cost}"
+        return _COSTS["join"] if len(self.patterns) > 1 or not self.segment.conditions else _COMPARED
 
     def _stars(self) -> Iterator[str]:
         stars = star_decomposition(self.segment.patterns)
@@ -109,18 +131,15 @@ class _Words:
 
     def _cached(self) -> Iterator[str]:
         segment = self.segment
-        several = len(segment.patterns) > 1
-        if segment.algorithm == "ground":
+        if None in segment.centres:
             yield "one bit per pattern"
         elif segment.centres:
             yield "match states of " + self.names.variables([v for v in segment.centres if v], ", ")
-        followed = [pattern for pattern in segment.patterns if len(pattern.variables) > 1 and several]
-        if followed:
-            yield (
-                f"neighbours in {len(followed)} patterns" if len(followed) > 1 else "neighbours in 1 pattern"
-            )
-        elif segment.algorithm == "join" and several:
-            yield "the matches of each pattern"
+        if count := self.kept.count("neighbours"):
+            yield f"neighbours in {count} {'patterns' if count > 1 else 'pattern'}"
+        if "matches" in self.kept:
+            listed = (name for name, what in zip(self.patterns, self.kept, strict=True) if what == "matches")
+            yield f"the matches of {', '.join(listed)}"
 
 
 def _above(plan: BasicPlan) -> str:

@@ -97,7 +97,11 @@ class ExplainQuery:
         """Write the explanation as JSON."""
         graph = dataset if self.entailment is None else None  # what is entailed, nobody has worked out here
         explanation = explain(
-            self.query, graph=graph, initNs=dict(dataset.namespaces()), initBindings=self.bindings
+            self.query,
+            graph=graph,
+            initNs=dict(dataset.namespaces()),
+            initBindings=self.bindings,
+            budget=Budget(),  # as subscriptions here have one
         )
         told = {
             "form": explanation.form,

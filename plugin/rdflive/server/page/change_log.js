@@ -1,6 +1,6 @@
 /** The last changes of an answer, in words. */
 
-import { make } from "./elements.js";
+import { cut, make } from "./elements.js";
 import { keyOf, termOf } from "./pairs.js";
 import { textOf } from "./terms.js";
 
@@ -92,7 +92,7 @@ export function rowText(binding, prefixes) {
 function lines(all, className, sign, text, most) {
   const shown = all
     .slice(0, most)
-    .map((one) => make("p", { className }, `${sign} `, make("bdi", {}, text(one).slice(0, LONGEST))));
+    .map((one) => make("p", { className }, `${sign} `, make("bdi", {}, cut(text(one), LONGEST))));
   const rest = all.length - shown.length;
   if (rest > 0) shown.push(make("p", { className }, `${sign} ${rest.toLocaleString("en")} more`));
   return shown;

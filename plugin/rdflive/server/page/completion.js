@@ -1,15 +1,15 @@
 /** What may be written at a place of a query: keywords, prefixes, classes, predicates and variables. */
 
+import { counted } from "./elements.js";
 import { AGGREGATES, FUNCTIONS, IN_EXPRESSION, IN_GROUP, OUTSIDE } from "./keywords.js";
 import { placeOf, tokensOf } from "./places.js";
-import { prefixesOf, shorten } from "./terms.js";
+import { RDF_TYPE, prefixesOf, shorten } from "./terms.js";
 
 /** @typedef {import("./vocabulary.js").Vocabulary} Vocabulary */
 /** @typedef {{label: string, apply?: string, detail?: string, type: string}} Option as CodeMirror takes it */
 /** @typedef {Option & {iri?: string}} Candidate */
 
 const MOST = 100;
-const TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
 
 /**
  * Gives what may stand in place of the word that ends at `position`; null for nothing.
@@ -103,8 +103,8 @@ function namesOf(vocabulary, prefixes) {
     /** @param {import("./vocabulary.js").Use[]} uses @param {string} type */
     const named = (uses, type) =>
       uses.map(({ iri, uses: count }) => ({
-        label: iri === TYPE ? "a" : shorten(iri, prefixes),
-        detail: `${count.toLocaleString("en")} ${count === 1 ? "use" : "uses"}`,
+        label: iri === RDF_TYPE ? "a" : shorten(iri, prefixes),
+        detail: counted(count, "use"),
         type,
         iri: iri.toLowerCase(),
       }));

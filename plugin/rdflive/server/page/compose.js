@@ -2,7 +2,7 @@
 
 import { PREFIXES } from "./about.js";
 import { announce } from "./announce.js";
-import { byId, make } from "./elements.js";
+import { button, byId, make } from "./elements.js";
 import { EXAMPLES } from "./examples.js";
 import { linkTo, takeLinked } from "./link.js";
 import { PastQueries } from "./past_queries.js";
@@ -195,7 +195,7 @@ class Compose {
   #tell(problem, form) {
     const words = byId("query-problem");
     words.hidden = !problem;
-    words.textContent = problem ? withPlace(problem) : "";
+    words.textContent = problem?.words ?? "";
     byId("query-form").textContent = form;
     return this.box.mark(problem);
   }
@@ -225,18 +225,11 @@ function headOf({ form, vars }) {
   return form === "SELECT" ? [form, ...vars.map((name) => `?${name}`)].join(" ") : form;
 }
 
-/** @param {Problem} problem */
-function withPlace({ line, column, message }) {
-  return line && !message.includes(`line ${line}`) ? `Line ${line}, column ${column}: ${message}` : message;
-}
-
 /**
  * @param {string} name
  * @param {() => void} onClick
  * @param {string} [title]
  */
 function chip(name, onClick, title = "") {
-  const button = make("button", { type: "button", title }, name);
-  button.addEventListener("click", onClick);
-  return make("li", {}, button);
+  return make("li", {}, button(name, onClick, { title }));
 }

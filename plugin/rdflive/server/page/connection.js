@@ -1,7 +1,7 @@
 /** What is shown of a connection: its state, a countdown while it is away, and a button to try at once. */
 
 import { announce } from "./announce.js";
-import { make } from "./elements.js";
+import { button, make } from "./elements.js";
 
 /** @typedef {import("./stream.js").State} State */
 
@@ -11,7 +11,7 @@ export class Connection {
   #words = make("span");
   #chip = make("p", { className: "state" }, this.#words);
   #why = make("p", { className: "problem", hidden: true });
-  #retry = make("button", { type: "button", hidden: true }, "Try now");
+  #retry;
   #clock = 0;
   #wasLost = false;
 
@@ -21,7 +21,7 @@ export class Connection {
    */
   constructor(title, onRetry) {
     this.#title = title;
-    this.#retry.addEventListener("click", onRetry);
+    this.#retry = button("Try now", onRetry, { hidden: true });
     this.element = this.#chip;
     this.details = make("div", { className: "row lost", hidden: true }, this.#why, this.#retry);
   }

@@ -18,6 +18,18 @@ export function make(tag, properties = {}, ...children) {
 }
 
 /**
+ * Makes a button.
+ * @param {string | Node | (Node | string)[]} content
+ * @param {() => void} onClick
+ * @param {Record<string, any>} [properties]
+ */
+export function button(content, onClick, properties = {}) {
+  const made = make("button", { type: "button", ...properties }, ...[content].flat());
+  made.addEventListener("click", () => onClick());
+  return made;
+}
+
+/**
  * Gives the element of the page with an id.
  * @param {string} id
  * @returns {HTMLElement}
@@ -26,6 +38,15 @@ export function byId(id) {
   const found = document.getElementById(id);
   if (!found) throw new Error(`the page has no element ${id}`);
   return found;
+}
+
+/**
+ * Shortens a text that is longer than so many characters, and leaves no half of one at the end.
+ * @param {string} text
+ * @param {number} longest
+ */
+export function cut(text, longest) {
+  return text.length > longest ? `${text.slice(0, longest - 1).replace(/[\ud800-\udbff]$/, "")}…` : text;
 }
 
 /**

@@ -1,15 +1,18 @@
-/** The surroundings of a node as a query: its triples, out and in, bounded and live like any other answer. */
+/**
+ * The surroundings of a node as a query, live like any other: the first of its triples out and in. The server keeps all
+ * of them, to know which are the first, so that it may refuse a node of very many.
+ */
 
 import { PREFIXES } from "./about.js";
-import { shorten } from "./terms.js";
+import { IN_IRI, shorten } from "./terms.js";
 
 /** @typedef {import("./terms.js").Term} Term */
 /** @typedef {import("./panel.js").Asked} Asked */
 
-/** How many triples are shown in each direction. */
+/** How many triples are asked for in each direction: those that are first by the order of their terms. */
 export const MOST = 60;
-/** What an IRI of a query may have in it; a graph may hold others, which could end the brackets. */
-const WRITABLE = /^[a-z][a-z0-9+.-]*:[^\x00-\x20<>"{}|^`\\]*$/iu;
+/** An absolute IRI that a query can have; a graph may hold others, which could end the brackets. */
+const WRITABLE = new RegExp(`^[a-z][a-z0-9+.-]*:${IN_IRI}*$`, "iu");
 
 /**
  * Tells whether a node can be asked for: a blank node by its label, an IRI by its text.

@@ -1,6 +1,6 @@
 /** The triples of an answer as a picture: nodes and arrows that come and go. The table says the same in words. */
 
-import { counted, make } from "./elements.js";
+import { button, counted, cut, make } from "./elements.js";
 import { isExplorable } from "./explore.js";
 import { keyOf } from "./pairs.js";
 import { textOf } from "./terms.js";
@@ -48,10 +48,11 @@ export class GraphPicture {
     this.#prefixes = prefixes;
     this.#centre = centre && idOf(centre);
     this.#onExplore = onExplore;
+    const named = (/** @type {string} */ title) => ({ "aria-label": title, title });
     const buttons = [
-      button("Larger", "+", () => this.#picture?.zoom(1.3)),
-      button("Smaller", "−", () => this.#picture?.zoom(1 / 1.3)),
-      button("Fit all of it", "Fit", () => this.#picture?.fit()),
+      button("+", () => this.#picture?.zoom(1.3), named("Larger")),
+      button("−", () => this.#picture?.zoom(1 / 1.3), named("Smaller")),
+      button("Fit", () => this.#picture?.fit(), named("Fit all of it")),
     ];
     const frame = make("div", { className: "picture" }, this.#canvas, make("div", { className: "zoom" }, ...buttons));
     this.element = make("div", {}, frame, this.#note);
@@ -69,7 +70,7 @@ export class GraphPicture {
       const { subject, predicate, object } = row.binding;
       const ids = [idOf(subject), isNode(object) ? idOf(object) : `literal ${row.key}`];
       [subject, object].forEach((term, i) => this.#addNode(nodes, ids[i], term, row.mark));
-      const label = cut(textOf(predicate, this.#prefixes));
+      const label = cut(textOf(predicate, this.#prefixes), LONGEST);
       edges.push({ id: `edge ${row.key}`, source: ids[0], target: ids[1], label, mark: row.mark });
     }
     this.#picture.show([...nodes.values()], edges);
@@ -124,7 +125,7 @@ export class GraphPicture {
       return;
     }
     const title = term.type === "uri" ? term.value : textOf(term, this.#prefixes);
-    const label = cut(textOf(term, this.#prefixes));
+    const label = cut(textOf(term, this.#prefixes), LONGEST);
     const isCentre = id === this.#centre;
     nodes.set(id, { id, label, title, kind: term.type, mark: isCentre ? "" : mark, isCentre });
     this.#terms.set(id, term);
@@ -162,20 +163,4 @@ function isNode(term) {
 /** @param {Term} term */
 function idOf(term) {
   return keyOf({ term }, ["term"]);
-}
-
-/** @param {string} text */
-function cut(text) {
-  return text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text;
-}
-
-/**
- * @param {string} name
- * @param {string} sign
- * @param {() => void} onClick
- */
-function button(name, sign, onClick) {
-  const made = make("button", { type: "button", "aria-label": name, title: name }, sign);
-  made.addEventListener("click", onClick);
-  return made;
 }

@@ -6,7 +6,7 @@ import { ChangeLog } from "./change_log.js";
 import { RateChart } from "./chart.js";
 import { Connection } from "./connection.js";
 import { downloadCsv, downloadJson, downloadTurtle } from "./download.js";
-import { counted, make } from "./elements.js";
+import { button, counted, make } from "./elements.js";
 import { MOST } from "./explore.js";
 import { GraphPicture, canDraw } from "./graph_picture.js";
 import { KeyChoice } from "./key_choice.js";
@@ -48,6 +48,8 @@ export class Panel {
   #answer = new Answer();
   #facts = make("p", { className: "facts" });
   #truth = make("p", { className: "truth" });
+  #tools = make("div", { className: "row tools", hidden: true });
+  #bound = make("p", { className: "quiet note bound" });
   #updates = new RateChart("Updates of the graph");
   #deltas = new RateChart("Deltas");
   #key = new KeyChoice((key) => this.#choose({ rowKey: key }));
@@ -88,6 +90,7 @@ export class Panel {
     });
     this.#turtle = button("Turtle", () => downloadTurtle(this.#answer, this.prefixes));
     this.#turtle.hidden = true;
+    this.#table.element.hidden = this.#picture.element.hidden = true; // until there is an answer
     this.#answer.key = asked.rowKey !== undefined ? asked.rowKey : asked.key?.length ? asked.key : null;
     this.element = this.#layOut();
   }
@@ -140,11 +143,10 @@ export class Panel {
 
   /** Learns what the query itself says of its rows, unless one has said it: GROUP BY tells them apart. */
   async #learnKey() {
-    const isOpen = () => this.asked.rowKey === undefined && !this.asked.key?.length && !this.asked.centre;
-    while (isOpen() && !this.#isClosed) {
+    const isUnsaid = this.asked.rowKey === undefined && !this.asked.key?.length && !this.asked.centre;
+    while (isUnsaid && !this.#isClosed) {
       try {
-        const { key } = await this.#explain();
-        if (isOpen()) this.#answer.key = key;
+        this.#answer.key = (await this.#explain()).key; // one can choose another when this is known
         break;
       } catch (error) {
         // the rows are shown all the same, and the stream says what is wrong
@@ -183,6 +185,7 @@ export class Panel {
   /** Offers what goes with the form of the query. */
   #offer() {
     const isGraph = this.#answer.form === "CONSTRUCT";
+    this.#tools.hidden = false;
     this.#turtle.hidden = !isGraph;
     this.#views.element.hidden = !isGraph || !canDraw();
     this.#offerKey();
@@ -224,6 +227,7 @@ export class Panel {
     else if (isPicture) this.#picture.draw();
     else this.#table.draw();
     this.#facts.textContent = this.#factsNow().join(" · ");
+    this.#bound.textContent = this.#boundNow();
     if (this.#isArriving) this.#reveal();
     this.#isArriving = false;
     this.#cost = performance.now() - start;
@@ -234,19 +238,20 @@ export class Panel {
     const facts = [this.#answer.form, this.#words(), `sequence ${this.#sequence}`];
     if (this.asked.entailment) facts.push(`entailment ${this.asked.entailment.toUpperCase()}`);
     if (this.#changed) facts.push(`last change ${this.#changed}`);
-    return [...facts, ...this.#bounds()];
+    return facts;
   }
 
-  /** Says where an explored node has as many triples as are asked for, and may have more. */
-  #bounds() {
+  /** Says of an explored node where as many triples are shown as are asked for, so that it may have more. */
+  #boundNow() {
     const { centre } = this.asked;
-    if (!centre) return [];
+    if (!centre) return "";
     const self = keyOf({ term: centre }, ["term"]);
     const all = [...this.#answer.rows.values()].filter((row) => row.count > 0);
     const count = (/** @type {string} */ name) =>
       all.filter(({ binding }) => keyOf({ term: binding[name] }, ["term"]) === self).length;
-    const full = [count("subject") >= MOST && "out", count("object") >= MOST && "in"].filter(Boolean);
-    return full.map((way) => `${MOST} triples ${way}, there may be more`);
+    const full = ["subject", "object"].filter((name) => count(name) >= MOST);
+    const shown = full.map((name) => `${MOST} triples with this node as ${name}`);
+    return full.length ? `Shown are ${shown.join(" and ")}; there may be more.` : "";
   }
 
   #words() {
@@ -262,6 +267,7 @@ export class Panel {
     const json = button("JSON", () => downloadJson(this.#answer));
     const csv = button("CSV", () => downloadCsv(this.#answer));
     const download = make("div", { className: "row" }, "Download", json, csv, this.#turtle);
+    this.#tools.append(this.#views.element, this.#table.filter, this.#key.element, download);
     const plan = make("div");
     const explained = folded("How it is kept up to date", plan);
     const isPlanned = () => plan.hasChildNodes() && !plan.querySelector(".problem");
@@ -274,7 +280,8 @@ export class Panel {
       make("header", {}, heading, this.#connection.element, close),
       this.#connection.details,
       this.#facts,
-      make("div", { className: "row tools" }, this.#views.element, this.#table.filter, this.#key.element, download),
+      this.#tools,
+      this.#bound,
       this.#truth,
       this.#table.element,
       this.#picture.element,
@@ -298,16 +305,6 @@ function nameOf({ sequence, first_sequence: first = sequence, initial }) {
  */
 function folded(title, content) {
   return make("details", {}, make("summary", {}, title), content);
-}
-
-/**
- * @param {string} title
- * @param {() => void} onClick
- */
-function button(title, onClick) {
-  const made = make("button", { type: "button" }, title);
-  made.addEventListener("click", onClick);
-  return made;
 }
 
 /** @param {HTMLElement} element */

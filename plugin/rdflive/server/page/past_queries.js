@@ -1,6 +1,6 @@
 /** The queries that were subscribed to in this browser, or had a tab, the latest first. */
 
-import { byId, make } from "./elements.js";
+import { button, byId, make } from "./elements.js";
 import { isAsked, keep, kept } from "./storage.js";
 import { titleOf } from "./titles.js";
 
@@ -61,9 +61,8 @@ export class PastQueries {
     byId("past").hidden = this.#all.length === 0;
     const items = this.#all.map((asked) => {
       const regime = asked.entailment ? [" ", make("span", { className: "quiet" }, asked.entailment.toUpperCase())] : [];
-      const button = make("button", { type: "button", title: asked.query }, titleOf(asked.query), ...regime);
-      button.addEventListener("click", () => this.#onOpen(asked));
-      return make("li", {}, button);
+      const words = [titleOf(asked.query), ...regime];
+      return make("li", {}, button(words, () => this.#onOpen(asked), { title: asked.query }));
     });
     byId("past-queries").replaceChildren(...items);
   }

@@ -1,5 +1,7 @@
 /** What is being written at the end of an unfinished query: the word, and where in a pattern it stands. */
 
+import { IN_IRI, RDF_TYPE } from "./terms.js";
+
 /** @typedef {{kind: string, text: string, start: number}} Token */
 /** @typedef {"prefix" | "outside" | "subject" | "predicate" | "class" | "object" | "expression"} Slot */
 /** @typedef {{word: string, slot: Slot}} Place */
@@ -11,8 +13,8 @@ const KINDS = [
   ["unclosed", /"""[^]*|'''[^]*/y],
   ["string", /"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'/y],
   ["unclosed", /["'][^\n]*/y],
-  ["iri", /<[^<>"{}|^`\\\s]*>/y],
-  ["opened", /<[^<>"{}|^`\\\s]*$/y],
+  ["iri", new RegExp(`<${IN_IRI}*>`, "y")],
+  ["opened", new RegExp(`<${IN_IRI}*$`, "y")],
   ["variable", /[?$][\p{L}\p{N}_]*/uy],
   ["name", /(?:[\p{L}](?:[\p{L}\p{N}_.-]*[\p{L}\p{N}_-])?)?:(?:[\p{L}\p{N}_:%](?:[\p{L}\p{N}_.:%-]*[\p{L}\p{N}_:%-])?)?/uy],
   ["blank", /_:[\p{L}\p{N}_.-]*/uy],
@@ -24,7 +26,6 @@ const KINDS = [
 const WORDS = new Set(["word", "name", "variable", "opened"]);
 const WORDLESS = new Set(["comment", "unclosed", "tag", "number", "blank"]);
 const TERMS = new Set(["iri", "name", "variable", "blank", "string", "number"]);
-const TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
 
 /**
  * Takes a text apart; what is unfinished becomes a token all the same.
@@ -143,7 +144,7 @@ class Walk {
 
   /** @param {string} kind @param {string} text */
   #takeTerm(kind, text) {
-    if (this.#inGroup === "predicate") this.#isType = text === "rdf:type" || text === `<${TYPE}>`;
+    if (this.#inGroup === "predicate") this.#isType = text === "rdf:type" || text === `<${RDF_TYPE}>`;
     if (kind !== "variable" || text.length > 1) this.#goOn(); // a lone ? belongs to a path
   }
 

@@ -1,7 +1,7 @@
 /** The subscriptions that are live on the server, whoever opened them. */
 
-import { byId, counted, make } from "./elements.js";
-import { subscriptions } from "./server.js";
+import { button, byId, counted, make } from "./elements.js";
+import { Problem, subscriptions } from "./server.js";
 import { titleOf } from "./titles.js";
 
 const PAUSE = 2_000;
@@ -46,7 +46,7 @@ export class Served {
       this.#onNews(described);
     } catch (error) {
       state.dataset.state = "waiting";
-      state.textContent = `server not reached${error instanceof TypeError ? "" : `: ${messageOf(error)}`}`;
+      state.textContent = error instanceof Problem ? error.message : "server not reached";
     }
   }
 
@@ -84,10 +84,8 @@ export class Served {
     const title = make("span", {}, make("span", {}, titleOf(query)), " ", mark);
     const options = [entailment?.toUpperCase(), key.length > 0 && `key ${key.map((name) => `?${name}`).join(" ")}`];
     const regime = options.filter(Boolean).map((option) => make("span", { className: "quiet" }, String(option)));
-    const button = make("button", { type: "button", title: query }, title, ...regime, facts);
     const asked = { query, entailment: entailment ?? "", key, node: node ?? "" };
-    button.addEventListener("click", () => this.#onOpen(asked));
-    const item = make("li", {}, button);
+    const item = make("li", {}, button([title, ...regime, facts], () => this.#onOpen(asked), { title: query }));
     byId("served").append(item);
     const entry = { item, facts, mark };
     this.#entries.set(id, entry);
@@ -117,9 +115,4 @@ function subscribed(clients, isMine) {
   const words = clients === 0 ? "nobody subscribed" : `${clients.toLocaleString("en")} subscribed`;
   if (!isMine || clients === 0) return words;
   return clients === 1 ? "only you subscribed" : `${words}, you too`;
-}
-
-/** @param {unknown} error */
-function messageOf(error) {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -18,6 +18,12 @@ export class Problem extends Error {
     this.line = line;
     this.column = column;
   }
+
+  /** The message, and before it the place unless the message says it. */
+  get words() {
+    const { line, column, message } = this;
+    return line && !message.includes(`line ${line}`) ? `Line ${line}, column ${column}: ${message}` : message;
+  }
 }
 
 /**

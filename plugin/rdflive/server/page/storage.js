@@ -35,9 +35,8 @@ export function keep(where, name, value) {
  */
 export function isAsked(value) {
   if (typeof value?.query !== "string" || typeof value.entailment !== "string") return false;
-  const { key = [], rowKey = null, node = "", centre = null } = value;
-  const isCentre = centre === null || (typeof centre.type === "string" && typeof centre.value === "string");
-  return areNames(key) && (rowKey === null || areNames(rowKey)) && typeof node === "string" && isCentre;
+  const { key = [], rowKey = null } = value;
+  return areNames(key) && (rowKey === null || areNames(rowKey));
 }
 
 /** @param {any} value */

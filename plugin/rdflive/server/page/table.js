@@ -1,7 +1,7 @@
 /** The answer of a SELECT or CONSTRUCT as a table, of which only the first rows and columns are in the page. */
 
 import { withEdges } from "./edges.js";
-import { counted, make } from "./elements.js";
+import { button, counted, make } from "./elements.js";
 import { isExplorable } from "./explore.js";
 import { keyOf, termOf } from "./pairs.js";
 import { elementOf, rankOf, textOf } from "./terms.js";
@@ -95,23 +95,23 @@ export class AnswerTable {
     if (!this.#stop?.isConnected) this.#stopAt(this.#body.querySelector("button"));
   }
 
-  /** Makes a node the one that Tab leads to. @param {HTMLButtonElement | null} button */
-  #stopAt(button) {
+  /** Makes a node the one that Tab leads to. @param {HTMLButtonElement | null} node */
+  #stopAt(node) {
     if (this.#stop) this.#stop.tabIndex = -1;
-    this.#stop = button;
-    if (button) button.tabIndex = 0;
+    this.#stop = node;
+    if (node) node.tabIndex = 0;
   }
 
   /** Goes to the next node of the row or the column. @param {KeyboardEvent} event */
   #goOn(event) {
-    const button = event.target;
+    const node = event.target;
     const step = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
-    if (!step || !(button instanceof HTMLButtonElement)) return;
-    const column = button.closest("td")?.cellIndex ?? 0;
+    if (!step || !(node instanceof HTMLButtonElement)) return;
+    const column = node.closest("td")?.cellIndex ?? 0;
     const isSideways = event.key === "ArrowLeft" || event.key === "ArrowRight";
     const among = isSideways ? "button" : `td:nth-child(${column + 1}) button`;
     const all = [...this.#body.querySelectorAll(among)];
-    const next = all[all.indexOf(button) + step];
+    const next = all[all.indexOf(node) + step];
     event.preventDefault(); // also at the end: the table must not scroll away
     if (next instanceof HTMLButtonElement) next.focus();
   }
@@ -216,10 +216,8 @@ export class AnswerTable {
     const shown = elementOf(term, this.#prefixes);
     if (!term || !isExplorable(term)) return shown;
     const title = [shown.title, "Explore this node"].filter(Boolean).join("\n");
-    shown.title = "";
-    const button = make("button", { type: "button", className: "node", tabIndex: -1, title }, shown);
-    button.addEventListener("click", () => this.onExplore(term));
-    return button;
+    shown.removeAttribute("title"); // an empty one would hide that of the button
+    return button(shown, () => this.onExplore(term), { className: "node", tabIndex: -1, title });
   }
 
   #drawHead() {
@@ -230,15 +228,14 @@ export class AnswerTable {
 
   /** @param {string} name */
   #column(name) {
-    const button = make("button", { type: "button" }, make("bdi", {}, `?${name}`));
-    const cell = make("th", { scope: "col" }, button);
-    button.addEventListener("click", () => {
+    const sort = () => {
       const now = this.#sort?.name === name ? this.#sort : null;
       this.#sort = !now ? { name, down: false } : now.down ? null : { name, down: true };
       for (const other of this.#head.cells) other.removeAttribute("aria-sort");
       if (this.#sort) cell.setAttribute("aria-sort", this.#sort.down ? "descending" : "ascending");
       this.onChoice();
-    });
+    };
+    const cell = make("th", { scope: "col" }, button(make("bdi", {}, `?${name}`), sort));
     return cell;
   }
 }

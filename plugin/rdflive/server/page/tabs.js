@@ -1,6 +1,6 @@
 /** The tabs of the editor, each with a query. */
 
-import { byId, make } from "./elements.js";
+import { button, byId } from "./elements.js";
 import { isAsked, keep, kept } from "./storage.js";
 import { titleOf } from "./titles.js";
 
@@ -117,24 +117,18 @@ export class Tabs {
     const tabs = this.#all.map(({ query }, index) => {
       const isShown = index === this.#current;
       const title = query.trim() ? titleOf(query) : "New query";
-      const tab = make(
-        "button",
-        {
-          id: `tab-${index}`,
-          type: "button",
-          role: "tab",
-          tabIndex: isShown ? 0 : -1,
-          title,
-          "aria-selected": String(isShown),
-          "aria-controls": "query",
-        },
-        title,
-      );
-      tab.addEventListener("click", () => {
+      const choose = () => {
         this.#show(index);
         this.#focus(); // the one that was clicked is drawn anew
+      };
+      return button(title, choose, {
+        id: `tab-${index}`,
+        role: "tab",
+        tabIndex: isShown ? 0 : -1,
+        title,
+        "aria-selected": String(isShown),
+        "aria-controls": "query",
       });
-      return tab;
     });
     byId("tabs").replaceChildren(...tabs);
     byId("query").setAttribute("aria-labelledby", `tab-${this.#current}`);

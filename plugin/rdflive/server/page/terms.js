@@ -1,13 +1,20 @@
 /** RDF terms as SPARQL results have them: their text, short and full, and their elements. */
 
 import { PREFIXES } from "./about.js";
+import { cut, make } from "./elements.js";
 
 /** @typedef {{type: string, value: any, "xml:lang"?: string, "its:dir"?: string,
  *   datatype?: string}} Term */
 /** @typedef {Record<string, Term>} Binding */
 /** @typedef {Map<string, string>} Prefixes from the name, without the colon, to the namespace */
 
+export const RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
 const XSD = "http://www.w3.org/2001/XMLSchema#";
+export const XSD_STRING = `${XSD}string`;
+const OUTSIDE_IRIS = '\\x00-\\x20<>"{}|^`\\\\';
+/** What SPARQL and Turtle take in an IRI as it is, and what would end it or be something else there: patterns. */
+export const IN_IRI = `[^${OUTSIDE_IRIS}]`;
+export const NOT_IN_IRI = `[${OUTSIDE_IRIS}]`;
 const NUMBERS = new Set(
   [
     ...["integer", "decimal", "double", "float", "long", "int", "short", "byte"],
@@ -18,7 +25,8 @@ const NUMBERS = new Set(
 const NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$|^([+-]?INF|NaN)$/;
 const LONGEST = 400;
 const LOCAL = /^[\p{L}\p{N}_]([\p{L}\p{N}_.-]*[\p{L}\p{N}_-])?$/u;
-const DECLARED = /\bPREFIX\s+((?:\p{L}[^\s:<>"']*)?):\s*<([^<>"{}|^`\\\s]*)>/giu;
+const DECLARED = new RegExp(String.raw`\bPREFIX\s+((?:\p{L}[^\s:<>"']*)?):\s*<(${IN_IRI}+)>`, "giu");
+const BRACKETED = new RegExp(`<(${IN_IRI}+)>`, "g");
 
 /**
  * Gives the prefixes that serve in a query: the server's, and before them those that it declares itself.
@@ -27,7 +35,7 @@ const DECLARED = /\bPREFIX\s+((?:\p{L}[^\s:<>"']*)?):\s*<([^<>"{}|^`\\\s]*)>/giu
  */
 export function prefixesOf(query) {
   const found = new Map(PREFIXES);
-  for (const [, name, namespace] of query.matchAll(DECLARED)) if (namespace) found.set(name, namespace);
+  for (const [, name, namespace] of query.matchAll(DECLARED)) found.set(name, namespace);
   return found;
 }
 
@@ -55,7 +63,7 @@ export function shorten(iri, prefixes) {
  * @param {Prefixes} prefixes
  */
 export function shortenAll(text, prefixes) {
-  return text.replace(/<([^<>"{}|^`\\\s]+)>/g, (_, iri) => shorten(iri, prefixes));
+  return text.replace(BRACKETED, (_, iri) => shorten(iri, prefixes));
 }
 
 /**
@@ -79,28 +87,20 @@ export function textOf(term, prefixes) {
  * @param {Prefixes} prefixes
  */
 export function elementOf(term, prefixes) {
-  if (!term) return unbound();
-  const shown = document.createElement("span");
+  if (!term) return make("span", { className: "unbound" }, "–", make("span", { className: "unseen" }, "unbound"));
+  // bdi keeps the direction of a text from spilling over
   if (term.type === "uri" || term.type === "bnode" || term.type === "triple") {
-    shown.className = term.type;
-    shown.append(isolated(cut(textOf(term, prefixes))));
+    const shown = make("span", { className: term.type }, make("bdi", {}, cut(textOf(term, prefixes), LONGEST)));
     if (term.type === "uri") shown.title = String(term.value);
     return shown;
   }
-  const value = isolated(cut(String(term.value)));
+  const value = make("bdi", {}, cut(String(term.value), LONGEST));
   if (term["xml:lang"]) value.lang = term["xml:lang"];
   if (String(term.value).length > LONGEST) value.title = String(term.value);
-  shown.className = "literal";
-  shown.append(value);
+  const shown = make("span", { className: "literal" }, value);
   const mark = markOf(term, prefixes);
   if (isNumber(term)) shown.title = shorten(String(term.datatype), prefixes);
-  else if (mark) {
-    const quiet = document.createElement("span");
-    quiet.className = "mark";
-    quiet.textContent = mark;
-    quiet.title = term.datatype ?? "";
-    shown.append(quiet);
-  }
+  else if (mark) shown.append(make("span", { className: "mark", title: term.datatype ?? "" }, mark));
   return shown;
 }
 
@@ -129,30 +129,11 @@ function isNumber({ datatype, value }) {
  */
 function markOf(term, prefixes) {
   if (term["xml:lang"]) return `@${term["xml:lang"]}${term["its:dir"] ? `--${term["its:dir"]}` : ""}`;
-  if (!term.datatype || term.datatype === `${XSD}string`) return "";
+  if (!term.datatype || term.datatype === XSD_STRING) return "";
   return `^^${shorten(term.datatype, prefixes)}`;
 }
 
 /** @param {Term} term */
 function parts(term) {
   return [term.value.subject, term.value.predicate, term.value.object];
-}
-
-function unbound() {
-  const shown = document.createElement("span");
-  shown.className = "unbound";
-  shown.append("–", Object.assign(document.createElement("span"), { className: "unseen", textContent: "unbound" }));
-  return shown;
-}
-
-/** Keeps the direction of a text from spilling over. @param {string} text */
-function isolated(text) {
-  const element = document.createElement("bdi");
-  element.textContent = text;
-  return element;
-}
-
-/** @param {string} text */
-function cut(text) {
-  return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
 }

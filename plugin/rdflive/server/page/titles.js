@@ -1,12 +1,14 @@
 /** What a query is called: its first comment, or how it begins. */
 
+import { cut } from "./elements.js";
+
 const LONGEST = 70;
 
 /** @param {string} query */
 export function titleOf(query) {
   const comment = /^\s*#+\s*(\S.*?)\s*$/m.exec(query.slice(0, 1000));
   const isOnTop = comment && query.slice(0, comment.index).trim() === "";
-  return cut(isOnTop ? comment[1] : beginning(query));
+  return cut(isOnTop ? comment[1] : beginning(query), LONGEST) || "Query";
 }
 
 /** @param {string} query */
@@ -18,9 +20,4 @@ function beginning(query) {
     .trim();
   const head = /^SELECT\b[^{]*?(?=\s*(\bWHERE\b|\bFROM\b|\{))/i.exec(text);
   return head ? head[0] : text;
-}
-
-/** @param {string} text */
-function cut(text) {
-  return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text || "Query";
 }

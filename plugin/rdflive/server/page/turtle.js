@@ -1,12 +1,11 @@
 /** Triples as a Turtle document. */
 
-import { textOf } from "./terms.js";
+import { NOT_IN_IRI, RDF_TYPE, XSD_STRING, textOf } from "./terms.js";
 
 /** @typedef {import("./terms.js").Term} Term */
 /** @typedef {import("./terms.js").Prefixes} Prefixes */
 
-const RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
-const XSD_STRING = "http://www.w3.org/2001/XMLSchema#string";
+const OUTSIDE = new RegExp(NOT_IN_IRI, "g");
 /** Names that need no escape in Turtle. */
 const NAME = /^[A-Za-z][A-Za-z0-9_-]*:([A-Za-z_][A-Za-z0-9_-]*)$|^:[A-Za-z_][A-Za-z0-9_-]*$/;
 const ESCAPES = new Map([["\\", "\\\\"], ['"', '\\"'], ["\n", "\\n"], ["\r", "\\r"]]);
@@ -79,5 +78,5 @@ class Writer {
 
 /** Writes what an IRI may not have in it as escapes. @param {string} iri */
 function iriText(iri) {
-  return iri.replace(/[\x00-\x20<>"{}|^`\\]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return iri.replace(OUTSIDE, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }

@@ -94,11 +94,9 @@ class UpdateForm {
 
   /** Shows why an update was refused, and leads to the place. @param {Problem} problem */
   #refuse(problem) {
-    const { line, column, message, results } = problem;
-    if (results) return this.#guarded(problem.detail, results);
-    const hasPlace = !line || message.includes(`line ${line}`);
+    if (problem.results) return this.#guarded(problem.detail, problem.results);
     const place = this.#box.mark(problem);
-    this.#say(hasPlace ? message : `Line ${line}, column ${column}: ${message}`);
+    this.#say(problem.words);
     if (place !== null) this.#box.goTo(place);
   }
 

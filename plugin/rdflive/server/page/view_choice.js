@@ -1,11 +1,12 @@
 /** Whether triples are shown as a table or as a picture. */
 
-import { make } from "./elements.js";
+import { button, make } from "./elements.js";
 
 /** Two buttons, of which one is pressed. */
 export class ViewChoice {
-  #table = make("button", { type: "button" }, "Table");
-  #picture = make("button", { type: "button" }, "Picture");
+  #onChoice;
+  #table = button("Table", () => this.#choose(false));
+  #picture = button("Picture", () => this.#choose(true));
   element = make("div", { className: "views", role: "group", "aria-label": "Answer as", hidden: true }, this.#table, this.#picture);
 
   /**
@@ -13,13 +14,14 @@ export class ViewChoice {
    * @param {(isPicture: boolean) => void} onChoice
    */
   constructor(isPicture, onChoice) {
+    this.#onChoice = onChoice;
     this.#press(isPicture);
-    for (const button of [this.#table, this.#picture]) {
-      button.addEventListener("click", () => {
-        this.#press(button === this.#picture);
-        onChoice(button === this.#picture);
-      });
-    }
+  }
+
+  /** @param {boolean} isPicture */
+  #choose(isPicture) {
+    this.#press(isPicture);
+    this.#onChoice(isPicture);
   }
 
   /** @param {boolean} isPicture */

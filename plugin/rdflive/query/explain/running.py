@@ -1,0 +1,182 @@
+"""What the patterns of a query keep where its plan runs.
+
+An explanation shows the plan of one query, with its constants. Where queries that differ in constants share a
+plan (`rdflive.query.family`), that one runs, and may keep more. Example: `?t :delay ?m FILTER(?m > 5)` by
+itself tests each delay and keeps none. Together with `FILTER(?m > 7)` all delays are kept, because who comes
+later may ask for less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+from rdflive.query.algebra import Graph
+from rdflive.query.bgp import Asked, TriplePattern, Variable, VarOrTerm
+from rdflive.query.decompose import OrderedArray
+from rdflive.query.expressions import Expression
+from rdflive.query.plan import Plan
+from rdflive.query.segment import Segment
+
+__all__ = ["Kept", "Running", "as_run"]
+
+Kept: TypeAlias = Literal["neighbours", "matches"]
+"""What an access path of a pattern holds: neighbours by some of its variables, or whole matches alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """The plan of one query as it runs: match states and filters are where they are kept and tested."""
+
+    plan: Plan
+    kept: Mapping[tuple[Graph, TriplePattern], Kept]
+    """The patterns that keep something beside match states."""
+
+
+def as_run(plan: Plan, shared: Plan, terms: Sequence[VarOrTerm]) -> Running:
+    """Say of the plan of one query what is kept where the `shared` one runs, with these terms for its
+    parameters.
+    """
+    values = dict(zip(shared.parameters, terms, strict=True))
+    others = [(basic.graph, segment) for basic in shared.basics for segment in basic.segments]
+    kept: dict[tuple[Graph, TriplePattern], Kept] = {}
+    steps = []
+    for step in plan.steps:
+        if step.basic is not None:
+            segments = []
+            for segment in step.basic.segments:
+                found = _Counterpart.of(step.basic.graph, segment, others, values)
+                segments.append(found.as_run())
+                kept |= {(step.basic.graph, pattern): what for pattern, what in found.kept()}
+            step = replace(step, basic=replace(step.basic, segments=tuple(segments)))
+        steps.append(step)
+    return Running(replace(plan, steps=tuple(steps)), kept)
+
+
+@dataclass(frozen=True, slots=True)
+class _Counterpart:
+    """A segment of a query, and the one of the shared plan that has its patterns, perhaps among others."""
+
+    segment: Segment
+    other: Segment
+    places: tuple[int, ...]
+    """For each pattern of the segment, which one of the other it is."""
+    values: Mapping[Variable, VarOrTerm]
+    """The constants that parameters of the other stand for."""
+
+    @classmethod
+    def of(
+        cls,
+        graph: Graph,
+        segment: Segment,
+        others: list[tuple[Graph, Segment]],
+        values: Mapping[Variable, VarOrTerm],
+    ) -> _Counterpart:
+        """Find the other one; the segment itself where the plan is not shared."""
+        for number, (its_graph, other) in enumerate(others if values else ()):
+            places = _places(segment, other, values) if _same(graph, its_graph, values) else None
+            if places is not None:
+                others.append(others.pop(number))  # of two with the same patterns each is found once
+                return cls(segment, other, places, values)
+        return cls(segment, segment, tuple(range(len(segment.patterns))), values)
+
+    def as_run(self) -> Segment:
+        """Give the segment with the match states of the other one, and its filters where that tests them."""
+        early = tuple(
+            tuple(condition for condition in filters if self._is_early(condition, place))
+            for place, filters in zip(self.places, self.segment.filters, strict=True)
+        )
+        pushed = dict.fromkeys(condition for filters in self.segment.filters for condition in filters)
+        late = tuple(condition for condition in pushed if not any(condition in left for left in early))
+        centres = tuple(v for v in (None, *self.segment.variables) if self._keeps_state(v))
+        conditions = (*late, *self.segment.conditions)
+        return replace(self.segment, centres=centres, filters=early, conditions=conditions)
+
+    def kept(self) -> Iterator[tuple[TriplePattern, Kept]]:
+        """Say which patterns keep what."""
+        looked_up = set(_looked_up(self.other))
+        for pattern, place in zip(self.segment.patterns, self.places, strict=True):
+            if (place, False) in looked_up:
+                yield pattern, "neighbours"
+            elif (place, True) in looked_up:
+                yield pattern, "matches"
+
+    def _keeps_state(self, centre: Variable | None) -> bool:
+        if centre is None:
+            return None in self.other.centres
+        pairs = (
+            pair
+            for pattern, place in zip(self.segment.patterns, self.places, strict=True)
+            for pair in zip(pattern, self.other.patterns[place], strict=True)
+        )
+        return any(term == centre and its_term in self.other.centres for term, its_term in pairs)
+
+    def _is_early(self, condition: Any, place: int) -> bool:
+        """Tell whether a filter runs before anything is kept: not if a parameter comes from elsewhere."""
+        relation = condition.relation if isinstance(condition, Expression) else None
+        if relation is None:
+            return True
+        own = self.other.patterns[place].variables
+        return not any(value in relation[::2] and v not in own for v, value in self.values.items())
+
+
+def _places(segment: Segment, other: Segment, values: Mapping[Variable, VarOrTerm]) -> tuple[int, ...] | None:
+    """Find the patterns of a segment among those of another one; None if some are not there."""
+    left = list(range(len(other.patterns)))
+    places = []
+    for pattern in segment.patterns:
+        for place in left:
+            pairs = zip(pattern, other.patterns[place], strict=True)
+            if all(_same(term, its_term, values) for term, its_term in pairs):
+                left.remove(place)
+                places.append(place)
+                break
+        else:
+            return None
+    return tuple(places)
+
+
+def _same(term: VarOrTerm, its_term: VarOrTerm, values: Mapping[Variable, VarOrTerm]) -> bool:
+    """Tell whether a term of a shared plan is that of the query; variables without a name may be any."""
+    its_term = values.get(its_term, its_term) if isinstance(its_term, Variable) else its_term
+    if isinstance(term, Variable) and isinstance(its_term, Variable):
+        return term == its_term or not (term.distinguished or its_term.distinguished)
+    return term == its_term
+
+
+def _looked_up(segment: Segment) -> Iterator[tuple[int, bool]]:
+    """List the look-ups in what patterns keep: the number of the pattern, and whether all of its variables
+    are bound.
+    """
+    for array in segment.arrays:
+        seed = segment.joined[array.seed]
+        # what parameters bind is read from the graph itself when a member comes or goes
+        unkept = frozenset(seed.variables if isinstance(seed, Asked) else ())
+        for j, by in _look_ups(segment, array):
+            if j < len(segment.patterns) and not (by and unkept.issuperset(by)):
+                yield j, len(by) == len(segment.patterns[j].variables)
+    for centre in segment.centres:
+        for j, pattern in enumerate(segment.patterns):
+            if centre in pattern.variables and len(pattern.variables) > 1:
+                yield j, False
+
+
+def _look_ups(segment: Segment, array: OrderedArray) -> Iterator[tuple[int, Sequence[Variable]]]:
+    """List the look-ups of one walk, as `rdflive.engine.connected` writes them: the pattern, and by what."""
+    bound = set(segment.joined[array.seed].variables)
+    yield from _tests(segment, array.checks)
+    for step in array.steps:
+        for j in step.links:
+            variables = segment.joined[j].variables
+            yield j, variables if step.scan else [v for v in variables if v in bound]
+        bound.update(step.binds)
+        yield from _tests(segment, step.checks)
+
+
+def _tests(segment: Segment, patterns: Sequence[int]) -> Iterator[tuple[int, Sequence[Variable]]]:
+    for j in patterns:
+        variables = segment.joined[j].variables
+        # else the match state of its only variable says so already
+        if len(variables) > 1 or next(iter(variables), None) not in segment.centres:
+            yield j, variables[:1] if len(variables) == 2 else variables
