@@ -82,9 +82,7 @@ class Report:
                 if term is not None:
                     told = self._path(term) if predicate == SH.resultPath else term
                     if predicate == SH.resultMessage and not term.language:
-                        told = Literal(
-                            str(term)
-                        )  # as shapes have it: some stores give plain texts a datatype
+                        told = Literal(str(term))  # some stores give a plain text its datatype
                     self.graph.add((node, predicate, told))
             for message in self._messages(row):
                 self.graph.add((node, SH.resultMessage, message))
