@@ -81,6 +81,8 @@ class Report:
             for predicate, term in zip(_PROPERTIES, row, strict=True):
                 if term is not None:
                     told = self._path(term) if predicate == SH.resultPath else term
+                    if predicate == SH.resultMessage and not term.language:
+                        told = Literal(str(term))  # some stores give a plain text its datatype
                     self.graph.add((node, predicate, told))
             for message in self._messages(row):
                 self.graph.add((node, SH.resultMessage, message))

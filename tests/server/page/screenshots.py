@@ -54,6 +54,7 @@ def main() -> None:
         for size, scheme in looks:
             show_graph(browser, served, size, scheme)
             show_lost(browser, served, size, scheme)
+            show_validation(browser, size, scheme)
 
 
 def show_graph(browser: Any, served: Served, size: str, scheme: str) -> None:
@@ -70,6 +71,34 @@ def show_graph(browser: Any, served: Served, size: str, scheme: str) -> None:
     around.evaluate(TO_TOP)
     keep(page, f"page-graph-{size}-{scheme}")
     page.context.close()
+
+
+def show_validation(browser: Any, size: str, scheme: str) -> None:
+    """Show results that come and go, on a wide screen with an update that is refused, else with a preview."""
+    examples = ROOT / "examples"
+    shapes = ["--shapes", examples / "railway_shapes.ttl", "--guard"]
+    with Served(examples / "railway.ttl", *shapes) as served:
+        page = open_page(browser, served, size, scheme)
+        page.get_by_text("Update the graph").click()
+        page.get_by_role("textbox", name="Update").focus()
+        page.keyboard.press("Control+A")
+        if size == "desktop":
+            page.keyboard.insert_text(
+                f"{PREFIX}\nINSERT DATA {{\n  :T999 a :Train ; :platform 9 ; :delay 4\n}}"
+            )
+            page.keyboard.press("Control+Enter")
+            expect(page.locator("#update-problem li")).to_have_count(2)
+        else:
+            page.keyboard.insert_text(f"{PREFIX}\nDELETE DATA {{\n  :T201 :delay 7\n}}")
+            page.get_by_role("button", name="Preview", exact=True).click()
+            expect(page.locator("#update-previewed")).to_contain_text("Validation")
+        time.sleep(2)  # so that only what comes now is marked
+        for train, minutes in {"T101": 8, "T302": 11, "T201": 9}.items():
+            delay(served, train, minutes)
+        expect(page.locator("#validation li.came").last).to_be_visible()
+        page.locator("#update-card").evaluate(TO_TOP)
+        keep(page, f"page-validation-{size}-{scheme}")
+        page.context.close()
 
 
 def show_lost(browser: Any, served: Served, size: str, scheme: str) -> None:

@@ -15,6 +15,7 @@ from itertools import chain
 from typing import Any, Final, Protocol, TypeAlias
 from xml.sax.saxutils import escape, quoteattr
 
+from rdflib import XSD
 from rdflib.graph import Graph
 from rdflib.plugins.serializers.rdfxml import XMLSerializer
 from rdflib.plugins.serializers.turtle import TurtleSerializer
@@ -75,6 +76,11 @@ Rows: TypeAlias = Iterator[dict[str, Node]]
 _XML_HEAD: Final = (
     '<?xml version="1.0" encoding="utf-8"?>\n<sparql xmlns="http://www.w3.org/2005/sparql-results#">'
 )
+_BARE: Final = {
+    str(XSD.boolean): re.compile("true|false"),
+    str(XSD.integer): re.compile("[+-]?[0-9]+"),
+}
+"""By datatype, the literals that Turtle writes without quotes."""
 _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -205,7 +211,11 @@ class _Turtle(TurtleSerializer):
     """Writes every literal as it is spelled."""
 
     def label(self, node: Node, position: int) -> str:
-        return write_term(node) if isinstance(node, Literal) else super().label(node, position)
+        if not isinstance(node, Literal):
+            return super().label(node, position)
+        bare = _BARE.get(str(node.datatype))
+        # as write_term does, but without quotes where it is read as the same
+        return str(node) if bare is not None and bare.fullmatch(node) else write_term(node)
 
 
 class _Stream(io.RawIOBase):
