@@ -114,6 +114,8 @@ class _Maker:
         kind = self.one(*kinds)
         if kind == "bind":
             free = [v for v in ALIASES if v not in seen | outer]
+            if free and self.chance(3):
+                return Bind(self.one(*OBJECTS), self.one(*free))
             if free and seen | outer:
                 return Bind(self.expression(seen | outer, 1), self.one(*free))
         if kind in ("triple", "bind"):
@@ -149,8 +151,11 @@ class _Maker:
         return test
 
     def test(self, seen: frozenset[Var]) -> Any:
-        kind = self.random.randrange(10)
+        kind = self.random.randrange(11)
         one = self.known(seen)
+        if kind == 10:
+            sides = one, self.one(*SUBJECTS)
+            return Apply("=", sides[:: self.one(1, 1, -1)])
         if kind < 4:
             other = self.known(seen) if kind < 2 else self.one(*OBJECTS)
             return Apply(self.one("=", "!=", "<", ">="), (one, other))
