@@ -136,6 +136,9 @@ class _Maker:
         return Graph(name, self.group(depth - 1, outer))
 
     def values(self) -> Values:
+        # IRIs alone, perhaps one twice, become filters of patterns beside them
+        if self.chance(2):
+            return Values((self.variable(),), tuple((self.one(*SUBJECTS),) for _ in range(self.one(1, 1, 2))))
         variables = self.some(VARIABLES, 1, 2)
         rows = [
             tuple(self.one(*OBJECTS, *[None] * 4) for _ in variables) for _ in range(self.one(0, 1, 2, 3))
