@@ -167,7 +167,9 @@ def test_limits_are_kept_in_order(operator: str) -> None:
         text = f"SELECT ?v {{ ?s <{E}p> ?v FILTER(?v {operator} {limit.n3()}) }}"
         opened.append(rdflive.subscribe(graph, text, take(told[i])))
         opened.append(rdflive.subscribe(graph, text, take(alone[i]), budget=rdflive.Budget()))
-    assert len(opened[0]._live().queries) == 1 + len(values)
+    # an IRI equals itself alone, so `?v = <iri>` is kept as a pattern with the IRI in it
+    families = 2 if operator == "=" else 1
+    assert len(opened[0]._live().queries) == families + len(values)
     for sign in (1, -1):
         for i, value in enumerate(values):
             (graph.add if sign > 0 else graph.remove)((URIRef(f"{E}s{i}"), URIRef(E + "p"), value))
@@ -202,6 +204,15 @@ def test_limits_are_kept_in_order(operator: str) -> None:
         "SELECT ?s { :x ?p ?s FILTER EXISTS { ?s :q ?o OPTIONAL { ?o :p ?z FILTER(?z != %s) } } }",
         "SELECT ?s { ?s ?p :x FILTER EXISTS { ?s :q ?o FILTER NOT EXISTS { ?o ?p ?z FILTER(?z = %s) } } }",
         "SELECT ?s ?o { ?s :p ?o FILTER(?o >= %s) FILTER NOT EXISTS { ?s :q %s } }",
+        "SELECT ?s ?o { ?s :p* ?o FILTER(?s = %s) }",
+        "SELECT ?s ?o { ?s :p ?o . ?o :p* ?z FILTER(?o = %s) }",
+        "SELECT ?s ?o { ?s :p ?o { SELECT ?o ?z { ?o :p* ?z } } FILTER(?o = %s) }",
+        "SELECT ?s ?z { ?s :p ?o . ?z :q ?o FILTER(?o = %s && ?s != ?z && ?o != ?z) }",
+        "SELECT DISTINCT ?o { ?s :p ?o . ?z :q ?o FILTER(%s = ?o) }",
+        "SELECT ?s ?z { { ?s :p ?o FILTER(?o = %s) } ?z :q ?o }",
+        "SELECT ?s ?z { ?s :p ?z . ?z :q %s FILTER(?s = %s && ?z = %s) }",
+        "SELECT ?o { ?s ?s ?o FILTER(?s = %s) }",
+        "SELECT ?s ?o { ?s :p %s BIND(%s AS ?o) ?o :p ?s }",
     ],
 )
 @pytest.mark.parametrize("entailment", [None, "rdfs"])

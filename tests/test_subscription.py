@@ -391,6 +391,28 @@ def test_resync_sends_the_answers_again(graph: rdflib.Graph) -> None:
     assert join.stats.entries == 1  # the neighbour of ic1
 
 
+@pytest.mark.parametrize(
+    "where",
+    [
+        "?a ex:line ?l . ?b ex:line ?l FILTER(?a = ex:ic0)",
+        "?a ex:line ?l . ?b ex:line ?l FILTER(ex:ic0 = ?a && ?a != ?b)",
+        "?a ex:line ?l . ?b ex:line ?l FILTER(?a IN (ex:ic0))",
+        "?a ex:line ?l . ?b ex:line ?l VALUES ?a { ex:ic0 }",
+        "VALUES ?a { ex:ic0 } { ?a ex:line ?l } { ?b ex:line ?l }",
+        "BIND(ex:ic0 AS ?a) ?a ex:line ?l . ?b ex:line ?l",
+        "?b ex:line ?l BIND(ex:ic0 AS ?a) ?a ex:line ?l",
+    ],
+)
+def test_a_constant_keeps_the_same_wherever_it_is_written(graph: rdflib.Graph, where: str) -> None:
+    """A constant of FILTER, VALUES or BIND keeps what one in the pattern does."""
+    for i in range(20):
+        graph.add((node(f"ic{i}"), node("line"), Literal(i % 4)))
+    pattern = rdflive.subscribe(graph, "SELECT * { ex:ic0 ex:line ?l . ?b ex:line ?l }", print)
+    entries = pattern.stats.entries
+    pattern.close()
+    assert rdflive.subscribe(graph, f"SELECT * {{ {where} }}", print).stats.entries == entries
+
+
 def test_resync_tells_an_answer_that_is_empty_now(graph: rdflib.Graph) -> None:
     """An initial delta without solutions says that nothing is left of what was told."""
     deltas: list[rdflive.Delta] = []

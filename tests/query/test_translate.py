@@ -35,6 +35,15 @@ QUERIES = {
     "a join on what one row of VALUES binds": (
         f"SELECT * {{ VALUES (?x ?y) {{ ({A.n3()} UNDEF) (UNDEF {C.n3()}) }} ?x {P} ?y }}"
     ),
+    "IRIs of VALUES beside UNDEF": f"SELECT * {{ ?x {P} ?y VALUES ?x {{ {A.n3()} UNDEF }} }}",
+    "IRIs of VALUES beside a literal": f"SELECT * {{ ?x {Q} ?y VALUES ?y {{ {A.n3()} 1 }} }}",
+    "an IRI that VALUES has twice": f"SELECT * {{ ?x {P} ?y VALUES ?x {{ {A.n3()} {B.n3()} {A.n3()} }} }}",
+    "VALUES beside OPTIONAL": (
+        f"SELECT * {{ ?x {P} ?y OPTIONAL {{ ?y {Q} ?z }} VALUES ?z {{ {A.n3()} {B.n3()} }} }}"
+    ),
+    "BIND of an IRI between two patterns": (
+        f"SELECT * {{ ?x {P} ?y BIND({B.n3()} AS ?z) ?z {Q} ?w . ?x {P} ?u FILTER(?y != ?z || ?u = ?z) }}"
+    ),
     "OPTIONAL with a condition on what is not shown": (
         f"SELECT ?x ?z {{ ?x {P} ?y OPTIONAL {{ ?x {Q} ?z FILTER(?z != ?y) }} }}"
     ),

@@ -114,6 +114,8 @@ class _Maker:
         kind = self.one(*kinds)
         if kind == "bind":
             free = [v for v in ALIASES if v not in seen | outer]
+            if free and self.chance(3):
+                return Bind(self.one(*OBJECTS), self.one(*free))
             if free and seen | outer:
                 return Bind(self.expression(seen | outer, 1), self.one(*free))
         if kind in ("triple", "bind"):
@@ -134,6 +136,9 @@ class _Maker:
         return Graph(name, self.group(depth - 1, outer))
 
     def values(self) -> Values:
+        # IRIs alone, perhaps one twice, become filters of patterns beside them
+        if self.chance(2):
+            return Values((self.variable(),), tuple((self.one(*SUBJECTS),) for _ in range(self.one(1, 1, 2))))
         variables = self.some(VARIABLES, 1, 2)
         rows = [
             tuple(self.one(*OBJECTS, *[None] * 4) for _ in variables) for _ in range(self.one(0, 1, 2, 3))
@@ -149,8 +154,11 @@ class _Maker:
         return test
 
     def test(self, seen: frozenset[Var]) -> Any:
-        kind = self.random.randrange(10)
+        kind = self.random.randrange(11)
         one = self.known(seen)
+        if kind == 10:
+            sides = one, self.one(*SUBJECTS)
+            return Apply("=", sides[:: self.one(1, 1, -1)])
         if kind < 4:
             other = self.known(seen) if kind < 2 else self.one(*OBJECTS)
             return Apply(self.one("=", "!=", "<", ">="), (one, other))

@@ -197,7 +197,7 @@ def _named(plan: Plan, rows: Iterable[tuple[Node, ...]]) -> Iterator[_Name]:
         if isinstance(graph, URIRef):
             yield _Name("graph", graph, None)
         elif isinstance(graph, Variable):
-            among = (c for c in node.conditions if isinstance(c, algebra.OneOf) and not c.negated)
+            among = (c for c in node.conditions if isinstance(c, algebra.OneOf) and c.name == graph.name)
             yield from (
                 _Name("graph", iri, None) for one in among for iri in one.terms if isinstance(iri, URIRef)
             )

@@ -58,7 +58,8 @@ def join(parts: Sequence[Part], scope: Scope, offered: Offered) -> algebra.Node:
     ends = {end for path in paths for end in (path.start, path.end)}
     # for `FILTER(?x = <iri>)` the row <iri> is joined in, so that a path may start there; the filter stays
     fixed = [scope.query.fixed.get(condition.text) for condition in offered]
-    nodes += [values for values in fixed if values and ends & values.certain]
+    own = ends.union(scope.asked)
+    nodes += [rows for rows in fixed if rows and ends & rows.certain and own.issuperset(rows.columns)]
     parameters = {v.name for v in scope.asked}
     variables = {v.name for pattern in patterns for v in pattern.variables if v.readable} | parameters
     # one without variables, such as FILTER(1 > 2), belongs to no component and is applied above

@@ -55,6 +55,8 @@ class ParsedQuery:
     """The parameters that are variables of the query: those of `initBindings`, or of another query."""
     shape: str = ""
     """What the members of a family have in common; empty for a query without parameters."""
+    iris: frozenset[Variable] = frozenset()
+    """The parameters that filters compare with `=` and that stand for IRIs."""
 
 
 @depth_limited()
@@ -143,8 +145,10 @@ def parse_query(
     shape = ""
     if parameters:
         rest = sorted((name, repr(term)) for name, term in fixed.items())
-        shape = f"{shape_of(node, parameters)} {names} {rest} {query.prologue.base}"
-    return ParsedQuery(text, form, root, names, fixed, order, beside, values, bound, shape)
+        same = sorted(map(_name, shared.iris))
+        shape = f"{shape_of(node, parameters)} {names} {rest} {query.prologue.base} {same}"
+    iris = frozenset(shared.iris)
+    return ParsedQuery(text, form, root, names, fixed, order, beside, values, bound, shape, iris)
 
 
 def _dataset(clauses: list[CompValue] | None) -> Dataset:

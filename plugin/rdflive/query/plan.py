@@ -11,7 +11,7 @@ from rdflive.query.algebra import Basic, Columns, Node
 from rdflive.query.bgp import Variable, VarOrTerm
 from rdflive.query.parse import ParsedQuery
 from rdflive.query.refusals import depth_limited
-from rdflive.query.segment import Algorithm, BasicPlan, plan_basic
+from rdflive.query.segment import Algorithm, BasicPlan, plan_basic, with_parameters
 
 __all__ = ["Plan", "Step", "make_plan"]
 
@@ -68,7 +68,7 @@ class Plan:
 def make_plan(query: ParsedQuery, algorithm: Algorithm = "auto") -> Plan:
     """Plan a query; a forced algorithm applies to each of its basic graph patterns."""
     order = (name for condition in query.order for name in condition.expression.variables)
-    planner = _Planner(query.root, algorithm, frozenset((*query.names, *order)))
+    planner = _Planner(query.root, algorithm, frozenset((*query.names, *order)), query.iris)
     last = planner.steps[-1].columns
     places = {column.name: place for place, column in enumerate(last) if column.distinguished}
     parameters = tuple(query.parameters)
@@ -88,8 +88,15 @@ def make_plan(query: ParsedQuery, algorithm: Algorithm = "auto") -> Plan:
 class _Planner:
     """Gives every operator the columns that some operator above reads, and no others."""
 
-    def __init__(self, root: Node, algorithm: Algorithm, shown: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        root: Node,
+        algorithm: Algorithm,
+        shown: frozenset[str] = frozenset(),
+        iris: frozenset[Variable] = frozenset(),
+    ) -> None:
         self.steps: list[Step] = []
+        self._iris = iris
         self._shown = shown
         self._algorithm = algorithm
         self._index: dict[Node, int] = {}
@@ -166,10 +173,18 @@ class _Planner:
         return tuple(column for column in columns if column in wanted)
 
     def _basic(self, node: Basic, wanted: frozenset[Variable], *, distinct: bool = False) -> int:
-        plan = plan_basic(node, wanted, self._algorithm, distinct=distinct)
+        basic, same, above = with_parameters(node, self._iris)
+        wanted = wanted.union(*(algebra.reads(condition, node.columns) for condition in above))
+        copies = tuple((v, parameter) for v, parameter in same if v in wanted)
+        wanted = wanted.union(parameter for _, parameter in copies)
+        plan = plan_basic(basic, wanted, self._algorithm, distinct=distinct)
         columns = tuple(v for segment in plan.segments for v in segment.projection)
         index = self._add(Step(node, (), columns, plan))
-        for condition in plan.residual:
+        if copies:
+            copy = algebra.Project(node, columns, copies)
+            columns = copy.columns
+            index = self._add(Step(copy, (index,), columns))
+        for condition in (*plan.residual, *above):
             index = self._add(Step(algebra.Filter(node, condition), (index,), columns))
         return index
 

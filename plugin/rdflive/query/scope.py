@@ -68,8 +68,10 @@ class Query:
     """Whether paths are walked from where they start, as SHACL's are: in `:p*/:q?` the second step may stay
     at a term that is no node of the graph, which a join of two paths with a variable between them does not.
     """
-    fixed: dict[str, algebra.Values] = field(default_factory=dict)
+    fixed: dict[str, algebra.Node] = field(default_factory=dict)
     """Rows of IRIs by the text of a filter that compares a variable with them, such as `?x IN (:a, :b)`."""
+    iris: set[Variable] = field(default_factory=set)
+    """The parameters that stand for IRIs in such filters: `=` tells whether terms are the same."""
     _numbers: Iterator[int] = field(default_factory=partial(count, 1))
     _blanks: dict[BNode, Variable] = field(default_factory=dict)
 
@@ -99,6 +101,15 @@ class Query:
         if columns == self.given.columns:
             return self.given
         return algebra.Distinct(algebra.Project(self.given, columns))
+
+    def fix(self, condition: algebra.Condition, rows: algebra.Values) -> None:
+        """Note the IRIs that a filter compares a variable with."""
+        self.fixed[condition.text] = rows
+        # IN has no parameters, and with `=` there is one IRI
+        for asked in self.mentioned([list(row) for row in rows.rows]):
+            self.iris.add(asked)
+            renamed = ((rows.columns[0], asked),)
+            self.fixed[condition.text] = algebra.Project(self.asked((asked,)), (asked,), renamed)
 
     def expression(self, node: Any) -> Expression:
         """Make an expression, in which variables fixed by `initBindings` are constants."""

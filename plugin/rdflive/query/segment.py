@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import permutations
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from rdflive.errors import PlanError
 from rdflive.query.algebra import Basic, Condition, Graph, reads
-from rdflive.query.bgp import BGP, Asked, PatternClass, TriplePattern, Variable, classify
+from rdflive.query.bgp import BGP, Asked, PatternClass, TriplePattern, Variable, VarOrTerm, classify
 from rdflive.query.budget import Meter
 from rdflive.query.decompose import (
     OrderedArray,
@@ -19,6 +20,7 @@ from rdflive.query.decompose import (
 
 __all__ = [
     "ALGORITHMS", "Algorithm", "BasicPlan", "Segment", "SegmentAlgorithm", "make_segment", "plan_basic",
+    "with_parameters",
 ]  # fmt: skip
 
 SegmentAlgorithm: TypeAlias = Literal["ground", "star", "connected", "join"]
@@ -80,6 +82,39 @@ class BasicPlan:
         """The algorithm of each segment, after `product` if segments are combined."""
         names = tuple(segment.algorithm for segment in self.segments)
         return ("product", *names) if self.algorithm == "product" else names
+
+
+def with_parameters(
+    basic: Basic, iris: frozenset[Variable]
+) -> tuple[Basic, tuple[tuple[Variable, Variable], ...], tuple[Condition, ...]]:
+    """Put parameters in the places of the variables that filters compare with them by `=`.
+
+    Where a parameter stands for an IRI, `?t = :T101` holds for that term alone, so the members of
+    `{ ?t :line ?l FILTER(?t = :T101) }` keep what those of `{ :T101 :line ?l }` do. Gives the pattern, which
+    parameter each of the variables is, and the other filters that read these.
+    """
+    # a predicate that is a parameter would not tell which members a triple concerns
+    predicates = {pattern.predicate for pattern in basic.patterns}
+    ends = {v.name: v for v in BGP(basic.patterns).variables if v.readable and v not in predicates}
+    parameters = {v.name: v for v in basic.asked if v in iris}
+    same: dict[VarOrTerm, Variable] = {}
+    others: list[Condition] = []
+    for condition in basic.conditions:
+        _, operator, _ = getattr(condition, "relation", None) or ("", "", "")
+        for end, parameter in permutations(condition.variables if operator == "=" else (), 2):
+            if end in ends and parameter in parameters and ends[end] not in same:
+                same[ends[end]] = parameters[parameter]
+                break
+        else:
+            others.append(condition)
+    patterns = tuple(
+        replace(p, subject=same.get(p.subject, p.subject), object=same.get(p.object, p.object))
+        for p in basic.patterns
+    )
+    kept = tuple(c for c in others if not any(ends[name] in same for name in c.variables if name in ends))
+    above = tuple(c for c in others if c not in kept)
+    renamed = tuple((v, same[v]) for v in ends.values() if v in same)
+    return (replace(basic, patterns=patterns, conditions=kept) if same else basic), renamed, above
 
 
 def plan_basic(

@@ -5,14 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from rdflib.plugins.sparql.parserutils import CompValue
-from rdflib.term import URIRef
+from rdflib.term import Literal, URIRef
 from rdflib.term import Variable as RdflibVariable
 
 from rdflive.query import algebra
 from rdflive.query.algebra import Basic, Values
 from rdflive.query.bgp import Variable, VarOrTerm
+from rdflive.query.expressions.nodes import part_of
 
-__all__ = ["branches_of", "fixed_rows", "is_empty_without", "is_values", "operands_of"]
+__all__ = [
+    "allowed_by", "bound_row", "branches_of", "fixed_rows", "is_empty_without", "is_set_of_iris", "is_values",
+    "operands_of", "with_binds_apart",
+]  # fmt: skip
 
 
 def is_empty_without(node: algebra.Node, graph: VarOrTerm) -> bool:
@@ -46,19 +50,74 @@ def operands_of(node: CompValue) -> list[CompValue]:
     return [*operands_of(node.p1), *operands_of(node.p2)]
 
 
+def with_binds_apart(operands: list[CompValue]) -> list[CompValue]:
+    """Make BINDs of IRIs operands of their own where others have the variable: `?b :line ?l
+    BIND(:T101 AS ?t) ?t :line ?l` joins the same as `?b :line ?l VALUES ?t { :T101 } ?t :line ?l`.
+    """
+    for at, node in enumerate(operands):
+        before, after = operands[:at], operands[at + 1 :]
+        if node.name != "Extend" or type(node.expr) is not URIRef or bound_row(node) is not None:
+            continue
+        # where the pattern in front has the variable, BIND is refused
+        if _mentions([*before, *after], node.var) and not _mentions(node.p, node.var):
+            alone = CompValue("Extend", p=CompValue("BGP", triples=[]), var=node.var, expr=node.expr)
+            return with_binds_apart([*before, *operands_of(node.p), alone, *after])
+    return operands
+
+
+def _mentions(node: Any, term: Any) -> bool:
+    """Tell whether a term is anywhere in a part of rdflib's algebra."""
+    if isinstance(node, CompValue):
+        return any(_mentions(part_of(node, key), term) for key in node if not key.startswith("_"))
+    if isinstance(node, dict):
+        return _mentions([*node.items()], term)
+    if isinstance(node, list | tuple | set | frozenset):
+        return any(_mentions(part, term) for part in node)
+    return bool(node == term)
+
+
 def is_values(node: CompValue) -> bool:
     """Tell whether a node is VALUES, not a subquery."""
     return node.name == "ToMultiSet" and getattr(node.p, "name", "") == "values"
 
 
 def fixed_rows(part: Any) -> algebra.Values | None:
-    """Read `?x = <iri>` and `?x IN (<iri>, ...)` as the rows that they allow.
+    """Read `?x = <iri>`, `<iri> = ?x` and `?x IN (<iri>, ...)` as the rows that they allow.
 
     Only IRIs: equal literals may be different terms, such as 1 and 1.0.
     """
     if not isinstance(part, CompValue) or part.name != "RelationalExpression" or part.op not in ("=", "IN"):
         return None
-    iris = part.other if part.op == "IN" else [part.other]
-    if not isinstance(part.expr, RdflibVariable) or not all(type(iri) is URIRef for iri in iris):
+    variable, iris = part.expr, part.other if part.op == "IN" else [part.other]
+    if part.op == "=" and isinstance(part.other, RdflibVariable):
+        variable, iris = part.other, [part.expr]
+    if not isinstance(variable, RdflibVariable) or not all(type(iri) is URIRef for iri in iris):
         return None
-    return Values((Variable(str(part.expr)),), tuple((iri,) for iri in dict.fromkeys(iris)))
+    return Values((Variable(str(variable)),), tuple((iri,) for iri in dict.fromkeys(iris)))
+
+
+def bound_row(node: CompValue) -> algebra.Values | None:
+    """Read the BIND of a constant to nothing in front of it as the row of VALUES that it is."""
+    if node.name != "Extend" or node.p.name != "BGP" or node.p.triples:
+        return None
+    if not isinstance(node.expr, URIRef | Literal):
+        return None
+    return Values((Variable(str(node.var)),), ((node.expr,),))
+
+
+def allowed_by(table: algebra.Values) -> list[algebra.OneOf]:
+    """Give what each solution meets that rows of VALUES are joined with, where a column has IRIs alone.
+
+    UNDEF fits every term, and a literal may be written in another way.
+    """
+    columns = zip(table.columns, zip(*table.rows, strict=True), strict=False)
+    return [
+        algebra.OneOf(column.name, frozenset(terms))
+        for column, terms in columns
+        if all(type(term) is URIRef for term in terms)
+    ]
+
+
+def is_set_of_iris(table: algebra.Values) -> bool:
+    """Tell whether rows of VALUES are single IRIs, each there once: a join with them is a filter."""
+    return len(table.columns) == 1 == len(allowed_by(table)) and len(set(table.rows)) == len(table.rows)

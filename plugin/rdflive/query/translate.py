@@ -16,11 +16,21 @@ from rdflive.query.algebra import Condition, Values
 from rdflive.query.bgp import TriplePattern, Variable, VarOrTerm
 from rdflive.query.exists import exact_copies, filter_exists, marked
 from rdflive.query.expressions import conjuncts, exists_parts
-from rdflive.query.joins import Part, basic, filtered, join, linked_patterns
+from rdflive.query.joins import OpenPath, Part, basic, filtered, join, linked_patterns
 from rdflive.query.modifiers import group_rows, modified, peel
 from rdflive.query.paths import path_parts
 from rdflive.query.scope import Offered, Scope, Translate
-from rdflive.query.shapes import branches_of, fixed_rows, is_empty_without, is_values, operands_of
+from rdflive.query.shapes import (
+    allowed_by,
+    bound_row,
+    branches_of,
+    fixed_rows,
+    is_empty_without,
+    is_set_of_iris,
+    is_values,
+    operands_of,
+    with_binds_apart,
+)
 
 __all__ = ["translate"]
 
@@ -37,24 +47,46 @@ def translate(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
 
 
 def _join(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
-    return join(_parts(node, scope, offered), scope, offered)
-
-
-def _parts(node: CompValue, scope: Scope, offered: Offered) -> list[Part]:
-    """List what a group joins. Paths inside its nodes may start from its triple patterns."""
-    operands = operands_of(node)
+    """Translate a group. Paths inside its nodes may start from its triple patterns, and its constants are
+    offered as filters: `{ ?t :line ?l VALUES ?t { :T101 } }` keeps the triples of :T101 alone.
+    """
+    operands = with_binds_apart(operands_of(node))
     parts = [part for bgp in operands if bgp.name == "BGP" for part in _triples(bgp, scope)]
-    values = [_values(operand.p, scope) for operand in operands if is_values(operand)]
+    tables = [_table(operand, scope) for operand in operands]
+    rows = [table for table in tables if table is not None]
     patterns = [part for part in parts if isinstance(part, TriplePattern)]
     # A path inside an OPTIONAL or UNION of the group may start from these.
     bounds = [basic(linked, scope, asked=scope.read(linked)) for linked in linked_patterns(patterns)]
-    inner = replace(scope, bounds=(*bounds, *values, *scope.bounds))
-    for operand in operands:
-        if is_values(operand):
-            parts.append(values.pop(0))
-        elif operand.name != "BGP":
-            parts.append(translate(operand, inner, offered))
-    return parts
+    inner = replace(scope, bounds=(*bounds, *rows, *scope.bounds))
+    allowed = [condition for table in rows for condition in allowed_by(table)]
+    named = {v.name for pattern in patterns for v in pattern.variables if v.readable}
+    own = [condition for condition in allowed if condition.name in named]
+    met = set(own)
+    for operand, table in zip(operands, tables, strict=True):
+        if operand.name != "BGP" and table is None:
+            down = [*offered, *allowed]
+            parts.append(translate(operand, inner, down))
+            offered[:] = [condition for condition in offered if condition in down]
+            met.update(condition for condition in allowed if condition not in down)
+    ends = {end for part in parts if isinstance(part, OpenPath) for end in (part.start, part.end)}
+    for table in rows:
+        # a join with rows of single IRIs is a filter, which was applied; but a path starts from them
+        is_met = is_set_of_iris(table) and met.issuperset(allowed_by(table))
+        if not is_met or not ends.isdisjoint(table.columns):
+            parts.append(table)
+    down = [*offered, *own]
+    result = join(parts, scope, down)
+    offered[:] = [condition for condition in offered if condition in down]
+    return result
+
+
+def _table(node: CompValue, scope: Scope) -> Values | None:
+    """Read an operand as rows of constants, if it is VALUES or such a BIND."""
+    if is_values(node):
+        return _values(node.p, scope)
+    row = bound_row(node)
+    # where `initBindings` gave the variable a term, BIND is refused
+    return None if row is None or scope.query.is_bound(row.columns[0].name) else row
 
 
 def _triples(node: CompValue, scope: Scope) -> Iterator[Part]:
@@ -72,9 +104,9 @@ def _filter(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
     plain = [part for part in conjuncts(node.expr) if not exists_parts(part)]
     mine: Offered = [scope.query.expression(part) for part in plain]
     # `join` may start a path from the rows that such a filter lets through
-    scope.query.fixed.update(
-        (c.text, values) for c, part in zip(mine, plain, strict=True) if (values := fixed_rows(part))
-    )
+    for condition, part in zip(mine, plain, strict=True):
+        if rows := fixed_rows(part):
+            scope.query.fix(condition, rows)
     down = [*mine, *offered]
     result = translate(node.p, scope, down)
     # in place: whoever offered them applies what is left in the list
@@ -218,7 +250,7 @@ def _subquery(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
     return modified(pattern, modifiers, scope)[0]
 
 
-def _values(node: CompValue, scope: Scope) -> algebra.Node:
+def _values(node: CompValue, scope: Scope) -> Values:
     rows: list[dict[Any, Any]] = node.res
     preset = scope.query.preset
     names = list(dict.fromkeys(str(name) for row in rows for name in row))

@@ -216,14 +216,18 @@ def test_link_is_as_long_as_the_server_takes(page: Page, served: Served, watched
     """One that the server would refuse is not given."""
     watched.allow("status of 400")
     page.goto(served.url)
-    longest = 60_000 - len(served.url + "?query=")
-    write(page, "x" * (longest + 1))
+    breaks, rest = divmod(60_000 - len(served.url + "?query="), len("%0A"))
+    longest = "x" * rest + "\n" * breaks
+    write(page, longest + "x")
     page.get_by_role("button", name="Link", exact=True).click()
+    page.wait_for_timeout(600)  # longer than the page waits before it checks a draft
     expect(page.locator("#query-problem")).to_have_text("The query is too long for a link.")
     expect(page.locator("#link-row")).to_be_hidden()
-    write(page, "x" * longest)
+    write(page, longest)
     page.get_by_role("button", name="Link", exact=True).click()
-    response = page.goto(page.get_by_label("Link to this query").input_value())
+    link = page.get_by_label("Link to this query").input_value()
+    assert len(link) == 60_000
+    response = page.goto(link)
     assert response is not None
     assert response.ok
 
@@ -271,11 +275,12 @@ def test_later_visit_begins_with_a_query_of_the_data(page: Page, served: Served)
 
 def test_first_query_is_no_obstacle(page: Page, served: Served) -> None:
     """It does not come where somebody writes already, nor in place of what was written before."""
-    page.route("**/vocabulary", lambda route: (page.wait_for_timeout(500), route.continue_()))
+    waiting: list[Route] = []
+    page.route("**/vocabulary", lambda route: waiting.append(route), times=1)
     page.goto(served.url)
     page.get_by_role("textbox", name="Query").focus()
     with page.expect_response("**/vocabulary"):
-        pass
+        waiting[0].continue_()
     page.wait_for_timeout(200)
     assert query_of(page).startswith("# How many things")
     write(page, LATE)

@@ -202,6 +202,7 @@ class Compose {
 
   /** @param {string} why */
   #refuse(why) {
+    this.#newCheck(); // a check that is due would take the words away
     const words = byId("query-problem");
     words.hidden = false;
     words.textContent = byId("query-alert").textContent = why;

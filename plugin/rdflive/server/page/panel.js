@@ -49,7 +49,7 @@ export class Panel {
   #facts = make("p", { className: "facts" });
   #truth = make("p", { className: "truth" });
   #tools = make("div", { className: "row tools", hidden: true });
-  #bound = make("p", { className: "quiet note bound" });
+  #bound = make("p", { className: "bound" });
   #updates = new RateChart("Updates of the graph");
   #deltas = new RateChart("Deltas");
   #key = new KeyChoice((key) => this.#choose({ rowKey: key }));
