@@ -13,6 +13,8 @@ REQUESTS = ("http/test_requests.py",)
 EVENTS = ("sinks/events/test_log.py",)
 SUBSCRIBING = ("server/test_subscribing.py",)
 GUARDS = ("server/sparql/test_guards.py",)
+PREVIEWS = ("server/test_previews.py",)
+VALIDATION = ("server/test_validation.py",)
 CHANGE_LOG = ("server/test_change_log.py",)
 ANSWER = ("client/test_answer.py",)
 RECONNECTING = ("client/test_reconnecting.py",)
@@ -124,10 +126,31 @@ FAULTS: tuple[Fault, ...] = (
         PREFIXES,
     ),
     Fault(
+        "a preview shows the data to whoever may update",
+        "rdflive/server/previews.py",
+        'if "read" in client.rights:',
+        "if True:",
+        PREVIEWS,
+    ),
+    Fault(
+        "whatever value preview has, it is one",
+        "rdflive/server/sparql/operations.py",
+        'if previews not in ([], [""], ["true"]):',
+        "if len(previews) > 1:",
+        PREVIEWS,
+    ),
+    Fault(
+        "a refusal is a problem document for everybody",
+        "rdflive/server/validation.py",
+        "if told is None:  # a query that is a guard has no report",
+        "if True:",
+        VALIDATION,
+    ),
+    Fault(
         "an edited file is read while it is written",
         "rdflive/cli/edited.py",
-        "if self._state() == now:",
-        "if quads is not None:",
+        "if self._state() == now and self._is_taken(quads):",
+        "if self._is_taken(quads):",
         COMMAND_LINE,
     ),
     Fault(

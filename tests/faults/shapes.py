@@ -71,7 +71,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "what was said of a node is said for ever",
         "rdflive/shacl/reading.py",
-        "self._values.forget()",
+        "self.values.forget()",
         "pass",
         LIVE,
         after="def forget(self, changed: Set[Node]) -> None:",
