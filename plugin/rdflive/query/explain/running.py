@@ -10,7 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
+from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
+
+from rdflib import URIRef
+from rdflib.term import Variable as SparqlVariable
 
 from rdflive.query.algebra import Graph
 from rdflive.query.bgp import Asked, TriplePattern, Variable, VarOrTerm
@@ -74,8 +79,9 @@ class _Counterpart:
         values: Mapping[Variable, VarOrTerm],
     ) -> _Counterpart:
         """Find the other one; the segment itself where the plan is not shared."""
+        equal = _equal(segment)
         for number, (its_graph, other) in enumerate(others if values else ()):
-            places = _places(segment, other, values) if _same(graph, its_graph, values) else None
+            places = _places(segment, other, values, equal) if _same(graph, its_graph, values) else None
             if places is not None:
                 others.append(others.pop(number))  # of two with the same patterns each is found once
                 return cls(segment, other, places, values)
@@ -121,14 +127,31 @@ class _Counterpart:
         return not any(value in relation[::2] and v not in own for v, value in self.values.items())
 
 
-def _places(segment: Segment, other: Segment, values: Mapping[Variable, VarOrTerm]) -> tuple[int, ...] | None:
+def _equal(segment: Segment) -> dict[str, VarOrTerm]:
+    """List the variables that filters compare with an IRI by `=`: a shared plan has the IRI in their place."""
+    found: dict[str, VarOrTerm] = {}
+    for condition in (*chain.from_iterable(segment.filters), *segment.conditions):
+        relation = condition.relation if isinstance(condition, Expression) else None
+        one, operator, other = relation or ("", "", "")
+        for variable, term in ((one, other), (other, one)) if operator == "=" else ():
+            if isinstance(variable, SparqlVariable) and isinstance(term, URIRef):
+                found[str(variable)] = term
+    return found
+
+
+def _places(
+    segment: Segment,
+    other: Segment,
+    values: Mapping[Variable, VarOrTerm],
+    equal: Mapping[str, VarOrTerm],
+) -> tuple[int, ...] | None:
     """Find the patterns of a segment among those of another one; None if some are not there."""
     left = list(range(len(other.patterns)))
     places = []
     for pattern in segment.patterns:
         for place in left:
             pairs = zip(pattern, other.patterns[place], strict=True)
-            if all(_same(term, its_term, values) for term, its_term in pairs):
+            if all(_same(term, its_term, values, equal) for term, its_term in pairs):
                 left.remove(place)
                 places.append(place)
                 break
@@ -137,12 +160,17 @@ def _places(segment: Segment, other: Segment, values: Mapping[Variable, VarOrTer
     return tuple(places)
 
 
-def _same(term: VarOrTerm, its_term: VarOrTerm, values: Mapping[Variable, VarOrTerm]) -> bool:
+def _same(
+    term: VarOrTerm,
+    its_term: VarOrTerm,
+    values: Mapping[Variable, VarOrTerm],
+    equal: Mapping[str, VarOrTerm] = MappingProxyType({}),
+) -> bool:
     """Tell whether a term of a shared plan is that of the query; variables without a name may be any."""
     its_term = values.get(its_term, its_term) if isinstance(its_term, Variable) else its_term
     if isinstance(term, Variable) and isinstance(its_term, Variable):
         return term == its_term or not (term.distinguished or its_term.distinguished)
-    return term == its_term
+    return term == its_term or (isinstance(term, Variable) and equal.get(term.name) == its_term)
 
 
 def _looked_up(segment: Segment) -> Iterator[tuple[int, bool]]:
