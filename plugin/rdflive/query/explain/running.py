@@ -79,7 +79,8 @@ class _Counterpart:
         values: Mapping[Variable, VarOrTerm],
     ) -> _Counterpart:
         """Find the other one; the segment itself where the plan is not shared."""
-        equal = _equal(segment)
+        predicates = {getattr(pattern.predicate, "name", None) for pattern in segment.patterns}
+        equal = {name: term for name, term in _equal(segment).items() if name not in predicates}
         for number, (its_graph, other) in enumerate(others if values else ()):
             places = _places(segment, other, values, equal) if _same(graph, its_graph, values) else None
             if places is not None:
@@ -128,7 +129,7 @@ class _Counterpart:
 
 
 def _equal(segment: Segment) -> dict[str, VarOrTerm]:
-    """List the variables that filters compare with an IRI by `=`: a shared plan has the IRI in their place."""
+    """List the variables that filters compare with an IRI by `=`: a shared plan has that in their place."""
     found: dict[str, VarOrTerm] = {}
     for condition in (*chain.from_iterable(segment.filters), *segment.conditions):
         relation = condition.relation if isinstance(condition, Expression) else None
