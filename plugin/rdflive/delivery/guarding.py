@@ -64,14 +64,17 @@ class _ShadowCapture(Capture):
 
     def _is_held(self) -> bool:
         """Tell whether this thread is inside an operation of the guards; the lock alone does not tell."""
-        return self._owner == threading.get_ident()
+        # an interruption may leave the owner of a batch that has ended
+        return self.is_open and self._owner == threading.get_ident()
 
     @contextmanager
     def changing(self) -> Iterator[None]:
         """Ask anew what is wanted, as what is maintained changes."""
-        with super().changing():
-            yield
-        self._predicates = False
+        try:
+            with super().changing():
+                yield
+        finally:
+            self._predicates = False
 
     def wants(self, predicate: Term) -> bool:
         """Tell whether a change of a triple with this predicate could leave a trace."""
@@ -189,6 +192,11 @@ class Guards:
             return
         try:
             self._move(relevant, relevant)
+            if self._has_begun_anew:
+                self._forget()
+                self._move(relevant, relevant)
+            if self._has_begun_anew:
+                raise ValidationError("the commit is refused, for a guard failed while it looked at it", ())
             self._taken = relevant
             refused = self._refusal()
             if refused is not None:
@@ -201,19 +209,25 @@ class Guards:
 
     def settle(self, changes: Changes) -> None:
         """Let the open batch be committed, or have it undone and raise `ValidationError`."""
-        relevant = {quad: sign for quad, sign in changes.items() if self.wants(quad[1])}
-        if relevant != self._taken:
-            if self._taken:
-                self._take_back()
-            try:
-                self.permit(relevant)
-            except BaseException:
-                self._adapter.undo(dict(changes))
-                raise
-        # what is ahead is committed next, and the store has it
-        self._taken = {}
-        self.shadow.ahead = {}
-        self._adapter.stay()
+        try:
+            relevant = {quad: sign for quad, sign in changes.items() if self.wants(quad[1])}
+            if relevant != self._taken:
+                if self._taken:
+                    self._take_back()
+                try:
+                    self.permit(relevant)
+                except BaseException:
+                    self._adapter.undo(dict(changes))
+                    raise
+            # what is ahead is committed next, and the store has it
+            self._taken = {}
+            self.shadow.ahead = {}
+            self._adapter.stay()
+        except ValidationError:
+            raise
+        except BaseException:
+            self._forget()
+            raise
 
     def would_refuse(self, changes: Changes) -> ValidationError | None:
         """Give the error by which changes would be refused, having taken none."""
@@ -226,9 +240,15 @@ class Guards:
 
     def renew(self) -> None:
         """Read the store again after an interruption. What breaks a guard now counts as there before."""
+        self._adapter.stay()
         self._forget()
-        self._capture.run(lambda: None)
+        self._read_again()
         self._told.clear()
+
+    @property
+    def _has_begun_anew(self) -> bool:
+        """True where the engine failed with the changes, so that new rows are not told from those before."""
+        return any(isinstance(queued, QueuedDelta) and queued.delta.initial for queued in self._told)
 
     def _forget(self) -> None:
         """Have the engine read the store before it is used next."""
@@ -236,13 +256,24 @@ class Guards:
         self.shadow.ahead = {}
         self._capture.tear()
 
+    def _read_again(self) -> None:
+        """Have the engine, which was interrupted, read the store and tell what it finds."""
+        self.shadow.ahead = {}
+        self._capture.run(self._capture.owe)
+
     def _take_back(self) -> None:
-        taken, self._taken = self._taken, {}
-        self._move({quad: -1 if sign > 0 else 1 for quad, sign in taken.items()}, {})
-        self._told.clear()
+        try:
+            taken, self._taken = self._taken, {}
+            self._move({quad: -1 if sign > 0 else 1 for quad, sign in taken.items()}, {})
+            self._told.clear()
+        except BaseException:
+            self._forget()
+            raise
 
     def _move(self, changes: Changes, ahead: Changes) -> None:
         """Have the engine take changes, by which it is so far ahead of the store."""
+        if self._capture.is_used:  # an interruption came: the engine reads what was there before the changes
+            self._read_again()
         self._told.clear()
         self.shadow.ahead = {}
         for (s, p, o, key), sign in ahead.items():
