@@ -104,7 +104,7 @@ class Undoing:
     def stay(self) -> None:
         """Drop the notes: the batch is whole."""
         if self._notes:
-            _drop(self._native, self._notes)
+            _change(self._native, [], self._notes, [])
         self.begin()
 
 
@@ -145,22 +145,20 @@ def _undo(
         for graph, had in graphs.items()
         if isinstance(graph, NamedNode)
     ]
-    execute(native, [" ;\n".join(turned)] if turned else [], [*went, *notes], came)
-    turn_blank_graphs(
-        native, [g for g, had in graphs.items() if not had], [g for g, had in graphs.items() if had]
+    _change(native, [" ;\n".join(turned)] if turned else [], [*went, *notes], came)
+    lacked = [graph for graph, had in graphs.items() if not had]
+    turn_blank_graphs(native, lacked, [graph for graph, had in graphs.items() if had])
+
+
+def _change(native: Store, updates: list[str], went: list[Quad], came: list[Quad]) -> None:
+    """Make changes, and drop the reserved graph if it gets empty: while it is there, it has to be hidden.
+
+    All in one transaction, so that a program which ends in the middle leaves no empty reserved graph.
+    """
+    is_last = has_kept(native) and not set(kept_quads(native)).difference(went).union(
+        quad for quad in came if quad.graph_name == KEPT
     )
-    _drop_empty(native)
-
-
-def _drop(native: Store, notes: list[Quad]) -> None:
-    execute(native, [], notes)
-    _drop_empty(native)
-
-
-def _drop_empty(native: Store) -> None:
-    """Drop the reserved graph once it is empty: as long as it is there, it has to be hidden."""
-    if has_kept(native) and not kept_quads(native):
-        native.remove_graph(KEPT)
+    execute(native, updates, went, came, then=[f"DROP SILENT GRAPH {KEPT}"] if is_last else [])
 
 
 def _is_on_disk(native: Store) -> bool:

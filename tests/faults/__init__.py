@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from faults import delivery, engine, entailment, feeds, queries, shapes, stores, windows
+from faults import delivery, engine, entailment, feeds, guards, queries, shapes, stores, windows
 from faults.planting import Fault
 
 __all__ = ["FAULTS"]
@@ -16,4 +16,5 @@ FAULTS: tuple[Fault, ...] = (
     *feeds.FAULTS,
     *delivery.FAULTS,
     *shapes.FAULTS,
+    *guards.FAULTS,
 )

@@ -19,10 +19,6 @@ MIRROR = ("test_mirror.py", "test_mirror_faults.py")
 JOURNAL = ("resume/test_journal.py",)
 RESUME = ("resume/test_resume.py",)
 DAMAGE = ("resume/test_damage.py",)
-GUARD = ("guard/test_writes.py",)
-GUARDED = ("guard/test_random.py",)
-PREVIEW = ("guard/test_preview.py",)
-KILLED = ("kill/test_guarded.py",)
 
 FAULTS: tuple[Fault, ...] = (
     Fault(
@@ -564,40 +560,5 @@ FAULTS: tuple[Fault, ...] = (
         "capture.pass_by(graph, count - len(came))",
         "capture.pass_by(graph, count)",
         BULK,
-    ),
-    Fault(
-        "a refused batch is not undone",
-        "rdflive/delivery/guarding.py",
-        "self._adapter.undo(dict(changes))",
-        "pass",
-        GUARD,
-    ),
-    Fault(
-        "the engine of guards keeps what was refused",
-        "rdflive/delivery/guarding.py",
-        "self._move({quad: -1 if sign > 0 else 1 for quad, sign in taken.items()}, {})",
-        "pass",
-        GUARDED,
-    ),
-    Fault(
-        "results that were there before block",
-        "rdflive/api/guard.py",
-        "rows = tuple(row for row in delta.added if _iri(row.severity) in severities)",
-        "rows = tuple(row for row in validation.answers() if _iri(row.severity) in severities)",
-        GUARDED,
-    ),
-    Fault(
-        "a preview is counted",
-        "rdflive/delivery/previewing.py",
-        "with membership.uncounted(self._adapter):",
-        "if True:",
-        PREVIEW,
-    ),
-    Fault(
-        "what a killed program left is not undone",
-        "rdflive_stores/oxigraph_store.py",
-        "undo_what_was_left(self.native)",
-        "pass",
-        KILLED,
     ),
 )

@@ -273,3 +273,17 @@ def test_two_threads_that_write_at_once_cannot_break_a_guard_together(kind: str,
             for each in threads:
                 each.join()
         assert len(refused) == len(graph) == len({s for s, _, _ in graph}) == 30
+
+
+def test_a_subclass_that_comes_breaks_a_guard() -> None:
+    """An instance of it is one of the class whose instances the shape is about."""
+    shapes = f"""@prefix sh: <http://www.w3.org/ns/shacl#> . @prefix : <{EX}> .
+    :S sh:targetClass :Train ; sh:property [ sh:path :line ; sh:minCount 1 ] ."""
+    graph = rdflib.Graph()
+    train, kind, fast = (rdflib.URIRef(EX + name) for name in ("IC5", "Train", "Fast"))
+    with rdflive.guard(graph, shapes):
+        graph.add((train, rdflib.RDF.type, fast))
+        with pytest.raises(rdflive.ValidationError, match="it would add 1 result"):
+            graph.add((fast, rdflib.RDFS.subClassOf, kind))
+        graph.add((train, rdflib.URIRef(EX + "line"), fast))
+        graph.add((fast, rdflib.RDFS.subClassOf, kind))

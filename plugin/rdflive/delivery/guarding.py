@@ -272,7 +272,8 @@ class Guards:
 
     def _move(self, changes: Changes, ahead: Changes) -> None:
         """Have the engine take changes, by which it is so far ahead of the store."""
-        if self._capture.is_used:  # an interruption came: the engine reads what was there before the changes
+        if self._capture.is_used:
+            # an interruption came: the engine reads what was there before the changes
             self._read_again()
         self._told.clear()
         self.shadow.ahead = {}
