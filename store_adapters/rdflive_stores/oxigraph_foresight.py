@@ -8,6 +8,7 @@ it would leave to a function, and they are compared with those that the store ho
 from __future__ import annotations
 
 import re
+import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -18,18 +19,20 @@ from rdflive_stores.oxigraph_kept import KEPT
 from rdflive_stores.oxigraph_request import execute, spelled
 from rdflive_stores.oxigraph_update import ANYTHING, Pattern
 
-__all__ = ["Foreseen", "foresee", "turn_blank_graphs"]
+__all__ = ["Foreseen", "foresee", "turn_unspelled"]
 
 _STOP: Final = NamedNode("urn:x-rdflive:stop")
-_SEE: Final = NamedNode("urn:x-rdflive:see")
-_IN: Final = NamedNode("urn:x-rdflive:in")
+# names that no update has
+_SEE: Final = NamedNode(f"urn:x-rdflive:see:{uuid.uuid4().hex}")
+_IN: Final = NamedNode(f"urn:x-rdflive:in:{uuid.uuid4().hex}")
 """Stands for the default graph too, which has no name."""
 _DONE: Final = Literal("done")
 _GIVE_UP: Final = f"CREATE GRAPH {_STOP} ; CREATE GRAPH {_STOP}"
 """Fails at the second operation at the latest, and with it the whole request."""
 _NOTHING: Final = f"INSERT {{ {_STOP} {_STOP} ?nothing }}"
 """Inserts nothing, because what `_SEE` gives is unbound."""
-_TURNS_GRAPHS: Final = re.compile(r"\b(CREATE|DROP|CLEAR|MOVE|COPY|ADD|LOAD)\b", re.IGNORECASE)
+_TURNS_GRAPHS: Final = re.compile(r"\b(CREATE|DROP|CLEAR|MOVE|COPY|ADD|LOAD|GRAPH|WITH)\b", re.IGNORECASE)
+"""What may drop or make a graph without quads: one that is filled and emptied in one request stays too."""
 _DEFAULT: Final = DefaultGraph()
 _NAMES: Final = ("?s", "?p", "?o")
 
@@ -47,22 +50,17 @@ class Foreseen(NamedTuple):
 
     @property
     def graphs(self) -> list[str]:
-        """The updates that drop and make graphs; the names that SPARQL has are IRIs."""
+        """The updates that drop and make graphs whose names SPARQL can spell."""
         turned = [("DROP", self.dropped), ("CREATE", self.made)]
-        texts = [
-            f"{verb} SILENT GRAPH {name}"
-            for verb, names in turned
-            for name in names
-            if isinstance(name, NamedNode)
-        ]
+        texts = [f"{verb} SILENT GRAPH {name}" for verb, names in turned for name in names if spelled(name)]
         return [" ;\n".join(texts)] if texts else []
 
 
-def turn_blank_graphs(native: Store, dropped: Iterable[Name], made: Iterable[Name]) -> None:
-    """Drop and make the graphs without quads whose names are blank nodes, which no update can name."""
+def turn_unspelled(native: Store, dropped: Iterable[Name], made: Iterable[Name]) -> None:
+    """Drop and make the graphs that no update can name: blank nodes, and IRIs that were read leniently."""
     for names, turn in ((dropped, native.remove_graph), (made, native.add_graph)):
         for name in names:
-            if isinstance(name, BlankNode):
+            if not spelled(name):
                 turn(name)
 
 

@@ -20,7 +20,7 @@ from rdflive_stores.oxigraph_bulk import insert, load_unseen
 from rdflive_stores.oxigraph_changes import canonical_quad, compare, matching, record, union_changes
 from rdflive_stores.oxigraph_documents import Source, content, parsed
 from rdflive_stores.oxigraph_entry import Entry
-from rdflive_stores.oxigraph_foresight import Foreseen, foresee, turn_blank_graphs
+from rdflive_stores.oxigraph_foresight import Foreseen, foresee, turn_unspelled
 from rdflive_stores.oxigraph_kept import KEPT, KeptQuads, has_kept, kept_entries, may_meet_kept, refuse_kept
 from rdflive_stores.oxigraph_request import execute
 from rdflive_stores.oxigraph_terms import canonical
@@ -457,7 +457,7 @@ class LiveStore:
         capture.state |= WRITING
         try:
             write(went, [*came, *notes])
-            turn_blank_graphs(native, dropped, made)
+            turn_unspelled(native, dropped, made)
         finally:  # all or nothing is done, and where it failed one quad tells which
             if came[0] in native if came else went and went[0] not in native:
                 record(native, capture, went, came)

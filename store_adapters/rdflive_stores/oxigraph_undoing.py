@@ -17,9 +17,9 @@ from typing import Any, Final
 
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, RdfFormat, Store, parse
 
-from rdflive_stores.oxigraph_foresight import turn_blank_graphs
+from rdflive_stores.oxigraph_foresight import turn_unspelled
 from rdflive_stores.oxigraph_kept import KEPT, has_kept, kept_quads
-from rdflive_stores.oxigraph_request import execute
+from rdflive_stores.oxigraph_request import execute, spelled
 
 __all__ = ["Undoing", "undo_what_was_left"]
 
@@ -143,11 +143,11 @@ def _undo(
     turned = [
         f"{'CREATE' if had else 'DROP'} SILENT GRAPH {graph}"
         for graph, had in graphs.items()
-        if isinstance(graph, NamedNode)
+        if spelled(graph)
     ]
     _change(native, [" ;\n".join(turned)] if turned else [], [*went, *notes], came)
     lacked = [graph for graph, had in graphs.items() if not had]
-    turn_blank_graphs(native, lacked, [graph for graph, had in graphs.items() if had])
+    turn_unspelled(native, lacked, [graph for graph, had in graphs.items() if had])
 
 
 def _change(native: Store, updates: list[str], went: list[Quad], came: list[Quad]) -> None:

@@ -191,6 +191,13 @@ def live_memory(plain: Any) -> type[Any]:
                 capture = adapter.capture
                 capture.run(remove_all, self, adapter, triple, context, capture.asks)
 
+        def add_graph(self, graph: Any) -> None:
+            capture = capture_of_watched(self)
+            if capture is None or capture.judge is None:
+                plain.add_graph(self, graph)
+            else:  # behind a batch of another thread, which may be undone with the names of its graphs
+                capture.run(plain.add_graph, self, graph)
+
         def __reduce_ex__(self, protocol: Any) -> Any:
             return reduce_as(plain, self, protocol)
 

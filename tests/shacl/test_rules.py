@@ -47,6 +47,7 @@ QUERIES = [
     "CONSTRUCT { $this a :C3 } WHERE { $this :p ?x , ?y FILTER(?x != ?y && ?x < 3) }",
     "CONSTRUCT { $this :p ?x } WHERE { $this :q/^:r ?x . BIND(:C1 AS ?c) ?x a ?c }",
     "CONSTRUCT { $this :p $this } WHERE { $this :r* ?x FILTER(sameTerm(?x, :d)) }",
+    "CONSTRUCT { $this :r ?_1 } WHERE { ?_1 :q ?_2 . ?_2 :p _:b }",
 ]  # fmt: skip
 PREDICATES = [":p", ":q", ":r", "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"]
 
@@ -191,12 +192,24 @@ def test_validation_applies_rules_that_the_shapes_ask_for() -> None:
     ("rule", "reason"),
     [
         ("sh:subject sh:this ; sh:predicate :p", "needs sh:subject, sh:predicate and sh:object"),
-        ('sh:construct "CONSTRUCT { $this :p ?y } { $this :q ?x BIND(?x * 2 AS ?y) }"', "BIND computes"),
+        ('sh:construct "CONSTRUCT { $this :p ?y } { $this :q ?x BIND(?x * 2 AS ?y) }"', "BIND that computes"),
         ('sh:construct "CONSTRUCT { $this :p [] } WHERE { $this :q ?x }"', "blank node"),
         ('sh:construct "CONSTRUCT { $this :p ?z } WHERE { $this :q ?x }"', "binds"),
         ('sh:construct "CONSTRUCT { $this :p :a } WHERE { $this :q ?x OPTIONAL { ?x :p ?y } }"', "OPTIONAL"),
         ('sh:construct "SELECT $this WHERE { $this :q ?x }"', "needs a CONSTRUCT query"),
         ('sh:construct "CONSTRUCT { $this :p"', "the query of the rule"),
+        (
+            'sh:construct "CONSTRUCT { $this :p ?x } { { ?x :q ?y FILTER(?z = 5) } $this :q ?z }"',
+            "a group that does not bind it",
+        ),
+        ('sh:construct "CONSTRUCT { $this :p ?x } { { SELECT ?y { ?x :q ?y } } $this :q ?x }"', "a subquery"),
+        (
+            "sh:subject sh:this ; sh:predicate :p ; sh:object :a ; sh:condition [ sh:property [ sh:path :q ; "
+            "sh:qualifiedMinCount 1 ; sh:qualifiedValueShapesDisjoint true ; sh:qualifiedValueShape "
+            "[ sh:in ( :a ) ] ] , [ sh:path :q ; sh:qualifiedMinCount 1 ; sh:qualifiedValueShape "
+            "[ sh:in ( :b ) ] ] ]",
+            "on all values of a property",
+        ),
         (
             "sh:subject sh:this ; sh:predicate :p ; sh:object [ sh:count [ sh:path :q ] ]",
             "node expression that a rule cannot follow",

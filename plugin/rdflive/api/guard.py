@@ -26,6 +26,7 @@ from rdflive.entail.scope import refuse_quads
 from rdflive.errors import UnsupportedQueryError, ValidationError
 from rdflive.model import Answers, Delta, Header, Solution, TermWriter
 from rdflive.plugins import manager
+from rdflive.query import algebra
 from rdflive.query.given import namespaces, read_query
 from rdflive.query.known import find_plan
 from rdflive.shacl import LiveValidation
@@ -36,7 +37,7 @@ __all__ = ["Guard", "guard"]
 
 _SEVERITIES: Final = (SH.Info, SH.Warning, SH.Violation)
 _QUERY: Final = re.compile(
-    r"(?:\s+|#[^\n]*(?:\n|$)|(?:PREFIX\s+\S*|BASE)\s*<[^>]*>)*(SELECT|ASK|CONSTRUCT|DESCRIBE)\b",
+    r"(?:\s+|#[^\n]*(?:\n|$)|(?:PREFIX\s+\S*|BASE)\s*<[^>]*>)*(SELECT|ASK|CONSTRUCT|DESCRIBE)\b(?!:)",
     re.IGNORECASE,
 )
 """The beginning of a query, which tells it from Turtle."""
@@ -170,6 +171,11 @@ def _question(graph: GraphLike, query: Any, regime: Regime | None) -> Question:
         raise UnsupportedQueryError(
             f"a guard is a SELECT that must stay empty, or an ASK that must stay false, got {form}",
             construct=form,
+        )
+    if any(isinstance(step.node, algebra.Slice) for step in plan.steps):
+        raise UnsupportedQueryError(
+            "a guard with LIMIT or OFFSET would not see every row that must not come: leave them out",
+            construct="LIMIT",
         )
     if regime is not None:
         refuse_quads(plan)

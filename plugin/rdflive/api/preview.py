@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from rdflive.api.prepared import check_graph
+from rdflive.delivery.guarding import Guards
 from rdflive.delivery.previewing import Previewing
 from rdflive.delivery.subscription import Subscription
 from rdflive.errors import ValidationError
@@ -51,7 +53,7 @@ def preview(graph: GraphLike, subscriptions: Iterable[Subscription] | None = Non
     >>> trains.close()
     """
     check_graph(graph)
-    wanted = None if subscriptions is None else set(subscriptions)
+    wanted = None if subscriptions is None else _checked(subscriptions)
     change = Preview()
     with manager.hooked(manager.store_of(graph)) as adapter:
         capture = adapter.capture
@@ -69,6 +71,14 @@ def preview(graph: GraphLike, subscriptions: Iterable[Subscription] | None = Non
                         previewing.is_wanted = False
                         raise
             finally:
-                capture.judge = judge
+                # the last guard may have been closed in the block
+                capture.judge = judge if not isinstance(judge, Guards) or judge.refusals else None
     change.batch, change.refused = previewing.batch, previewing.refused
     change.deltas = {of: delta for of, delta in previewing.deltas.items() if wanted is None or of in wanted}
+
+
+def _checked(subscriptions: Any) -> set[Subscription]:
+    given = [] if isinstance(subscriptions, Subscription) else list(subscriptions)
+    if not given or not all(isinstance(each, Subscription) for each in given):
+        raise TypeError(f"subscriptions must be a list of subscriptions, got {subscriptions!r:.200}")
+    return set(given)

@@ -112,7 +112,7 @@ def shacl_rules(shapes: Graph | str | os.PathLike[str] | Iterable[Graph]) -> Pro
     ... :Late a sh:NodeShape ; sh:targetSubjectsOf :delay ;
     ...     sh:rule [ a sh:TripleRule ; sh:subject sh:this ; sh:predicate :is ; sh:object :Late ] .''')
     >>> print(rules)
-    <urn:Late>: ?this <urn:delay> ?_1 => ?this <urn:is> <urn:Late>
+    <urn:Late>: ?this <urn:delay> ?·1 => ?this <urn:is> <urn:Late>
     """
     given = graphs_of_shapes(Graph(), shapes)
     return rules_of(given[0] if len(given) == 1 else ReadOnlyGraphAggregate(list(given)))

@@ -3,7 +3,7 @@
 A rule of the engine reads triples and compares terms, and makes no new ones, so that it always ends. What a
 rule of a shape asks for is written as such bodies: one for each way in which it can be met. For example, a
 shape with the target class `:Train`, whose rule has the condition that `:delay` has a value, gives for the
-triple `sh:this :is :Late` the rule `?this instance :Train . ?this :delay ?_1 => ?this :is :Late`.
+triple `sh:this :is :Late` the rule `?this instance :Train . ?this :delay ?·1 => ?this :is :Late`.
 Conditions that something is missing, as sh:maxCount, and whatever computes a term, as BIND, are refused.
 """
 
@@ -17,6 +17,7 @@ from typing import Any, Final, NoReturn, TypeAlias
 
 from rdflib import RDF, RDFS, BNode, Graph, Literal, URIRef
 from rdflib.paths import AlternativePath, InvPath, MulPath, Path, SequencePath
+from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.term import Node
 from rdflib.term import Variable as SparqlVariable
 
@@ -36,6 +37,12 @@ _THIS: Final = Variable("this")
 _INSTANCE: Final = URIRef(f"{AUXILIARY}instance")
 """Of a class or of one below it; rdf:type itself is not entailed by a shape."""
 _OPERATORS: Final[dict[str, Operator]] = {each: each for each in ("=", "!=", "<", ">", "<=", ">=")}
+_WORDS: Final = {
+    "Extend": "BIND that computes a term",
+    "LeftJoin": "OPTIONAL",
+    "Minus": "MINUS",
+    "ToMultiSet": "a subquery",
+}
 _TERMS: Final = URIRef | Literal | SparqlVariable
 _BOUNDS: Final[dict[URIRef, Operator]] = {
     SH.MinInclusiveConstraintComponent: ">=",
@@ -55,7 +62,7 @@ def rules_of(shapes: Graph) -> Program:
     ...     :Late sh:targetSubjectsOf :delay ; sh:rule
     ...         [ a sh:TripleRule ; sh:subject sh:this ; sh:predicate :is ; sh:object :Late ] .''')
     >>> print(rules_of(graph))
-    <urn:Late>: ?this <urn:delay> ?_1 => ?this <urn:is> <urn:Late>
+    <urn:Late>: ?this <urn:delay> ?·1 => ?this <urn:is> <urn:Late>
     """
     compiler = _Compiler(shapes)
     shaped = sorted(set(shapes.subjects(SH.rule)), key=shown)
@@ -183,7 +190,7 @@ class _Compiler:
 
     def _fresh(self) -> Variable:
         self._count += 1
-        return Variable(f"_{self._count}")
+        return Variable(f"·{self._count}")  # SPARQL has no such name
 
     def _fail(self, reason: str) -> NoReturn:
         raise ShapesError(f"the rule {shown(self._node)} {reason}", self._node)
@@ -200,7 +207,8 @@ class _Compiler:
 
     def _having(self, shape: Shape, constraint: Any, body: _Body, node: Any) -> list[_Body]:
         """Of a property shape: that a node has a value, a certain one, or one that conforms to a shape."""
-        if isinstance(constraint, Qualified) and (constraint.least, constraint.most) == (1, None):
+        is_one = isinstance(constraint, Qualified) and (constraint.least, constraint.most) == (1, None)
+        if is_one and not constraint.siblings:
             ways = self._along(shape.path, body, node)
             return [
                 found for each, value in ways for found in self._conforming(constraint.shape, each, value)
@@ -341,16 +349,15 @@ class _Compiler:
         for triple in algebra.template or ():
             if any(isinstance(term, BNode) for term in triple):
                 self._fail("makes a blank node, and rules make no new terms: they might never end")
-        yield from ((way, head) for way in self._matching(algebra.p, body))
+        pattern = algebra.p.p if algebra.p.name == "Project" else algebra.p
+        yield from ((way, head) for way in self._matching(pattern, body))
 
     def _term(self, term: Any) -> Any:
         if isinstance(term, SparqlVariable):
             return _THIS if str(term) == "this" else Variable(str(term))
-        return Variable(f"__{term}") if isinstance(term, BNode) else term
+        return Variable(f"·{term}") if isinstance(term, BNode) else term
 
     def _matching(self, node: Any, body: _Body) -> list[_Body]:
-        if node.name in ("Project", "Distinct", "Reduced", "ToMultiSet"):
-            return self._matching(node.p, body)
         if node.name == "BGP":
             return self._patterns(node.triples, body)
         if node.name == "Join":
@@ -359,14 +366,16 @@ class _Compiler:
             ]
         if node.name == "Union":
             return [*self._matching(node.p1, body), *self._matching(node.p2, body)]
+        if node.name in ("Filter", "Extend"):
+            # what a group does not bind is unbound in it, whatever stands around it
+            for name in _variables(node.expr) - _variables(node.p) - {"this"}:
+                self._fail(f"reads ?{name} in a FILTER or BIND of a group that does not bind it")
         if node.name == "Filter":
             return [self._filtered(node.expr, each) for each in self._matching(node.p, body)]
         if node.name == "Extend" and isinstance(node.expr, URIRef | Literal | SparqlVariable):
             ways = self._matching(node.p, body)
             return [each.same(self._term(node.var), self._term(node.expr)) for each in ways]
-        what = {"Extend": "BIND computes a term", "LeftJoin": "OPTIONAL", "Minus": "MINUS"}.get(
-            node.name, node.name
-        )
+        what = _WORDS.get(node.name, node.name)
         return self._fail(
             f"has {what}, and a rule can have triple patterns, paths, UNION, comparisons in FILTER, and BIND "
             "of a term: it makes no new ones, so that it always ends"
@@ -396,3 +405,13 @@ class _Compiler:
             left, right = map(self._term, sides)
             return body.where(left, _OPERATORS[test.op], right)
         return self._fail("has a FILTER that is no comparison of terms by =, !=, <, >, <=, >= and sameTerm")
+
+
+def _variables(node: Any) -> set[str]:
+    """List the variables in a part of rdflib's algebra."""
+    if isinstance(node, SparqlVariable):
+        return {str(node)}
+    if isinstance(node, CompValue):
+        # what is called by an underscore is rdflib's own note of variables around
+        return set().union(*(_variables(part) for key, part in node.items() if not key.startswith("_")))
+    return set().union(*map(_variables, node)) if isinstance(node, list | tuple | set) else set()
