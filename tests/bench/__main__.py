@@ -24,6 +24,7 @@ from bench import (
     section_feeds,
     section_frames,
     section_fresh,
+    section_guard,
     section_load,
     section_masks,
     section_match,
@@ -63,6 +64,7 @@ SECTIONS: Final[dict[str, Callable[[Sizes], Section]]] = {
     "standing": section_standing.run,
     "bulk": section_bulk.run,
     "validate": section_validate.run,
+    "guard": section_guard.run,
 }
 
 

@@ -51,6 +51,8 @@ class Sizes:
     """(v) Buildings of 2,716 triples each."""
     longest: int = sized(600, quick=10)
     """(v) Seconds that a peer may take."""
+    guarded: int = sized(20_000, quick=200)
+    """(w) Adds of each kind."""
     devices: tuple[int, ...] = sized((1, 10, 100, 1_000), quick=(10,))
     """(v) Devices that have a shape of their own."""
     batches: int = sized(3_000, quick=100)

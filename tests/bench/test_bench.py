@@ -51,6 +51,7 @@ TINY = replace(
     window_triples=(300,),
     windows=(400,),
     rows=300,
+    guarded=60,
     repeat=1,
 )
 

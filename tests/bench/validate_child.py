@@ -1,4 +1,4 @@
-"""A graph validated or guarded by shapes, in a process of its own: by rdflive, pySHACL or rudof."""
+"""A graph validated by shapes, in a process of its own: by rdflive, pySHACL or rudof."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import json
 import logging
 import resource
 import sys
-from contextlib import suppress
 from pathlib import Path
 from time import process_time
 from typing import Any, Final
@@ -35,7 +34,7 @@ def _measure(way: str, name: str, number: int) -> dict[str, Any]:
     # first of all: the notes of rdflib on ill-typed literals, and of pySHACL on its loads
     logging.disable(logging.CRITICAL)
     found = case(name, number)
-    measure = {"rdflive": _rdflive, "guard": _guard, "pySHACL": _pyshacl, "rudof": _rudof}[way]
+    measure = {"rdflive": _rdflive, "pySHACL": _pyshacl, "rudof": _rudof}[way]
     return {"triples": found.size, **measure(found)}
 
 
@@ -54,37 +53,6 @@ def _rdflive(case: Case) -> dict[str, Any]:
     nodes = len(set(case.data.subjects(RDF.type)))
     times = {kind: _each(case.data, batches, live=True) for kind, batches in case.changes.items()}
     return {"first": first, "results": results, "bytes": kept / nodes, "bare": bare, **times}
-
-
-def _guard(case: Case) -> dict[str, Any]:
-    """Commit the changes to a guarded graph, which refuses those that break a shape."""
-    fresh = Graph()
-    for each in case.data:
-        fresh.add(each)
-    bare = sorted(_one_by_one(fresh, next(iter(case.changes.values()))))
-    begin = process_time()
-    rdflive.guard(case.data, case.shapes)
-    first = process_time() - begin
-    times: dict[str, Any] = {}
-    for kind, batches in case.changes.items():
-        took = sorted(_one_by_one(case.data, batches))
-        times[kind] = took[len(took) // 2], took[len(took) * 99 // 100]
-    return {"first": first, "bare": bare[len(bare) // 2], **times}
-
-
-def _one_by_one(graph: Graph, batches: list[Changes]) -> list[float]:
-    """Give the time of each commit, behind those of the first block."""
-    taken = []
-    for batch in batches:
-        begin = process_time()
-        with suppress(rdflive.ValidationError):
-            if len(batch) > 1:
-                with rdflive.batch(graph):
-                    _apply(graph, batch)
-            else:
-                _apply(graph, batch)
-        taken.append(process_time() - begin)
-    return taken[len(taken) // BLOCKS :]
 
 
 def _each(graph: Graph, batches: list[Changes], *, live: bool) -> float:

@@ -118,6 +118,7 @@ def test_a_file_of_shapes_is_not_written_to(capsys: pytest.CaptureFixture[str]) 
     assert Path("shapes.ttl").read_text() == SHAPES
 
 
+@pytest.mark.posix("sends Ctrl-C to another process")
 def test_refused_edit_is_said() -> None:
     """The data stay as they were, and are followed on; Ctrl-C ends."""
     data = Path("data.ttl")

@@ -73,7 +73,7 @@ def _traced(operation: Callable[[], object], look: Callable[[LineRun], None]) ->
     def trace(frame: FrameType, event: str, _: Any) -> Any:
         if not frame.f_code.co_filename.startswith(PACKAGES):
             return None
-        if event == "line" and not _is_whole(frame.f_code, frame.f_lasti):
+        if event == "line" and not (_is_whole(frame.f_code, frame.f_lasti) or _is_leaving(frame)):
             line = frame.f_code.co_filename, frame.f_lineno
             seen[line] = seen.get(line, -1) + 1
             look((*line, seen[line]))
@@ -85,6 +85,18 @@ def _traced(operation: Callable[[], object], look: Callable[[LineRun], None]) ->
         operation()
     finally:
         sys.settrace(before)
+
+
+def _is_leaving(frame: FrameType) -> bool:
+    """Tell whether a `with` statement is about to end the generator of its block, and has not begun to.
+
+    Interrupted there, the generator goes on when Python frees it. In the thread that interrupted that is at
+    once; in another one, where the garbage collector happened to run, the lock that it holds cannot be
+    released, as `Capture.batch` says.
+    """
+    code = frame.f_code
+    is_exit = code.co_name == "__exit__" and code.co_filename == contextlib.__file__
+    return is_exit and frame.f_locals.get("typ") is None and frame.f_lineno <= code.co_firstlineno + 3
 
 
 @cache

@@ -356,7 +356,8 @@ class Capture:
         """Make a `with` block one batch, or part of the open one.
 
         An interruption between two steps of the `with` statement itself may leave the batch open, until
-        Python frees the exception. An operation that can be passed to `run` has no such gap.
+        Python frees the exception; for ever where its garbage collector does so in another thread, which
+        cannot release the lock. An operation that can be passed to `run` has no such gap.
         """
         with self.reading():
             if self.state & OPEN and self.state > OPEN:

@@ -187,8 +187,8 @@ REFUSED = {
     "{ ?a <p:>? ?b }": ("the path operator ?", 19),
     "{ ?a <p:> ?b MINUS { ?a <q:> ?c } }": ("MINUS", 23),
     "{ ?a <p:> ?b FILTER NOT EXISTS { ?a <q:> ?c } }": ("EXISTS", 34),
-    "{ ?a <p:> ?b VALUES ?a { <a:> } }": ("VALUES", 23),
-    "{ BIND(<a:> AS ?a) ?a <p:> ?b }": ("this use of BIND", 12),
+    "{ ?a <p:> ?b VALUES (?a ?b) { (<a:> <b:>) } }": ("VALUES", 23),
+    "{ BIND('a' AS ?b) ?a <p:> ?b }": ("this use of BIND", 12),
     "{ ?a <p:> ?b BIND(?b + 1 AS ?c) ?c <p:> ?d }": ("this use of BIND", 23),
     "{ ?a <p:> ?b { SELECT ?a { ?a <q:> ?c } } }": ("a subquery beside other patterns", 25),
     "{ ?a <p:> ?b GRAPH <g:> { ?a <q:> ?c } }": ("this use of GRAPH", 23),
@@ -242,6 +242,8 @@ def test_what_the_engine_refuses_is_refused() -> None:
         "FROM <g:> FROM <h:> { ?a <p:> ?b }",
         "FROM NAMED <g:> { GRAPH ?g { ?a <p:> ?b . ?b <p:> ?g } }",
         "{ ?a <p:> ?b BIND(?b + 1 AS ?c) FILTER(?c * 2 > 1 || ?c = 0) }",
+        "{ ?a <p:> ?b VALUES ?a { <a:> <b:> } }",
+        "{ BIND(<a:> AS ?a) ?a <p:> ?b }",
     ],
 )
 def test_one_pattern_in_other_words_is_taken(text: str) -> None:
