@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections import Counter
 from pathlib import Path
@@ -211,6 +212,18 @@ def test_resume_tells_what_a_new_schema_entails(strategy: Any, tmp_path: Path) -
         assert [s.x for s in deltas[-1].added] == [iri("carl")]
         assert [s.x for s in deltas[-1].removed] == [iri("anne")]
     assert len(deltas) == 2
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("text", ["SELECT * { ?s ?p ?o }", "SELECT * { ?s <urn:example:isA> ?o }"])
+def test_what_a_word_of_the_schema_leads_to_is_there_at_the_beginning(strategy: str, text: str) -> None:
+    """`rdfs:range` below `rdf:type`: then each range says what its property is an instance of."""
+    names = [RDFS.range, iri("r"), iri("p"), iri("isA"), RDF.type]
+    triples = [(one, RDFS.subPropertyOf, other) for one, other in itertools.pairwise(names)]
+    quads = {(*triple, None) for triple in (*triples, (iri("isA"), RDFS.range, iri("B")))}
+    store = Quads("graph")
+    store.commit([(1, quad) for quad in quads])
+    Followed(store, text, entailment="rdfs", strategy=strategy).check(Judge(quads, union=False).ask(text))
 
 
 def test_a_graph_that_is_cleared_entails_nothing() -> None:

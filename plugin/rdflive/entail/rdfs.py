@@ -145,7 +145,13 @@ class RdfsEntailment:
         """Make the templates of the kinds that are wanted now, by a schema that was changed."""
         named = [kind for kind in self._wants if kind not in (ALL, ALL_TYPES)]
         self._asked = len(named)
-        return self._kinds.templates.refresh(changed, named, everything=len(named) < len(self._wants))
+        templates, sources = self._kinds.templates, self._kinds.sources
+        saw_schema = sources.sees_schema
+        # a schema triple may be what a kind is made from: whether there is one is asked before that is known
+        sources.sees_schema = True
+        found = templates.refresh(changed, named, everything=len(named) < len(self._wants))
+        sources.sees_schema = saw_schema
+        return found
 
     def _route(self, changed: Iterable[Kind]) -> None:
         """Update how explicit triples find kinds whose atoms changed while what is entailed did not."""
@@ -163,6 +169,7 @@ class RdfsEntailment:
         named = [kind for kind in new if kind not in (ALL, ALL_TYPES)]
         everything = len(named) < len(new)
         self._asked += len(named)
+        kinds.sources.sees_schema = True  # as in `_refresh`
         if templates.goes_ahead or not templates.must_go_ahead(everything=everything):
             self._route(templates.ask(named))
         else:
