@@ -12,7 +12,7 @@ would have come, and the commit would have gone on to the subscriptions.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal, TypeAlias
 
@@ -28,10 +28,10 @@ from rdflive.store import (
     GraphKey,
     Guardable,
     QuadTerms,
-    Rdf12Terms,
+    value_of,
 )
 from rdflive.store.deliveries import Delivering
-from rdflive.store.snapshot import committed_quads, committed_triples
+from rdflive.store.snapshot import committed_quads, committed_triples, matches
 
 __all__ = ["Guards", "Refusal", "Shadow"]
 
@@ -111,7 +111,7 @@ class Shadow:
             if triple not in ahead:
                 yield triple
         for triple, sign in ahead.items():
-            if sign > 0 and _matches(pattern, triple):
+            if sign > 0 and matches(pattern, triple):
                 yield triple
 
     def quads(self, pattern: TermPattern) -> Iterator[QuadTerms]:
@@ -126,7 +126,7 @@ class Shadow:
             if quad not in ahead:
                 yield quad
         for quad, sign in ahead.items():
-            if sign > 0 and _matches(pattern, quad[:3]):
+            if sign > 0 and matches(pattern, quad[:3]):
                 yield quad
 
     def to_native(self, term: Any) -> Term:
@@ -143,8 +143,7 @@ class Shadow:
 
     def to_value(self) -> Callable[[Term], Any] | None:
         """Give what turns terms of the store into values of expressions."""
-        adapter = self._adapter
-        return adapter.to_value() if isinstance(adapter, Rdf12Terms) else adapter.to_rdflib()
+        return value_of(self._adapter)
 
     def detach(self) -> None:
         """Do nothing: the store stays hooked as long as there are guards."""
@@ -187,7 +186,7 @@ class Guards:
 
     def permit(self, changes: Changes) -> None:
         """Take the changes of a whole commit; raises `ValidationError`, having taken none, to refuse them."""
-        relevant = {quad: sign for quad, sign in changes.items() if self.wants(quad[1])}
+        relevant = self._relevant(changes)
         if not relevant:
             return
         try:
@@ -210,7 +209,7 @@ class Guards:
     def settle(self, changes: Changes) -> None:
         """Let the open batch be committed, or have it undone and raise `ValidationError`."""
         try:
-            relevant = {quad: sign for quad, sign in changes.items() if self.wants(quad[1])}
+            relevant = self._relevant(changes)
             if relevant != self._taken:
                 if self._taken:
                     self._take_back()
@@ -228,6 +227,9 @@ class Guards:
         except BaseException:
             self._forget()
             raise
+
+    def _relevant(self, changes: Changes) -> dict[QuadTerms, Literal[1, -1]]:
+        return {quad: sign for quad, sign in changes.items() if self.wants(quad[1])}
 
     def would_refuse(self, changes: Changes) -> ValidationError | None:
         """Give the error by which changes would be refused, having taken none."""
@@ -297,7 +299,3 @@ class Guards:
                 if error is not None:
                     found.append(error)
         return ValidationError.joined(found) if found else None
-
-
-def _matches(pattern: TermPattern, triple: Iterable[Term]) -> bool:
-    return all(want in (None, term) for want, term in zip(pattern, triple, strict=True))

@@ -9,7 +9,7 @@ from rdflive.model import Term, TermPattern, Triple
 from rdflive.store.adapter import Adapter
 from rdflive.store.capture import GraphKey, QuadTerms
 
-__all__ = ["committed_quads", "committed_triples"]
+__all__ = ["committed_quads", "committed_triples", "matches"]
 
 
 def committed_triples(adapter: Adapter, key: GraphKey) -> Callable[[TermPattern], Iterator[Triple]]:
@@ -35,7 +35,7 @@ def committed_triples(adapter: Adapter, key: GraphKey) -> Callable[[TermPattern]
         return chain(
             # what the batch has inserted is held now, and was not
             (triple for triple in held if triple not in pending),
-            (triple for triple in left if _matches(pattern, triple)),
+            (triple for triple in left if matches(pattern, triple)),
         )
 
     return triples
@@ -59,11 +59,12 @@ def committed_quads(adapter: Adapter) -> Callable[[TermPattern], Iterator[QuadTe
             if quad not in pending:
                 yield quad
         for quad, sign in pending.items():
-            if sign < 0 and _matches(pattern, quad[:3]):
+            if sign < 0 and matches(pattern, quad[:3]):
                 yield quad
 
     return quads
 
 
-def _matches(pattern: TermPattern, triple: Triple) -> bool:
+def matches(pattern: TermPattern, triple: Triple) -> bool:
+    """Tell whether a triple matches a pattern; None in it matches anything."""
     return all(want in (None, term) for want, term in zip(pattern, triple, strict=True))
