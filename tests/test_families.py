@@ -203,6 +203,8 @@ def test_limits_are_kept_in_order(operator: str) -> None:
         "SELECT ?s { ?s :p %s FILTER NOT EXISTS { FILTER(?s = %s) } }",
         "SELECT ?s { :x ?p ?s FILTER EXISTS { ?s :q ?o OPTIONAL { ?o :p ?z FILTER(?z != %s) } } }",
         "SELECT ?s { ?s ?p :x FILTER EXISTS { ?s :q ?o FILTER NOT EXISTS { ?o ?p ?z FILTER(?z = %s) } } }",
+        "SELECT ?s { { SELECT ?s { ?s ?p :x FILTER EXISTS { ?s :q ?o FILTER(?o = %s) } } } }",
+        "SELECT ?s { ?s :p ?o MINUS { ?s :q ?x FILTER EXISTS { ?x :q ?z FILTER(?z = %s) } } }",
         "SELECT ?s ?o { ?s :p ?o FILTER(?o >= %s) FILTER NOT EXISTS { ?s :q %s } }",
         "SELECT ?s ?o { ?s :p* ?o FILTER(?s = %s) }",
         "SELECT ?s ?o { ?s :p ?o . ?o :p* ?z FILTER(?o = %s) }",

@@ -16,6 +16,7 @@ from rdflive.query import algebra
 from rdflive.query.bgp import TriplePattern, Variable, VarOrTerm
 from rdflive.query.expressions import Expression, volatile
 from rdflive.query.expressions import replace as replace_in
+from rdflive.query.expressions.nodes import part_of
 
 __all__ = ["Dataset", "Merge", "Offered", "Query", "Scope", "Translate"]
 
@@ -132,7 +133,7 @@ class Query:
         def look(part: Any) -> None:
             if isinstance(part, CompValue):
                 for key in part:
-                    look(part[key])
+                    look(part_of(part, key))
             elif isinstance(part, list | tuple | set | frozenset):
                 for each in part:
                     look(each)
