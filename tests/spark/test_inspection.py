@@ -26,7 +26,7 @@ def test_what_state_holds_is_told(
     query = subscription.start(world.found, trigger=AT_ONCE)
     query.awaitTermination()
     found = inspect(world.checkpoint)
-    assert (found.query, found.format, found.partitions, found.committed) == (GROUPS, 2, 2, 2)
+    assert (found.query, found.format, found.partitions, found.committed) == (GROUPS, 3, 2, 2)
     live = [part.held for part in found.parts if part.folder == "live"]
     assert sum(held.rows for held in live) >= len(live_quads(world.checkpoint)) > 0
     assert {part.folder for part in found.parts} == {"live", "arranged", "stage-0", "stage-1"}

@@ -152,7 +152,7 @@ class SparkSubscription:
             )
         if self._running is not None and self._running.isActive:
             raise RdfliveError("the subscription runs already; stop it first, or subscribe once more")
-        if sink == "rdf_patch" and not all(query.is_distinct for query in self._flow.plan.queries):
+        if sink == "rdf_patch" and not all(query.is_set for query in self._flow.plan.queries):
             raise ValueError(
                 "a graph has a triple once, and without DISTINCT a solution may count twice: SELECT DISTINCT"
             )

@@ -17,11 +17,12 @@ from rdflive_stores.spark.dataflow import tasks
 from rdflive_stores.spark.dataflow.files import Folder
 from rdflive_stores.spark.dataflow.matching import LAYOUT, LIVE, match
 from rdflive_stores.spark.dataflow.packing import unpack
-from rdflive_stores.spark.dataflow.query_plan import Operation, QueryPlan, plan_queries
+from rdflive_stores.spark.dataflow.query_plan import QueryPlan, plan_queries
 from rdflive_stores.spark.dataflow.runs import Run
+from rdflive_stores.spark.dataflow.staging import Operation
 from rdflive_stores.spark.dataflow.state import Bucket, Moment
 from rdflive_stores.spark.dataflow.terms import TextTerms
-from rdflive_stores.spark.dataflow.walking import ARRANGED, layout, solved, walk
+from rdflive_stores.spark.dataflow.walking import ARRANGED, arriving, layout, walk
 from support.effort import drawn_from
 
 Quad: TypeAlias = tuple[str, str, str, str]
@@ -89,7 +90,7 @@ class Simulation:
 
         Gives the net rows of the pattern.
         """
-        plan, now = self.plan.matching, Moment(Folder.local(self.folder), self.batch)
+        plan, now = self.joint.matching, Moment(Folder.local(self.folder), self.batch)
         tasks = [
             partial(match, plan, now, self.buckets),
             *(partial(walk, plan, now, self.buckets, number) for number in range(plan.rounds)),
@@ -126,7 +127,7 @@ class Simulation:
         return [sorted(bucket.folder.names()) for bucket in self._open()]
 
     def _open(self, *names: str) -> Iterator[Bucket]:
-        layouts = {LIVE: LAYOUT, ARRANGED: layout(self.plan.matching)}
+        layouts = {LIVE: LAYOUT, ARRANGED: layout(self.joint.matching)}
         for name in names or layouts:
             for number in range(self.buckets):
                 yield Bucket.of(Moment(Folder.local(self.folder), self.batch), name, number, layouts[name])
@@ -167,11 +168,11 @@ class Simulation:
     def _net(self, batches: list[pa.RecordBatch]) -> Counter[Row]:
         net: Counter[Row] = Counter()
         where: dict[Row, int] = {}
-        names = [f"v{place}" for place in range(len(self.plan.matching.shown[0].columns))]
+        names = [f"v{place}" for place in range(len(self.joint.matching.shown[0].columns))]
         for bucket, kinds in unpack(batches):
-            assert kinds.keys() == {solved(0)}
-            weights = kinds[solved(0)]["weight"].to_pylist()
-            columns = [kinds[solved(0)][name].to_pylist() for name in names]
+            assert kinds.keys() == {arriving(0)}
+            weights = kinds[arriving(0)]["weight"].to_pylist()
+            columns = [kinds[arriving(0)][name].to_pylist() for name in names]
             rows = zip(*columns, strict=True) if names else [()] * len(weights)
             for row, weight in zip(rows, weights, strict=True):
                 assert where.setdefault(row, bucket) == bucket, "equal rows meet in one bucket"
@@ -181,7 +182,8 @@ class Simulation:
 
 def solutions(plan: QueryPlan, net: Counter[Row]) -> Counter[Row]:
     """Run the filters and projections above the pattern row by row; gives what the query shows."""
-    for operation in (operation for stage in plan.stages for operation in stage.operations):
+    ways = [arm.operations for stage in plan.stages for side in stage.sides for arm in side.arms]
+    for operation in (operation for operations in ways for operation in operations):
         net = _apply(operation, net)
     shown: Counter[Row] = Counter()
     for row, weight in net.items():

@@ -31,7 +31,7 @@ def world() -> list[Quad]:
 
 def spread_of_types(simulation: Simulation) -> list[int]:
     """Count the instances of the large class that each bucket keeps by their class."""
-    shapes = simulation.plan.matching.arrangements
+    shapes = simulation.joint.matching.arrangements
     wanted = next(n for n, shape in enumerate(shapes) if TYPE in shape.match and shape.key == 1)
     return [
         sum(index == wanted for run in runs for index in run.table["index"].to_pylist())

@@ -84,7 +84,7 @@ def test_rows_take_the_detours_of_their_query(tmp_path: Path, monkeypatch: pytes
     }
     pipeline: Any = Pipeline(queries, str(tmp_path))  # type: ignore[arg-type]
     detours = pipeline.joint.matching.ways[len(pipeline.joint.matching.patterns) :]
-    assert {pipeline.joint.matching.queries[way.seed] for way in detours} == {0, 1}
+    assert {pipeline.joint.matching.leaves[way.seed] for way in detours} == {0, 1}
     engines = {label: Engine(text) for label, text in queries.items()}
     for number in range(4):
         changes = operations(drawn_from("detours", number), 40)

@@ -68,7 +68,9 @@ def match(
     for bucket in np.unique(table["bucket"].to_numpy()):
         mine = table.filter(pc.equal(table["bucket"], int(bucket))).combine_chunks()
         # a quad that no pattern matches is not remembered
-        wanted = np.logical_or.reduce([_matches(pattern, mine) for pattern in plan.patterns])
+        wanted = np.zeros(len(mine), np.bool_)
+        for pattern in plan.patterns:
+            wanted |= _matches(pattern, mine)
         mine = mine.filter(pa.array(wanted)).combine_chunks()
         if not mine.num_rows:
             continue
