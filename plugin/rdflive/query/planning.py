@@ -40,7 +40,7 @@ from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.decompose import overlapping_subqueries_graph, star_decomposition
 from rdflive.query.given import read_query
 from rdflive.query.ordering import descending, term_key
-from rdflive.query.parse import parse_query
+from rdflive.query.parse import ParsedQuery, parse_query
 from rdflive.query.plan import Plan, Step, make_plan
 from rdflive.query.segment import BasicPlan
 from rdflive.query.terms import FALSE, TRUE, is_triple
@@ -65,6 +65,7 @@ __all__ = [
     "LeftJoin",
     "Minus",
     "Node",
+    "ParsedQuery",
     "Plan",
     "Project",
     "Slice",

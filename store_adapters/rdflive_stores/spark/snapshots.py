@@ -77,9 +77,9 @@ def rebuild(
         raise StateError(f"{place.folder} holds no state of a subscription with a committed micro-batch")
     salted = held.get("salted", [TYPE])
     if query is None:
-        plan = plan_queries(held["query"], initNs or held.get("prefixes"), salted)
+        plan = plan_queries(held["query"], initNs or held.get("prefixes"), salted, held.get("parameters"))
     else:
-        plan = plan_queries(query, initNs, salted)
+        plan = plan_queries(query, initNs, salted, held.get("parameters"))
     lacking = missing(plan, held)
     if lacking:
         pattern = show_pattern(plan.matching, lacking[0])
@@ -102,7 +102,7 @@ def _make(quads: DataFrame, flow: Flow, new: Moment, sink: Sink | None, options:
         )
     new.folder.delete()
     tasks.claim(flow.plan, new.folder, flow.partitions)
-    answer = lay_out(quads, flow, Home(new.folder, "", new))
+    answer = lay_out([quads], flow, Home(new.folder, "", new))
     if callable(sink):
         sink(answer, new.batch)
     elif sink is not None:

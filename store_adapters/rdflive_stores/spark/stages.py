@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -36,10 +37,12 @@ class Flow:
     types: ColumnTypes
 
 
-def lay_out(changes: DataFrame, flow: Flow, home: Home) -> DataFrame:
-    """Give the signed solutions of each micro-batch of changes; a DataFrame that is no stream is one."""
+def lay_out(changes: Sequence[DataFrame], flow: Flow, home: Home) -> DataFrame:
+    """Give the signed solutions of each micro-batch of changes; DataFrames that are no streams are one."""
     plan, buckets, types = flow.plan, flow.partitions, flow.types
-    rows = _hashed(_positioned(changes).where(_may_match(plan.matching.patterns)))
+    rows = _hashed(
+        reduce(DataFrame.unionByName, map(_positioned, changes)).where(_may_match(plan.matching.patterns))
+    )
     rows = rows.withColumn("bucket", F.pmod("hash", F.lit(buckets)).cast("int"))
     rows = _shuffle(rows, buckets).mapInArrow(partial(tasks.match, plan, home, buckets), PACKETS)
     for number in range(plan.matching.rounds):

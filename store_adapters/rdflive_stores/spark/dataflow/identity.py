@@ -70,6 +70,7 @@ def describe(plan: JointPlan, partitions: int) -> dict[str, Any]:
         "query": dict(zip(plan.labels, texts, strict=True)) if plan.labels else texts[0],
         "prefixes": plan.queries[0].prefixes,
         "salted": plan.salted,
+        "parameters": plan.parameters,
     }
 
 

@@ -24,11 +24,13 @@ from rdflive_stores.spark.dataflow.runs import Layout, Numbers, equal, expand
 from rdflive_stores.spark.dataflow.state import Bucket, Moment
 from rdflive_stores.spark.dataflow.walking import finish, send
 
-__all__ = ["CANONICAL", "LAYOUT", "LIVE", "ChangeError", "match"]
+__all__ = ["CANONICAL", "LAYOUT", "LIVE", "PARAMETERS", "ChangeError", "match"]
 
 LIVE: Final = "live"
 """The folder of the live quads."""
 LAYOUT: Final = Layout(4)
+PARAMETERS: Final = "<urn:rdflive:parameters>"
+"""The graph of the quads that rows of parameters become, which GRAPH ?g does not see."""
 _PLACES: Final = ("s", "p", "o", "g")
 _SIGNS: Final = ("A", "+")
 _IRI: Final = r"<[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\]*>"
@@ -223,7 +225,7 @@ def _matches(pattern: Pattern, quads: pa.Table) -> npt.NDArray[np.bool_]:
             if first != name:
                 held &= equal(quads[first], quads[name])
             if name == "g":  # the default graph has no name
-                held &= ~equal(quads[name], DEFAULT_GRAPH)
+                held &= ~equal(quads[name], DEFAULT_GRAPH) & ~equal(quads[name], PARAMETERS)
     return held
 
 

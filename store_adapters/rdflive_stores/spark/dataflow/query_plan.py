@@ -12,7 +12,7 @@ from rdflib import RDF
 
 from rdflive.errors import UnsupportedQueryError
 from rdflive.query import planning
-from rdflive.query.planning import Plan, make_plan, parse_query, read_query
+from rdflive.query.planning import ParsedQuery, Plan, make_plan, parse_query, read_query
 from rdflive.syntax.tokens import Token, tokenize
 from rdflive_stores.spark.dataflow.plan import MatchPlan, Target, combine, plan_matching
 from rdflive_stores.spark.dataflow.staging import (
@@ -110,6 +110,8 @@ class JointPlan:
     """The ways of rows between tasks, by their number."""
     salted: tuple[str, ...]
     """The predicates of which few objects have many subjects."""
+    parameters: str | None
+    """The query whose rows are parameters of all queries."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -148,34 +150,49 @@ def plan_queries(
     queries: Given | Mapping[str, Given],
     prefixes: Mapping[str, Any] | None = None,
     salted: Iterable[str] = (TYPE,),
+    parameters: Given | None = None,
 ) -> JointPlan:
     """Plan a query, a text or a file, or several by their names; `salted` as in `plan_matching`.
+
+    `parameters` is a query whose variables are parameters of the others: these are answered for each of its
+    rows.
 
     Raises what `plan_query` does, with the name of the file, and `ValueError` for none.
     """
     named = queries if isinstance(queries, Mapping) else {"": queries}
     if not named:
         raise ValueError("there is no query to subscribe to")
+    rows = None
+    if parameters is not None:
+        given = read_query(parameters)
+        with given.naming():
+            rows = parse_query(given.text, init_ns=prefixes or {})
     plans = []
     for query in named.values():
         given = read_query(query)
         with given.naming():
-            plans.append(plan_query(given.text, prefixes, salted))
+            plans.append(plan_query(given.text, prefixes, salted, rows))
     labels = tuple(named) if named is queries else ()
     ports = tuple(_ports(plans))
     matching = combine([leaf for plan in plans for leaf in plan.leaves])
     shown = [replace(one, targets=tuple(_targets(plans, ports, n))) for n, one in enumerate(matching.shown)]
-    return JointPlan(tuple(plans), labels, replace(matching, shown=tuple(shown)), ports, tuple(salted))
+    matching = replace(matching, shown=tuple(shown))
+    return JointPlan(
+        tuple(plans), labels, matching, ports, tuple(salted), None if rows is None else rows.text
+    )
 
 
 def plan_query(
-    text: str, prefixes: Mapping[str, Any] | None = None, salted: Iterable[str] = (TYPE,)
+    text: str,
+    prefixes: Mapping[str, Any] | None = None,
+    salted: Iterable[str] = (TYPE,),
+    parameters: ParsedQuery | None = None,
 ) -> QueryPlan:
-    """Plan a query.
+    """Plan a query, perhaps with the rows of another one as parameters.
 
     Raises `QuerySyntaxError`, and `UnsupportedQueryError` for queries that need one process.
     """
-    plan = make_plan(parse_query(text, init_ns=prefixes or {}))
+    plan = make_plan(parse_query(text, init_ns=prefixes or {}, given=parameters))
     if any(isinstance(step.node, planning.Closure) for step in plan.steps):
         raise _refused(_PATHS, tokenize(plan.query.text))
     leaves = [plan_matching(step.basic, tuple(salted)) for step in plan.steps if step.basic is not None]
