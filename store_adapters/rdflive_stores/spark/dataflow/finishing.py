@@ -129,13 +129,14 @@ class _Due:
         }
         self._is_last = number == len(one.stages) - 1
         self._closing = compile_passes(one.closing if self._is_last else (), terms)
+        self._round = plan.round(query, number)
         self._behind = [
-            (arriving(port), compile_passes(arm.operations, terms), side.key)
+            (port, compile_passes(arm.operations, terms), side.key)
             for port, arm, side in plan.behind(query, number)
         ]
 
-    def run(self, bucket: int, kinds: Mapping[int, pa.Table], *, is_begun: bool) -> Iterator[pa.RecordBatch]:
-        """Run the stage on the rows of a bucket, by their kinds."""
+    def run(self, bucket: int, kinds: dict[int, pa.Table], *, is_begun: bool) -> Iterator[pa.RecordBatch]:
+        """Run the stage on the rows of a bucket, by their kinds; adds rows for later stages of this round."""
         sides = [
             self._rows(place, side, bucket, kinds, is_begun=is_begun)
             for place, side in enumerate(self._stage.sides)
@@ -149,9 +150,12 @@ class _Due:
             rows = self._head.update(state, self._now.batch, sides)
         if not len(rows):
             return
-        for kind, passes, key in self._behind:
+        for port, passes, key in self._behind:
             sent = passes(rows)
-            yield from pack(sent, kind, bucket_of(hash_rows(sent, key), self._buckets))
+            if self._plan.round(self._query, self._plan.ports[port].stage) == self._round:
+                kinds[arriving(port)] = sent
+            else:
+                yield from pack(sent, arriving(port), bucket_of(hash_rows(sent, key), self._buckets))
         if self._is_last:
             yield from _show(self._plan, self._query, self._closing(rows))
 

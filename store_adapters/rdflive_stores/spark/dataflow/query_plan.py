@@ -220,8 +220,7 @@ def _targets(plans: Sequence[QueryPlan], ports: Sequence[Port], leaf: int) -> It
         if isinstance(arm.origin, Leaf) and arm.origin.number + first == leaf:
             sources = tuple(map(arm.source, side.key))
             # rows of other origins have no hashes with them, and all must meet
-            is_alone = len(stage.sides) == 1 == len(side.arms)
-            yield Target(number, sources, is_alone)
+            yield Target(number, sources, stage.is_alone)
 
 
 def _refused(openings: Sequence[str], tokens: Iterable[Token]) -> UnsupportedQueryError:

@@ -128,6 +128,11 @@ class Stage:
         """The columns of its rows."""
         return self.sides[0].columns if self.head is None else self.head.columns
 
+    @property
+    def is_alone(self) -> bool:
+        """Whether all rows come by one way, so that any hash can decide their bucket."""
+        return len(self.sides) == 1 == len(self.sides[0].arms)
+
 
 @dataclass
 class _Stages:
@@ -167,12 +172,21 @@ class _Stages:
         """Let rows meet at an operator, or only each other; gives the way that its rows go from there."""
         sides = [self._side(way, tuple(key)) for way, key in zip(ways, keys, strict=True)]
         head = None if node is None else Operation(node, sides[0].columns, columns)
-        begun = (self._after(arm.origin) for side in sides for arm in side.arms)
+        begun = (self._after(arm, side.key) for side in sides for arm in side.arms)
         self.made.append(Stage(max(begun, default=0), tuple(sides), head))
         return [Arm(Made(len(self.made) - 1), columns)]
 
-    def _after(self, origin: Origin) -> int:
-        return self.made[origin.stage].round + 1 if isinstance(origin, Made) else 0
+    def _after(self, arm: Arm, key: tuple[int, ...]) -> int:
+        """Tell in which round rows are there."""
+        if not isinstance(arm.origin, Made):
+            return 0
+        before = self.made[arm.origin.stage]
+        met = [before.sides[0].columns[place] for place in before.sides[0].key]
+        sources = [arm.source(place) for place in key]
+        # what has met by the same columns stays in its bucket
+        stays = [before.columns[place] for place in sources if place is not None] == met
+        is_there = None not in sources and not before.is_alone
+        return before.round if stays and is_there else before.round + 1
 
     def _side(self, way: list[Arm], key: tuple[int, ...]) -> Side:
         return Side(way[0].behind, key, tuple(self._sent(arm, key) for arm in way))
