@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from rdflive_stores.spark.dataflow.files import Folder
 from rdflive_stores.spark.dataflow.matching import LAYOUT, LIVE
+from rdflive_stores.spark.dataflow.query_plan import JointPlan
 from rdflive_stores.spark.dataflow.runs import Run
 from rdflive_stores.spark.dataflow.state import Bucket
 from support.effort import drawn_from
@@ -27,6 +28,7 @@ __all__ = [
     "Nets",
     "Operation",
     "Row",
+    "by_query",
     "live_quads",
     "nets",
     "node",
@@ -163,6 +165,17 @@ def nets(query: str, batches: Iterable[Iterable[Operation]]) -> list[Counter[Row
     """Give the nets of one process, batch by batch."""
     engine = OneProcess(query)
     return [engine.run(batch) for batch in batches]
+
+
+def by_query(plan: JointPlan, net: Counter[Row]) -> dict[str, Counter[Row]]:
+    """Part a net of several queries by their names; each row has the columns of its own query."""
+    parts: dict[str, Counter[Row]] = {label: Counter() for label in plan.labels}
+    own = dict(zip(plan.labels, (query.names for query in plan.queries), strict=True))
+    for (label, *texts), weight in net.items():
+        cells = dict(zip(plan.columns[1:], texts, strict=True))
+        assert all(cells[name] is None for name in cells if name not in own[str(label)])
+        parts[str(label)][tuple(cells[name] for name in own[str(label)])] = weight
+    return parts
 
 
 def rows_held(checkpoint: Path, name: str) -> list[int]:

@@ -14,7 +14,8 @@ from rdflive_stores.spark.dataflow.query_plan import TYPE, plan_queries
 from rdflive_stores.spark.dataflow.walking import ARRANGED
 from spark.dataflow.simulation import Simulation, in_order
 from support.effort import DEEP, drawn_from
-from support.one_process import OneProcess, Row
+from support.one_process import OneProcess
+from support.spark_streams import by_query
 
 QUERIES = {
     "one": "SELECT * { ?a <urn:p> ?b }",
@@ -32,18 +33,6 @@ QUERIES = {
     "any": "SELECT * { ?a ?p <urn:1> }",
     "constants": "SELECT ?x { ?x <urn:p> <urn:1> . <urn:0> <urn:p> ?x }",
 }
-
-
-def shown(simulation: Simulation, found: Counter[Row]) -> dict[str, Counter[Row]]:
-    """Part the rows by query, each with the columns of its own variables."""
-    names = simulation.joint.columns
-    parts: dict[str, Counter[Row]] = {label: Counter() for label in simulation.joint.labels}
-    for row, weight in found.items():
-        cells = dict(zip(names, row, strict=True))
-        query = simulation.joint.queries[simulation.joint.labels.index(str(row[0]))]
-        assert all(cells[name] is None for name in names[1:] if name not in query.names)
-        parts[str(row[0])][tuple(cells[name] for name in query.names)] = weight
-    return parts
 
 
 def operations(random: Any, size: int) -> list[Any]:
@@ -69,7 +58,7 @@ def test_queries_give_together_what_each_gives_alone(
     told = 0
     for _ in range(8 if DEEP else 5):
         changes = operations(random, random.choice([1, 10, 30]))
-        nets = shown(simulation, simulation.run(changes, random.randint(1, 2)))
+        nets = by_query(simulation.joint, simulation.run(changes, random.randint(1, 2)))
         assert nets == {label: engine.run(changes) for label, engine in engines.items()}
         told += sum(map(len, nets.values()))
     assert told
@@ -88,7 +77,7 @@ def test_rows_take_the_detours_of_their_query(tmp_path: Path, monkeypatch: pytes
     engines = {label: OneProcess(text) for label, text in queries.items()}
     for number in range(4):
         changes = operations(drawn_from("detours", number), 40)
-        nets = shown(simulation, simulation.run(changes))
+        nets = by_query(simulation.joint, simulation.run(changes))
         assert nets == {label: engine.run(changes) for label, engine in engines.items()}
 
 
