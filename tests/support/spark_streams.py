@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from rdflive_stores.spark.dataflow.files import Folder
 from rdflive_stores.spark.dataflow.matching import LAYOUT, LIVE
-from rdflive_stores.spark.dataflow.query_plan import JointPlan
+from rdflive_stores.spark.dataflow.query_plan import JointPlan, plan_queries
 from rdflive_stores.spark.dataflow.runs import Run
 from rdflive_stores.spark.dataflow.state import Bucket
 from support.effort import drawn_from
@@ -161,10 +161,18 @@ class Nets:
         return added(*self.found.values())
 
 
-def nets(query: str, batches: Iterable[Iterable[Operation]]) -> list[Counter[Row]]:
-    """Give the nets of one process, batch by batch."""
-    engine = OneProcess(query)
-    return [engine.run(batch) for batch in batches]
+def nets(query: str | Mapping[str, str], batches: Sequence[Iterable[Operation]]) -> list[Counter[Row]]:
+    """Give the nets of one process, batch by batch; of several queries with their names and all columns."""
+    if isinstance(query, str):
+        engine = OneProcess(query)
+        return [engine.run(batch) for batch in batches]
+    plan, joined = plan_queries(query), [Counter[Row]() for _ in batches]
+    for label, one in zip(plan.labels, plan.queries, strict=True):
+        for net, alone in zip(joined, nets(query[label], batches), strict=True):
+            for texts, weight in alone.items():
+                cells = dict(zip(one.names, texts, strict=True))
+                net[(label, *map(cells.get, plan.columns[1:]))] = weight
+    return joined
 
 
 def by_query(plan: JointPlan, net: Counter[Row]) -> dict[str, Counter[Row]]:
