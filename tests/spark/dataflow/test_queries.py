@@ -38,6 +38,7 @@ SIZES = (0, 1, 1, 3, 8, 20)
 """How many operations a micro-batch has."""
 
 
+@pytest.mark.turns(by="collide")
 @pytest.mark.parametrize("collide", [False, True])
 @pytest.mark.parametrize("graphs", [False, True])
 def test_queries_are_kept_up_to_date(
@@ -68,14 +69,14 @@ class Play:
     """One query, by Spark's stages, in one process, and by the book."""
 
     def __init__(self, query: Query, draw: Random, folder: Path, *, collide: bool) -> None:
-        self._query, self._draw = query, draw
+        self._query, self._text, self._draw = query, str(query), draw
         salted = draw.choice([(), tuple(map(write_term, queries.PREDICATES))])
         options: dict[str, Any] = {
             "buckets": draw.randint(1, 4), "hash": colliding if collide else steady, "salted": salted
         }  # fmt: skip
-        self._simulation = Simulation(str(query), str(folder / "state"), cuts=draw, **options)
-        self._empty = Simulation(str(query), str(folder / "empty"), **options)
-        self._engine = OneProcess(str(query))
+        self._simulation = Simulation(self._text, str(folder / "state"), cuts=draw, **options)
+        self._empty = Simulation(self._text, str(folder / "empty"), **options)
+        self._engine = OneProcess(self._text)
         self._live: set[queries.Quad] = set()
         self._total: Counter[Row] = Counter()
 
@@ -87,9 +88,9 @@ class Play:
         quads = sorted(self._live, key=str)
         self._draw.shuffle(quads)
         told += [self._step([("D", quad) for quad in part]) for part in (quads[::2], quads[1::2])]
-        assert self._total == self._empty.run([]), self._query
+        assert self._total == self._empty.run([]), self._text
         held, constant = self._simulation.held(), self._empty.held()
-        assert held == constant, f"of what is gone is kept {held} for {self._query}"
+        assert held == constant, f"of what is gone is kept {held} for {self._text}"
         self._engine.close()
         return any(told)
 
@@ -119,9 +120,9 @@ class Play:
         if chance() < 0.3:
             simulation.restart()
         net = simulation.run(changes, self._draw.choice((1, 1, 2)))
-        assert net == self._engine.run(in_order(texts)), self._query
+        assert net == self._engine.run(in_order(texts)), self._text
         self._total = added(self._total, net)
-        assert self._answer() == by_the_book(self._query, self._live), self._query
+        assert self._answer() == by_the_book(self._query, self._live), self._text
         if chance() < 0.3:
             simulation.compact()
         return bool(net)
