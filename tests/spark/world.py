@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ PATIENCE = 60.0
 class World:
     """A stream of changes, and a subscription that is made anew as often as wanted."""
 
-    def __init__(self, spark: SparkSession, folder: Path, query: str, seed: int) -> None:
+    def __init__(self, spark: SparkSession, folder: Path, query: str | Mapping[str, str], seed: int) -> None:
         self.spark = spark
         self.query = query
         self.files = ChangeFiles(folder / "changes")
@@ -41,7 +42,7 @@ class World:
         self.batches.append(batch)
         self.files.add(batch)
 
-    def subscribe(self, query: str | None = None, **more: Any) -> SparkSubscription:
+    def subscribe(self, query: str | Mapping[str, str] | None = None, **more: Any) -> SparkSubscription:
         """Make a subscription on the checkpoint."""
         changes = self.files.stream(self.spark)
         return subscribe(changes, query or self.query, checkpoint=self.checkpoint, **more)
