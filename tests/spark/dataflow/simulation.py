@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from hashlib import blake2b
 from typing import Any, NamedTuple, TypeAlias
@@ -13,7 +13,8 @@ from typing import Any, NamedTuple, TypeAlias
 import pyarrow as pa
 
 from rdflive.query import algebra
-from rdflive_stores.spark.dataflow import tasks
+from rdflive_stores.spark.dataflow import tasks, windowing
+from rdflive_stores.spark.dataflow.event_time import EventWindow
 from rdflive_stores.spark.dataflow.files import Folder
 from rdflive_stores.spark.dataflow.matching import LAYOUT, LIVE, match
 from rdflive_stores.spark.dataflow.packing import unpack
@@ -22,6 +23,7 @@ from rdflive_stores.spark.dataflow.runs import Run
 from rdflive_stores.spark.dataflow.state import Bucket, Moment
 from rdflive_stores.spark.dataflow.terms import TextTerms
 from rdflive_stores.spark.dataflow.walking import ARRANGED, layout, solved, walk
+from rdflive_stores.spark.dataflow.windowing import WINDOW, Elements, keep_clock
 from support.effort import drawn_from
 
 Quad: TypeAlias = tuple[str, str, str, str]
@@ -41,6 +43,8 @@ class Change(NamedTuple):
     stream: str = ""
     offset: int = 0
     part: int = 0
+    time: int | None = None
+    """In microseconds; of an element without a predicate, which no pattern can match, nothing else counts."""
 
 
 def in_order(operations: Iterable[tuple[str, Quad]]) -> list[Change]:
@@ -72,9 +76,14 @@ class Simulation:
     batch: int = 0
     """The micro-batch that is next."""
     salted: tuple[str, ...] = ()
+    window: EventWindow | None = None
+    is_snapshot: bool = False
+    """Whether the next micro-batch makes state from what another has held."""
+    late: int = 0
+    """How many elements of the last micro-batch came too late."""
 
     def __post_init__(self) -> None:
-        self.joint = plan_queries(self.text, salted=self.salted)
+        self.joint = replace(plan_queries(self.text, salted=self.salted), window=self.window)
         self.plan: QueryPlan = self.joint.queries[0]
         tasks.claim(self.joint, Folder.local(self.folder), self.buckets)
 
@@ -90,14 +99,28 @@ class Simulation:
         Gives the net rows of the pattern.
         """
         plan, now = self.plan.matching, Moment(Folder.local(self.folder), self.batch)
-        tasks = [
-            partial(match, plan, now, self.buckets),
-            *(partial(walk, plan, now, self.buckets, number) for number in range(plan.rounds)),
-        ]
-        batches = self._batches(changes)
-        for task in tasks[:stages]:
+        walks = [partial(walk, plan, now, self.buckets, number) for number in range(plan.rounds)]
+        batches = self._matched(now, changes, is_killed=stages == 1)
+        for task in walks if stages is None else walks[: stages - 1]:
             batches = self._shuffled(task, batches)
         return Counter() if stages is not None else self._net(batches)
+
+    def _matched(
+        self, now: Moment, changes: Sequence[Change], *, is_killed: bool = False
+    ) -> list[pa.RecordBatch]:
+        """Run the first stage, and note the largest time for the next micro-batch, as the second one does."""
+        self.late = 0
+        batches: Any = self._shuffled(partial(self._match, now), self._batches(changes))
+        return batches if self.window is None or is_killed else list(keep_clock(now, batches))
+
+    def _match(self, now: Moment, batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        if self.window is None:
+            yield from match(self.plan.matching, now, self.buckets, batches)
+            return
+        task = Elements(self.window, now, self._own, is_snapshot=self.is_snapshot)
+        found = match(self.plan.matching, now, self.buckets, task.timed(batches), task.changes)
+        yield from task.clock(found)
+        self.late += task.late
 
     def compact(self) -> None:
         """Merge the files of all buckets, as is done while the query does not run."""
@@ -127,6 +150,8 @@ class Simulation:
 
     def _open(self, *names: str) -> Iterator[Bucket]:
         layouts = {LIVE: LAYOUT, ARRANGED: layout(self.plan.matching)}
+        if self.window is not None:
+            layouts[WINDOW] = windowing.LAYOUT
         for name in names or layouts:
             for number in range(self.buckets):
                 yield Bucket.of(Moment(Folder.local(self.folder), self.batch), name, number, layouts[name])
@@ -141,6 +166,9 @@ class Simulation:
         hashes = [self.hash(change.s, change.p, change.o, change.g) for change in changes]
         columns |= {"hash": hashes, "bucket": [number % self.buckets for number in hashes]}
         columns |= {name: [getattr(change, name) for change in changes] for name in ("offset", "part")}
+        if self.window is not None:
+            columns["time"] = [change.time for change in changes]
+            columns["is_wanted"] = pa.array([change.p is not None for change in changes], pa.bool_())
         numbers = {
             name: pa.array(column, pa.int64()) for name, column in columns.items() if type(column) is list
         }
@@ -151,6 +179,7 @@ class Simulation:
         partitions = self.cuts.randint(1, self.buckets)
         made: list[pa.RecordBatch] = []
         for partition in range(partitions):
+            self._own = [number for number in range(self.buckets) if number % partitions == partition]
             mine: list[pa.RecordBatch] = []
             for batch in batches:
                 chosen = [number % partitions == partition for number in batch["bucket"].to_pylist()]

@@ -27,7 +27,6 @@ from rdflive_stores.spark.dataflow import solutions as tables
 from rdflive_stores.spark.dataflow import state as files
 from rdflive_stores.spark.dataflow.files import Folder
 from rdflive_stores.spark.dataflow.finishing import finish, folders
-from rdflive_stores.spark.dataflow.matching import match
 from rdflive_stores.spark.dataflow.query_plan import plan_query
 from rdflive_stores.spark.dataflow.state import Bucket, Moment
 from rdflive_stores.spark.dataflow.tasks import REACHED
@@ -107,7 +106,7 @@ class Pipeline(Simulation):
     def solve(self, changes: Sequence[Change]) -> Counter[Row]:
         """Run the stages one after the other."""
         plan, now, buckets = self.joint, Moment(Folder.local(self.folder), self.batch), self.buckets
-        batches: Any = self._shuffled(partial(match, plan.matching, now, buckets), self._batches(changes))
+        batches: Any = self._matched(now, changes)
         for number in range(plan.matching.rounds):
             batches = self._shuffled(partial(walk, plan.matching, now, buckets, number), batches)
         for number in range(plan.stages):

@@ -16,6 +16,7 @@ from rdflive.errors import UnsupportedQueryError
 from rdflive.query import planning
 from rdflive.query.planning import Columns, Node, Plan, Step, Variable, make_plan, parse_query, read_query
 from rdflive.syntax.tokens import Token, tokenize
+from rdflive_stores.spark.dataflow.event_time import EventWindow
 from rdflive_stores.spark.dataflow.plan import MatchPlan, combine, plan_matching
 
 __all__ = [
@@ -151,6 +152,8 @@ class JointPlan:
     matching: MatchPlan
     salted: tuple[str, ...]
     """The predicates of which few objects have many subjects."""
+    window: EventWindow | None = None
+    """The window over a stream of elements, which makes the changes; None where there are changes."""
 
     @property
     def names(self) -> tuple[str, ...]:
