@@ -74,6 +74,7 @@ def expected(batches: list[list[Change]], delay: int) -> tuple[list[Any], int]:
     return found, late
 
 
+@pytest.mark.deep("quick runs compare windows without Spark, in dataflow/, and run the example of the page")
 def test_a_window_follows_the_watermark_of_spark(spark: SparkSession, tmp_path: Path) -> None:
     """Its column and delay are those of withWatermark. It goes on behind a restart, and in other parts, with
     what it holds and with the elements that wait; a row that no pattern matches moves the watermark.
@@ -124,7 +125,7 @@ def test_what_is_no_window_over_a_stream_is_refused(spark: SparkSession, tmp_pat
     marked = stream.withWatermark("at", "2 seconds")
     refused("time= and delay= go with a window", window=None, time="at")
     refused("time= and delay= go with a window", window=None, delay=3)
-    refused(r"Count\(10\) does not go by time", window=rdflive.Count(10), time="at")
+    refused(r"Count\(size=10\) does not go by time", window=rdflive.Count(10), time="at")
     refused("does not go by time", window=rdflive.Sliding, time="at")
     refused("time= must name the column of times, or changes.withWatermark, and it has none")
     refused("'then' is none of s, p, o, at, offset", time="then")

@@ -115,10 +115,10 @@ class Simulation:
 
     def _match(self, now: Moment, batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         if self.window is None:
-            yield from match(self.plan.matching, now, self.buckets, batches)
+            yield from match(self.joint.matching, now, self.buckets, batches)
             return
         task = Elements(self.window, now, self._own, is_snapshot=self.is_snapshot)
-        found = match(self.plan.matching, now, self.buckets, task.timed(batches), task.changes)
+        found = match(self.joint.matching, now, self.buckets, task.timed(batches), task.changes)
         yield from task.clock(found)
         self.late += task.late
 

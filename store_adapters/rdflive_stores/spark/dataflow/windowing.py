@@ -106,11 +106,10 @@ class Elements:
     def _pass(self, bucket: int, arrived: pa.Table | None) -> pa.Table:
         state = Bucket.of(self._now, WINDOW, bucket, LAYOUT)
         runs, bounds, before = state.before(self._now.batch), self._bounds, self._before
-        due = [
-            _changes(_between(runs, _HELD_BY_TIME, before.begin, bounds.begin), "D"),
-            _changes(_between(runs, _WAITING, before.last + 1, bounds.last + 1)),
-        ]
-        rows = [_between(runs, _WAITING, before.last + 1, bounds.last + 1, -1)]
+        passed = _between(runs, _HELD_BY_TIME, before.begin, bounds.begin)
+        ready = _between(runs, _WAITING, before.last + 1, bounds.last + 1)
+        due = [_changes(passed, "D"), _changes(ready)]
+        rows = [ready.set_column(3, "weight", pc.negate(ready["weight"]))]
         if arrived is not None:
             arrived = self._punctual(arrived)
             is_due = pc.less_equal(arrived["time"], bounds.last)
@@ -169,17 +168,14 @@ def elements(now: Moment, bucket: int) -> pa.Table:
     )
 
 
-def _between(runs: Sequence[Run], index: int, begin: int, end: int, sign: int = 1) -> pa.Table:
+def _between(runs: Sequence[Run], index: int, begin: int, end: int) -> pa.Table:
     """Give the rows of an index whose times are from one on and before another."""
     found = []
     for run in runs:
         first, last = run.find(index, np.array([begin, end]))[0].tolist()
         if first < last:
             found.append(run.slice(first, last))
-    if not found:
-        return LAYOUT.schema.empty_table()
-    rows = sum_rows(found, LAYOUT)
-    return rows.set_column(3, "weight", pc.multiply(rows["weight"], sign))
+    return sum_rows(found, LAYOUT) if found else LAYOUT.schema.empty_table()
 
 
 def _changes(rows: pa.Table, op: str | None = None) -> pa.Table:
