@@ -67,7 +67,7 @@ TELLING = Play(replace(test_differential.TELLING, sizes=[20] * 8), rdflive.Slidi
 def plays(draw: st.DrawFn) -> Play:
     """Queries over the default graph alone: a stream of one process has no others."""
     scenario = draw(test_differential.scenarios().filter(lambda scenario: not scenario.graph))
-    sizes = draw(st.lists(st.sampled_from([20, 8, 3, 1, 0]), min_size=2, max_size=9))
+    sizes = draw(st.lists(st.sampled_from([20, 8, 3, 1, 0]), min_size=2, max_size=6))
     window, delay = draw(st.sampled_from(WINDOWS)), draw(st.sampled_from([0, 0, 1, 4]))
     return Play(replace(scenario, sizes=sizes), window, delay)
 
@@ -283,7 +283,7 @@ def test_a_window_holds_what_it_holds_in_one_process(
     monkeypatch.setattr(state, "_STEP", 1 + least)
     told: Counter[str] = Counter()
 
-    @settings(max_examples=examples(120), deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
     @given(plays())
     @example(TELLING)
     def run(play: Play) -> None:
