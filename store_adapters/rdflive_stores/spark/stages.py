@@ -13,12 +13,14 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from rdflive.errors import UnsupportedQueryError
 from rdflive_stores.spark.change_rows import StreamColumns, stream_columns
 from rdflive_stores.spark.dataflow import tasks
+from rdflive_stores.spark.dataflow.event_time import EventWindow
 from rdflive_stores.spark.dataflow.matching import CANONICAL
 from rdflive_stores.spark.dataflow.packing import PACKETS
 from rdflive_stores.spark.dataflow.plan import DEFAULT_GRAPH, Pattern
 from rdflive_stores.spark.dataflow.query_plan import JointPlan
 from rdflive_stores.spark.dataflow.state import Home
 from rdflive_stores.spark.dataflow.types import TEXT, ColumnTypes
+from rdflive_stores.spark.element_times import quoted
 
 __all__ = ["OBSERVED", "Flow", "check_columns", "lay_out"]
 
@@ -40,10 +42,10 @@ class Flow:
 def lay_out(changes: Sequence[DataFrame], flow: Flow, home: Home) -> DataFrame:
     """Give the signed solutions of each micro-batch of changes; DataFrames that are no streams are one."""
     plan, buckets, types = flow.plan, flow.partitions, flow.types
-    rows = _hashed(
-        reduce(DataFrame.unionByName, map(_positioned, changes)).where(_may_match(plan.matching.patterns))
-    )
-    rows = rows.withColumn("bucket", F.pmod("hash", F.lit(buckets)).cast("int"))
+    quads = reduce(DataFrame.unionByName, (_positioned(each, plan.window) for each in changes))
+    is_wanted = _may_match(plan.matching.patterns)
+    rows = quads.where(is_wanted) if plan.window is None else _thinned(quads, is_wanted)
+    rows = _bucketed(_hashed(rows), buckets)
     rows = _shuffle(rows, buckets).mapInArrow(partial(tasks.match, plan, home, buckets), PACKETS)
     for number in range(plan.matching.rounds):
         task = partial(tasks.walk, plan, home, buckets, number)
@@ -61,11 +63,12 @@ def lay_out(changes: Sequence[DataFrame], flow: Flow, home: Home) -> DataFrame:
 
 def check_columns(changes: DataFrame, plan: JointPlan) -> None:
     """Refuse changes without a column that is needed, and variables that would be one column on Spark."""
-    missing = [name for name in ("op", "s", "p", "o") if name not in changes.columns]
+    needed = ("op", "s", "p", "o") if plan.window is None else ("s", "p", "o")
+    missing = [name for name in needed if name not in changes.columns]
     if missing:
         raise ValueError(
             f"changes lacks the column {missing[0]!r}; it has {', '.join(changes.columns)}, and must have "
-            "op, s, p, o and perhaps g, as the format rdf_patch gives them"
+            f"{', '.join(needed)} and perhaps g, as the format rdf_patch gives them"
         )
     for name, kind in changes.dtypes:
         if name in ("op", "s", "p", "o", "g") and kind != "string":
@@ -83,13 +86,18 @@ def check_columns(changes: DataFrame, plan: JointPlan) -> None:
             )
 
 
-def _positioned(changes: DataFrame) -> DataFrame:
-    """Give the columns of a change and of its place; a graph that is NULL is the default one."""
+def _positioned(changes: DataFrame, window: EventWindow | None) -> DataFrame:
+    """Give the columns of a change and of its place, and its time where there is a window; a graph that is
+    NULL is the default one.
+    """
     alone = F.col("offset") if "offset" in changes.columns else F.lit(0)
     place = stream_columns(changes) or StreamColumns(F.lit(""), alone, F.lit(0))
     graph = F.coalesce(F.col("g"), F.lit(DEFAULT_GRAPH)) if "g" in changes.columns else F.lit(DEFAULT_GRAPH)
+    # elements without an operation come in, and go when time has passed
+    op = F.col("op") if "op" in changes.columns else F.lit("A").alias("op")
+    times = [] if window is None else [F.unix_micros(quoted(window.column)).alias("time")]
     return changes.select(
-        "op",
+        op,
         "s",
         "p",
         "o",
@@ -97,6 +105,7 @@ def _positioned(changes: DataFrame) -> DataFrame:
         place.stream.alias("stream"),
         place.offset.cast("long").alias("offset"),
         place.part.cast("long").alias("part"),
+        *times,
     )
 
 
@@ -117,6 +126,21 @@ def _may_match(patterns: tuple[Pattern, ...]) -> Column:
                 fits = fits & is_there(place, name)
         wanted = wanted | fits
     return wanted | ~F.col("op").isin("A", "D", "+", "-") | F.col("op").isNull()
+
+
+def _thinned(rows: DataFrame, is_wanted: Column) -> DataFrame:
+    """Leave only the times of elements that no pattern can match: the watermark follows all."""
+    rows = rows.withColumn("is_wanted", is_wanted)
+    texts = {name: F.when(F.col("is_wanted"), F.col(name)) for name in ("op", *_PLACES, "stream")}
+    return rows.withColumns(texts)
+
+
+def _bucketed(rows: DataFrame, buckets: int) -> DataFrame:
+    decides: Column = F.col("hash")
+    if "is_wanted" in rows.columns:
+        # what has no quad is spread
+        decides = F.when(F.col("is_wanted"), decides).otherwise(F.xxhash64("time"))
+    return rows.withColumn("bucket", F.pmod(decides, F.lit(buckets)).cast("int"))
 
 
 def _hashed(rows: DataFrame) -> DataFrame:

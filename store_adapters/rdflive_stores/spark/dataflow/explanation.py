@@ -26,6 +26,9 @@ def _lines(plan: JointPlan, partitions: int) -> Iterator[str]:
     matching = plan.matching
     shuffles = 1 + matching.rounds + plan.stages
     yield f"on Spark: {shuffles} shuffles per micro-batch, state in {partitions} partitions"
+    if plan.window is not None:
+        yield f"elements wait until the watermark has passed them, and make the changes of {plan.window}"
+        yield "kept: every element that waits or is held and that a pattern matches, by quad and by time"
     yield "changes are brought to set semantics by quad; kept: every quad that a pattern matches"
     for number, pattern in enumerate(matching.patterns):
         visits = _visits(matching, matching.ways[number].visits) or "nothing: each match is a solution"

@@ -6,8 +6,8 @@ Without them, a repeated insert, or a delete of what is not there, would make al
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,19 +20,31 @@ from rdflive.feeds.writing import write_term
 from rdflive_stores.spark.dataflow.packing import bucket_of, mix, pack
 from rdflive_stores.spark.dataflow.plan import DEFAULT_GRAPH, MatchPlan, Pattern, Route
 from rdflive_stores.spark.dataflow.rows import Column, Rows
-from rdflive_stores.spark.dataflow.runs import Layout, Numbers, equal, expand
+from rdflive_stores.spark.dataflow.runs import Layout, Numbers, Run, equal, expand
 from rdflive_stores.spark.dataflow.state import Bucket, Moment
 from rdflive_stores.spark.dataflow.walking import finish, send
 
-__all__ = ["CANONICAL", "LAYOUT", "LIVE", "PARAMETERS", "ChangeError", "match"]
+__all__ = [
+    "CANONICAL",
+    "LAYOUT",
+    "LIVE",
+    "PARAMETERS",
+    "PLACES",
+    "SIGNS",
+    "ChangeError",
+    "last_of_each",
+    "match",
+    "present",
+]
 
 LIVE: Final = "live"
 """The folder of the live quads."""
 LAYOUT: Final = Layout(4)
 PARAMETERS: Final = "<urn:rdflive:parameters>"
 """The graph of the quads that rows of parameters become, which GRAPH ?g does not see."""
-_PLACES: Final = ("s", "p", "o", "g")
-_SIGNS: Final = ("A", "+")
+PLACES: Final = ("s", "p", "o", "g")
+SIGNS: Final = ("A", "+")
+"""The operations that insert."""
 _IRI: Final = r"<[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\]*>"
 _LITERAL: Final = rf"\"[^\"\\\n\r]*\"(?:@[a-z]+(?:-[a-z0-9]+)*|\^\^{_IRI})?"
 _NODE: Final = rf"{_IRI}|_:[A-Za-z0-9]+"
@@ -46,19 +58,35 @@ _ROLES: Final = {
 }
 
 
+_ByBucket: TypeAlias = Iterator[tuple[int, pa.Table]]
+
+
 class ChangeError(RdfliveError, ValueError):
     """A row is not a change of a graph."""
 
 
 def match(
-    plan: MatchPlan, now: Moment, buckets: int, batches: Iterable[pa.RecordBatch]
+    plan: MatchPlan,
+    now: Moment,
+    buckets: int,
+    batches: Iterable[pa.RecordBatch],
+    window: Callable[[_ByBucket], _ByBucket] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Turn changes, which are already in the bucket of their quad, into matches sent to the bucket of a
     centre.
 
     Columns: `op`, `s`, `p`, `o`, `g`; `hs`, `hp`, `ho`, `hg` and `hash`, the hashes of the terms and of the
-    quad; `stream`, `offset` and `part`, its position in the source; and `bucket`.
+    quad; `stream`, `offset` and `part`, its position in the source; and `bucket`. Where there is a window,
+    they are elements, with a `time`, and it makes changes of them.
     """
+    found = _read(plan, batches)
+    for bucket, mine in found if window is None else window(found):
+        quads, signs = _normalise(now, bucket, last_of_each(mine))
+        yield from _send(plan, quads, signs, buckets)
+
+
+def _read(plan: MatchPlan, batches: Iterable[pa.RecordBatch]) -> _ByBucket:
+    """Check changes, and give those that a pattern matches, by their bucket."""
     changes = list(batches)
     if not changes:
         return
@@ -74,10 +102,8 @@ def match(
         for pattern in plan.patterns:
             wanted |= _matches(pattern, mine)
         mine = mine.filter(pa.array(wanted)).combine_chunks()
-        if not mine.num_rows:
-            continue
-        quads, signs = _normalise(now, int(bucket), _last_of_each(mine))
-        yield from _send(plan, quads, signs, buckets)
+        if mine.num_rows:
+            yield int(bucket), mine
 
 
 def _small(field: pa.Field) -> pa.Field:
@@ -97,7 +123,7 @@ def _check(table: pa.Table) -> None:
     if not pc.all(known).as_py():
         wrong = table["op"].filter(pc.invert(known))[0].as_py()
         raise ChangeError(f"the operation {wrong!r} is none: op must be A or +, D or -")
-    for name, (role, canonical) in zip(_PLACES, _ROLES.items(), strict=True):
+    for name, (role, canonical) in zip(PLACES, _ROLES.items(), strict=True):
         column = table[name]
         fine = pc.fill_null(pc.match_substring_regex(column, canonical), False)
         for text in pc.unique(column.filter(pc.invert(fine))).to_pylist():
@@ -119,32 +145,30 @@ def _check_term(text: str | None, role: str) -> None:
         )
 
 
-def _last_of_each(table: pa.Table) -> pa.Table:
-    """Keep the last change of each quad, by position in the source."""
+def last_of_each(table: pa.Table, apart: Sequence[str] = ()) -> pa.Table:
+    """Keep the last change of each quad, by position in the source; of each quad and more columns."""
     # numpy cannot sort these texts, but their ranks, which have the same order
     stream = pc.rank(table["stream"], tiebreaker="dense").to_numpy()
-    order = np.lexsort(
-        (table["part"].to_numpy(), table["offset"].to_numpy(), stream, table["hash"].to_numpy())
-    )
+    position = table["part"].to_numpy(), table["offset"].to_numpy(), stream
+    more = [table[name].to_numpy() for name in apart]
+    order = np.lexsort((*position, *more, table["hash"].to_numpy()))
     table = table.take(pa.array(order)).combine_chunks()
-    hashes = table["hash"].to_numpy()
-    repeats = hashes[1:] == hashes[:-1]
+    repeats = np.logical_and.reduce([_equals_next(table, name) for name in ("hash", *apart)])
     if not repeats.any():
         return table
-    same = np.ones(len(repeats), np.bool_)
-    for name in _PLACES:
-        same &= _equals_next(table, name)
+    same = np.logical_and.reduce([_equals_next(table, name) for name in (*PLACES, *apart)])
     # Two quads share a hash. That is rare, but no answer may depend on it.
     if (same != repeats).any():
-        return _last_by_text(table)
+        return _last_by_text(table, apart)
     _check_order(table, same)
     # the last of equal ones has another quad behind it, or nothing
     return table.filter(pa.array(np.append(~repeats, True))).combine_chunks()
 
 
-def _last_by_text(table: pa.Table) -> pa.Table:
+def _last_by_text(table: pa.Table, apart: Sequence[str]) -> pa.Table:
     """Do the same by texts, which is slower, for quads that share a hash."""
-    codes = [table[name].combine_chunks().dictionary_encode().indices.to_numpy() for name in _PLACES]
+    names = (*PLACES, *apart)
+    codes = [table[name].combine_chunks().dictionary_encode().indices.to_numpy() for name in names]
     stream = pc.rank(table["stream"], tiebreaker="dense").to_numpy()
     order = np.lexsort((table["part"].to_numpy(), table["offset"].to_numpy(), stream, *codes))
     table = table.take(pa.array(order)).combine_chunks()
@@ -159,9 +183,9 @@ def _check_order(table: pa.Table, same: npt.NDArray[np.bool_]) -> None:
         same = same & _equals_next(table, name)
     if not same.any():
         return
-    wanted = pc.is_in(table["op"], pa.array(_SIGNS)).to_numpy()
+    wanted = pc.is_in(table["op"], pa.array(SIGNS)).to_numpy()
     for place in np.nonzero(same & (wanted[1:] != wanted[:-1]))[0]:
-        quad = " ".join(table[name][int(place)].as_py() for name in _PLACES)
+        quad = " ".join(table[name][int(place)].as_py() for name in PLACES)
         raise ChangeError(
             f"{quad.rstrip()} is inserted and deleted in one micro-batch, and nothing says in which order: "
             "give changes the column offset, or file, offset and part, or topic, partition and offset"
@@ -176,25 +200,35 @@ def _equals_next(table: pa.Table, name: str) -> npt.NDArray[np.bool_]:
 def _normalise(now: Moment, bucket: int, table: pa.Table) -> tuple[pa.Table, Numbers]:
     """Find the changes that really change the live quads, and remember them."""
     state = Bucket.of(now, LIVE, bucket, LAYOUT)
-    hashes = table["hash"].to_numpy()
-    present = np.zeros(len(hashes), np.int64)
-    for run in state.before(now.batch):
-        mine, theirs = expand(*run.find(0, hashes))
-        same = np.ones(len(mine), np.bool_)
-        for number, name in enumerate(_PLACES):
-            texts = run.texts(f"v{number}", theirs)
-            same &= equal(table[name].chunk(0).take(pa.array(mine)), texts)
-        np.add.at(present, mine[same], run.numbers("weight", theirs[same]))
-    wanted = pc.is_in(table["op"], pa.array(_SIGNS)).to_numpy().astype(np.int64)
+    weights, _ = present(state.before(now.batch), 0, table)
+    wanted = pc.is_in(table["op"], pa.array(SIGNS)).to_numpy().astype(np.int64)
     # 1 - 0 inserts, 0 - 1 deletes, and equal numbers change nothing.
-    signs = wanted - present
+    signs = wanted - weights
     changed = np.nonzero(signs)[0]
     table, signs = table.take(pa.array(changed)).combine_chunks(), signs[changed]
     nothing = np.zeros(len(signs), np.int64)
     columns = {"index": nothing, "key": table["hash"], "rest": nothing, "weight": signs}
-    texts = {f"v{number}": table[name] for number, name in enumerate(_PLACES)}
+    texts = {f"v{number}": table[name] for number, name in enumerate(PLACES)}
     state.add(now.batch, pa.table(columns | texts))
     return table, signs
+
+
+def present(runs: Iterable[Run], index: int, table: pa.Table) -> tuple[Numbers, Numbers]:
+    """Look up which quads are there, 1 or 0, and the `rest` that each which is there is kept with."""
+    hashes = table["hash"].to_numpy()
+    weights, rests = np.zeros(len(hashes), np.int64), np.zeros(len(hashes), np.int64)
+    for run in runs:
+        mine, theirs = expand(*run.find(index, hashes))
+        same = np.ones(len(mine), np.bool_)
+        for number, name in enumerate(PLACES):
+            texts = run.texts(f"v{number}", theirs)
+            same &= equal(table[name].chunk(0).take(pa.array(mine)), texts)
+        mine, theirs = mine[same], theirs[same]
+        weight = run.numbers("weight", theirs)
+        np.add.at(weights, mine, weight)
+        # rows that cancel out take their numbers with them, so the one that is left gives its own
+        np.add.at(rests, mine, weight * run.numbers("rest", theirs))
+    return weights, rests
 
 
 def _send(plan: MatchPlan, quads: pa.Table, signs: Numbers, buckets: int) -> Iterator[pa.RecordBatch]:
@@ -217,11 +251,11 @@ def _send(plan: MatchPlan, quads: pa.Table, signs: Numbers, buckets: int) -> Ite
 def _matches(pattern: Pattern, quads: pa.Table) -> npt.NDArray[np.bool_]:
     """Find the quads that a pattern matches."""
     held = np.ones(quads.num_rows, np.bool_)
-    for place, name in zip(pattern.places, _PLACES, strict=True):
+    for place, name in zip(pattern.places, PLACES, strict=True):
         if isinstance(place, str):
             held &= equal(quads[name], place)
         else:
-            first = _PLACES[pattern.place_of(place)]
+            first = PLACES[pattern.place_of(place)]
             if first != name:
                 held &= equal(quads[first], quads[name])
             if name == "g":  # the default graph has no name
@@ -230,7 +264,7 @@ def _matches(pattern: Pattern, quads: pa.Table) -> npt.NDArray[np.bool_]:
 
 
 def _bind(pattern: Pattern, quads: pa.Table) -> dict[int, Column]:
-    names = {v: _PLACES[pattern.place_of(v)] for v in pattern.variables}
+    names = {v: PLACES[pattern.place_of(v)] for v in pattern.variables}
     return {v: (_texts(quads[name]), quads[f"h{name}"].to_numpy()) for v, name in names.items()}
 
 

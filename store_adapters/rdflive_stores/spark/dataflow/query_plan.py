@@ -14,6 +14,7 @@ from rdflive.errors import UnsupportedQueryError
 from rdflive.query import planning
 from rdflive.query.planning import ParsedQuery, Plan, make_plan, parse_query, read_query
 from rdflive.syntax.tokens import Token, tokenize
+from rdflive_stores.spark.dataflow.event_time import EventWindow
 from rdflive_stores.spark.dataflow.plan import MatchPlan, Target, combine, plan_matching
 from rdflive_stores.spark.dataflow.staging import (
     Arm,
@@ -112,6 +113,8 @@ class JointPlan:
     """The predicates of which few objects have many subjects."""
     parameters: str | None
     """The query whose rows are parameters of all queries."""
+    window: EventWindow | None = None
+    """The window over a stream of elements, which makes the changes; None where there are changes."""
 
     @property
     def names(self) -> tuple[str, ...]:
