@@ -32,7 +32,6 @@ from rdflive_stores.spark.dataflow.walking import ARRANGED
 from rdflive_stores.spark.dataflow.windowing import CLOCK, WINDOW, carry, elements
 from spark.dataflow import test_differential
 from spark.dataflow.simulation import Change, Hash, Quad, Row, Simulation, colliding, steady
-from spark.dataflow.test_finishing import Pipeline
 from support.effort import examples
 
 SECOND = 1_000_000
@@ -203,12 +202,12 @@ class World:
         self.watermark = None if self.latest is None else self.latest - self.play.delay * SECOND
         late: list[Any] = []
         ordered = sorted((change for change in changes if change.p is not None), key=lambda c: c[5:8])
-        for number, change in enumerate(ordered, len(self.come)):
+        for change in ordered:
             assert change.time is not None
             if self.watermark is None or change.time >= self.watermark:
                 quad = (change.s, change.p, change.o, change.g)
                 op = "A" if change.op in "A+" else "D"
-                self.come.append(Come(change.time, number, op, quad))
+                self.come.append(Come(change.time, len(self.come), op, quad))
             else:
                 late.append((change.s, change.p, change.o))
         self.late += len(late)
@@ -319,81 +318,81 @@ def passing(second: float) -> Change:
 
 
 def small(folder: Path, window: TimeWindow, delay: int = 0, query: str = "SELECT * { ?x <urn:p> ?y }") -> Any:
-    return Pipeline(query, str(folder), 3, window=EventWindow(window, delay * 10**9, "at"))
+    return Simulation(query, str(folder), 3, window=EventWindow(window, delay * 10**9, "at"))
 
 
 def test_an_element_comes_when_the_watermark_passes_it_and_goes_when_time_has_passed(tmp_path: Path) -> None:
     """The element at 3 is told when one behind it has come before; with a range of 10 it goes behind 13."""
-    pipeline, answer = small(tmp_path, rdflive.Sliding(10)), ("<urn:a>", "<urn:b>")
-    assert not pipeline.step([at(3)])
-    assert not pipeline.step([passing(3.5)])  # the watermark is 3, of which more may come
-    assert pipeline.step([]) == {answer: 1}
-    assert not pipeline.step([at(9)])  # it stays longer
-    assert not pipeline.step([passing(19)])
-    assert not pipeline.step([passing(19.000001)])
-    assert pipeline.step([]) == {answer: -1}
+    simulation, answer = small(tmp_path, rdflive.Sliding(10)), ("<urn:a>", "<urn:b>")
+    assert not simulation.run([at(3)])
+    assert not simulation.run([passing(3.5)])  # the watermark is 3, of which more may come
+    assert simulation.run([]) == {answer: 1}
+    assert not simulation.run([at(9)])  # it stays longer
+    assert not simulation.run([passing(19)])
+    assert not simulation.run([passing(19.000001)])
+    assert simulation.run([]) == {answer: -1}
 
 
 def test_elements_that_come_late_are_dropped_and_counted(tmp_path: Path) -> None:
     """What is older than the watermark of its micro-batch is late; within one, order does not matter."""
-    pipeline = small(tmp_path, rdflive.Sliding(10), delay=2)
+    simulation = small(tmp_path, rdflive.Sliding(10), delay=2)
     quads = [(f"<urn:{n}>", "<urn:p>", "<urn:b>", "") for n in range(4)]
-    pipeline.step([at(30, quad=quads[0]), at(1, quad=quads[1])])
-    assert pipeline.late == 0
-    pipeline.step([at(27.999999, quad=quads[2]), at(28, quad=quads[3]), passing(1)])
-    assert pipeline.late == 1
-    pipeline.step([passing(31)])
-    assert pipeline.step([]) == {("<urn:3>", "<urn:b>"): 1}
+    simulation.run([at(30, quad=quads[0]), at(1, quad=quads[1])])
+    assert simulation.late == 0
+    simulation.run([at(27.999999, quad=quads[2]), at(28, quad=quads[3]), passing(1)])
+    assert simulation.late == 1
+    simulation.run([passing(31)])
+    assert simulation.run([]) == {("<urn:3>", "<urn:b>"): 1}
 
 
 def test_operations_at_one_time_need_an_order(tmp_path: Path) -> None:
     """By their times they have one; at one time positions tell, and the micro-batch."""
-    pipeline = small(tmp_path, rdflive.Sliding(10))
-    pipeline.step([at(3), at(4, "D")])
+    simulation = small(tmp_path, rdflive.Sliding(10))
+    simulation.run([at(3), at(4, "D")])
     with pytest.raises(ChangeError, match="inserted and deleted in one micro-batch, and nothing says in"):
-        pipeline.step([at(5), at(5, "D")])
-    pipeline.step([at(5, "D"), at(5, offset=1)])
-    pipeline.step([at(5, "D"), passing(5.5)])
-    assert not pipeline.step([passing(6)])
-    pipeline.step([at(6, "D"), at(6, offset=1), passing(7)])
-    assert pipeline.step([]) == {("<urn:a>", "<urn:b>"): 1}
+        simulation.run([at(5), at(5, "D")])
+    simulation.run([at(5, "D"), at(5, offset=1)])
+    simulation.run([at(5, "D"), passing(5.5)])
+    assert not simulation.run([passing(6)])
+    simulation.run([at(6, "D"), at(6, offset=1), passing(7)])
+    assert simulation.run([]) == {("<urn:a>", "<urn:b>"): 1}
 
 
 def test_the_group_of_everything_is_there_before_the_window_holds_anything(tmp_path: Path) -> None:
     """Its row comes with the first micro-batch, as without a window, and changes with what is held."""
     query = "SELECT (COUNT(*) AS ?n) { ?x <urn:p> ?y }"
-    pipeline = small(tmp_path, rdflive.Tumbling(10), query=query)
+    simulation = small(tmp_path, rdflive.Tumbling(10), query=query)
     zero, one = (f'"{n}"^^<http://www.w3.org/2001/XMLSchema#integer>' for n in (0, 1))
-    assert pipeline.step([at(3), at(7)]) == {(zero,): 1}
-    assert not pipeline.step([passing(10)])
-    assert pipeline.step([]) == {(zero,): -1, (one,): 1}
+    assert simulation.run([at(3), at(7)]) == {(zero,): 1}
+    assert not simulation.run([passing(10)])
+    assert simulation.run([]) == {(zero,): -1, (one,): 1}
 
 
 def test_an_element_without_a_time_is_refused(tmp_path: Path) -> None:
     """As a term that is NULL is."""
-    pipeline = small(tmp_path, rdflive.Sliding(10))
+    simulation = small(tmp_path, rdflive.Sliding(10))
     with pytest.raises(ChangeError, match="the time of an element is NULL"):
-        pipeline.step([at(3)._replace(time=None)])
+        simulation.run([at(3)._replace(time=None)])
 
 
 def test_a_clock_that_is_lost_is_told(tmp_path: Path) -> None:
     """Without it nobody knows what is late. Those that no retry asks for are removed."""
-    pipeline = small(tmp_path, rdflive.Sliding(10))
+    simulation = small(tmp_path, rdflive.Sliding(10))
     for second in range(6):
-        pipeline.step([at(second)])
+        simulation.run([at(second)])
     assert sorted(path.name for path in (tmp_path / CLOCK).iterdir()) == ["4", "5", "6"]
     (tmp_path / CLOCK / "6").unlink()
     with pytest.raises(StateError, match=f"{CLOCK}/6 is lost or damaged; start anew"):
-        pipeline.step([])
+        simulation.run([])
 
 
 def test_expiry_reads_what_expires_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 400 quads that a window holds, those are read that come and go."""
-    pipeline = small(tmp_path, rdflive.Sliding(100))
-    pipeline.step([at(n / 4, quad=(f"<urn:{n}>", "<urn:p>", "<urn:b>", "")) for n in range(400)])
-    pipeline.step([passing(100)])
-    pipeline.step([])
-    assert len(pipeline.live()) == 400
+    simulation = small(tmp_path, rdflive.Sliding(100))
+    simulation.run([at(n / 4, quad=(f"<urn:{n}>", "<urn:p>", "<urn:b>", "")) for n in range(400)])
+    simulation.run([passing(100)])
+    simulation.run([])
+    assert len(simulation.live()) == 400
     read: list[int] = []
     between = windowing._between
 
@@ -403,8 +402,8 @@ def test_expiry_reads_what_expires_and_no_more(tmp_path: Path, monkeypatch: pyte
         return rows
 
     monkeypatch.setattr(windowing, "_between", counted)
-    pipeline.step([passing(101)])
-    assert pipeline.step([]) == {(f"<urn:{n}>", "<urn:b>"): -1 for n in range(4)}
+    simulation.run([passing(101)])
+    assert simulation.run([]) == {(f"<urn:{n}>", "<urn:b>"): -1 for n in range(4)}
     assert sum(read) == 4
 
 
@@ -415,8 +414,8 @@ def test_state_knows_its_window(window: TimeWindow, tmp_path: Path) -> None:
     told = json.loads(json.dumps(mine.description))
     assert EventWindow.read(told) == replace(mine, column="time")
     assert pickle.loads(pickle.dumps(mine)) == mine
-    pipeline = Pipeline(PATH, str(tmp_path), 2, window=mine)
-    folder, plan = Folder.local(str(tmp_path)), pipeline.joint
+    simulation = Simulation(PATH, str(tmp_path), 2, window=mine)
+    folder, plan = Folder.local(str(tmp_path)), simulation.joint
     check(folder, describe(replace(plan, window=replace(mine, column="other")), 2))
     for other in (None, replace(mine, delay=0), replace(mine, window=rdflive.Sliding(77))):
         with pytest.raises(StateError, match=r"is that of another window: .*; take that window again, or"):
