@@ -203,7 +203,7 @@ class World:
         self.watermark = None if self.latest is None else self.latest - self.play.delay * SECOND
         late: list[Any] = []
         ordered = sorted((change for change in changes if change.p is not None), key=lambda c: c[5:8])
-        for number, change in enumerate(ordered, len(self.come)):
+        for number, change in enumerate(ordered, 1000 * self.simulation.batch):
             assert change.time is not None
             if self.watermark is None or change.time >= self.watermark:
                 quad = (change.s, change.p, change.o, change.g)
