@@ -66,7 +66,8 @@ def rebuild(
     no quads that the present patterns do not. State that an earlier version of rdflive has written becomes
     one of this version. The answer goes to `sink`, with `options` for a format of Spark and `types` as in
     `subscribe`: what followed the deltas of another query must begin with it. The subscription goes on with
-    the changes that it has not seen yet.
+    the changes that it has not seen yet. Of a window, what it holds and what waits is taken over with its
+    times, and so is the watermark; the window stays the same.
 
     A folder of files for it must not be there yet, so that no answer is in it twice.
 
