@@ -23,7 +23,7 @@ class Part:
 
     folder: str
     """`live`: the quads that a pattern matches. `arranged`: the matches of the patterns. `stage-0` and so on:
-    counts of rows, and groups."""
+    counts of rows, and groups. With entailment, `schema` and `entailed`, the entailed triples."""
     partition: int
     held: Held
 

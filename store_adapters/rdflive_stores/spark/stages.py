@@ -9,6 +9,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+from rdflive.entail.reasoning import SCHEMA_WORDS, TYPE
 from rdflive.errors import UnsupportedQueryError
 from rdflive_stores.spark.change_rows import StreamColumns, stream_columns
 from rdflive_stores.spark.dataflow import tasks
@@ -39,9 +40,14 @@ class Flow:
 def lay_out(changes: DataFrame, flow: Flow, home: Home) -> DataFrame:
     """Give the signed solutions of each micro-batch of changes; a DataFrame that is no stream is one."""
     plan, buckets, types = flow.plan, flow.partitions, flow.types
-    rows = _hashed(_positioned(changes).where(_may_match(plan.matching.patterns)))
-    rows = rows.withColumn("bucket", F.pmod("hash", F.lit(buckets)).cast("int"))
+    rows = _hashed(_positioned(changes).where(_may_match(plan.kept)))
+    bucket = F.pmod("hash", F.lit(buckets)).cast("int")
+    if plan.entailment is not None:
+        rows, bucket = rows.withColumn("htype", F.xxhash64(F.lit(TYPE))), _schema_everywhere(bucket, buckets)
+    rows = rows.withColumn("bucket", bucket)
     rows = _shuffle(rows, buckets).mapInArrow(partial(tasks.match, plan, home, buckets), PACKETS)
+    if plan.entailment is not None:
+        rows = _shuffle(rows, buckets).mapInArrow(partial(tasks.count, plan, home, buckets), PACKETS)
     for number in range(plan.matching.rounds):
         task = partial(tasks.walk, plan, home, buckets, number)
         rows = _shuffle(rows, buckets).mapInArrow(task, PACKETS)
@@ -119,6 +125,12 @@ def _may_match(patterns: tuple[Pattern, ...]) -> Column:
 def _hashed(rows: DataFrame) -> DataFrame:
     hashes = [F.xxhash64(name).alias(f"h{name}") for name in _PLACES]
     return rows.select("*", *hashes, F.xxhash64(*_PLACES).alias("hash"))
+
+
+def _schema_everywhere(bucket: Column, buckets: int) -> Column:
+    """Give a row of the schema to every bucket, and any other to its own."""
+    every = F.sequence(F.lit(0), F.lit(buckets - 1))
+    return F.explode(F.when(F.col("p").isin(*SCHEMA_WORDS), every).otherwise(F.array(bucket)))
 
 
 def _shuffle(rows: DataFrame, buckets: int) -> DataFrame:

@@ -40,6 +40,7 @@ def subscribe(
     partitions: int | None = None,
     types: Mapping[str, Any] | None = None,
     salted: Iterable[str] = (RDF.type,),
+    entailment: str | None = None,
 ) -> SparkSubscription:
     """Evaluate a query continuously on Spark, over a graph that is nothing but its changes.
 
@@ -69,12 +70,16 @@ def subscribe(
     joins at such an object, its subjects are spread over 16 partitions of the state, and what else is known
     of the object is kept in each of them.
 
+    With `entailment="rdfs"` queries are answered over what their graph entails, as by `rdflive.subscribe`:
+    its schema, of subclasses, subproperties, domains and ranges, is a part of it and comes with the changes.
+    A property below one of RDFS's own four is passed over, and logged by the executors.
+
     Raises `UnsupportedQueryError` for queries that one process must maintain, and `LocationError` for a
     checkpoint that cannot be reached.
     """
     if not changes.isStreaming:
         raise ValueError("changes must be a streaming DataFrame: use spark.readStream")
-    plan = plan_queries(query, initNs, [write_term(URIRef(predicate)) for predicate in salted])
+    plan = plan_queries(query, initNs, [write_term(URIRef(predicate)) for predicate in salted], entailment)
     check_columns(changes, plan)
     if initial is not None:
         if initial.isStreaming:

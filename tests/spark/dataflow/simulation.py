@@ -12,8 +12,11 @@ from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
+from rdflive.entail.reasoning import SCHEMA_WORDS, TYPE
 from rdflive.query import algebra
 from rdflive_stores.spark.dataflow import tasks
+from rdflive_stores.spark.dataflow.counting import COUNTED, count
+from rdflive_stores.spark.dataflow.entailing import FACTS, SCHEMA, entail
 from rdflive_stores.spark.dataflow.files import Folder
 from rdflive_stores.spark.dataflow.matching import LAYOUT, LIVE, match
 from rdflive_stores.spark.dataflow.packing import unpack
@@ -72,9 +75,10 @@ class Simulation:
     batch: int = 0
     """The micro-batch that is next."""
     salted: tuple[str, ...] = ()
+    entailment: str | None = None
 
     def __post_init__(self) -> None:
-        self.joint = plan_queries(self.text, salted=self.salted)
+        self.joint = plan_queries(self.text, salted=self.salted, entailment=self.entailment)
         self.plan: QueryPlan = self.joint.queries[0]
         tasks.claim(self.joint, Folder.local(self.folder), self.buckets)
 
@@ -89,15 +93,19 @@ class Simulation:
 
         Gives the net rows of the pattern.
         """
-        plan, now = self.plan.matching, Moment(Folder.local(self.folder), self.batch)
-        tasks = [
-            partial(match, plan, now, self.buckets),
-            *(partial(walk, plan, now, self.buckets, number) for number in range(plan.rounds)),
-        ]
         batches = self._batches(changes)
-        for task in tasks[:stages]:
+        for task in self.tasks()[:stages]:
             batches = self._shuffled(task, batches)
         return Counter() if stages is not None else self._net(batches)
+
+    def tasks(self) -> list[Callable[..., Iterator[pa.RecordBatch]]]:
+        """Give the stages that find solutions of the next micro-batch, in order."""
+        plan, now = self.joint.matching, Moment(Folder.local(self.folder), self.batch)
+        first = [match] if self.entailment is None else [entail, count]
+        return [
+            *(partial(stage, plan, now, self.buckets) for stage in first),
+            *(partial(walk, plan, now, self.buckets, number) for number in range(plan.rounds)),
+        ]
 
     def compact(self) -> None:
         """Merge the files of all buckets, as is done while the query does not run."""
@@ -127,11 +135,21 @@ class Simulation:
 
     def _open(self, *names: str) -> Iterator[Bucket]:
         layouts = {LIVE: LAYOUT, ARRANGED: layout(self.plan.matching)}
+        if self.entailment is not None:
+            layouts |= {LIVE: FACTS, SCHEMA: FACTS, COUNTED: LAYOUT}
         for name in names or layouts:
             for number in range(self.buckets):
                 yield Bucket.of(Moment(Folder.local(self.folder), self.batch), name, number, layouts[name])
 
     def _batches(self, changes: Sequence[Change]) -> list[pa.RecordBatch]:
+        rows = [(self.hash(*change[1:5]) % self.buckets, change) for change in changes]
+        if self.entailment is not None:
+            rows = [
+                (bucket, change)
+                for home, change in rows
+                for bucket in (range(self.buckets) if change.p in SCHEMA_WORDS else [home])
+            ]
+        changes = [change for _, change in rows]
         columns: dict[str, Any] = {
             name: pa.array([getattr(change, name) for change in changes], pa.string())
             for name in ("op", "s", "p", "o", "g", "stream")
@@ -139,7 +157,8 @@ class Simulation:
         for name in ("s", "p", "o", "g"):
             columns[f"h{name}"] = [self.hash(getattr(change, name)) for change in changes]
         hashes = [self.hash(change.s, change.p, change.o, change.g) for change in changes]
-        columns |= {"hash": hashes, "bucket": [number % self.buckets for number in hashes]}
+        columns |= {"hash": hashes, "bucket": [bucket for bucket, _ in rows]}
+        columns |= {"htype": [self.hash(TYPE)] * len(rows)}
         columns |= {name: [getattr(change, name) for change in changes] for name in ("offset", "part")}
         numbers = {
             name: pa.array(column, pa.int64()) for name, column in columns.items() if type(column) is list

@@ -111,10 +111,10 @@ def matching(scenario: Scenario, cuts: random.Random) -> Quad:
 class Engine:
     """A subscription of one process, that gives the net of each batch as texts."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, **options: Any) -> None:
         self._dataset = rdflib.Dataset()
         self._net: Counter[Row] = Counter()
-        self._subscription = rdflive.subscribe(self._dataset, text, self._take, initial=False)
+        self._subscription = rdflive.subscribe(self._dataset, text, self._take, initial=False, **options)
 
     def _take(self, delta: Any) -> None:
         for solution, weight in delta.weights().items():

@@ -8,7 +8,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from re import findall
 from typing import Any, NamedTuple
 
@@ -27,11 +26,9 @@ from rdflive_stores.spark.dataflow import solutions as tables
 from rdflive_stores.spark.dataflow import state as files
 from rdflive_stores.spark.dataflow.files import Folder
 from rdflive_stores.spark.dataflow.finishing import finish, folders
-from rdflive_stores.spark.dataflow.matching import match
 from rdflive_stores.spark.dataflow.query_plan import plan_query
 from rdflive_stores.spark.dataflow.state import Bucket, Moment
 from rdflive_stores.spark.dataflow.tasks import REACHED
-from rdflive_stores.spark.dataflow.walking import walk
 from spark.dataflow.simulation import Change, Quad, Row, Simulation, in_order
 from support.effort import examples
 
@@ -107,9 +104,9 @@ class Pipeline(Simulation):
     def solve(self, changes: Sequence[Change]) -> Counter[Row]:
         """Run the stages one after the other."""
         plan, now, buckets = self.joint, Moment(Folder.local(self.folder), self.batch), self.buckets
-        batches: Any = self._shuffled(partial(match, plan.matching, now, buckets), self._batches(changes))
-        for number in range(plan.matching.rounds):
-            batches = self._shuffled(partial(walk, plan.matching, now, buckets, number), batches)
+        batches: Any = self._batches(changes)
+        for stage in self.tasks():
+            batches = self._shuffled(stage, batches)
         for number in range(plan.stages):
             # the first task has bucket 0, whatever comes to it
             begun = iter([[0]] if self.batch == self.first else [])

@@ -22,9 +22,14 @@ def explain(plan: JointPlan, partitions: int) -> str:
 
 def _lines(plan: JointPlan, partitions: int) -> Iterator[str]:
     matching = plan.matching
-    shuffles = 1 + matching.rounds + plan.stages
+    shuffles = 1 + (plan.entailment is not None) + matching.rounds + plan.stages
     yield f"on Spark: {shuffles} shuffles per micro-batch, state in {partitions} partitions"
-    yield "changes are brought to set semantics by quad; kept: every quad that a pattern matches"
+    if plan.entailment is None:
+        yield "changes are brought to set semantics by quad; kept: every quad that a pattern matches"
+    else:
+        yield f"changes are brought to set semantics by quad, and followed by {plan.entailment}"
+        yield "kept: every quad of the graph, and in each partition the schema"
+        yield "entailed triples are counted; kept: of how many quads each follows"
     for number, pattern in enumerate(matching.patterns):
         visits = _visits(matching, matching.ways[number].visits) or "nothing: each match is a solution"
         yield f"a change of pattern {number + 1}, {show_pattern(matching, pattern)}, visits {visits}"

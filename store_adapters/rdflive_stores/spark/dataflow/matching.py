@@ -6,7 +6,7 @@ Without them, a repeated insert, or a delete of what is not there, would make al
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -20,11 +20,23 @@ from rdflive.feeds.writing import write_term
 from rdflive_stores.spark.dataflow.packing import bucket_of, mix, pack
 from rdflive_stores.spark.dataflow.plan import DEFAULT_GRAPH, MatchPlan, Pattern, Route
 from rdflive_stores.spark.dataflow.rows import Column, Rows
-from rdflive_stores.spark.dataflow.runs import Layout, Numbers, equal, expand
+from rdflive_stores.spark.dataflow.runs import Layout, Numbers, Run, equal, expand
 from rdflive_stores.spark.dataflow.state import Bucket, Moment
 from rdflive_stores.spark.dataflow.walking import finish, send
 
-__all__ = ["CANONICAL", "LAYOUT", "LIVE", "ChangeError", "match"]
+__all__ = [
+    "CANONICAL",
+    "LAYOUT",
+    "LIVE",
+    "ChangeError",
+    "arrived",
+    "match",
+    "match_any",
+    "normalise",
+    "quad_rows",
+    "send_matches",
+    "weights",
+]
 
 LIVE: Final = "live"
 """The folder of the live quads."""
@@ -57,6 +69,16 @@ def match(
     Columns: `op`, `s`, `p`, `o`, `g`; `hs`, `hp`, `ho`, `hg` and `hash`, the hashes of the terms and of the
     quad; `stream`, `offset` and `part`, its position in the source; and `bucket`.
     """
+    # a quad that no pattern matches is not remembered
+    for bucket, mine in arrived(plan.patterns, batches):
+        quads, signs = normalise(Bucket.of(now, LIVE, bucket, LAYOUT), now.batch, mine)
+        yield from send_matches(plan, quads, signs, buckets)
+
+
+def arrived(patterns: Sequence[Pattern], batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.Table]]:
+    """Give, per bucket, the changes of quads that some pattern matches; raises `ChangeError` for what is
+    none.
+    """
     changes = list(batches)
     if not changes:
         return
@@ -67,13 +89,9 @@ def match(
     _check(table)
     for bucket in np.unique(table["bucket"].to_numpy()):
         mine = table.filter(pc.equal(table["bucket"], int(bucket))).combine_chunks()
-        # a quad that no pattern matches is not remembered
-        wanted = np.logical_or.reduce([_matches(pattern, mine) for pattern in plan.patterns])
-        mine = mine.filter(pa.array(wanted)).combine_chunks()
-        if not mine.num_rows:
-            continue
-        quads, signs = _normalise(now, int(bucket), _last_of_each(mine))
-        yield from _send(plan, quads, signs, buckets)
+        mine = mine.filter(pa.array(match_any(patterns, mine))).combine_chunks()
+        if mine.num_rows:
+            yield int(bucket), mine
 
 
 def _small(field: pa.Field) -> pa.Field:
@@ -169,31 +187,43 @@ def _equals_next(table: pa.Table, name: str) -> npt.NDArray[np.bool_]:
     return equal(column.slice(1), column.slice(0, len(column) - 1))
 
 
-def _normalise(now: Moment, bucket: int, table: pa.Table) -> tuple[pa.Table, Numbers]:
-    """Find the changes that really change the live quads, and remember them."""
-    state = Bucket.of(now, LIVE, bucket, LAYOUT)
-    hashes = table["hash"].to_numpy()
-    present = np.zeros(len(hashes), np.int64)
-    for run in state.before(now.batch):
-        mine, theirs = expand(*run.find(0, hashes))
-        same = np.ones(len(mine), np.bool_)
-        for number, name in enumerate(_PLACES):
-            texts = run.texts(f"v{number}", theirs)
-            same &= equal(table[name].chunk(0).take(pa.array(mine)), texts)
-        np.add.at(present, mine[same], run.numbers("weight", theirs[same]))
+def normalise(state: Bucket, batch: int, changes: pa.Table) -> tuple[pa.Table, Numbers]:
+    """Find the changes that really change the quads of a state, and remember them."""
+    table = _last_of_each(changes)
+    present = weights(state.before(batch), table)
     wanted = pc.is_in(table["op"], pa.array(_SIGNS)).to_numpy().astype(np.int64)
     # 1 - 0 inserts, 0 - 1 deletes, and equal numbers change nothing.
     signs = wanted - present
     changed = np.nonzero(signs)[0]
     table, signs = table.take(pa.array(changed)).combine_chunks(), signs[changed]
-    nothing = np.zeros(len(signs), np.int64)
-    columns = {"index": nothing, "key": table["hash"], "rest": nothing, "weight": signs}
-    texts = {f"v{number}": table[name] for number, name in enumerate(_PLACES)}
-    state.add(now.batch, pa.table(columns | texts))
+    state.add(batch, quad_rows(table, signs, state.layout))
     return table, signs
 
 
-def _send(plan: MatchPlan, quads: pa.Table, signs: Numbers, buckets: int) -> Iterator[pa.RecordBatch]:
+def weights(runs: Sequence[Run], quads: pa.Table) -> Numbers:
+    """Give the weight that each quad has in some runs."""
+    hashes = quads["hash"].to_numpy()
+    found = np.zeros(len(hashes), np.int64)
+    for run in runs:
+        mine, theirs = expand(*run.find(0, hashes))
+        same = np.ones(len(mine), np.bool_)
+        for number, name in enumerate(_PLACES):
+            texts = run.texts(f"v{number}", theirs)
+            same &= equal(_texts(quads[name]).take(pa.array(mine)), texts)
+        np.add.at(found, mine[same], run.numbers("weight", theirs[same]))
+    return found
+
+
+def quad_rows(quads: pa.Table, signs: Numbers, layout: Layout) -> pa.Table:
+    """Write quads as rows of a state that is sorted by their hash."""
+    nothing = np.zeros(len(signs), np.int64)
+    columns = {"index": nothing, "key": quads["hash"], "rest": nothing, "weight": signs}
+    texts = {f"v{number}": quads[name] for number, name in enumerate(_PLACES)}
+    hashes = {name: quads[f"h{place}"] for name, place in zip(layout.hash_names, _PLACES, strict=False)}
+    return pa.table(columns | texts | hashes)
+
+
+def send_matches(plan: MatchPlan, quads: pa.Table, signs: Numbers, buckets: int) -> Iterator[pa.RecordBatch]:
     """Send each match of each pattern along its routes."""
     for number, pattern in enumerate(plan.patterns):
         places = np.nonzero(_matches(pattern, quads))[0]
@@ -208,6 +238,12 @@ def _send(plan: MatchPlan, quads: pa.Table, signs: Numbers, buckets: int) -> Ite
                 yield from _follow(plan, kind, route, rows, buckets)
         if not plan.ways[number].visits:
             yield from finish(plan, number, rows, buckets)
+
+
+def match_any(patterns: Iterable[Pattern], quads: pa.Table) -> npt.NDArray[np.bool_]:
+    """Find the quads that one of some patterns matches."""
+    found: npt.NDArray[np.bool_] = np.logical_or.reduce([_matches(pattern, quads) for pattern in patterns])
+    return found
 
 
 def _matches(pattern: Pattern, quads: pa.Table) -> npt.NDArray[np.bool_]:

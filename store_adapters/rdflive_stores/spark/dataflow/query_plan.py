@@ -12,11 +12,12 @@ from typing import Any, Final, TypeAlias
 
 from rdflib import RDF
 
+from rdflive.entail.reasoning import check_entailment
 from rdflive.errors import UnsupportedQueryError
 from rdflive.query import planning
 from rdflive.query.planning import Columns, Node, Plan, Step, Variable, make_plan, parse_query, read_query
 from rdflive.syntax.tokens import Token, tokenize
-from rdflive_stores.spark.dataflow.plan import MatchPlan, combine, plan_matching
+from rdflive_stores.spark.dataflow.plan import MatchPlan, Pattern, combine, plan_matching, whole_graphs
 
 __all__ = [
     "LABEL",
@@ -151,6 +152,14 @@ class JointPlan:
     matching: MatchPlan
     salted: tuple[str, ...]
     """The predicates of which few objects have many subjects."""
+    entailment: str | None = None
+    """By what the graphs entail, if the queries are answered over what they do."""
+
+    @property
+    def kept(self) -> tuple[Pattern, ...]:
+        """The patterns of the quads that are kept: with entailment any quad may entail one that is wanted."""
+        patterns = self.matching.patterns
+        return patterns if self.entailment is None else whole_graphs(patterns)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -176,10 +185,12 @@ def plan_queries(
     queries: Given | Mapping[str, Given],
     prefixes: Mapping[str, Any] | None = None,
     salted: Iterable[str] = (TYPE,),
+    entailment: str | None = None,
 ) -> JointPlan:
     """Plan a query, a text or a file, or several by their names; `salted` as in `plan_matching`.
 
-    Raises what `plan_query` does, with the name of the file, and `ValueError` for none.
+    Raises what `plan_query` does, with the name of the file, and `ValueError` for none; with `entailment`
+    also what `check_entailment` does.
     """
     named = queries if isinstance(queries, Mapping) else {"": queries}
     if not named:
@@ -189,8 +200,10 @@ def plan_queries(
         given = read_query(query)
         with given.naming():
             plans.append(plan_query(given.text, prefixes, salted))
+    check_entailment(entailment, [plan.plan for plan in plans])
     labels = tuple(named) if named is queries else ()
-    return JointPlan(tuple(plans), labels, combine([plan.matching for plan in plans]), tuple(salted))
+    matching = combine([plan.matching for plan in plans])
+    return JointPlan(tuple(plans), labels, matching, tuple(salted), entailment)
 
 
 def plan_query(

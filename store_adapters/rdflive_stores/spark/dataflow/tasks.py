@@ -9,7 +9,7 @@ from typing import Final
 import pyarrow as pa
 from pyspark import TaskContext
 
-from rdflive_stores.spark.dataflow import finishing, matching, walking
+from rdflive_stores.spark.dataflow import counting, entailing, finishing, matching, walking
 from rdflive_stores.spark.dataflow.files import Folder
 from rdflive_stores.spark.dataflow.first_format import runs_after
 from rdflive_stores.spark.dataflow.identity import (
@@ -38,6 +38,7 @@ __all__ = [
     "check_part",
     "claim",
     "compact",
+    "count",
     "finish",
     "is_done",
     "live_quads",
@@ -54,7 +55,9 @@ REACHED: Final = "reached"
 def match(
     plan: JointPlan, home: Home, buckets: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Run `matching.match`. As the first task of a micro-batch it checks that the state is the right one."""
+    """Run `matching.match`, or with entailment `entailing.entail`. As the first task of a micro-batch it
+    checks that the state is the right one.
+    """
     spare_collections()
     now, part = moment(home), _part()
     if home.snapshot is None:
@@ -68,7 +71,18 @@ def match(
             raise
         check_part(now.folder, _kept(plan), part, now.batch)
     yield mark(part, now.batch)
-    yield from matching.match(plan.matching, now, buckets, batches)
+    stage = matching.match if plan.entailment is None else entailing.entail
+    yield from stage(plan.matching, now, buckets, batches)
+
+
+def count(
+    plan: JointPlan, home: Home, buckets: int, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Run `counting.count`."""
+    spare_collections()
+    now, marks = moment(home), dict[int, int]()
+    yield from counting.count(plan.matching, now, buckets, _unmarked(now, batches, marks))
+    yield from (mark(part, now.batch) for part in marks)
 
 
 def walk(
@@ -211,8 +225,10 @@ def _check_generation(home: Home, now: Moment) -> None:
 
 def _kept(plan: JointPlan) -> dict[str, Layout]:
     """Give the layout of each folder of the state."""
+    entailed = {entailing.SCHEMA: entailing.FACTS, counting.COUNTED: matching.LAYOUT}
     return {
-        matching.LIVE: matching.LAYOUT,
+        matching.LIVE: matching.LAYOUT if plan.entailment is None else entailing.FACTS,
+        **({} if plan.entailment is None else entailed),
         walking.ARRANGED: walking.layout(plan.matching),
         **finishing.folders(plan),
     }
