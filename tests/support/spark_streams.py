@@ -171,11 +171,11 @@ class Nets:
 class _Engine:
     """A subscription of one process, which gives the net of each batch as texts."""
 
-    def __init__(self, query: str) -> None:
+    def __init__(self, query: str, entailment: str | None) -> None:
         self._dataset = rdflib.Dataset()
         self._net: Counter[Row] = Counter()
         # a group without a key is there from the first micro-batch on
-        self._subscription = rdflive.subscribe(self._dataset, query, self._take)
+        self._subscription = rdflive.subscribe(self._dataset, query, self._take, entailment=entailment)
 
     def _take(self, delta: rdflive.Delta) -> None:
         for solution, weight in delta.weights().items():
@@ -194,9 +194,11 @@ class _Engine:
         return Counter({row: weight for row, weight in net.items() if weight})
 
 
-def nets(query: str, batches: Iterable[Iterable[Operation]]) -> list[Counter[Row]]:
+def nets(
+    query: str, batches: Iterable[Iterable[Operation]], entailment: str | None = None
+) -> list[Counter[Row]]:
     """Give the nets of one process, batch by batch."""
-    engine = _Engine(query)
+    engine = _Engine(query, entailment)
     return [engine.run(batch) for batch in batches]
 
 
