@@ -24,6 +24,8 @@ SUBSCRIPTIONS: Final = (0, 1, 100)
 _MB: Final = 1e6
 _NO_FLINK: Final = f"No Flink: {peer_flink.PYTHON} names no interpreter with apache-flink."
 
+_NO_LUBM: Final = f" {LUBM} is absent (set RDFLIVE_SHARED)."
+
 
 def run(sizes: Sizes) -> Section:
     """Measure in two sessions, of one and of two cores, and in this process."""
@@ -67,7 +69,7 @@ def run(sizes: Sizes) -> Section:
         "that needs no normaliser; rdflive normalises.",
         "A hub: micro-batches of two changes at a node of so many neighbours.",
         "LUBM: five of its queries together, with the ontology in the stream; several universities are "
-        f"copies of one under other names.{'' if LUBM.exists() else f' {LUBM} is absent (set RDFLIVE_SHARED).'}",
+        "copies of one under other names." + ("" if LUBM.exists() else _NO_LUBM),
         peer_flink.NOTE if os.environ.get(peer_flink.PYTHON) else _NO_FLINK,
     ]
     return section

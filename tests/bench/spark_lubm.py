@@ -31,8 +31,9 @@ _LOAD: Final = 50_000
 _SMALL: Final = 1_000
 """The changes of a micro-batch behind the load."""
 _ROUNDS: Final = 4
-_CLASSES: Final = ("UndergraduateStudent", "Professor", "Faculty")
-"""A schema triple above each of them goes and comes back."""
+_LOWER: Final = ("FullProfessor", "worksFor", "Article")
+"""What is said to be below something else; that goes and comes back."""
+_ABOVE: Final = (write_term(RDFS.subClassOf), write_term(RDFS.subPropertyOf))
 
 Row: TypeAlias = tuple[str, str, str]
 Reader: TypeAlias = Callable[[SparkSession, Path, int], DataFrame]
@@ -50,10 +51,8 @@ def measure(spark: SparkSession, folder: Path, copies: int, read: Reader) -> dic
     for number in range(_ROUNDS):
         some = data[number * _SMALL : number * _SMALL + _SMALL]
         batches += [_signed("D", some), _signed("A", some)]
-    for name in _CLASSES:
-        (above,) = [
-            row for row in schema if row[0].endswith(f"#{name}>") and row[1] == f"<{RDFS.subClassOf}>"
-        ]
+    for name in _LOWER:
+        (above,) = [row for row in schema if row[0].endswith(f"#{name}>") and row[1] in _ABOVE]
         batches += [_signed("D", [above]), _signed("A", [above])]
     _write(folder / "changes", batches)
 

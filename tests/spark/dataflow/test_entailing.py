@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,10 +18,13 @@ from rdflive_stores.spark.dataflow.counting import COUNTED
 from rdflive_stores.spark.dataflow.entailing import SCHEMA
 from rdflive_stores.spark.dataflow.matching import LIVE
 from rdflive_stores.spark.dataflow.walking import ARRANGED
-from spark.dataflow.simulation import Hash, Quad, Simulation, colliding, steady
+from spark.dataflow.simulation import Hash, Quad, Row, Simulation, colliding, in_order, steady
 from spark.dataflow.test_differential import Engine, Operations, check
-from support.effort import examples
-from support.entailment import EX, make_commits, world
+from spark.dataflow.test_finishing import Pipeline
+from spark.dataflow.test_rebuilding import rebuilt
+from spark.dataflow.test_together import shown
+from support.effort import drawn_from, examples
+from support.entailment import EX, closed_schema, make_commits, make_instance, make_schema, supports, world
 
 PREFIXES = f"PREFIX : <{EX}> PREFIX rdf: <{RDF}> PREFIX rdfs: <{RDFS}> "
 PATTERNS = (
@@ -109,3 +113,91 @@ def test_nets_are_those_of_one_process(
 
     run()
     assert share[True] > 0.1 * share.total(), "too few micro-batches change an answer"
+
+
+CLASS, SUBCLASS, SUBPROPERTY = (f"<{word}>" for word in (RDF.type, RDFS.subClassOf, RDFS.subPropertyOf))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_counts_are_supports(seed: int, tmp_path: Path) -> None:
+    """Each triple is counted once for each explicit one that entails it, and only what a pattern matches."""
+    chance, present, told = drawn_from("supports", seed), dict[Any, None](), 0
+    simulations = {
+        body: Simulation(f"{PREFIXES} SELECT * {{ {body} }}", str(tmp_path / str(n)), 3, entailment="rdfs")
+        for n, body in enumerate(("?x ?p ?y", "?x a :C", "?x :r ?y"))
+    }
+    for _ in range(10):
+        fresh = [make_instance(chance, world(), meta=False) for _ in range(9)]
+        fresh += [make_schema(chance, world(), cyclic=True, meta=False) for _ in range(3)]
+        gone = chance.sample(list(present), len(present) // 4)
+        present |= dict.fromkeys(fresh)
+        for triple in gone:
+            present.pop(triple)
+        operations: Operations = []
+        for op, triples in (("A", fresh), ("D", gone)):
+            for s, p, o in (map(write_term, triple) for triple in triples):
+                operations.append((op, (s, p, o, "")))
+        wanted = supports(present) + Counter(closed_schema(present))
+        texts = Counter({(*map(write_term, triple), ""): n for triple, n in wanted.items()})
+        for body, simulation in simulations.items():
+            simulation.run(in_order(operations))
+            found = counted(simulation)
+            assert found == Counter({quad: n for quad, n in texts.items() if fits(body, quad)})
+            told = max(told, *found.values(), 0)
+    assert told > 1, "no triple follows from several"
+
+
+def counted(simulation: Simulation) -> Counter[Any]:
+    """Give the entailed quads with their counts."""
+    held: Counter[Any] = Counter()
+    for table in (run.table for runs in simulation.states(COUNTED) for run in runs):
+        quads = zip(*(table[f"v{place}"].to_pylist() for place in range(4)), strict=True)
+        for quad, weight in zip(quads, table["weight"].to_pylist(), strict=True):
+            held[quad] += weight
+    return Counter({quad: n for quad, n in held.items() if n})
+
+
+def fits(body: str, quad: Any) -> bool:
+    """Tell whether a pattern of these tests matches a quad."""
+    words = [
+        CLASS if word == "a" else f"<{EX}{word[1:]}>" if word[0] == ":" else word for word in body.split()
+    ]
+    return all(word in ("?x", "?y", "?p", term) for word, term in zip(words, quad[:3], strict=True))
+
+
+def test_data_do_not_become_schema(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A property below one of RDFS's own is in the graph, entails nothing, and is logged once."""
+    lower: Quad = ("<urn:below>", SUBPROPERTY, f"<{RDFS.subClassOf}>", "")
+    data: list[Quad] = [("<urn:A>", "<urn:below>", "<urn:B>", ""), ("<urn:x>", CLASS, "<urn:A>", "")]
+    text = "SELECT * { ?s ?p ?o }"
+    simulation, engine = (
+        Simulation(text, str(tmp_path), 3, entailment="rdfs"),
+        Engine(text, entailment="rdfs"),
+    )
+    for operations in ([("A", quad) for quad in data], [("A", lower)], [("D", data[0])], [("D", lower)]):
+        assert simulation.run(in_order(operations)) == engine.run(operations)
+        assert counted(simulation).keys() == simulation.live().keys()
+    engine.close()
+    messages = [record.getMessage() for record in caplog.records]
+    assert sum(message.startswith("not reasoned with: <urn:below> is made") for message in messages) == 1
+
+
+def test_several_queries_and_rebuilding(tmp_path: Path) -> None:
+    """Queries over several graphs share a state, which can be made anew from its live quads."""
+    bodies = {"default": "* { ?x a ?c ; ?p ?y }", "classes": "DISTINCT ?c { ?x a ?c }"}
+    bodies["named"] = "DISTINCT ?x { GRAPH :g { ?x a :C } }"
+    texts = {name: f"{PREFIXES} SELECT {body}" for name, body in bodies.items()}
+    pipeline: Any = Pipeline(texts, str(tmp_path / "0"), 3, entailment="rdfs")  # type: ignore[arg-type]
+    engines = {name: Engine(text, entailment="rdfs") for name, text in texts.items()}
+    chance, total = drawn_from("several entailed"), Counter[Row]()
+    for number, operations in enumerate(commits(chance, 12, GRAPHS[-1], meta=True)):
+        spread: Operations = [(op, (*quad[:3], chance.choice(GRAPHS))) for op, quad in operations]
+        found = pipeline.step(in_order(spread))
+        total.update(found)
+        nets = shown(pipeline, found)
+        assert nets == {name: engine.run(spread) for name, engine in engines.items()}
+        if number % 4 == 3:
+            pipeline, answer = rebuilt(pipeline, str(tmp_path / str(number)), 1 + number % 3)
+            assert answer == Counter({row: n for row, n in total.items() if n})
+    for engine in engines.values():
+        engine.close()

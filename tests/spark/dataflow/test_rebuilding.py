@@ -30,7 +30,7 @@ def rebuilt(old: Pipeline, folder: str, buckets: int) -> tuple[Pipeline, Counter
         for rows in live_quads(now, 2, [numbers])
         for row in rows.to_pylist()
     ]
-    new = Pipeline(old.text, folder, buckets, old.hash, old.cuts, old.batch - 1)
+    new = Pipeline(old.text, folder, buckets, old.hash, old.cuts, old.batch - 1, entailment=old.entailment)
     new.first = old.batch - 1
     return new, new.step(changes)
 
