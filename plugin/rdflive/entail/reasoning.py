@@ -4,7 +4,7 @@ Terms are texts in N-Triples. A `TextSchema` tells, for each *kind* of explicit 
 entails; how an engine finds the triples of a kind, and counts what they entail, is its own affair. The Spark
 package uses this module and nothing else of `rdflive.entail`.
 
->>> sub_class, domain = (f"<{word}>" for word in (RDFS.subClassOf, RDFS.domain))
+>>> sub_class, sub_property, domain, range_ = SCHEMA_WORDS
 >>> schema = TextSchema([("<urn:stopsAt>", domain, "<urn:Train>"), ("<urn:Train>", sub_class, "<urn:Thing>")])
 >>> kind = schema.kind("<urn:stopsAt>", "<urn:Dunes>")
 >>> [made.object for made in schema.conclusions(kind) if made.predicate == TYPE]

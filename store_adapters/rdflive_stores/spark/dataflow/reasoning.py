@@ -13,7 +13,6 @@ from rdflive.entail.reasoning import (
     SCHEMA_WORDS,
     Conclusion,
     Kind,
-    Placeholder,
     TextSchema,
     TextTriple,
     refusal,
@@ -75,7 +74,7 @@ class Reasoning:
                 log.error("not reasoned with: %s", refusal(triple))
         typing = old.typing | new.typing
         words = [(word, None) for word in SCHEMA_WORDS]
-        of_words = any(typing.intersection(SCHEMA_WORDS))
+        of_words = not typing.isdisjoint(SCHEMA_WORDS)
         if not (of_words or any(self._wanted(schema, word) for schema in (old, new) for word in words)):
             return
         # what schema triples entail themselves may have changed
@@ -107,18 +106,13 @@ class Reasoning:
     def _difference(self, kind: Kind) -> Weighed:
         """Give the conclusions that a kind has by the new schema, less those that it has by the old one.
 
-        A kind of one of the schemas is a part of one of the other where only the first names its class. Then
-        the object of its quads is the class, as it is in the conclusions of the first.
+        A class that only one of the schemas names has a kind of its own by that one alone.
         """
+        predicate, value = kind
         difference = Counter[Conclusion]()
         for schema, sign in ((self._new, 1), (self._old, -1)):
-            predicate, value = kind
             own = kind if value is None else schema.kind(predicate, value)
-            for made in self._wanted(schema, own):
-                if own == kind:
-                    difference[made] += sign
-                elif not (made.guard and value.startswith('"')):
-                    difference[_bound(made, value)] += sign
+            difference.update(dict.fromkeys(self._wanted(schema, own), sign))
         return {made: weight for made, weight in difference.items() if weight}
 
     def _table(self, triples: Collection[TextTriple], sign: int, graph: str) -> pa.Table:
@@ -127,14 +121,6 @@ class Reasoning:
         for name, texts in zip("spog", (*columns, [graph] * len(triples)), strict=True):
             made[name], made[f"h{name}"] = self._terms.column(texts)
         return pa.table(made)
-
-
-def _bound(made: Conclusion, value: str) -> Conclusion:
-    """Put a class in the place of the object."""
-    subject, object_ = (
-        value if place is Placeholder.OBJECT else place for place in (made.subject, made.object)
-    )
-    return Conclusion(subject, made.predicate, object_, False)
 
 
 def _may_match(pattern: Pattern, made: Conclusion) -> bool:
