@@ -27,7 +27,7 @@ def _lines(plan: JointPlan, partitions: int) -> Iterator[str]:
     if plan.entailment is None:
         yield "changes are brought to set semantics by quad; kept: every quad that a pattern matches"
     else:
-        yield f"changes are brought to set semantics by quad, and followed by {plan.entailment}"
+        yield f"changes are brought to set semantics by quad; what they entail by {plan.entailment} follows"
         yield "kept: every quad of the graph, and in each partition the schema"
         yield "entailed triples are counted; kept: of how many quads each follows"
     for number, pattern in enumerate(matching.patterns):
