@@ -53,8 +53,8 @@ GRAPHS = ("", "", f"<{EX}g>")
 
 @st.composite
 def worlds(draw: st.DrawFn) -> tuple[str, str, int, int, int, bool]:
-    """Draw a query, its graph, the numbers of buckets and of micro-batches, a seed, and whether the schema may
-    speak of RDF's and RDFS's own words.
+    """Draw a query, its graph, the numbers of buckets and of micro-batches, a seed, and whether the schema
+    may speak of RDF's and RDFS's own words.
     """
     graph, body = draw(st.sampled_from(GRAPHS)), draw(st.sampled_from(PATTERNS))
     text = f"{PREFIXES} SELECT * {{ {f'GRAPH {graph} {{ {body} }}' if graph else body} }}"
