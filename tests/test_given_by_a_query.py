@@ -26,6 +26,7 @@ from support.worlds import PRIMARY_DATASETS
 E = rdflib.Namespace("http://e/")
 TRAINS = "SELECT ?train ?minutes { ?train e:line ?line ; e:delay ?minutes FILTER(?minutes >= ?least) }"
 WATCHED = "SELECT ?line ?least { ?user e:watches ?line ; e:least ?least }"
+WATCHED_LINES = "SELECT ?line { ?user e:watches ?line }"
 GIVEN = [Var("first"), Var("second")]
 
 
@@ -134,6 +135,20 @@ def test_who_watches_what_is_data() -> None:
         assert subscription.answers()[0].line == E.S1
         graph.remove((E.ann, E.watches, None))
         assert not +told
+
+
+def test_ask_is_about_any_row() -> None:
+    graph, told = rdflib.Graph(), list[bool]()
+    late = rdflive.prepare("ASK { ?train e:line ?line }", initNs={"e": E})
+    with late.subscribe(graph, lambda delta: told.append(bool(delta.added)), WATCHED_LINES):
+        graph.add((E.IC5, E.line, E.S1))
+        graph.add((E.ann, E.watches, E.S2))
+        assert not any(told)
+        graph.add((E.bob, E.watches, E.S1))
+        graph.add((E.eve, E.watches, E.S1))
+        assert told[-1]
+        graph.remove((E.IC5, E.line, E.S1))
+        assert not told[-1]
 
 
 def test_a_prepared_query_gives_parameters_under_entailment() -> None:

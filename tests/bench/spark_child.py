@@ -27,7 +27,7 @@ from pyspark.sql.streaming import StatefulProcessor
 
 import rdflive
 from bench import spark_lubm
-from bench.spark_stream import QUERIES, Update, updates
+from bench.spark_stream import OPERATORS, QUERIES, Update, updates
 from bench.stream import SEED
 from rdflive_stores.spark import inspect, mirror, session, subscribe
 from rdflive_stores.spark.mirroring.formats import shape_of
@@ -276,7 +276,8 @@ def _growth(spark: SparkSession, folder: Path, job: dict[str, Any]) -> dict[str,
     """
     loads = _write_growth(folder, job)
     changes = _read(spark, folder, 1)
-    found = subscribe(changes, QUERIES[job["query"]], checkpoint=folder / "checkpoint")
+    text = (QUERIES | OPERATORS)[job["query"]]
+    found = subscribe(changes, text, checkpoint=folder / "checkpoint")
     query = found.start("noop", trigger={"availableNow": True})
     query.awaitTermination()
     return _grown(query, loads) | {"state": found.state_size}

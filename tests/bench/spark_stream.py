@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from bench.stream import SEED
 
-__all__ = ["NODES", "QUERIES", "Update", "updates"]
+__all__ = ["NODES", "OPERATORS", "QUERIES", "Update", "updates"]
 
 Update: TypeAlias = tuple[str, str, str, str]
 """A or D, and a triple in N-Triples."""
@@ -21,6 +21,25 @@ QUERIES: Final = {
     "path": f"SELECT * {{ ?a {_KNOWS[0]} ?b . ?b {_KNOWS[1]} ?c . ?c {_KNOWS[2]} ?d }}",
     "triangle": f"SELECT * {{ ?a {_KNOWS[0]} ?b . ?b {_KNOWS[1]} ?c . ?c {_KNOWS[2]} ?a }}",
 }
+_FIRST: Final = f"?a {_KNOWS[0]} ?b"
+OPERATORS: Final = {
+    "one pattern": f"SELECT * {{ {_FIRST} }}",
+    "two patterns": f"SELECT * {{ {_FIRST} . ?a {_KNOWS[1]} ?c }}",
+    "OPTIONAL": f"SELECT * {{ {_FIRST} OPTIONAL {{ ?a {_KNOWS[1]} ?c }} }}",
+    "UNION": f"SELECT * {{ {{ {_FIRST} }} UNION {{ ?a {_KNOWS[1]} ?b }} }}",
+    "MINUS": f"SELECT * {{ {_FIRST} MINUS {{ ?a {_KNOWS[1]} ?c }} }}",
+    "EXISTS": f"SELECT * {{ {_FIRST} FILTER EXISTS {{ ?a {_KNOWS[1]} ?c }} }}",
+    "NOT EXISTS, correlated":
+        f"SELECT * {{ {_FIRST} FILTER NOT EXISTS {{ ?a {_KNOWS[1]} ?c FILTER(?c != ?b) }} }}",
+    "DISTINCT": f"SELECT DISTINCT ?a {{ {_FIRST} }}",
+    "GROUP BY, HAVING": f"SELECT ?a (COUNT(*) AS ?n) {{ {_FIRST} }} GROUP BY ?a HAVING(COUNT(*) > 2)",
+    "subquery":
+        f"SELECT * {{ {_FIRST} {{ SELECT ?a (COUNT(*) AS ?n) {{ ?a {_KNOWS[1]} ?c }} GROUP BY ?a }} }}",
+    "ORDER BY, LIMIT 10": f"SELECT * {{ {_FIRST} }} ORDER BY ?b ?a LIMIT 10",
+    "ASK": f"ASK {{ {_FIRST} . ?b {_KNOWS[1]} ?a }}",
+    "CONSTRUCT": f"CONSTRUCT {{ ?b {_KNOWS[2]} ?a }} WHERE {{ {_FIRST} }}",
+}  # fmt: skip
+"""A query for each operator, whose answers are of one size or smaller."""
 
 
 def updates(count: int, nodes: int = NODES) -> Iterator[Update]:

@@ -17,6 +17,7 @@ ALONE = [page for page in PAGES if page not in TUTORIAL]
 POSIX = {
     "docs/client.md": "starts a server, which forks",
     "docs/howto/dashboard.md": "the server forks",
+    "docs/howto/spark.md": "Hadoop needs winutils.exe on Windows",
     "docs/server.md": "starts a server, which forks",
     "docs/spark.md": "Hadoop needs winutils.exe on Windows",
     "rdflive.asgi.requirements": "forks",
@@ -35,7 +36,8 @@ def modules() -> list[str]:
 
 
 def marks(name: str) -> list[pytest.MarkDecorator]:
-    found = [pytest.mark.turns(5)] if name == "docs/spark.md" else []  # a session of Spark is slow to start
+    # a session of Spark is slow to start
+    found = [pytest.mark.turns(5)] if name in ("docs/spark.md", "docs/howto/spark.md") else []
     return [*found, pytest.mark.posix(POSIX[name])] if name in POSIX else found
 
 

@@ -30,16 +30,14 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from kill.mirror import command_line
-from support.spark_streams import AT_ONCE, ChangeFiles, Operation, live_quads, nets, node, operations
+from support.spark_queries import PREDICATES, QUERIES
+from support.spark_streams import AT_ONCE, ChangeFiles, Operation, live_quads, nets, operations
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 __all__ = ["Outcome", "run"]
 
-QUERY: Final = """SELECT ?x (COUNT(*) AS ?n) (SUM(?v) AS ?sum) {
-    SELECT DISTINCT ?x ?y ?v { ?x <urn:p> ?y . ?y <urn:value> ?v }
-} GROUP BY ?x"""
 _STARTING: Final = 0.2
 """The share of kills that come while the child starts, wherever it is by then."""
 _START: Final = 6.0
@@ -66,7 +64,7 @@ def run(folder: Path, *, kills: int, batches: int, seed: int, left: int = 1) -> 
     have ended before it is killed.
     """
     chance = random.Random(seed)
-    history = [operations(chance, 40, [node("p"), node("value")]) for _ in range(batches)]
+    history = [operations(chance, 40, PREDICATES) for _ in range(batches)]
     files = ChangeFiles(folder / "changes")
     for batch in history:
         files.add(batch)
@@ -86,7 +84,7 @@ def run(folder: Path, *, kills: int, batches: int, seed: int, left: int = 1) -> 
 def check(folder: Path, history: list[list[Operation]], killed: int) -> Outcome:
     """Compare what was told with the nets of one process, and the state with what is live."""
     read, may_join = list(history), killed
-    wanted = nets(QUERY, read)
+    wanted = nets(QUERIES, read)
     told: Counter[int] = Counter()
     for path in sorted((folder / "told").glob("*.json"), key=lambda path: int(path.name.split("-")[0])):
         number = int(path.name.split("-")[0])
@@ -97,7 +95,7 @@ def check(folder: Path, history: list[list[Operation]], killed: int) -> Outcome:
             read[number : number + 2] = [
                 [operation for batch in read[number : number + 2] for operation in batch]
             ]
-            wanted = nets(QUERY, read)
+            wanted = nets(QUERIES, read)
         if net != wanted[number]:
             raise AssertionError(f"micro-batch {number} was told as {net}, and is {wanted[number]}")
     if sorted(told) != list(range(len(read))):
@@ -136,7 +134,7 @@ def follow(folder: Path) -> None:
         print(batch, flush=True)
 
     changes = ChangeFiles(folder / "changes").stream(spark)
-    subscription = subscribe(changes, QUERY, checkpoint=folder / "checkpoint")
+    subscription = subscribe(changes, QUERIES, checkpoint=folder / "checkpoint")
     subscription.start(tell, trigger=AT_ONCE).awaitTermination()
 
 

@@ -15,17 +15,17 @@ from rdflive.errors import QuerySyntaxError, UnsupportedQueryError
 from support.effort import checked
 from support.sequences import as_ordered, is_ordered
 from support.shared import ROOT, shared
-from support.solutions import Row, State, folded, folded_row, isomorphic
+from support.solutions import Row, folded, folded_row, isomorphic
 from support.w3c import Case, load_cases
 from support.w3c_exceptions import ENGINE_IS_WRONG, NOT_THE_RESULT
 from support.w3c_report import BASELINE, PROPERTY, Outcome
-from support.w3c_world import ENGINES, Sum, World, fresh
+from support.w3c_world import ENGINES, Sum, World, fresh, full
 
 pytestmark = pytest.mark.shared
 
 CASES = load_cases()
-REFUSED = [case for case in CASES if case.has("service", "nondet") or case.cls.startswith("X ")]
-MAINTAINED = [case for case in CASES if case not in REFUSED]
+REFUSED = [case for case in CASES if not case.is_maintained]
+MAINTAINED = [case for case in CASES if case.is_maintained]
 
 
 def test_w3c_tests_are_there() -> None:
@@ -133,16 +133,6 @@ def maintain(case: Case, engine: str) -> bool:
     assert isomorphic(follower.state, empty)
     follower.close()
     return reached
-
-
-def full(world: World) -> State:
-    """Give the answer over the data at this moment: the engine's, or that of a subscription without history.
-
-    Engines disagree on tests that are not trusted; there an engine is no judge.
-    """
-    if world.case.trusted and (world.case.id, world.engine) not in ENGINE_IS_WRONG:
-        return world.evaluate()
-    return fresh(world)[0]
 
 
 def is_result(case: Case, follower: Sum) -> bool:

@@ -26,7 +26,7 @@ def test_what_state_holds_is_told(
     query = subscription.start(world.found, trigger=AT_ONCE)
     query.awaitTermination()
     found = inspect(world.checkpoint)
-    assert (found.query, found.format, found.partitions, found.committed) == (GROUPS, 2, 2, 2)
+    assert (found.query, found.format, found.partitions, found.committed) == (GROUPS, 3, 2, 2)
     live = [part.held for part in found.parts if part.folder == "live"]
     assert sum(held.rows for held in live) >= len(live_quads(world.checkpoint)) > 0
     assert {part.folder for part in found.parts} == {"live", "arranged", "stage-0", "stage-1"}
@@ -40,13 +40,13 @@ def test_what_state_holds_is_told(
 
     assert main(["spark", "inspect", str(world.checkpoint)]) == 0
     shown = capsys.readouterr().out.splitlines()
-    assert shown[:2] == [GROUPS, "micro-batch 2 done; 2 partitions, format 2, generation 0"]
+    assert shown[:2] == [GROUPS, "micro-batch 2 done; 2 partitions, format 3, generation 0"]
     assert [line.split()[0] for line in shown[2:]] == ["arranged", "live", "stage-0", "stage-1"]
     assert main(["spark", "inspect", str(world.checkpoint), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["parts"][0]["held"] == held[0]._asdict()
 
     assert main(["spark", "repartition", str(world.checkpoint), "3"]) == 0
-    assert "3 partitions, format 2, generation 1" in capsys.readouterr().out
+    assert "3 partitions, format 3, generation 1" in capsys.readouterr().out
     query = tmp_path / "other.rq"
     query.write_text("SELECT DISTINCT ?x { ?x <urn:p> ?y . ?y <urn:q> ?z }")
     answer = tmp_path / "answer"

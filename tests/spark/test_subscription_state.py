@@ -161,7 +161,7 @@ def test_queries_that_change_places_make_another_subscription() -> None:
     count = "SELECT (COUNT(*) AS ?n) {{ {} }}".format
     one = plan_queries({"first": count("?a <urn:p> ?b . ?c <urn:p> ?d"), "second": count("?e <urn:p> ?f")})
     other = {"first": count("?a <urn:p> ?b"), "second": count("?c <urn:p> ?d . ?e <urn:p> ?f")}
-    assert "its queries are" in str(told(one, plan_queries(other)))
+    assert "its pattern groups are" in str(told(one, plan_queries(other)))
 
 
 def test_other_prefixes_make_another_query() -> None:

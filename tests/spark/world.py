@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,12 @@ class World:
     """A stream of changes, and a subscription that is made anew as often as wanted."""
 
     def __init__(
-        self, spark: SparkSession, folder: Path, query: str, seed: int, entailment: str | None = None
+        self,
+        spark: SparkSession,
+        folder: Path,
+        query: str | Mapping[str, str],
+        seed: int,
+        entailment: str | None = None,
     ) -> None:
         self.spark = spark
         self.query = query
@@ -44,7 +50,7 @@ class World:
         self.batches.append(batch)
         self.files.add(batch)
 
-    def subscribe(self, query: str | None = None, **more: Any) -> SparkSubscription:
+    def subscribe(self, query: str | Mapping[str, str] | None = None, **more: Any) -> SparkSubscription:
         """Make a subscription on the checkpoint."""
         changes = self.files.stream(self.spark)
         options: dict[str, Any] = {"entailment": self.entailment, **more}

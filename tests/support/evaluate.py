@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from itertools import product
 from typing import Any, TypeAlias
 
 from rdflib import XSD, Literal, URIRef
@@ -49,11 +50,23 @@ class Data:
 
 
 def answer(query: syntax.Query, quads: Iterable[Quad], *, union: bool = False) -> list[Row] | bool:
-    """Evaluate a query: the solutions in order, or the answer of ASK."""
+    """Evaluate a query: the solutions in order, the answer of ASK, or triples as rows of ?s, ?p and ?o."""
     data = Data.of(quads, query, union=union)
     if query.ask:
         return bool(list(_group(query.select.where, data)))
-    return select(query.select, data)
+    rows = select(query.select, data)
+    return list(_constructed(query.template, rows)) if query.template else rows
+
+
+def _constructed(template: tuple[syntax.Triple, ...], rows: list[Row]) -> Iterator[Row]:
+    """Make a graph of solutions: what is no triple is left out (16.2)."""
+    triples = {}
+    for row, triple in product(rows, template):
+        parts = (triple.subject, triple.predicate, triple.object)
+        terms = tuple(row.get(part) if isinstance(part, Var) else part for part in parts)
+        if None not in terms and not isinstance(terms[0], Literal) and isinstance(terms[1], URIRef):
+            triples[terms] = None
+    return (dict(zip(map(Var, "spo"), terms, strict=True)) for terms in triples)
 
 
 def select(query: syntax.Select, data: Data) -> list[Row]:

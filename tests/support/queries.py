@@ -217,6 +217,13 @@ class _Maker:
             return Fold(name, None, self.chance(3))
         return Fold(name, self.expression(seen, 1) if self.chance(3) else self.known(seen), self.chance(3))
 
+    def template(self, select: Select) -> tuple[Triple, ...]:
+        ends = [*select.names, *select.names, *NODES]
+        return tuple(
+            Triple(self.one(*ends), self.one(*PREDICATES, *select.names), self.one(*ends))
+            for _ in range(self.one(1, 2))
+        )
+
     def modified(self, select: Select, seen: frozenset[Var]) -> Select:
         """Perhaps with a total order of its rows, and then perhaps a slice of them."""
         if not self.chance(4):
@@ -231,12 +238,17 @@ class _Maker:
         )  # fmt: skip
 
 
-def make_query(random: Random, *, graphs: bool, depth: int = 3) -> Query:
-    """A SELECT, or now and then an ASK; over a dataset also with GRAPH, FROM and FROM NAMED."""
+def make_query(random: Random, *, graphs: bool, depth: int = 3, construct: bool = False) -> Query:
+    """A SELECT, or now and then an ASK; over a dataset also with GRAPH, FROM and FROM NAMED.
+
+    With `construct` now and then a CONSTRUCT.
+    """
     maker = _Maker(random, graphs)
     select = maker.select(depth)
     chosen = graphs and maker.chance(6)
     default, named = (maker.some(GRAPHS, 0, 2 * chosen) for _ in range(2))
+    if construct and maker.chance(8):
+        return Query(select, False, default, named, maker.template(select))
     return Query(select, maker.chance(12), default, named)
 
 

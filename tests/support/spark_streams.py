@@ -5,25 +5,22 @@ from __future__ import annotations
 import os
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import rdflib
 from pyspark.sql import DataFrame, SparkSession
-from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 
-import rdflive
-from rdflive.feeds.terms import RowReader
-from rdflive.feeds.writing import write_term
 from rdflive_stores.spark.dataflow.files import Folder
 from rdflive_stores.spark.dataflow.matching import LAYOUT, LIVE
+from rdflive_stores.spark.dataflow.query_plan import JointPlan, plan_queries
 from rdflive_stores.spark.dataflow.runs import Run
 from rdflive_stores.spark.dataflow.state import Bucket
 from support.effort import drawn_from
+from support.one_process import OneProcess, Row, added
 
 __all__ = [
     "AT_ONCE",
@@ -31,6 +28,7 @@ __all__ = [
     "Nets",
     "Operation",
     "Row",
+    "by_query",
     "live_quads",
     "nets",
     "node",
@@ -41,7 +39,6 @@ __all__ = [
 
 AT_ONCE = {"availableNow": True}
 """The trigger that runs what is there, then ends."""
-Row: TypeAlias = tuple[str | None, ...]
 _SCHEMA = pa.schema(
     [(name, pa.string()) for name in ("op", "s", "p", "o", "g", "topic")]
     + [("partition", pa.int32()), ("offset", pa.int64())]
@@ -161,45 +158,34 @@ class Nets:
     @property
     def total(self) -> Counter[Row]:
         """All nets added up: the answer."""
-        total: Counter[Row] = Counter()
-        for net in self.found.values():
-            for row, weight in net.items():
-                total[row] += weight
-        return Counter({row: weight for row, weight in total.items() if weight})
-
-
-class _Engine:
-    """A subscription of one process, which gives the net of each batch as texts."""
-
-    def __init__(self, query: str, entailment: str | None) -> None:
-        self._dataset = rdflib.Dataset()
-        self._net: Counter[Row] = Counter()
-        # a group without a key is there from the first micro-batch on
-        self._subscription = rdflive.subscribe(self._dataset, query, self._take, entailment=entailment)
-
-    def _take(self, delta: rdflive.Delta) -> None:
-        for solution, weight in delta.weights().items():
-            self._net[tuple(None if term is None else write_term(term) for term in solution)] += weight
-
-    def run(self, batch: Iterable[Operation]) -> Counter[Row]:
-        """Apply a batch, in order."""
-        with rdflive.batch(self._dataset):
-            for op, *texts, graph in batch:
-                terms = tuple(RowReader(text).term("term") for text in texts)
-                # Dataset.remove itself would remove from all graphs
-                name = DATASET_DEFAULT_GRAPH_ID if graph is None else rdflib.URIRef(graph[1:-1])
-                target = self._dataset.graph(name)
-                (target.add if op == "A" else target.remove)(terms)
-        net, self._net = self._net, Counter()
-        return Counter({row: weight for row, weight in net.items() if weight})
+        return added(*self.found.values())
 
 
 def nets(
-    query: str, batches: Iterable[Iterable[Operation]], entailment: str | None = None
+    query: str | Mapping[str, str], batches: Sequence[Iterable[Operation]], entailment: str | None = None
 ) -> list[Counter[Row]]:
-    """Give the nets of one process, batch by batch."""
-    engine = _Engine(query, entailment)
-    return [engine.run(batch) for batch in batches]
+    """Give the nets of one process, batch by batch; of several queries with their names and all columns."""
+    if isinstance(query, str):
+        engine = OneProcess(query, entailment)
+        return [engine.run(batch) for batch in batches]
+    plan, joined = plan_queries(query), [Counter[Row]() for _ in batches]
+    for label, one in zip(plan.labels, plan.queries, strict=True):
+        for net, alone in zip(joined, nets(query[label], batches, entailment), strict=True):
+            for texts, weight in alone.items():
+                cells = dict(zip(one.names, texts, strict=True))
+                net[(label, *map(cells.get, plan.columns[1:]))] = weight
+    return joined
+
+
+def by_query(plan: JointPlan, net: Counter[Row]) -> dict[str, Counter[Row]]:
+    """Part a net of several queries by their names; each row has the columns of its own query."""
+    parts: dict[str, Counter[Row]] = {label: Counter() for label in plan.labels}
+    own = dict(zip(plan.labels, (query.names for query in plan.queries), strict=True))
+    for (label, *texts), weight in net.items():
+        cells = dict(zip(plan.columns[1:], texts, strict=True))
+        assert all(cells[name] is None for name in cells if name not in own[str(label)])
+        parts[str(label)][tuple(cells[name] for name in own[str(label)])] = weight
+    return parts
 
 
 def rows_held(checkpoint: Path, name: str) -> list[int]:
@@ -214,7 +200,7 @@ def live_quads(checkpoint: Path) -> Counter[Row]:
         quads = zip(*(run.table[name].to_pylist() for name in LAYOUT.text_names), strict=True)
         for quad, weight in zip(quads, run.table["weight"].to_pylist(), strict=True):
             held[quad] += weight
-    return Counter({quad: weight for quad, weight in held.items() if weight})
+    return added(held)
 
 
 def _states(checkpoint: Path, name: str) -> Iterator[list[Run]]:

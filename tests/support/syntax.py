@@ -225,17 +225,22 @@ class Fold:
 
 @dataclass(frozen=True)
 class Query:
-    """A SELECT or an ASK over a dataset that FROM and FROM NAMED may choose."""
+    """A SELECT, an ASK or a CONSTRUCT over a dataset that FROM and FROM NAMED may choose."""
 
     select: Select
     ask: bool = False
     default: tuple[URIRef, ...] = ()
     named: tuple[URIRef, ...] = ()
+    template: tuple[Triple, ...] = ()
+    """The triples that CONSTRUCT makes of each solution."""
 
     def __str__(self) -> str:
         clauses = [f"FROM {write(g)}" for g in self.default] + [f"FROM NAMED {write(g)}" for g in self.named]
         if self.ask:
             return " ".join(["ASK", *clauses, str(self.select.where)])
+        if self.template:
+            template = Group(self.template)
+            return " ".join(["CONSTRUCT", str(template), *clauses, "WHERE", str(Group((self.select,)))])
         return self.select.text(" ".join(clauses))
 
     def without_dataset(self) -> Query:

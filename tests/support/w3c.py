@@ -60,6 +60,11 @@ class Case:
         """True where two engines agree on all subsets of the data."""
         return bool(self.entry["trusted"])
 
+    @property
+    def is_maintained(self) -> bool:
+        """True where one process keeps the answer up to date."""
+        return not self.has("service", "nondet") and not self.cls.startswith("X ")
+
     def has(self, *features: str) -> bool:
         return any(feature in self.entry["features"] for feature in features)
 

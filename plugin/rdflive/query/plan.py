@@ -73,7 +73,8 @@ def make_plan(query: ParsedQuery, algorithm: Algorithm = "auto") -> Plan:
     places = {column.name: place for place, column in enumerate(last) if column.distinguished}
     parameters = tuple(query.parameters)
     # a bound variable that is shown shows its term
-    places |= {name: last.index(variable) for name, variable in query.bound.items()}
+    shown = {name: variable for name, variable in query.bound.items() if name in query.names}
+    places |= {name: last.index(variable) for name, variable in shown.items()}
     return Plan(
         query,
         tuple(planner.steps),

@@ -20,6 +20,7 @@ from rdflive.query.algebra import (
     Closure,
     Columns,
     Condition,
+    Construct,
     Distinct,
     Exists,
     Extend,
@@ -38,11 +39,15 @@ from rdflive.query.algebra import (
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.decompose import overlapping_subqueries_graph, star_decomposition
 from rdflive.query.given import read_query
-from rdflive.query.parse import parse_query
+from rdflive.query.ordering import descending, term_key
+from rdflive.query.parse import ParsedQuery, parse_query
 from rdflive.query.plan import Plan, Step, make_plan
 from rdflive.query.segment import BasicPlan
+from rdflive.query.terms import FALSE, TRUE, is_triple
 
 __all__ = [
+    "FALSE",
+    "TRUE",
     "Accumulator",
     "Aggregate",
     "Basic",
@@ -50,6 +55,7 @@ __all__ = [
     "Closure",
     "Columns",
     "Condition",
+    "Construct",
     "Distinct",
     "Exists",
     "Extend",
@@ -59,6 +65,7 @@ __all__ = [
     "LeftJoin",
     "Minus",
     "Node",
+    "ParsedQuery",
     "Plan",
     "Project",
     "Slice",
@@ -67,6 +74,8 @@ __all__ = [
     "Union",
     "Values",
     "Variable",
+    "descending",
+    "is_triple",
     "make_accumulator",
     "make_plan",
     "overlapping_subqueries_graph",
@@ -74,4 +83,5 @@ __all__ = [
     "read_query",
     "reads",
     "star_decomposition",
+    "term_key",
 ]

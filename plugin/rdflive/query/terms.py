@@ -11,7 +11,9 @@ from rdflive.model import Foreign
 __all__ = ["FALSE", "TRUE", "Foreign", "blank_node", "is_triple", "to_text"]
 
 FALSE: Final = Literal(False)
+"""The term false."""
 TRUE: Final = Literal(True)
+"""The term true."""
 
 
 def blank_node(label: str) -> BNode:

@@ -15,7 +15,7 @@ from pyspark.sql.types import IntegerType, LongType, StringType, StructField, St
 
 from rdflive.errors import RdfliveError
 
-__all__ = ["CHANGES", "POSITIONED", "StreamColumns", "stream_columns", "stream_offsets"]
+__all__ = ["CHANGES", "PLACES", "POSITIONED", "StreamColumns", "stream_columns", "stream_offsets"]
 
 CHANGES: Final = StructType([StructField(name, StringType()) for name in ("op", "s", "p", "o", "g")])
 """The columns of a change."""
@@ -28,6 +28,10 @@ POSITIONED: Final = StructType(
     ]
 )
 """The columns of a change that a file holds."""
+
+
+PLACES: Final = ("file", "topic", "partition", "offset", "part")
+"""The columns by which a row may tell its position."""
 
 
 class StreamColumns(NamedTuple):

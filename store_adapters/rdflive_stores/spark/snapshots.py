@@ -78,9 +78,10 @@ def rebuild(
         raise StateError(f"{place.folder} holds no state of a subscription with a committed micro-batch")
     salted, entailment = held.get("salted", [TYPE]), held.get("entailment")
     if query is None:
-        plan = plan_queries(held["query"], initNs or held.get("prefixes"), salted, entailment)
+        given, prefixes = held["query"], initNs or held.get("prefixes")
     else:
-        plan = plan_queries(query, initNs, salted, entailment)
+        given, prefixes = query, initNs
+    plan = plan_queries(given, prefixes, salted, held.get("parameters"), entailment)
     lacking = missing(plan, held)
     if lacking:
         if entailment is None:
@@ -106,7 +107,7 @@ def _make(quads: DataFrame, flow: Flow, new: Moment, sink: Sink | None, options:
         )
     new.folder.delete()
     tasks.claim(flow.plan, new.folder, flow.partitions)
-    answer = lay_out(quads, flow, Home(new.folder, "", new))
+    answer = lay_out([quads], flow, Home(new.folder, "", new))
     if callable(sink):
         sink(answer, new.batch)
     elif sink is not None:

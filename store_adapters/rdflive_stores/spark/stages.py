@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -37,10 +38,10 @@ class Flow:
     types: ColumnTypes
 
 
-def lay_out(changes: DataFrame, flow: Flow, home: Home) -> DataFrame:
-    """Give the signed solutions of each micro-batch of changes; a DataFrame that is no stream is one."""
+def lay_out(changes: Sequence[DataFrame], flow: Flow, home: Home) -> DataFrame:
+    """Give the signed solutions of each micro-batch of changes; DataFrames that are no streams are one."""
     plan, buckets, types = flow.plan, flow.partitions, flow.types
-    rows = _hashed(_positioned(changes).where(_may_match(plan.kept)))
+    rows = _hashed(reduce(DataFrame.unionByName, map(_positioned, changes)).where(_may_match(plan.kept)))
     bucket = F.pmod("hash", F.lit(buckets)).cast("int")
     if plan.entailment is not None:
         rows, bucket = rows.withColumn("htype", F.xxhash64(F.lit(TYPE))), _schema_everywhere(bucket, buckets)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ from rdflive_stores.spark.dataflow.identity import BEGUN, check, describe
 from rdflive_stores.spark.dataflow.query_plan import Given, plan_queries
 from rdflive_stores.spark.dataflow.state import Home, Moment, StateError
 from rdflive_stores.spark.dataflow.types import column_types
+from rdflive_stores.spark.parameters import as_changes, as_query
 from rdflive_stores.spark.running import readable
 from rdflive_stores.spark.snapshots import Sink, begin
 from rdflive_stores.spark.stages import Flow, check_columns, lay_out
@@ -40,6 +41,7 @@ def subscribe(
     partitions: int | None = None,
     types: Mapping[str, Any] | None = None,
     salted: Iterable[str] = (RDF.type,),
+    parameters: DataFrame | Given | None = None,
     entailment: str | None = None,
 ) -> SparkSubscription:
     """Evaluate a query continuously on Spark, over a graph that is nothing but its changes.
@@ -53,10 +55,11 @@ def subscribe(
     perhaps `g`. Then the changes must begin where it was taken, or before: to apply a change that it has
     already does nothing. It counts for the first start of a checkpoint only.
 
-    `query` is a SELECT query of one basic graph pattern with FILTER, BIND, DISTINCT and aggregates, or a
-    dictionary of several by name: then the deltas have the name in the column `query`, and NULL in those of
-    variables that the query does not have. Several share one pass over the changes, the live quads, and the
-    arrangements of patterns that are equal.
+    `query` is a query, or a dictionary of several by name: then the deltas have the name in the column
+    `query`, and NULL in those of variables that the query does not have. Several share one pass over the
+    changes, the live quads, and the arrangements of patterns that are equal. CONSTRUCT gives the columns `s`,
+    `p` and `o`; ASK has no column: its weight is 1 where the answer becomes true, and -1 where it becomes
+    false.
 
     The folder `checkpoint` holds Spark's checkpoint and the subscription's own state; it must be a path that
     all executors see, or a location in an object store. `partitions` are the parts of the state, by default
@@ -70,6 +73,10 @@ def subscribe(
     joins at such an object, its subjects are spread over 16 partitions of the state, and what else is known
     of the object is kept in each of them.
 
+    `parameters` gives terms to variables of the query, which is answered for each row of them: a query over
+    the same graph, as in `Prepared.subscribe`, or a DataFrame whose columns are the variables, of terms in
+    N-Triples. If that is a stream, rows come and go as changes do: `op` is "A" or "D", or all come.
+
     With `entailment="rdfs"` queries are answered over what their graph entails, as by `rdflive.subscribe`:
     its schema, of subclasses, subproperties, domains and ranges, is a part of it and comes with the changes.
     A property below one of RDFS's own four is passed over, and logged by the executors.
@@ -79,8 +86,13 @@ def subscribe(
     """
     if not changes.isStreaming:
         raise ValueError("changes must be a streaming DataFrame: use spark.readStream")
-    plan = plan_queries(query, initNs, [write_term(URIRef(predicate)) for predicate in salted], entailment)
+    given = as_query(parameters) if isinstance(parameters, DataFrame) else parameters
+    terms = [write_term(URIRef(predicate)) for predicate in salted]
+    plan = plan_queries(query, initNs, terms, given, entailment)
     check_columns(changes, plan)
+    sources = [changes]
+    if isinstance(parameters, DataFrame) and parameters.isStreaming:
+        sources.append(as_changes(parameters))
     if initial is not None:
         if initial.isStreaming:
             raise ValueError("initial must be a DataFrame that is no stream: use spark.read")
@@ -98,17 +110,17 @@ def subscribe(
             f"a start with initial= in {place.folder} was interrupted: give it again, and it is done anew"
         )
     flow = Flow(plan, partitions, column_types(plan.names, types or {}))
-    return SparkSubscription(changes, flow, place, initial if held is None else None)
+    return SparkSubscription(sources, flow, place, initial if held is None else None)
 
 
 class SparkSubscription:
     """A subscription on Spark; made by `subscribe`."""
 
     def __init__(
-        self, changes: DataFrame, flow: Flow, checkpoint: Checkpoint, initial: DataFrame | None
+        self, changes: Sequence[DataFrame], flow: Flow, checkpoint: Checkpoint, initial: DataFrame | None
     ) -> None:
         self._flow = flow
-        self._spark = changes.sparkSession
+        self._spark = changes[0].sparkSession
         self._checkpoint = checkpoint
         self._initial = initial
         self._home = checkpoint.home if initial is None else Home(checkpoint.root, BEGUN)
@@ -157,7 +169,7 @@ class SparkSubscription:
             )
         if self._running is not None and self._running.isActive:
             raise RdfliveError("the subscription runs already; stop it first, or subscribe once more")
-        if sink == "rdf_patch" and not all(query.is_distinct for query in self._flow.plan.queries):
+        if sink == "rdf_patch" and not all(query.is_set for query in self._flow.plan.queries):
             raise ValueError(
                 "a graph has a triple once, and without DISTINCT a solution may count twice: SELECT DISTINCT"
             )

@@ -1,10 +1,11 @@
-"""The stages that find solutions, run without Spark: one call per task, on record batches cut at random."""
+"""All stages of queries, run without Spark: one call per task, on record batches cut at random."""
 
 from __future__ import annotations
 
+import pickle
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from hashlib import blake2b
@@ -13,24 +14,25 @@ from typing import Any, NamedTuple, TypeAlias
 import pyarrow as pa
 
 from rdflive.entail.reasoning import SCHEMA_WORDS, TYPE
-from rdflive.query import algebra
 from rdflive_stores.spark.dataflow import tasks
-from rdflive_stores.spark.dataflow.counting import COUNTED, count
-from rdflive_stores.spark.dataflow.entailing import FACTS, SCHEMA, entail
+from rdflive_stores.spark.dataflow.counting import count
+from rdflive_stores.spark.dataflow.entailing import entail
 from rdflive_stores.spark.dataflow.files import Folder
+from rdflive_stores.spark.dataflow.finishing import finish
+from rdflive_stores.spark.dataflow.identity import check, describe
 from rdflive_stores.spark.dataflow.matching import LAYOUT, LIVE, match
-from rdflive_stores.spark.dataflow.packing import unpack
-from rdflive_stores.spark.dataflow.query_plan import Operation, QueryPlan, plan_queries
+from rdflive_stores.spark.dataflow.query_plan import JointPlan, plan_queries
 from rdflive_stores.spark.dataflow.runs import Run
 from rdflive_stores.spark.dataflow.state import Bucket, Moment
-from rdflive_stores.spark.dataflow.terms import TextTerms
-from rdflive_stores.spark.dataflow.walking import ARRANGED, layout, solved, walk
+from rdflive_stores.spark.dataflow.walking import walk
 from support.effort import drawn_from
+from support.one_process import Row
 
 Quad: TypeAlias = tuple[str, str, str, str]
 """Four texts; the last is empty for the default graph."""
-Row: TypeAlias = tuple[str | None, ...]
 Hash: TypeAlias = Callable[..., int]
+Task: TypeAlias = Callable[[Iterable[pa.RecordBatch], Sequence[int]], Iterator[pa.RecordBatch]]
+"""One task of a stage; the second argument are its buckets, if this is the first micro-batch."""
 
 
 class Change(NamedTuple):
@@ -67,7 +69,8 @@ def colliding(*texts: str | None) -> int:
 class Simulation:
     """One streaming query: its plan, its state in a folder, and how its rows are cut."""
 
-    text: str
+    text: str | Mapping[str, str]
+    """The query, or several by their names."""
     folder: str
     buckets: int = 3
     hash: Hash = steady
@@ -76,41 +79,54 @@ class Simulation:
     """The micro-batch that is next."""
     salted: tuple[str, ...] = ()
     entailment: str | None = None
+    joint: JointPlan = field(init=False)
 
     def __post_init__(self) -> None:
-        self.joint = plan_queries(self.text, salted=self.salted, entailment=self.entailment)
-        self.plan: QueryPlan = self.joint.queries[0]
-        tasks.claim(self.joint, Folder.local(self.folder), self.buckets)
+        self._first = self.batch
+        self.joint = self._planned()
+        tasks.claim(self.joint, self._place, self.buckets)
 
-    def run(self, changes: Sequence[Change]) -> Counter[Row]:
-        """Run the next micro-batch and commit it; gives the net solutions, in the order of the variables."""
-        net = solutions(self.plan, self.attempt(changes))
+    def run(self, changes: Sequence[Change], attempts: int = 1) -> Counter[Row]:
+        """Run the next micro-batch, perhaps several times, and commit it; gives the net solutions.
+
+        They have the columns of the plan, where several queries run their label too.
+        """
+        found = [self.attempt(changes) for _ in range(attempts)]
+        assert all(net == found[0] for net in found), "a micro-batch that is run again is the same"
+        for part in range(self.buckets):
+            (self._place / tasks.REACHED).write_text(str(part), str(self.batch))
         self.batch += 1
-        return net
+        return found[0]
 
     def attempt(self, changes: Sequence[Change], stages: int | None = None) -> Counter[Row]:
-        """Run the next micro-batch, or only its first stages, as if it were killed behind them.
+        """Run the next micro-batch, or only its first stages, as if it were killed in the last of them.
 
-        Gives the net rows of the pattern.
+        That one runs some of its tasks only. What solutions there are is given all the same.
         """
+        shown: list[pa.RecordBatch] = []
         batches = self._batches(changes)
-        for task in self.tasks()[:stages]:
-            batches = self._shuffled(task, batches)
-        return Counter() if stages is not None else self._net(batches)
+        for number, task in enumerate(self._stages(), 1):
+            made = self._shuffled(task, batches, is_killed=number == stages)
+            if number == stages:
+                break
+            batches = [batch for batch in made if "bucket" in batch.schema.names]
+            shown += [batch for batch in made if "bucket" not in batch.schema.names]
+        return self._read(shown)
 
-    def tasks(self) -> list[Callable[..., Iterator[pa.RecordBatch]]]:
-        """Give the stages that find solutions of the next micro-batch, in order."""
-        plan, now = self.joint.matching, Moment(Folder.local(self.folder), self.batch)
-        first = [match] if self.entailment is None else [entail, count]
-        return [
-            *(partial(stage, plan, now, self.buckets) for stage in first),
-            *(partial(walk, plan, now, self.buckets, number) for number in range(plan.rounds)),
-        ]
+    @property
+    def length(self) -> int:
+        """The number of stages of a micro-batch."""
+        return sum(1 for _ in self._stages())
+
+    def restart(self) -> None:
+        """Go on as another process does: plan the text again, and check that the state belongs to it."""
+        self.joint = self._planned()
+        check(self._place, describe(self.joint, self.buckets))
 
     def compact(self) -> None:
         """Merge the files of all buckets, as is done while the query does not run."""
-        for bucket in self._open():
-            bucket.compact(self.batch - 1)
+        numbers = pa.RecordBatch.from_pydict({"id": list(range(self.buckets))})
+        assert list(tasks.compact(self.joint, self._moment(self.batch - 1), [numbers]))
 
     def states(self, name: str) -> list[list[Run]]:
         """Give the state of each bucket after the last micro-batch."""
@@ -119,6 +135,12 @@ class Simulation:
     def rows_held(self, name: str) -> int:
         """Count the rows of a state in all its files that are in force."""
         return sum(len(run) for runs in self.states(name) for run in runs)
+
+    def held(self) -> dict[str, int]:
+        """Count the rows of each state that has some, after all files are merged."""
+        self.compact()
+        counts = {name: self.rows_held(name) for name in tasks._kept(self.joint)}
+        return {name: count for name, count in counts.items() if count}
 
     def live(self) -> Counter[Quad]:
         """Give the live quads with the sums of their weights."""
@@ -129,17 +151,31 @@ class Simulation:
                 held[quad] += weight
         return +held
 
-    def files(self) -> list[list[str]]:
-        """List the files of each bucket."""
-        return [sorted(bucket.folder.names()) for bucket in self._open()]
+    def _planned(self) -> JointPlan:
+        plan = plan_queries(self.text, salted=self.salted, entailment=self.entailment)
+        travelled: JointPlan = pickle.loads(pickle.dumps(plan))  # as it does to the executors
+        return travelled
 
-    def _open(self, *names: str) -> Iterator[Bucket]:
-        layouts = {LIVE: LAYOUT, ARRANGED: layout(self.plan.matching)}
-        if self.entailment is not None:
-            layouts |= {LIVE: FACTS, SCHEMA: FACTS, COUNTED: LAYOUT}
-        for name in names or layouts:
-            for number in range(self.buckets):
-                yield Bucket.of(Moment(Folder.local(self.folder), self.batch), name, number, layouts[name])
+    @property
+    def _place(self) -> Folder:
+        return Folder.local(self.folder)
+
+    def _moment(self, batch: int) -> Moment:
+        return Moment(self._place, batch)
+
+    def _open(self, name: str) -> Iterator[Bucket]:
+        layout = tasks._kept(self.joint)[name]
+        for number in range(self.buckets):
+            yield Bucket.of(self._moment(self.batch), name, number, layout)
+
+    def _stages(self) -> Iterator[Task]:
+        plan, now, buckets = self.joint, self._moment(self.batch), self.buckets
+        for stage in [match] if self.entailment is None else [entail, count]:
+            yield lambda mine, _, stage=stage: stage(plan.matching, now, buckets, mine)
+        for number in range(plan.matching.rounds):
+            yield lambda mine, _, number=number: walk(plan.matching, now, buckets, number, mine)
+        for number in range(plan.stages):
+            yield partial(finish, plan, now, buckets, number)
 
     def _batches(self, changes: Sequence[Change]) -> list[pa.RecordBatch]:
         rows = [(self.hash(*change[1:5]) % self.buckets, change) for change in changes]
@@ -165,57 +201,44 @@ class Simulation:
         }
         return pa.table(columns | numbers).to_batches()
 
-    def _shuffled(self, task: Callable[..., Iterator[pa.RecordBatch]], batches: list[pa.RecordBatch]) -> Any:
+    def _shuffled(
+        self, task: Task, batches: Sequence[pa.RecordBatch], *, is_killed: bool
+    ) -> list[pa.RecordBatch]:
         """Run a stage: a task per partition, each of which has some of the buckets, or none with rows."""
         partitions = self.cuts.randint(1, self.buckets)
         made: list[pa.RecordBatch] = []
-        for partition in range(partitions):
+        for partition in range(self.cuts.randint(0, partitions) if is_killed else partitions):
             mine: list[pa.RecordBatch] = []
             for batch in batches:
                 chosen = [number % partitions == partition for number in batch["bucket"].to_pylist()]
                 mine += self._cut(batch.filter(pa.array(chosen, pa.bool_())))
-            made += list(task(mine))
+            begun: list[int] = []
+            made += task(self._arriving(mine, begun, range(partition, self.buckets, partitions)), begun)
         self.cuts.shuffle(made)  # a shuffle loses order
         return made
+
+    def _arriving(
+        self, batches: list[pa.RecordBatch], begun: list[int], buckets: Iterable[int]
+    ) -> Iterator[pa.RecordBatch]:
+        """Give batches to a task, which knows its buckets when it has read them all."""
+        yield from batches
+        if self.batch == self._first:
+            begun += buckets
 
     def _cut(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         places = sorted(self.cuts.randint(0, batch.num_rows) for _ in range(self.cuts.randrange(3)))
         for begin, end in zip([0, *places], [*places, batch.num_rows], strict=True):
             yield batch.slice(begin, end - begin)
 
-    def _net(self, batches: list[pa.RecordBatch]) -> Counter[Row]:
-        net: Counter[Row] = Counter()
-        where: dict[Row, int] = {}
-        names = [f"v{place}" for place in range(len(self.plan.matching.shown[0].columns))]
-        for bucket, kinds in unpack(batches):
-            assert kinds.keys() == {solved(0)}
-            weights = kinds[solved(0)]["weight"].to_pylist()
-            columns = [kinds[solved(0)][name].to_pylist() for name in names]
-            rows = zip(*columns, strict=True) if names else [()] * len(weights)
-            for row, weight in zip(rows, weights, strict=True):
-                assert where.setdefault(row, bucket) == bucket, "equal rows meet in one bucket"
-                net[row] += weight
-        return Counter({row: weight for row, weight in net.items() if weight})
-
-
-def solutions(plan: QueryPlan, net: Counter[Row]) -> Counter[Row]:
-    """Run the filters and projections above the pattern row by row; gives what the query shows."""
-    for operation in (operation for stage in plan.stages for operation in stage.operations):
-        net = _apply(operation, net)
-    shown: Counter[Row] = Counter()
-    for row, weight in net.items():
-        shown[tuple(None if place is None else row[place] for place in plan.places)] += weight
-    return Counter({row: weight for row, weight in shown.items() if weight})
-
-
-def _apply(operation: Operation, net: Counter[Row]) -> Counter[Row]:
-    node, terms, made = operation.node, TextTerms(), Counter[Row]()
-    if isinstance(node, algebra.Filter):
-        places = {column.name: place for place, column in enumerate(operation.inputs) if column.readable}
-        test = node.condition.condition(places, terms)
-        return Counter({row: n for row, n in net.items() if test(tuple(map(terms.id, row)))})
-    assert isinstance(node, algebra.Project), f"{node} is tested with the stages behind"
-    sources = [node.source(column) for column in operation.columns]
-    for row, weight in net.items():
-        made[tuple(None if s is None else row[operation.inputs.index(s)] for s in sources)] += weight
-    return made
+    def _read(self, batches: Iterable[pa.RecordBatch]) -> Counter[Row]:
+        """Read solutions as Spark does."""
+        found: Counter[Row] = Counter()
+        for batch in batches:
+            assert batch.schema.names == [*self.joint.columns, "weight"]
+            assert {*batch.schema.types[:-1]} <= {pa.string()}
+            assert batch.schema.types[-1] == pa.int64()
+            for *row, weight in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                assert weight, "what does not change does not come"
+                assert tuple(row) not in found, "a solution comes at most once per micro-batch"
+                found[tuple(row)] = weight
+        return found

@@ -8,21 +8,18 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import pytest
-import rdflib
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-import rdflive
-from rdflive.feeds.terms import RowReader
-from rdflive.feeds.writing import write_term
 from rdflive_stores.spark.dataflow import walking
 from rdflive_stores.spark.dataflow.matching import LIVE
 from rdflive_stores.spark.dataflow.walking import ARRANGED
-from spark.dataflow.simulation import Change, Hash, Quad, Row, Simulation, colliding, steady
+from spark.dataflow.simulation import Change, Hash, Quad, Simulation, colliding, in_order, steady
 from support.effort import examples
+from support.one_process import OneProcess
 
 NODES = ("<urn:a>", "<urn:b>", "_:n")
 VALUES = ('"1"^^<http://www.w3.org/2001/XMLSchema#integer>', '"2"', '"z"@en')
@@ -108,41 +105,11 @@ def matching(scenario: Scenario, cuts: random.Random) -> Quad:
     return (*terms, cuts.choice([home] * 7 + ["", *GRAPHS]))  # type: ignore[return-value]  # three terms
 
 
-class Engine:
-    """A subscription of one process, that gives the net of each batch as texts."""
-
-    def __init__(self, text: str, **options: Any) -> None:
-        self._dataset = rdflib.Dataset()
-        self._net: Counter[Row] = Counter()
-        self._subscription = rdflive.subscribe(self._dataset, text, self._take, initial=False, **options)
-
-    def _take(self, delta: Any) -> None:
-        for solution, weight in delta.weights().items():
-            row = tuple(None if term is None else write_term(term) for term in solution)
-            self._net[row] += weight
-
-    def run(self, operations: Operations) -> Counter[Row]:
-        self._net = Counter()
-        with rdflive.batch(self._dataset):
-            for op, (*triple, graph) in operations:
-                terms = tuple(RowReader(text).term("term") for text in triple)
-                of = (
-                    self._dataset.get_context(rdflib.URIRef(graph[1:-1]))
-                    if graph
-                    else self._dataset.default_graph
-                )
-                (of.add if op == "A" else of.remove)(terms)
-        return Counter({row: weight for row, weight in self._net.items() if weight})
-
-    def close(self) -> None:
-        self._subscription.close()
-
-
 @contextmanager
-def both(scenario: Scenario, hash: Hash, cuts: random.Random) -> Iterator[tuple[Simulation, Engine]]:  # noqa: A002
+def both(scenario: Scenario, hash: Hash, cuts: random.Random) -> Iterator[tuple[Simulation, OneProcess]]:  # noqa: A002
     with tempfile.TemporaryDirectory() as folder:
         simulation = Simulation(scenario.text, folder, scenario.buckets, hash, cuts, salted=scenario.salted)
-        engine = Engine(scenario.text)
+        engine = OneProcess(scenario.text)
         yield simulation, engine
         engine.close()
 
@@ -200,11 +167,11 @@ def test_nets_are_those_of_one_process(
     assert share[True] > 0.05 * share.total(), "too few micro-batches change an answer"
 
 
-def check(simulation: Simulation, engine: Engine, operations: Operations, cuts: random.Random) -> bool:
+def check(simulation: Simulation, engine: OneProcess, operations: Operations, cuts: random.Random) -> bool:
     """Run one micro-batch in both, after attempts that end early or are not committed; is there a net?"""
     changes = scattered(operations, cuts)
     for _ in range(cuts.randrange(3)):
-        simulation.attempt(changes, cuts.choice([None, 1, 2, 3]))
+        simulation.attempt(changes, cuts.choice([None, *range(1, simulation.length + 1)]))
     net = simulation.run(changes)
-    assert net == engine.run(operations)
+    assert net == engine.run(in_order(operations))
     return bool(net)

@@ -22,11 +22,11 @@ from shared.test_entail_lubm import (
     ontology,
     queries,
 )
-from spark.dataflow.simulation import Row, in_order
-from spark.dataflow.test_finishing import Pipeline
-from spark.dataflow.test_together import shown
+from spark.dataflow.simulation import Simulation, in_order
 from support.effort import DEEP
+from support.one_process import Row, added
 from support.solutions import folded_row, row
+from support.spark_streams import by_query
 
 pytestmark = pytest.mark.shared
 
@@ -37,37 +37,36 @@ ANSWERED = (*FRAGMENT, 9)
 def test_departments_come_and_go(tmp_path: Path) -> None:
     """All queries together, with the ontology in the stream; what is left in the end is nothing."""
     texts = {str(number): queries()[number] for number in ANSWERED}
-    pipeline: Any = Pipeline(texts, str(tmp_path), 4, entailment="rdfs")  # type: ignore[arg-type]
+    simulation = Simulation(texts, str(tmp_path), 4, entailment="rdfs")
     total: Counter[Row] = Counter()
     present: set[int] = set()
 
     def step(op: str, triples: Any) -> None:
-        operations = ((op, (*map(write_term, triple), "")) for triple in triples)
-        total.update(pipeline.step(in_order(operations)))  # type: ignore[arg-type]
-        found = shown(pipeline, Counter({row: n for row, n in total.items() if n}))
+        total.update(simulation.run(in_order((op, (*map(write_term, triple), "")) for triple in triples)))
+
+    def check() -> None:
+        found = by_query(simulation.joint, added(total))
         for number, answers in expected(frozenset(present), owl=False).items():
-            names = pipeline.joint.queries[ANSWERED.index(number)].names
+            names = simulation.joint.queries[ANSWERED.index(number)].names
             assert read(found[str(number)], names) == answers, (number, sorted(present))
 
     # half of it behind the first department, so that a change of the schema reads what is there
-    triples = sorted(ontology())
-    step("A", triples[::2])
-    first, *others = DEPARTMENTS
-    operations = [("A", (*map(write_term, triple), "")) for triple in department(first)]
-    total.update(pipeline.step(in_order(operations)))  # type: ignore[arg-type]
-    present.add(first)
-    step("A", triples[1::2])
-    for number in others:
+    schema = sorted(ontology())
+    step("A", schema[::2])
+    for number in DEPARTMENTS:
         present.add(number)
         step("A", department(number))
+        if len(present) == 1:
+            step("A", schema[1::2])
+        check()
     for number in set(FRAGMENT) & set(WITH_ANSWERS if DEEP else OF_DEPARTMENT_0):
-        found = shown(pipeline, Counter({row: n for row, n in total.items() if n}))[str(number)]
-        assert Counter({tuple(map(plain, row)): n for row, n in found.items()}) == official(number)
+        found = by_query(simulation.joint, added(total))[str(number)]
+        assert Counter({tuple(map(plain, texts)): n for texts, n in found.items()}) == official(number)
     for number in LEAVING:
         present.remove(number)
-        left = frozenset().union(*map(department, present))
-        step("D", department(number) - left)
-    assert not any(total.values())
+        step("D", department(number).difference(*map(department, present)))
+        check()
+    assert not added(total)
 
 
 def read(found: Counter[Row], names: tuple[str, ...]) -> Counter[Any]:

@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-import pickle
 import random
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from re import findall
 from typing import Any, NamedTuple
 
-import pyarrow as pa
 import pytest
-import rdflib
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rdflib import XSD
 
-import rdflive
 from rdflive.errors import UnsupportedQueryError
-from rdflive.feeds.terms import RowReader
-from rdflive.feeds.writing import write_term
 from rdflive_stores.spark.dataflow import solutions as tables
 from rdflive_stores.spark.dataflow import state as files
-from rdflive_stores.spark.dataflow.files import Folder
-from rdflive_stores.spark.dataflow.finishing import finish, folders
+from rdflive_stores.spark.dataflow.finishing import folders
 from rdflive_stores.spark.dataflow.query_plan import plan_query
-from rdflive_stores.spark.dataflow.state import Bucket, Moment
-from rdflive_stores.spark.dataflow.tasks import REACHED
-from spark.dataflow.simulation import Change, Quad, Row, Simulation, in_order
+from spark.dataflow.simulation import Change, Quad, Simulation, in_order
 from support.effort import examples
+from support.one_process import OneProcess, Row, added
 
 
 def literal(lexical: str, datatype: str) -> str:
@@ -78,97 +69,6 @@ ABOVE = (
 """What may stand around a query with aggregates."""
 SET_FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX", "SAMPLE", "GROUP_CONCAT")
 ARGUMENTS = ("?b", "?c", "?b + ?c", "?x", "?a", "STRLEN(?b)")
-
-
-class Pipeline(Simulation):
-    """All stages of a query; what the last one gives is read as Spark does."""
-
-    first: int = 0
-    """The micro-batch that begins the state."""
-
-    def __post_init__(self) -> None:
-        """Let the plan travel as it does to the executors."""
-        super().__post_init__()
-        self.joint = pickle.loads(pickle.dumps(self.joint))
-        self.plan = self.joint.queries[0]
-
-    def step(self, changes: Sequence[Change], attempts: int = 1) -> Counter[Row]:
-        """Run the next micro-batch, perhaps several times, and commit it."""
-        found = [self.solve(changes) for _ in range(attempts)]
-        assert all(solved == found[0] for solved in found)
-        for part in range(self.buckets):
-            (Folder.local(self.folder) / REACHED).write_text(str(part), str(self.batch))
-        self.batch += 1
-        return found[-1]
-
-    def solve(self, changes: Sequence[Change]) -> Counter[Row]:
-        """Run the stages one after the other."""
-        plan, now, buckets = self.joint, Moment(Folder.local(self.folder), self.batch), self.buckets
-        batches: Any = self._batches(changes)
-        for stage in self.tasks():
-            batches = self._shuffled(stage, batches)
-        for number in range(plan.stages):
-            # the first task has bucket 0, whatever comes to it
-            begun = iter([[0]] if self.batch == self.first else [])
-
-            def task(mine: Any, number: int = number, begun: Any = begun) -> Any:
-                return finish(plan, now, buckets, number, mine, next(begun, ()))
-
-            batches = self._shuffled(task, batches)
-        return self._read(batches)
-
-    def kept(self) -> int:
-        """Count the rows of the stages' states once their files are merged."""
-        return sum(len(run) for bucket in self._kept() for run in self._merged(bucket))
-
-    def size(self) -> int:
-        """Count the rows of the stages' states in all files that are in force."""
-        return sum(len(run) for bucket in self._kept() for run in bucket.before(self.batch))
-
-    def _kept(self) -> Iterator[Bucket]:
-        for name, layout in folders(self.joint).items():
-            for number in range(self.buckets):
-                yield Bucket.of(Moment(Folder.local(self.folder), self.batch), name, number, layout)
-
-    def _merged(self, bucket: Bucket) -> Any:
-        bucket.compact(self.batch - 1)
-        return Bucket(bucket.folder, bucket.layout).before(self.batch)
-
-    def _read(self, batches: list[pa.RecordBatch]) -> Counter[Row]:
-        found: Counter[Row] = Counter()
-        for batch in batches:
-            assert batch.schema.names == [*self.joint.columns, "weight"]
-            assert {*batch.schema.types[:-1]} <= {pa.string()}
-            assert batch.schema.types[-1] == pa.int64()
-            for *row, weight in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                assert weight
-                assert tuple(row) not in found, "each solution comes once"
-                found[tuple(row)] = weight
-        return found
-
-
-class Engine:
-    """The same query in one process."""
-
-    def __init__(self, text: str) -> None:
-        self.graph = rdflib.Graph()
-        self.delta: Counter[Row] = Counter()
-        self.names = plan_query(text).names
-        self.subscription = rdflive.subscribe(self.graph, text, self._take)
-
-    def step(self, changes: Sequence[Change]) -> Counter[Row]:
-        """Apply the changes as one batch; gives what the subscription got since the step before."""
-        with rdflive.batch(self.graph):
-            for change in changes:
-                triple: Any = tuple(RowReader(text).term("term") for text in (change.s, change.p, change.o))
-                (self.graph.add if change.op == "A" else self.graph.remove)(triple)
-        taken, self.delta = self.delta, Counter()
-        return Counter({row: weight for row, weight in taken.items() if weight})
-
-    def _take(self, delta: rdflive.Delta) -> None:
-        for solution, weight in delta.weights().items():
-            terms = (solution.get(name) for name in self.names)
-            self.delta[tuple(None if term is None else write_term(term) for term in terms)] += weight
 
 
 class Scenario(NamedTuple):
@@ -244,24 +144,19 @@ def scenarios(draw: st.DrawFn) -> Scenario:
 
 def check(scenario: Scenario, folder: str) -> bool:
     """Compare all deltas, with micro-batches that run twice, and then empty the graph; tells if any came."""
-    pipeline, engine = Pipeline(scenario.text, folder), Engine(scenario.text)
-    initial = engine.step([])  # the answer of the empty graph: a group without rows
-    waiting, total = initial, Counter[Row]()
+    simulation, engine = Simulation(scenario.text, folder), OneProcess(scenario.text)
+    initial, total = OneProcess(scenario.text).run([]), Counter[Row]()
     quads = dict.fromkeys(quad for batch in scenario.batches for _, quad in batch)
     for number, batch in enumerate([*scenario.batches, [("D", quad) for quad in quads]]):
         changes = in_order(batch)
-        expected = _added(waiting, engine.step(changes))
-        assert pipeline.step(changes, 1 + number % 2) == expected
-        total, waiting = _added(total, expected), Counter()
+        expected = engine.run(changes)
+        assert simulation.run(changes, 1 + number % 2) == expected
+        total = added(total, expected)
     assert total == initial
-    stays = any(getattr(step.node, "seeds", None) is not None for step in pipeline.plan.plan.steps)
-    assert pipeline.kept() <= len(folders(pipeline.joint)) * stays
+    steps = simulation.joint.queries[0].plan.steps
+    stays = any(getattr(step.node, "seeds", None) is not None for step in steps)
+    assert sum(simulation.held().values()) <= len(folders(simulation.joint)) * stays
     return bool(quads)
-
-
-def _added(one: Counter[Row], other: Counter[Row]) -> Counter[Row]:
-    rows = one.keys() | other.keys()
-    return Counter({row: one[row] + other[row] for row in rows if one[row] + other[row]})
 
 
 @pytest.mark.parametrize("collide", [False, True])
@@ -385,9 +280,9 @@ EXAMPLES = {
 def test_operations_give_what_the_book_says(name: str, tmp_path: Any) -> None:
     """The solutions of a micro-batch are net, and the same when it runs again."""
     example = EXAMPLES[name]
-    pipeline = Pipeline(example.text, str(tmp_path))
+    simulation = Simulation(example.text, str(tmp_path))
     for text, expected in example.steps:
-        assert pipeline.step(changes_of(text), attempts=2) == expected
+        assert simulation.run(changes_of(text), attempts=2) == expected
 
 
 @pytest.mark.turns(by="distinct")
@@ -404,15 +299,16 @@ def test_group_keeps_every_set_function(name: str, distinct: str, tmp_path: Any)
 
 def test_group_reads_and_writes_what_it_touches(tmp_path: Any) -> None:
     """A micro-batch takes one state per group that it touches away and adds one; nothing piles up."""
-    pipeline = Pipeline("SELECT ?a (SUM(?b) AS ?n) { ?a <urn:p> ?b } GROUP BY ?a", str(tmp_path))
-    pipeline.step(changes_of(";".join(f"A n{n} p {n}" for n in range(100))))
-    assert pipeline.size() == 100
-    pipeline.step(changes_of("A n1 p 7; A n2 p 7; A n2 p 8"))
-    assert pipeline.size() == 104
+    simulation = Simulation("SELECT ?a (SUM(?b) AS ?n) { ?a <urn:p> ?b } GROUP BY ?a", str(tmp_path))
+    simulation.run(changes_of(";".join(f"A n{n} p {n}" for n in range(100))))
+    (stage,) = folders(simulation.joint)
+    assert simulation.rows_held(stage) == 100
+    simulation.run(changes_of("A n1 p 7; A n2 p 7; A n2 p 8"))
+    assert simulation.rows_held(stage) == 104
     for number in range(60):
-        pipeline.step(changes_of(f"A n{number % 3} p {number}; D n{number % 3} p {number - 3}"))
-        assert pipeline.size() <= 100 + 4 * 9
-    assert pipeline.kept() == 100
+        simulation.run(changes_of(f"A n{number % 3} p {number}; D n{number % 3} p {number - 3}"))
+        assert simulation.rows_held(stage) <= 100 + 4 * 9
+    assert simulation.held()[stage] == 100
 
 
 def test_hash_rows_is_the_same_everywhere() -> None:

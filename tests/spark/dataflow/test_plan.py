@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdflive.errors import QuerySyntaxError, UnsupportedQueryError
+from rdflive_stores.spark.dataflow.identity import describe
 from rdflive_stores.spark.dataflow.plan import Arrangement, MatchPlan, Route
-from rdflive_stores.spark.dataflow.query_plan import plan_query
+from rdflive_stores.spark.dataflow.query_plan import plan_queries
 from support.effort import examples
 
 SHAPES = {
@@ -33,7 +34,7 @@ SHAPES = {
 
 
 def matching(body: str) -> MatchPlan:
-    return plan_query(f"SELECT * {{ {body} }}").matching
+    return plan_queries(f"SELECT * {{ {body} }}").matching
 
 
 def identities(body: str) -> set[Arrangement]:
@@ -157,79 +158,55 @@ def test_identity_tells_matches_apart(one: str, other: str) -> None:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_plans_can_be_pickled(shape: str) -> None:
     """A plan comes out of a pickle as it went in, so that Spark can send it."""
-    plan = plan_query(f"SELECT * {{ {SHAPES[shape]} }}")
+    plan = plan_queries(f"SELECT * {{ {SHAPES[shape]} }}")
     copy = pickle.loads(pickle.dumps(plan))
     assert copy.matching == plan.matching
     assert [copy.matching.bound(0, n) for n in range(2)] == [plan.matching.bound(0, n) for n in range(2)]
-    assert len(copy.stages) == len(plan.stages)
+    assert copy.stages == plan.stages
 
 
 def test_plans_do_not_depend_on_the_process() -> None:
     """A process with another seed of hashes makes the same plan, so that it can go on with the state."""
     program = (
-        "import pickle, sys; from rdflive_stores.spark.dataflow.query_plan import plan_query;"
-        "sys.stdout.buffer.write(pickle.dumps([plan_query(text).matching for text in sys.argv[1:]]))"
+        "import pickle, sys; from rdflive_stores.spark.dataflow.query_plan import plan_queries;"
+        "sys.stdout.buffer.write(pickle.dumps([plan_queries(text).matching for text in sys.argv[1:]]))"
     )
     texts = [f"SELECT * {{ GRAPH ?g {{ {body} }} }}" for body in SHAPES.values()]
     environment = {**os.environ, "PYTHONHASHSEED": "7", "PYTHONPATH": os.pathsep.join(sys.path)}
     made = subprocess.run(
         [sys.executable, "-c", program, *texts], env=environment, capture_output=True, check=True
     )
-    assert pickle.loads(made.stdout) == [plan_query(text).matching for text in texts]
+    assert pickle.loads(made.stdout) == [plan_queries(text).matching for text in texts]
 
 
 REFUSED = {
-    "{ ?a <p:> ?b OPTIONAL { ?b <p:> ?c } }": ("OPTIONAL", 23),
-    "{ { ?a <p:> ?b } UNION { ?a <q:> ?b } }": ("UNION", 27),
-    "{ ?a <p:>|<q:> ?b }": ("the path operator |", 19),
     "{ ?a <p:>+ ?b FILTER(?a + 1 > 0) }": ("the path operator +", 19),
     "{ ?a (<p:>/<q:>)* ?b }": ("the path operator *", 26),
-    "{ ?a <p:>? ?b }": ("the path operator ?", 19),
-    "{ ?a <p:> ?b MINUS { ?a <q:> ?c } }": ("MINUS", 23),
-    "{ ?a <p:> ?b FILTER NOT EXISTS { ?a <q:> ?c } }": ("EXISTS", 34),
-    "{ ?a <p:> ?b VALUES (?a ?b) { (<a:> <b:>) } }": ("VALUES", 23),
-    "{ BIND('a' AS ?b) ?a <p:> ?b }": ("this use of BIND", 12),
-    "{ ?a <p:> ?b BIND(?b + 1 AS ?c) ?c <p:> ?d }": ("this use of BIND", 23),
-    "{ ?a <p:> ?b { SELECT ?a { ?a <q:> ?c } } }": ("a subquery beside other patterns", 25),
-    "{ ?a <p:> ?b GRAPH <g:> { ?a <q:> ?c } }": ("this use of GRAPH", 23),
-    "{ GRAPH ?g { SELECT (COUNT(*) AS ?n) { ?a <q:> ?c } } }": ("this use of GRAPH", 12),
-    "FROM <g:> FROM <h:> { ?a <p:> ?b . ?b <p:> ?c }": ("FROM with several graphs", 10),
-    "{ ?a <p:> ?b } ORDER BY ?a": ("ORDER BY", 25),
-    "{ ?a <p:> ?b } LIMIT 3": ("LIMIT", 25),
-    "{ ?a <p:> ?b } OFFSET 3": ("OFFSET", 25),
-    "{ }": ("a query without triple patterns", 10),
+    "{ ?c <r:> ?a OPTIONAL { ?a a* ?b } }": ("the path operator *", 38),
 }
 
 
 @pytest.mark.parametrize("text", REFUSED)
 def test_what_one_process_must_maintain_is_refused(text: str) -> None:
-    """The error names the clause as SPARQL does, says where it is, what is taken, and what to do."""
+    """The error names the clause as SPARQL does, says where it is, why, and what to do."""
     with pytest.raises(UnsupportedQueryError) as caught:
-        plan_query(f"SELECT * {text}")
+        plan_queries(f"SELECT * {text}")
     error = caught.value
     assert (error.construct, error.line, error.column) == (REFUSED[text][0], 1, REFUSED[text][1])
     assert f"{error.construct} (line 1, column {error.column}) cannot be maintained on Spark" in str(error)
-    assert "takes one basic graph pattern" in str(error)
-    assert any(advice in str(error) for advice in ("in one process", "sort the solutions"))
-
-
-@pytest.mark.parametrize("text", ["ASK { ?a <p:> ?b }", "CONSTRUCT { ?b <p:> ?a } WHERE { ?a <p:> ?b }"])
-def test_other_forms_are_refused(text: str) -> None:
-    """ASK and CONSTRUCT are refused, with what to use instead."""
-    with pytest.raises(UnsupportedQueryError, match="subscribe to a SELECT query") as caught:
-        plan_query("PREFIX x: <x:>\n" + text)
-    assert (caught.value.construct, caught.value.line) == (text.split()[0], 2)
+    assert "nothing bounds their number" in str(error)
+    assert "in one process" in str(error)
 
 
 def test_what_the_engine_refuses_is_refused() -> None:
     """Errors of the parser and of the planner come through."""
     with pytest.raises(UnsupportedQueryError, match="SERVICE"):
-        plan_query("SELECT * { SERVICE <s:> { ?a <p:> ?b } }")
+        plan_queries("SELECT * { SERVICE <s:> { ?a <p:> ?b } }")
     with pytest.raises(QuerySyntaxError):
-        plan_query("SELECT * { ?a <p:> ")
+        plan_queries("SELECT * { ?a <p:> ")
     with pytest.raises(QuerySyntaxError, match="prefix"):
-        plan_query("SELECT * { ?a x:p ?b }")
-    assert plan_query("SELECT * { ?a x:p ?b }", {"x": "urn:"}).matching.patterns[0].places[1] == "<urn:p>"
+        plan_queries("SELECT * { ?a x:p ?b }")
+    assert plan_queries("SELECT * { ?a x:p ?b }", {"x": "urn:"}).matching.patterns[0].places[1] == "<urn:p>"
 
 
 @pytest.mark.parametrize(
@@ -244,15 +221,18 @@ def test_what_the_engine_refuses_is_refused() -> None:
         "{ ?a <p:> ?b BIND(?b + 1 AS ?c) FILTER(?c * 2 > 1 || ?c = 0) }",
         "{ ?a <p:> ?b VALUES ?a { <a:> <b:> } }",
         "{ BIND(<a:> AS ?a) ?a <p:> ?b }",
+        "{ ?a <p:>? ?b }",
+        "{ ?a <p:> ?b } ORDER BY ?b",
     ],
 )
 def test_one_pattern_in_other_words_is_taken(text: str) -> None:
     """Sequences, inverse paths, nested groups and datasets are still one basic graph pattern."""
-    assert plan_query(f"SELECT * {text}").matching.patterns
+    assert plan_queries(f"SELECT * {text}").matching.patterns
 
 
 def test_plans_of_blank_nodes_do_not_depend_on_chance() -> None:
     """Nameless blank nodes get the same places in every planning, so that state can be gone on with."""
     text = "SELECT DISTINCT ?x ?y { ?x <urn:p> [] . [] <urn:q> ?y }"
-    plans = [plan_query(text) for _ in range(8)]
-    assert len({(plan.stages[0].inputs, plan.matching) for plan in plans}) == 1
+    plans = [plan_queries(text) for _ in range(8)]
+    assert len({str(describe(plan, 4)) for plan in plans}) == 1
+    assert len({plan.matching for plan in plans}) == 1

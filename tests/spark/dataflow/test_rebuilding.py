@@ -16,12 +16,13 @@ from rdflive_stores.spark.dataflow import state
 from rdflive_stores.spark.dataflow.files import Folder
 from rdflive_stores.spark.dataflow.state import Moment
 from rdflive_stores.spark.dataflow.tasks import live_quads
-from spark.dataflow.simulation import Change, Row, in_order
-from spark.dataflow.test_finishing import Engine, Pipeline, Scenario, _added, scenarios
+from spark.dataflow.simulation import Change, Simulation, in_order
+from spark.dataflow.test_finishing import Scenario, scenarios
 from support.effort import examples
+from support.one_process import OneProcess, Row, added
 
 
-def rebuilt(old: Pipeline, folder: str, buckets: int) -> tuple[Pipeline, Counter[Row]]:
+def rebuilt(old: Simulation, folder: str, buckets: int) -> tuple[Simulation, Counter[Row]]:
     """Make the state anew from the live quads, as `rebuild` does; gives its whole answer too."""
     now = Moment(Folder.local(old.folder), old.batch - 1)
     numbers = pa.RecordBatch.from_pydict({"id": list(range(old.buckets))})
@@ -30,34 +31,32 @@ def rebuilt(old: Pipeline, folder: str, buckets: int) -> tuple[Pipeline, Counter
         for rows in live_quads(now, 2, [numbers])
         for row in rows.to_pylist()
     ]
-    new = Pipeline(old.text, folder, buckets, old.hash, old.cuts, old.batch - 1, entailment=old.entailment)
-    new.first = old.batch - 1
-    return new, new.step(changes)
+    new = Simulation(old.text, folder, buckets, old.hash, old.cuts, old.batch - 1, entailment=old.entailment)
+    return new, new.run(changes)
 
 
-def interrupted(pipeline: Pipeline, changes: list[Change], chance: random.Random) -> None:
+def interrupted(simulation: Simulation, changes: list[Change], chance: random.Random) -> None:
     """Run some stages of the next micro-batch, as if the tasks were killed behind them."""
-    pipeline.attempt(changes, chance.randint(1, 1 + pipeline.joint.matching.rounds))
+    simulation.attempt(changes, chance.randint(1, simulation.length))
 
 
 def check(scenario: Scenario, folder: Path, seed: int) -> None:
     """Compare each micro-batch with one process, whatever becomes of the state in between."""
-    chance, engine = random.Random(seed), Engine(scenario.text)
-    pipeline = Pipeline(scenario.text, str(folder / "0"), chance.randint(1, 4))
-    initial = engine.step([])
-    waiting, total = initial, Counter[Row]()
+    chance, engine = random.Random(seed), OneProcess(scenario.text)
+    simulation = Simulation(scenario.text, str(folder / "0"), chance.randint(1, 4))
+    initial, total = OneProcess(scenario.text).run([]), Counter[Row]()
     quads = dict.fromkeys(quad for batch in scenario.batches for _, quad in batch)
     for number, batch in enumerate([*scenario.batches, [("D", quad) for quad in quads]]):
         changes = in_order(batch)
         if chance.random() < 0.4:
-            interrupted(pipeline, changes, chance)
-        found = pipeline.step(changes, chance.randint(1, 2))
-        assert found == _added(waiting, engine.step(changes))
-        total, waiting = _added(total, found), Counter()
+            interrupted(simulation, changes, chance)
+        found = simulation.run(changes, chance.randint(1, 2))
+        assert found == engine.run(changes)
+        total = added(total, found)
         if chance.random() < 0.3:
-            pipeline.compact()
+            simulation.compact()
         if chance.random() < 0.5:
-            pipeline, answer = rebuilt(pipeline, str(folder / str(number + 1)), chance.randint(1, 4))
+            simulation, answer = rebuilt(simulation, str(folder / str(number + 1)), chance.randint(1, 4))
             assert answer == total
     assert total == initial
 

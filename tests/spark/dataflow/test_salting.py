@@ -11,8 +11,9 @@ from rdflive_stores.spark.dataflow.explanation import explain
 from rdflive_stores.spark.dataflow.query_plan import TYPE, plan_queries
 from rdflive_stores.spark.dataflow.walking import ARRANGED
 from spark.dataflow.simulation import Quad, Simulation, in_order
-from spark.dataflow.test_differential import Engine, Operations
+from spark.dataflow.test_differential import Operations
 from support.effort import drawn_from
+from support.one_process import OneProcess
 
 QUERY = f"""SELECT * {{
     ?s {TYPE} ?c ; <urn:p> ?v . ?c <urn:label> ?l ; <urn:sub> ?d . ?d <urn:label> ?e . ?t {TYPE} ?d
@@ -31,7 +32,7 @@ def world() -> list[Quad]:
 
 def spread_of_types(simulation: Simulation) -> list[int]:
     """Count the instances of the large class that each bucket keeps by their class."""
-    shapes = simulation.plan.matching.arrangements
+    shapes = simulation.joint.matching.arrangements
     wanted = next(n for n, shape in enumerate(shapes) if TYPE in shape.match and shape.key == 1)
     return [
         sum(index == wanted for run in runs for index in run.table["index"].to_pylist())
@@ -46,7 +47,7 @@ def test_a_salted_star_gives_what_one_process_does(
     """Quads come and go in any order; rows with many partners take detours where there are some."""
     monkeypatch.setattr(walking, "MOST_PARTNERS", partners)
     monkeypatch.setattr(walking, "MOST_SALTS", salts)
-    draw, engine = drawn_from("salting", partners, salts), Engine(QUERY)
+    draw, engine = drawn_from("salting", partners, salts), OneProcess(QUERY)
     simulation = Simulation(QUERY, str(tmp_path), BUCKETS, salted=(TYPE,))
     there: set[Quad] = set()
     told = 0
@@ -54,7 +55,7 @@ def test_a_salted_star_gives_what_one_process_does(
     def run(operations: Operations) -> None:
         nonlocal told
         net = simulation.run(in_order(operations))
-        assert net == engine.run(operations)
+        assert net == engine.run(in_order(operations))
         told += len(net)
 
     quads = world()

@@ -12,9 +12,10 @@ from rdflive.errors import QuerySyntaxError
 from rdflive_stores.spark.dataflow import walking
 from rdflive_stores.spark.dataflow.query_plan import TYPE, plan_queries
 from rdflive_stores.spark.dataflow.walking import ARRANGED
-from spark.dataflow.simulation import Row, in_order
-from spark.dataflow.test_finishing import Engine, Pipeline
+from spark.dataflow.simulation import Simulation, in_order
 from support.effort import DEEP, drawn_from
+from support.one_process import OneProcess
+from support.spark_streams import by_query
 
 QUERIES = {
     "one": "SELECT * { ?a <urn:p> ?b }",
@@ -32,18 +33,6 @@ QUERIES = {
     "any": "SELECT * { ?a ?p <urn:1> }",
     "constants": "SELECT ?x { ?x <urn:p> <urn:1> . <urn:0> <urn:p> ?x }",
 }
-
-
-def shown(pipeline: Pipeline, found: Counter[Row]) -> dict[str, Counter[Row]]:
-    """Part the rows by query, each with the columns of its own variables."""
-    names = pipeline.joint.columns
-    parts: dict[str, Counter[Row]] = {label: Counter() for label in pipeline.joint.labels}
-    for row, weight in found.items():
-        cells = dict(zip(names, row, strict=True))
-        query = pipeline.joint.queries[pipeline.joint.labels.index(str(row[0]))]
-        assert all(cells[name] is None for name in names[1:] if name not in query.names)
-        parts[str(row[0])][tuple(cells[name] for name in query.names)] = weight
-    return parts
 
 
 def operations(random: Any, size: int) -> list[Any]:
@@ -64,13 +53,13 @@ def test_queries_give_together_what_each_gives_alone(
     monkeypatch.setattr(walking, "MOST_PARTNERS", random.choice([1, 256]))
     labels = random.sample(sorted(QUERIES), random.randint(1, 5))
     queries = {label: QUERIES[label] for label in labels} | {"again": QUERIES[labels[0]]}
-    pipeline: Any = Pipeline(queries, str(tmp_path), random.randint(1, 4))  # type: ignore[arg-type]
-    engines = {label: Engine(text) for label, text in queries.items()}
+    simulation = Simulation(queries, str(tmp_path), random.randint(1, 4))
+    engines = {label: OneProcess(text) for label, text in queries.items()}
     told = 0
     for _ in range(8 if DEEP else 5):
         changes = operations(random, random.choice([1, 10, 30]))
-        nets = shown(pipeline, pipeline.step(changes, random.randint(1, 2)))
-        assert nets == {label: engine.step(changes) for label, engine in engines.items()}
+        nets = by_query(simulation.joint, simulation.run(changes, random.randint(1, 2)))
+        assert nets == {label: engine.run(changes) for label, engine in engines.items()}
         told += sum(map(len, nets.values()))
     assert told
 
@@ -82,23 +71,23 @@ def test_rows_take_the_detours_of_their_query(tmp_path: Path, monkeypatch: pytes
         "cycle": QUERIES["cycle"],
         "path": QUERIES["path"].replace("}", f". ?c <urn:p> ?d . ?d {TYPE} ?e }}"),
     }
-    pipeline: Any = Pipeline(queries, str(tmp_path))  # type: ignore[arg-type]
-    detours = pipeline.joint.matching.ways[len(pipeline.joint.matching.patterns) :]
-    assert {pipeline.joint.matching.queries[way.seed] for way in detours} == {0, 1}
-    engines = {label: Engine(text) for label, text in queries.items()}
+    simulation = Simulation(queries, str(tmp_path))
+    detours = simulation.joint.matching.ways[len(simulation.joint.matching.patterns) :]
+    assert {simulation.joint.matching.leaves[way.seed] for way in detours} == {0, 1}
+    engines = {label: OneProcess(text) for label, text in queries.items()}
     for number in range(4):
         changes = operations(drawn_from("detours", number), 40)
-        nets = shown(pipeline, pipeline.step(changes))
-        assert nets == {label: engine.step(changes) for label, engine in engines.items()}
+        nets = by_query(simulation.joint, simulation.run(changes))
+        assert nets == {label: engine.run(changes) for label, engine in engines.items()}
 
 
 def test_equal_patterns_are_kept_once(tmp_path: Path) -> None:
     """A second query of the same patterns keeps nothing more, and one with a pattern more only that."""
     held = {}
     for name, labels in {"path": ["path"], "both": ["path", "distinct"], "more": ["path", "star"]}.items():
-        pipeline: Any = Pipeline({label: QUERIES[label] for label in labels}, str(tmp_path / name))  # type: ignore[arg-type]
-        pipeline.step(operations(drawn_from("kept"), 40))
-        held[name] = pipeline.joint.matching.arrangements, pipeline.rows_held(ARRANGED)
+        simulation = Simulation({label: QUERIES[label] for label in labels}, str(tmp_path / name))
+        simulation.run(operations(drawn_from("kept"), 40))
+        held[name] = simulation.joint.matching.arrangements, simulation.rows_held(ARRANGED)
     assert held["path"] == held["both"]
     assert set(held["path"][0]) < set(held["more"][0])
     assert len(held["more"][0]) == 3
@@ -106,14 +95,13 @@ def test_equal_patterns_are_kept_once(tmp_path: Path) -> None:
 
 def test_insert_then_delete_leaves_nothing(tmp_path: Path) -> None:
     """All that the queries keep goes with the quads."""
-    pipeline: Any = Pipeline(QUERIES, str(tmp_path))  # type: ignore[arg-type]
+    simulation = Simulation(QUERIES, str(tmp_path))
     changes = [c._replace(op="A") for c in operations(drawn_from("gone"), 40)]
-    came = pipeline.step(changes)
-    went = pipeline.step([c._replace(op="D") for c in changes])
+    came = simulation.run(changes)
+    went = simulation.run([c._replace(op="D") for c in changes])
     assert went == Counter({row: -weight for row, weight in came.items()})
     assert {row[0] for row in came} == set(QUERIES)
-    pipeline.compact()
-    assert (pipeline.kept(), pipeline.rows_held(ARRANGED), +pipeline.live()) == (0, 0, Counter())
+    assert simulation.held() == {}
 
 
 def test_names_and_texts_are_looked_at() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from rdflive import Explanation
 from rdflive.query import planning
 from rdflive_stores.spark.dataflow.plan import DEFAULT_GRAPH, Arrangement, MatchPlan, Pattern, Visit
-from rdflive_stores.spark.dataflow.query_plan import JointPlan, Stage
+from rdflive_stores.spark.dataflow.query_plan import JointPlan
+from rdflive_stores.spark.dataflow.staging import Arm, Constants, Leaf, Side, Stage
 
 __all__ = ["explain", "show_pattern"]
 
@@ -38,9 +40,12 @@ def _lines(plan: JointPlan, partitions: int) -> Iterator[str]:
         yield f"with many partners on the way, a change of pattern {way.seed + 1} visits {visits} instead"
     for shape in matching.arrangements:
         yield f"kept: the matches of {_shape(shape)}"
-    for number, query in enumerate(plan.queries):
-        for stage in query.stages:
-            yield f"{plan.labels[number]}: {_stage(stage)}" if plan.labels else _stage(stage)
+    for query, one in enumerate(plan.queries):
+        name = f"{plan.labels[query]}, " if plan.labels else ""
+        for number, stage in enumerate(one.stages):
+            shown = number == len(one.stages) - 1
+            where = f"{name}stage {number + 1}, shuffle {2 + matching.rounds + plan.round(query, number)}"
+            yield f"{where}: {_stage(stage, shown=shown)}"
 
 
 def show_pattern(matching: MatchPlan, pattern: Pattern) -> str:
@@ -81,11 +86,38 @@ def _visit(matching: MatchPlan, visit: Visit) -> str:
     return f"{where} ({joins}{filters})"
 
 
-def _stage(stage: Stage) -> str:
-    key = ", ".join(f"?{stage.inputs[place].name}" for place in stage.key)
-    where = f"by {key}" if key else "in one partition"
-    kept = {planning.Distinct: "the count of each row", planning.Group: "a state per group"}
-    names = [type(operation.node).__name__ for operation in stage.operations]
-    keeps = [kept[type(operation.node)] for operation in stage.operations if type(operation.node) in kept]
-    does = " → ".join(["net", *names])
-    return f"rows meet {where}: {does}; kept: {', '.join(keeps) or 'nothing'}"
+_KEPT: Final[Mapping[type[planning.Node], str]] = {
+    planning.Construct: "the count of each solution",
+    planning.Distinct: "the count of each row",
+    planning.Exists: "both sides, and how many partners each left row has",
+    planning.Group: "a state per group",
+    planning.Join: "both sides",
+    planning.LeftJoin: "both sides, and how many partners each left row has",
+    planning.Minus: "both sides, and how many partners each left row has",
+    planning.Slice: "all rows, and the first ones apart",
+}
+
+
+def _stage(stage: Stage, *, shown: bool) -> str:
+    does = "net" if stage.head is None else f"net → {type(stage.head.node).__name__}"
+    kept = "nothing" if stage.head is None else _KEPT[type(stage.head.node)]
+    sides = "; ".join(map(_side, stage.sides))
+    return f"{sides}: {does}; kept: {kept}{', then shown' if shown else ''}"
+
+
+def _side(side: Side) -> str:
+    key = ", ".join(f"?{side.columns[place].name}" for place in side.key)
+    rows = " and ".join(map(_arm, side.arms))
+    return f"{rows} meet {f'by {key}' if key else 'in one partition'}"
+
+
+def _arm(arm: Arm) -> str:
+    origin = arm.origin
+    if isinstance(origin, Constants):
+        rows = "constants"
+    else:
+        rows = (
+            f"pattern group {origin.number + 1}" if isinstance(origin, Leaf) else f"stage {origin.stage + 1}"
+        )
+    steps = [type(operation.node).__name__ for operation in arm.operations]
+    return " → ".join([rows, *steps])

@@ -1,30 +1,52 @@
-"""The last stages: equal rows meet in one bucket, and their net changes pass the operators above the
-pattern.
-"""
+"""The last stages: rows meet in one bucket by what the operators above the patterns compare."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
-from functools import cache, singledispatch
-from typing import NamedTuple, TypeAlias
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, Protocol
 
 import numpy as np
 import pyarrow as pa
 
+from rdflive.feeds.writing import write_term
 from rdflive.query import planning
-from rdflive_stores.spark.dataflow import groups
+from rdflive_stores.spark.dataflow.groups import Groups
+from rdflive_stores.spark.dataflow.joining import Joins, Partners
 from rdflive_stores.spark.dataflow.packing import bucket_of, pack, unpack
-from rdflive_stores.spark.dataflow.query_plan import JointPlan, Operation, QueryPlan
-from rdflive_stores.spark.dataflow.runs import Layout, Numbers, Run, expand
-from rdflive_stores.spark.dataflow.solutions import Cells, hash_rows, net, pick, solutions, width
+from rdflive_stores.spark.dataflow.passing import compile_passes
+from rdflive_stores.spark.dataflow.query_plan import JointPlan
+from rdflive_stores.spark.dataflow.runs import Layout
+from rdflive_stores.spark.dataflow.sets import Distincts, Templates
+from rdflive_stores.spark.dataflow.slices import Slices
+from rdflive_stores.spark.dataflow.solutions import hash_rows, net, pick, solutions
+from rdflive_stores.spark.dataflow.staging import Constants, Leaf, Operation, Side, Stage
 from rdflive_stores.spark.dataflow.state import Bucket, Moment
 from rdflive_stores.spark.dataflow.terms import TextTerms
-from rdflive_stores.spark.dataflow.walking import keep, solved
+from rdflive_stores.spark.dataflow.walking import arriving, keep
 
 __all__ = ["finish", "folders"]
 
-_Pass: TypeAlias = Callable[[pa.Table, int], pa.Table]
-"""Takes rows and their bucket, and gives rows."""
+
+class Head(Protocol):
+    """An operator that compares rows, with state."""
+
+    layout: Layout
+    """The columns of what it keeps."""
+
+    def update(self, state: Bucket, batch: int, sides: Sequence[pa.Table]) -> pa.Table:
+        """Take the net changes of each input; give those of its own rows."""
+
+
+_HEADS: Final[Mapping[type[planning.Node], Any]] = {
+    planning.Construct: Templates,
+    planning.Distinct: Distincts,
+    planning.Exists: Partners,
+    planning.Group: Groups,
+    planning.Join: Joins,
+    planning.LeftJoin: Partners,
+    planning.Minus: Partners,
+    planning.Slice: Slices,
+}
 
 
 def finish(
@@ -35,83 +57,141 @@ def finish(
     batches: Iterable[pa.RecordBatch],
     begun: Collection[int] = (),
 ) -> Iterator[pa.RecordBatch]:
-    """Net the rows that meet here and run the operations of stage `number` on them.
+    """Run the stages of one round on the rows that meet here.
 
-    The last stage gives solutions, each at most once: the name of its query where there are several, a text
-    column per variable, NULL where unbound, and `weight`, which is never 0. The other stages send packets of
+    The last round gives solutions, each at most once: the name of its query where there are several, a text
+    column per variable, NULL where unbound, and `weight`, which is never 0. The other rounds send packets of
     rows on.
 
     `begun` lists the buckets of this task of which this is the first micro-batch, once the batches have been
-    read. Where nothing is grouped by, the one group is there from then on, with or without rows.
+    read: constants are there from then on.
     """
-    steps = [_steps(plan, query, number, now) for query in range(len(plan.queries))]
+    due = [
+        _Due(plan, query, stage, now, buckets)
+        for query, one in enumerate(plan.queries)
+        for stage in range(len(one.stages))
+        if plan.round(query, stage) == number
+    ]
+    # what is for later rounds waits in its bucket
+    later = {
+        arriving(number_of_port)
+        for number_of_port, port in enumerate(plan.ports)
+        if plan.round(port.query, port.stage) > number
+    }
     found = dict(unpack(batches))
     for bucket in begun:
         found.setdefault(bucket, {})
     for bucket, kinds in found.items():
-        for query, one in enumerate(plan.queries):
-            rows, place = kinds.get(solved(query)), number - plan.first_stage(query)
-            is_begun = bucket in begun and _has_one_group(one, place, bucket)
-            if rows is None and is_begun:
-                unbound = [pa.array([], pa.string())] * len(one.stages[place].inputs)
-                rows = solutions(pa.array([], pa.int64()), unbound)
-            if rows is None:
-                continue
-            if place < 0:
-                yield from keep(rows, solved(query), bucket)
-                continue
-            rows = net(rows)
-            for step in steps[query]:
-                if rows.num_rows or is_begun:
-                    rows = step(rows, bucket)
-                is_begun = False
-            if not rows.num_rows:
-                continue
-            if place + 1 < len(one.stages):
-                key = hash_rows(rows, one.stages[place + 1].key)
-                yield from pack(rows, solved(query), bucket_of(key, buckets))
-            else:
-                yield from _show(plan, query, rows)
-
-
-def _has_one_group(query: QueryPlan, place: int, bucket: int) -> bool:
-    """Tell whether a stage begins with a group that is always there, in a bucket."""
-    operations = query.stages[place].operations if place >= 0 else ()
-    # rows without a key go to the bucket of the hash 0
-    return bucket == 0 and bool(operations) and getattr(operations[0].node, "seeds", None) is not None
+        for kind in later.intersection(kinds):
+            yield from keep(kinds[kind], kind, bucket)
+        for one in due:
+            yield from one.run(bucket, kinds, is_begun=bucket in begun)
 
 
 def folders(plan: JointPlan) -> dict[str, Layout]:
     """Describe what the stages keep: the layout of each folder."""
-    kept: dict[str, Layout] = {}
-    for query, one in enumerate(plan.queries):
-        for place, stage in enumerate(one.stages):
-            first = stage.operations[0] if stage.operations else None
-            if first is not None and isinstance(first.node, planning.Group):
-                kept[_folder(plan, query, place)] = groups.layout(first.node)
-            elif first is not None and isinstance(first.node, planning.Distinct):
-                kept[_folder(plan, query, place)] = Layout(len(first.inputs))
-    return kept
+    return {
+        _folder(plan, query, number): _head(stage.head, stage, TextTerms()).layout
+        for query, one in enumerate(plan.queries)
+        for number, stage in enumerate(one.stages)
+        if stage.head is not None
+    }
 
 
-def _folder(plan: JointPlan, query: int, place: int) -> str:
-    return f"query-{query}-stage-{place}" if plan.labels else f"stage-{place}"
+def _folder(plan: JointPlan, query: int, stage: int) -> str:
+    return f"query-{query}-stage-{stage}" if plan.labels else f"stage-{stage}"
 
 
-def _steps(plan: JointPlan, query: int, number: int, now: Moment) -> list[_Pass]:
-    """Compile what a stage does for a query; nothing where the query has not begun."""
-    place = number - plan.first_stage(query)
-    if place < 0:
-        return []
-    task = _Task(now, _folder(plan, query, place), TextTerms())
-    operations = plan.queries[query].stages[place].operations
-    return [_compile(operation.node, operation, task) for operation in operations]
+def _head(operation: Operation, stage: Stage, terms: TextTerms) -> Head:
+    head: Head = _HEADS[type(operation.node)](operation, stage.sides, terms)
+    return head
+
+
+class _Due:
+    """A stage of a query, compiled for one task."""
+
+    def __init__(self, plan: JointPlan, query: int, number: int, now: Moment, buckets: int) -> None:
+        self._plan, self._query, self._number = plan, query, number
+        self._now, self._buckets = now, buckets
+        one = plan.queries[query]
+        self._stage = stage = one.stages[number]
+        terms = TextTerms()
+        self._head = None if stage.head is None else _head(stage.head, stage, terms)
+        self._ports = {
+            (port.side, port.arm): arriving(place)
+            for place, port in enumerate(plan.ports)
+            if (port.query, port.stage) == (query, number)
+        }
+        self._on_the_way = {
+            (side, arm): compile_passes(way.operations, terms)
+            for side, one_side in enumerate(stage.sides)
+            for arm, way in enumerate(one_side.arms)
+        }
+        self._is_last = number == len(one.stages) - 1
+        self._closing = compile_passes(one.closing if self._is_last else (), terms)
+        self._round = plan.round(query, number)
+        self._behind = [
+            (port, compile_passes(arm.operations, terms), side.key)
+            for port, arm, side in plan.behind(query, number)
+        ]
+
+    def run(self, bucket: int, kinds: dict[int, pa.Table], *, is_begun: bool) -> Iterator[pa.RecordBatch]:
+        """Run the stage on the rows of a bucket, by their kinds; adds rows for later stages of this round."""
+        sides = [
+            self._rows(place, side, bucket, kinds, is_begun=is_begun)
+            for place, side in enumerate(self._stage.sides)
+        ]
+        if not any(map(len, sides)):
+            return
+        rows = sides[0]
+        if self._head is not None:
+            folder = _folder(self._plan, self._query, self._number)
+            state = Bucket.of(self._now, folder, bucket, self._head.layout)
+            rows = self._head.update(state, self._now.batch, sides)
+        if not len(rows):
+            return
+        for port, passes, key in self._behind:
+            sent = passes(rows)
+            if self._plan.round(self._query, self._plan.ports[port].stage) == self._round:
+                kinds[arriving(port)] = sent
+            else:
+                yield from pack(sent, arriving(port), bucket_of(hash_rows(sent, key), self._buckets))
+        if self._is_last:
+            yield from _show(self._plan, self._query, self._closing(rows))
+
+    def _rows(
+        self, place: int, side: Side, bucket: int, kinds: Mapping[int, pa.Table], *, is_begun: bool
+    ) -> pa.Table:
+        """Sum up what came to a side."""
+        unbound = [pa.array([], pa.string())] * len(side.columns)
+        parts = [solutions(pa.array([], pa.int64()), unbound)]
+        for number, arm in enumerate(side.arms):
+            passes = self._on_the_way[place, number]
+            if isinstance(arm.origin, Constants):
+                if is_begun:
+                    rows = passes(_constants(arm.origin.node))
+                    mine = bucket_of(hash_rows(rows, side.key), self._buckets) == bucket
+                    parts.append(rows.filter(pa.array(mine)))
+                continue
+            rows = kinds.get(self._ports[place, number])
+            if rows is not None:
+                parts.append(passes(net(rows)) if isinstance(arm.origin, Leaf) else rows)
+        return net(pa.concat_tables(parts))
+
+
+def _constants(node: planning.Values) -> pa.Table:
+    """Give the rows of VALUES."""
+    texts = [[None if term is None else write_term(term) for term in row] for row in node.rows]
+    columns = [pa.array([row[place] for row in texts], pa.string()) for place in range(len(node.columns))]
+    return solutions(np.ones(len(node.rows), np.int64), columns)
 
 
 def _show(plan: JointPlan, query: int, rows: pa.Table) -> Iterator[pa.RecordBatch]:
     """Give the solutions of rows."""
     one = plan.queries[query]
     picked = pick(rows, one.places)
+    if not len(picked):
+        return
     shown, weight = dict(zip(one.names, picked.columns[1:], strict=True)), picked["weight"]
     unbound = pa.nulls(len(weight), pa.string())
     columns = [shown.get(name, unbound) for name in plan.names]
@@ -119,98 +199,3 @@ def _show(plan: JointPlan, query: int, rows: pa.Table) -> Iterator[pa.RecordBatc
         columns.insert(0, pa.array([plan.labels[query]] * len(weight), pa.string()))
     table = pa.Table.from_arrays([*columns, weight], [*plan.columns, "weight"])
     yield from table.combine_chunks().to_batches()
-
-
-class _Task(NamedTuple):
-    """What the operations of one task share."""
-
-    now: Moment
-    folder: str
-    terms: TextTerms
-
-    def state(self, bucket: int, layout: Layout) -> Bucket:
-        return Bucket.of(self.now, self.folder, bucket, layout)
-
-
-@singledispatch
-def _compile(node: planning.Node, operation: Operation, task: _Task) -> _Pass:
-    raise NotImplementedError(type(node).__name__)
-
-
-@_compile.register
-def _filter(node: planning.Filter, operation: Operation, task: _Task) -> _Pass:
-    cells = Cells(operation.inputs, node.expressions, task.terms)
-    test = node.condition.condition(cells.places, task.terms)
-
-    def step(rows: pa.Table, _: int) -> pa.Table:
-        # what the condition reads repeats, and is tested once
-        return rows.filter(pa.array(np.fromiter(map(cache(test), cells.rows(rows)), np.bool_, rows.num_rows)))
-
-    return step
-
-
-@_compile.register
-def _extend(node: planning.Extend, operation: Operation, task: _Task) -> _Pass:
-    cells = Cells(operation.inputs, node.expressions, task.terms)
-    value, text = node.expression.value(cells.places, task.terms), task.terms.text
-
-    def step(rows: pa.Table, _: int) -> pa.Table:
-        texts = [text(number) for number in map(cache(value), cells.rows(rows))]
-        return rows.append_column(f"v{width(rows)}", pa.array(texts, pa.string()))
-
-    return step
-
-
-@_compile.register
-def _project(node: planning.Project, operation: Operation, task: _Task) -> _Pass:  # noqa: ARG001
-    sources = operation.sources
-    return lambda rows, _: pick(rows, sources)
-
-
-@_compile.register
-def _distinct(node: planning.Distinct, operation: Operation, task: _Task) -> _Pass:  # noqa: ARG001
-    layout = Layout(len(operation.inputs))
-
-    def step(rows: pa.Table, bucket: int) -> pa.Table:
-        return _turns(task.state(bucket, layout), task.now.batch, rows)
-
-    return step
-
-
-@_compile.register
-def _group(node: planning.Group, operation: Operation, task: _Task) -> _Pass:
-    compiled, layout = groups.Groups(operation, task.terms), groups.layout(node)
-
-    def step(rows: pa.Table, bucket: int) -> pa.Table:
-        return compiled.update(task.state(bucket, layout), task.now.batch, rows)
-
-    return step
-
-
-def _turns(state: Bucket, batch: int, rows: pa.Table) -> pa.Table:
-    """Count net rows; give those that are new (1) or gone (-1)."""
-    names = state.layout.text_names
-    hashes = hash_rows(rows, range(len(names)))
-    nothing = np.zeros(len(hashes), np.int64)
-    known = [_known(run, names, np.unique(hashes)) for run in state.before(batch)]
-    state.add(
-        batch,
-        rows.append_column("index", [nothing])
-        .append_column("key", [hashes])
-        .append_column("rest", [nothing]),
-    )
-    arriving = solutions(nothing, (rows[name] for name in names)).append_column("change", rows["weight"])
-    # By text: a row that only shares a hash with one that comes has change 0, and gives nothing.
-    sums = [("weight", "sum"), ("change", "sum")]
-    counts = pa.concat_tables([arriving, *known]).group_by(names, use_threads=False).aggregate(sums)
-    before, change = counts["weight_sum"].to_numpy(), counts["change_sum"].to_numpy()
-    signs = (before + change > 0).astype(np.int64) - (before > 0)
-    turns = solutions(signs, (counts[name] for name in names))
-    return turns.filter(pa.array(signs != 0))
-
-
-def _known(run: Run, names: list[str], hashes: Numbers) -> pa.Table:
-    """Give the counted rows with some hashes."""
-    places = expand(*run.find(0, hashes))[1]
-    found = solutions(run.numbers("weight", places), (run.texts(name, places) for name in names))
-    return found.append_column("change", [np.zeros(len(places), np.int64)])

@@ -19,19 +19,19 @@ from rdflib.term import Literal
 from rdflive.feeds.terms import exact_literal
 from rdflive.query import planning
 from rdflive.query.planning import Accumulator, make_accumulator
-from rdflive_stores.spark.dataflow.query_plan import Operation
 from rdflive_stores.spark.dataflow.runs import Layout, Numbers, Run, expand, sum_rows
 from rdflive_stores.spark.dataflow.solutions import Cells, Texts, hash_rows, solutions, texts_of, width
+from rdflive_stores.spark.dataflow.staging import Operation, Side
 from rdflive_stores.spark.dataflow.state import Bucket
 from rdflive_stores.spark.dataflow.terms import TextTerms
 
-__all__ = ["Groups", "layout"]
+__all__ = ["Groups"]
 
 _ANY: Final[Any] = "row"
 """A value for COUNT(*), which counts rows; any that is no error."""
 
 
-def layout(node: planning.Group) -> Layout:
+def _layout(node: planning.Group) -> Layout:
     """Give the columns of what is kept: the keys and the state of each group, of which the micro-batch that
     wrote it is the version.
     """
@@ -61,6 +61,8 @@ class _Group:
     hash: int
     accumulators: list[Accumulator]
     rows: int = 0
+    seeds: int = 0
+    """How often it is to be there without rows."""
     seen: dict[Texts, int] = field(default_factory=dict)
     """The rows of the group with their counts, if COUNT(DISTINCT *) needs them."""
     shown: Texts | None = None
@@ -73,28 +75,28 @@ class Groups:
     """Group and AggregateJoin (SPARQL 1.1, 18.5.1): one row per group, of its keys and results.
 
     A micro-batch reads and writes the whole state of each group that it touches. COUNT, SUM and AVG keep a
-    few numbers; other functions and DISTINCT keep the group's values. The one group without GROUP BY is
-    delivered with the first micro-batch, and stays, with COUNT 0 while there are no rows.
+    few numbers; other functions and DISTINCT keep the group's values. A group without rows is there while it
+    has a seed, with COUNT 0: the one group without GROUP BY has one from the first micro-batch on.
     """
 
-    __slots__ = ("_aggregates", "_cells", "_is_implicit", "_keeps_rows", "_keys", "_terms")
+    __slots__ = ("_aggregates", "_cells", "_keeps_rows", "_keys", "_terms", "layout")
 
-    def __init__(self, operation: Operation, terms: TextTerms) -> None:
-        node: Any = operation.node
+    def __init__(self, head: Operation, sides: Sequence[Side], terms: TextTerms) -> None:
+        node: Any = head.node
         self._terms = terms
-        self._keys = [operation.inputs.index(v) for v in node.keys]
-        self._is_implicit = node.seeds is not None
-        self._cells = Cells(operation.inputs, node.expressions, terms)
+        self.layout = _layout(node)
+        self._keys = list(sides[0].key)
+        self._cells = Cells(sides[0].columns, node.expressions, terms)
         self._aggregates = [self._compile(aggregate, node) for aggregate in node.aggregates]
         self._keeps_rows = any(aggregate.is_of_rows for aggregate in self._aggregates)
 
-    def update(self, state: Bucket, batch: int, rows: pa.Table) -> pa.Table:
-        """Let net rows enter and leave their groups; give the groups' rows that appear and disappear."""
-        groups = self._touch(state.before(batch), state.layout, rows)
+    def update(self, state: Bucket, batch: int, sides: Sequence[pa.Table]) -> pa.Table:
+        """Let rows enter and leave their groups; give the groups' rows that appear and disappear."""
+        groups = self._touch(state.before(batch), *sides)
         changes: list[tuple[Texts, int]] = []
         kept: list[_Kept] = []
         for key, group in groups.items():
-            is_there = self._is_implicit or group.rows > 0
+            is_there = group.rows > 0 or group.seeds > 0
             results = self._results(group) if is_there else None
             if results != group.shown:
                 found = ((group.shown, -1), (results, 1))
@@ -114,32 +116,40 @@ class Groups:
         value = None if expression is None else cache(expression.term(self._cells.places, self._terms))
         return _Aggregate(value, make, is_of_rows)
 
-    def _touch(self, runs: Sequence[Run], layout: Layout, rows: pa.Table) -> dict[Texts, _Group]:
-        """Open the groups of rows, and let each row enter its own."""
-        hashes = hash_rows(rows, self._keys)
-        held = _held(runs, layout, np.unique(hashes))
-        whole: Iterable[Texts] = texts_of(rows, range(width(rows))) if self._keeps_rows else repeat(())
-        weights = rows["weight"].to_pylist()
-        keys = texts_of(rows, self._keys)
+    def _touch(
+        self, runs: Sequence[Run], rows: pa.Table, seeds: pa.Table | None = None
+    ) -> dict[Texts, _Group]:
+        """Open the groups of rows and seeds, and let each enter its own."""
+        seeds = rows.slice(0, 0).select(["weight"]) if seeds is None else seeds
+        hashes, seeded = hash_rows(rows, self._keys), hash_rows(seeds, range(width(seeds)))
+        held = _held(runs, self.layout, np.unique(np.concatenate([hashes, seeded])))
         groups: dict[Texts, _Group] = {}
+
+        def open_(key: Texts, number: int) -> _Group:
+            group = groups.get(key)
+            if group is None:
+                group = groups[key] = self._open(held.get(key), number)
+            return group
+
+        # COUNT(DISTINCT *) is about whole rows
+        whole: Iterable[Texts] = texts_of(rows, range(width(rows))) if self._keeps_rows else repeat(())
+        weights, keys = rows["weight"].to_pylist(), texts_of(rows, self._keys)
         # not strict, because `whole` may have no end
         for key, number, weight, row, texts in zip(
             keys, hashes.tolist(), weights, self._cells.rows(rows), whole, strict=False
         ):
-            group = groups.get(key)
-            if group is None:
-                group = groups[key] = self._open(held.get(key), number)
-            self._add(group, row, texts, weight)
-        if self._is_implicit and not groups:  # nothing came, and the group is there
-            groups[()] = self._open(held.get(()), 0)
+            self._add(open_(key, number), row, texts, weight)
+        weights, keys = seeds["weight"].to_pylist(), texts_of(seeds, range(width(seeds)))
+        for key, number, weight in zip(keys, seeded.tolist(), weights, strict=False):
+            open_(key, number).seeds += weight
         return groups
 
     def _open(self, held: tuple[int, bytes] | None, number: int) -> _Group:
         if held is None:
             return _Group(number, [aggregate.make() for aggregate in self._aggregates])
         version, state = held
-        rows, accumulators, seen = pickle.loads(state)  # noqa: S301 - what `_dump` wrote, into our own folder
-        group = _Group(number, accumulators, rows, seen, version=version)
+        rows, seeds, accumulators, seen = pickle.loads(state)  # noqa: S301 - what `_dump` wrote, into our own folder
+        group = _Group(number, accumulators, rows, seeds, seen, version=version)
         group.shown = self._results(group)
         return group
 
@@ -208,7 +218,7 @@ def _dump(group: _Group) -> bytes:
     sink = io.BytesIO()
     pickler = pickle.Pickler(sink, pickle.HIGHEST_PROTOCOL)
     pickler.dispatch_table = copyreg.dispatch_table | {Literal: _reduce_literal}
-    pickler.dump((group.rows, group.accumulators, group.seen))
+    pickler.dump((group.rows, group.seeds, group.accumulators, group.seen))
     return sink.getvalue()
 
 

@@ -10,10 +10,13 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from rdflive.feeds.writing import write_term
 from rdflive.query import planning
+from rdflive.query.planning import Variable
 from rdflive_stores.spark.dataflow.files import Folder
 from rdflive_stores.spark.dataflow.plan import DEFAULT_GRAPH, Pattern, TermOrVariable
-from rdflive_stores.spark.dataflow.query_plan import JointPlan, Operation
+from rdflive_stores.spark.dataflow.query_plan import JointPlan
+from rdflive_stores.spark.dataflow.staging import SINGLE, Arm, Constants, Operation, Stage
 from rdflive_stores.spark.dataflow.state import StateError
 
 __all__ = [
@@ -32,7 +35,7 @@ __all__ = [
 
 PLAN: Final = "plan.json"
 """The file that tells which plan and partitions a state belongs to."""
-FORMAT: Final = 2
+FORMAT: Final = 3
 """The version of how state is written, increased with each change; the states of groups are pickled."""
 ANEW: Final = "start anew with another checkpoint"
 FIRST: Final = "0"
@@ -48,12 +51,10 @@ _NOT_COMPARED: Final = ("query", "prefixes", "salted")
 def describe(plan: JointPlan, partitions: int) -> dict[str, Any]:
     """Describe what state depends on: two plans with one description can read each other's state."""
     matching = plan.matching
-    conditions: list[set[str]] = [set() for _ in plan.queries]
+    conditions: list[set[str]] = [set() for _ in matching.shown]
     for way in matching.ways:
-        conditions[matching.queries[way.seed]].update(
-            c.text for visit in way.visits for c in visit.conditions
-        )
-    stages = [[[*map(_operation, stage.operations)] for stage in query.stages] for query in plan.queries]
+        conditions[matching.leaves[way.seed]].update(c.text for visit in way.visits for c in visit.conditions)
+    stages = [[*map(_stage, query.stages), [*map(_operation, query.closing)]] for query in plan.queries]
     columns = [list(query.names) for query in plan.queries]
     texts = [query.plan.query.text for query in plan.queries]
     return {
@@ -61,15 +62,16 @@ def describe(plan: JointPlan, partitions: int) -> dict[str, Any]:
         "partitions": partitions,
         "patterns": [[*map(str, p.places), *(c.text for c in p.filters)] for p in matching.patterns],
         "arrangements": [[*shape.match, shape.key, shape.salt] for shape in matching.arrangements],
-        "conditions": [*map(sorted, conditions)] if plan.labels else sorted(conditions[0]),
+        "conditions": [*map(sorted, conditions)],
         "stages": stages if plan.labels else stages[0],
         "columns": [*map(list, zip(plan.labels, columns, strict=True))] if plan.labels else columns[0],
         "variables": ["_" if name.startswith("_:") else name for name in matching.names],
-        "queries": list(matching.queries),
+        "pattern groups": list(matching.leaves),
         "query": dict(zip(plan.labels, texts, strict=True)) if plan.labels else texts[0],
         "prefixes": plan.queries[0].prefixes,
         "salted": plan.salted,
         "entailment": plan.entailment,
+        "parameters": plan.parameters,
     }
 
 
@@ -84,8 +86,8 @@ def check(folder: Folder, mine: Mapping[str, Any]) -> None:
     if theirs.get("format") != mine["format"]:
         raise StateError(
             f"the state in {folder} is of format {theirs.get('format')!r}, and this rdflive writes "
-            f"{mine['format']}: make it anew with rdflive spark rebuild, which knows format 1, or use the "
-            "version that made it"
+            f"{mine['format']}: make it anew with rdflive spark rebuild, which knows earlier formats, or use "
+            "the version that made it"
         )
     differing = [name for name in mine if name not in _NOT_COMPARED and theirs.get(name) != mine[name]]
     if differing:
@@ -156,11 +158,40 @@ def _differing(folder: Folder, mine: Mapping[str, Any], theirs: Mapping[str, Any
     )
 
 
+def _stage(stage: Stage) -> list[Any]:
+    """Describe a stage by all that its rows depend on."""
+    sides = [
+        [[side.columns[place].name for place in side.key], [*map(_arm, side.arms)]] for side in stage.sides
+    ]
+    return [sides, None if stage.head is None else _operation(stage.head)]
+
+
+def _arm(arm: Arm) -> list[Any]:
+    origin: Any = repr(arm.origin)
+    if isinstance(arm.origin, Constants):
+        origin = [[*map(_term, row)] for row in arm.origin.node.rows]
+    return [origin, [column.name for column in arm.columns], [*map(_operation, arm.operations)]]
+
+
 def _operation(operation: Operation) -> list[Any]:
-    """Describe an operator above the pattern by all that its rows depend on."""
+    """Describe an operator above the patterns by all that its rows depend on."""
     node = operation.node
     columns = [column.name for column in operation.columns]
     told: list[Any] = [type(node).__name__, columns, [e.text for e in node.expressions]]
     if isinstance(node, planning.Group):
         told += [[a.name, a.distinct, a.separator, node.argument(a) is None] for a in node.aggregates]
+    elif isinstance(node, planning.Slice):
+        told += [node.offset, node.limit, [condition.descending for condition in node.order]]
+    elif isinstance(node, planning.Exists):
+        told += [node.negated, None if node.mark is None else node.mark.name]
+    elif isinstance(node, planning.Minus):
+        told += [[column.name for column in node.context]]
+    elif isinstance(node, planning.Construct):
+        told += [[*map(_term, triple)] for triple in node.template]
+    elif isinstance(node, SINGLE):
+        told += [list(operation.sources)]
     return told
+
+
+def _term(term: Any) -> str | None:
+    return term.name if isinstance(term, Variable) else None if term is None else write_term(term)

@@ -28,6 +28,7 @@ __all__ = [
     "CANONICAL",
     "LAYOUT",
     "LIVE",
+    "PARAMETERS",
     "ChangeError",
     "arrived",
     "match",
@@ -41,6 +42,8 @@ __all__ = [
 LIVE: Final = "live"
 """The folder of the live quads."""
 LAYOUT: Final = Layout(4)
+PARAMETERS: Final = "<urn:rdflive:parameters>"
+"""The graph of the quads that rows of parameters become, which GRAPH ?g does not see."""
 _PLACES: Final = ("s", "p", "o", "g")
 _SIGNS: Final = ("A", "+")
 _IRI: Final = r"<[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\]*>"
@@ -242,7 +245,9 @@ def send_matches(plan: MatchPlan, quads: pa.Table, signs: Numbers, buckets: int)
 
 def match_any(patterns: Iterable[Pattern], quads: pa.Table) -> npt.NDArray[np.bool_]:
     """Find the quads that one of some patterns matches."""
-    found: npt.NDArray[np.bool_] = np.logical_or.reduce([_matches(pattern, quads) for pattern in patterns])
+    found = np.zeros(len(quads), np.bool_)
+    for pattern in patterns:
+        found |= _matches(pattern, quads)
     return found
 
 
@@ -257,7 +262,7 @@ def _matches(pattern: Pattern, quads: pa.Table) -> npt.NDArray[np.bool_]:
             if first != name:
                 held &= equal(quads[first], quads[name])
             if name == "g":  # the default graph has no name
-                held &= ~equal(quads[name], DEFAULT_GRAPH)
+                held &= ~equal(quads[name], DEFAULT_GRAPH) & ~equal(quads[name], PARAMETERS)
     return held
 
 

@@ -40,6 +40,7 @@ __all__ = [
     "Pattern",
     "Route",
     "Shown",
+    "Target",
     "TermOrVariable",
     "Visit",
     "Way",
@@ -130,18 +131,29 @@ class Route:
     """Whether they start their way there."""
 
 
-class Shown(NamedTuple):
-    """What is sent on of the matches of one query."""
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where the solutions of a basic graph pattern go."""
+
+    port: int
+    spread: tuple[int | None, ...]
+    """The positions of the columns that decide the bucket; None for one that is unbound there."""
+    is_alone: bool
+    """Whether nothing else goes there, so that the hashes that rows have with them can decide."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What is sent on of the matches of one basic graph pattern."""
 
     columns: tuple[int, ...]
-    """The variables of the solutions."""
-    spread: tuple[int, ...]
-    """The columns that decide in which bucket equal solutions meet."""
+    """The variables of its solutions."""
+    targets: tuple[Target, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class MatchPlan:
-    """The plan of the basic graph patterns of some queries, each with variables of its own."""
+    """The plan of some basic graph patterns, each with variables of its own."""
 
     names: tuple[str, ...]
     """The variables by number, as conditions read them. A blank node, which no condition reads, is `_:…`."""
@@ -152,10 +164,10 @@ class MatchPlan:
     """The way of each pattern, then the detours."""
     arrangements: tuple[Arrangement, ...]
     routes: tuple[Route, ...]
-    queries: tuple[int, ...]
-    """The query of each pattern."""
+    leaves: tuple[int, ...]
+    """The basic graph pattern that each quad pattern is of."""
     shown: tuple[Shown, ...]
-    """The solutions of each query."""
+    """The solutions of each basic graph pattern."""
 
     def bound(self, way: int, number: int) -> tuple[int, ...]:
         """Give the variables that rows have bound before visit `number` of their way."""
@@ -166,16 +178,12 @@ class MatchPlan:
     @property
     def rounds(self) -> int:
         """The largest number of times that a row is sent on."""
-        return max(len(way.visits) for way in self.ways)
+        return max((len(way.visits) for way in self.ways), default=0)
 
 
-def plan_matching(
-    basic: BasicPlan, spread: Sequence[int] | None = None, salted: Container[str] = ()
-) -> MatchPlan:
-    """Plan a basic graph pattern; its solutions have the columns of the plan's segments.
-
-    `spread` are the positions of the columns that decide in which bucket solutions meet, by default all;
-    `salted` the predicates of which few objects have many subjects.
+def plan_matching(basic: BasicPlan, salted: Container[str] = ()) -> MatchPlan:
+    """Plan a basic graph pattern; its solutions have the columns of the plan's segments. `salted` are the
+    predicates of which few objects have many subjects.
     """
     triples = [triple for segment in basic.segments for triple in segment.patterns]
     variables = tuple(dict.fromkeys(v for triple in triples for v in triple.variables))
@@ -206,7 +214,7 @@ def plan_matching(
         arrangements,
         tuple(_routes(ways[: len(patterns)], numbers)),
         (0,) * len(patterns),
-        (Shown(columns, columns if spread is None else tuple(columns[place] for place in spread)),),
+        (Shown(columns),),
     )
 
 
@@ -217,28 +225,28 @@ def whole_graphs(patterns: Iterable[Pattern]) -> tuple[Pattern, ...]:
 
 
 def combine(plans: Sequence[MatchPlan]) -> MatchPlan:
-    """Put the plans of several queries together; equal patterns, with equal filters, are arranged once."""
+    """Put the plans of several patterns together; equal ones, with equal filters, are arranged once."""
     if len(plans) == 1:
         return plans[0]
     arrangements = tuple(sorted({shape for plan in plans for shape in plan.arrangements}))
     names: list[str] = []
     salts: list[int | None] = []
     patterns: list[Pattern] = []
-    queries: list[int] = []
+    leaves: list[int] = []
     shown: list[Shown] = []
     ways: list[Way] = []
     detours: list[Way] = []
-    for query, plan in enumerate(plans):
+    for leaf, plan in enumerate(plans):
         moved = _Moved(
             len(names),
             len(patterns),
             tuple(map(arrangements.index, plan.arrangements)),
-            # detours stand behind the ways of the patterns of all queries
+            # detours stand behind the ways of all quad patterns
             sum(len(each.patterns) for each in plans) + len(detours) - len(plan.patterns),
         )
         patterns += map(moved.pattern, plan.patterns)
-        queries += [query] * len(plan.patterns)
-        shown += [Shown(*(tuple(map(moved.variable, each)) for each in one)) for one in plan.shown]
+        leaves += [leaf] * len(plan.patterns)
+        shown += [Shown(tuple(map(moved.variable, one.columns))) for one in plan.shown]
         own = [moved.way(way) for way in plan.ways]
         ways += own[: len(plan.patterns)]
         detours += own[len(plan.patterns) :]
@@ -257,13 +265,13 @@ def combine(plans: Sequence[MatchPlan]) -> MatchPlan:
         (*ways, *detours),
         arrangements,
         tuple(_routes(ways, numbers)),
-        tuple(queries),
+        tuple(leaves),
         tuple(shown),
     )
 
 
 class _Moved(NamedTuple):
-    """Where the numbers of a plan have moved to in a plan of several queries."""
+    """Where the numbers of a plan have moved to in a plan of several patterns."""
 
     variables: int
     patterns: int

@@ -56,12 +56,14 @@ def pick(rows: pa.Table, places: Sequence[int | None]) -> pa.Table:
     return picked if {*range(width(rows))}.issubset(places) else net(picked)
 
 
-def hash_rows(rows: pa.Table, places: Iterable[int]) -> Numbers:
-    """Hash the texts at some positions of each row. All processes give a text the same hash.
+def hash_rows(rows: pa.Table, places: Iterable[int | None]) -> Numbers:
+    """Hash the texts at some positions of each row, unbound for None. All processes hash a text alike.
 
     Python's `hash` of a string differs between processes, and rows must meet across them.
     """
-    return mix((_numbers(rows[f"v{place}"], _hash) for place in places), rows.num_rows)
+    unbound = np.full(rows.num_rows, _hash(None))
+    hashes = (unbound if place is None else _numbers(rows[f"v{place}"], _hash) for place in places)
+    return mix(hashes, rows.num_rows)
 
 
 def texts_of(rows: pa.Table, places: Iterable[int]) -> Iterable[Texts]:

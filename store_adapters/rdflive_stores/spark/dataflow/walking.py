@@ -18,9 +18,10 @@ from rdflive_stores.spark.dataflow.packing import bucket_of, mix, pack, pack_eve
 from rdflive_stores.spark.dataflow.plan import MatchPlan, MetPattern, Pattern
 from rdflive_stores.spark.dataflow.rows import Column, Rows
 from rdflive_stores.spark.dataflow.runs import Layout, Numbers, Run, equal, expand
+from rdflive_stores.spark.dataflow.solutions import hash_rows, solutions
 from rdflive_stores.spark.dataflow.state import Bucket, Moment
 
-__all__ = ["ARRANGED", "MOST_PARTNERS", "finish", "keep", "layout", "send", "solved", "walk"]
+__all__ = ["ARRANGED", "MOST_PARTNERS", "arriving", "finish", "keep", "layout", "send", "walk"]
 
 ARRANGED: Final = "arranged"
 """The folder of the arrangements."""
@@ -35,7 +36,7 @@ _MOST_PAIRS: Final = 1 << 18
 
 def layout(plan: MatchPlan) -> Layout:
     """Give the columns of arrangements: the variables of a pattern and their hashes."""
-    width = max(len(pattern.variables) for pattern in plan.patterns)
+    width = max((len(pattern.variables) for pattern in plan.patterns), default=0)
     return Layout(width, width)
 
 
@@ -60,9 +61,9 @@ def walk(
                 yield from _send(plan, on, number + 1, found, buckets)
 
 
-def solved(query: int) -> int:
-    """Give the kind of packets with solutions of a query, which stages in between pass on."""
-    return _DONE - query
+def arriving(port: int) -> int:
+    """Give the kind of packets with rows for a port of the stages behind, which rounds in between pass on."""
+    return _DONE - port
 
 
 def keep(rows: pa.Table, kind: int, bucket: int) -> Iterator[pa.RecordBatch]:
@@ -94,12 +95,16 @@ def send(
 
 
 def finish(plan: MatchPlan, pattern: int, rows: Rows, buckets: int) -> Iterator[pa.RecordBatch]:
-    """Send solutions, which a change of a pattern has led to, to the buckets where equal ones meet."""
-    query = plan.queries[pattern]
-    shown = plan.shown[query]
-    texts = {f"v{place}": rows.columns[v][0] for place, v in enumerate(shown.columns)}
-    spread = mix((rows.columns[v][1] for v in shown.spread), len(rows))
-    yield from pack(pa.table({"weight": rows.weight} | texts), solved(query), bucket_of(spread, buckets))
+    """Send solutions, which a change of a pattern has led to, to where they are used."""
+    shown = plan.shown[plan.leaves[pattern]]
+    columns = [rows.columns[v] for v in shown.columns]
+    table = solutions(rows.weight, (texts for texts, _ in columns))
+    for target in shown.targets:
+        if target.is_alone:
+            spread = mix((columns[place][1] for place in target.spread if place is not None), len(rows))
+        else:
+            spread = hash_rows(table, target.spread)
+        yield from pack(table, arriving(target.port), bucket_of(spread, buckets))
 
 
 def _updates(plan: MatchPlan, kinds: dict[int, pa.Table]) -> pa.Table:

@@ -1,0 +1,184 @@
+"""LIMIT and OFFSET: the rows at some positions of an order, in each partition.
+
+The first rows of a partition are kept apart, some more than are wanted, so that a change is compared with
+these alone. Only where so many of them have gone that too few are left, the partition is read as a whole.
+
+Example: of `LIMIT 2` the first 68 rows are kept apart. A row that sorts behind all of them changes nothing; a
+delete of the first one lets the third one in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from rdflive.query import planning
+from rdflive_stores.spark.dataflow.runs import Layout, Numbers, Run, expand, sum_rows
+from rdflive_stores.spark.dataflow.solutions import Texts, hash_rows, net, solutions, texts_of, width
+from rdflive_stores.spark.dataflow.staging import Operation, Side
+from rdflive_stores.spark.dataflow.state import Bucket
+from rdflive_stores.spark.dataflow.terms import TextTerms
+
+__all__ = ["Slices"]
+
+_Weights: TypeAlias = dict[Texts, int]
+_ROWS: Final = 0
+_FIRST: Final = 1
+_MORE: Final = 2
+"""The numbers of what is kept: all rows, the first ones, and a row per partition that has more than those."""
+_SPARE: Final = 64
+"""So many rows more than twice those that are wanted are kept apart."""
+
+
+class Slices:
+    """ORDER BY with OFFSET and LIMIT, per partition; a row of weight 2 takes two positions.
+
+    Ties are broken by all terms of the row, so that a row has one position whatever order the rows came in.
+    """
+
+    def __init__(self, head: Operation, sides: Sequence[Side], terms: TextTerms) -> None:
+        node: Any = head.node
+        columns = sides[0].columns
+        self._partition = list(sides[0].key)
+        self._offset, self._limit = node.offset, node.limit
+        self._key = _sorter(node, columns, terms)
+        self._wanted = node.offset + (node.limit or 0)
+        self.layout = Layout(len(columns))
+
+    def update(self, state: Bucket, batch: int, sides: Sequence[pa.Table]) -> pa.Table:
+        """Take changes of rows; give the rows that enter and leave the slices."""
+        (rows,) = sides
+        before, columns = state.before(batch), width(rows)
+        keys = np.unique(hash_rows(rows, self._partition))
+        first, more = (self._read(before, index, keys) for index in (_FIRST, _MORE))
+        found: list[tuple[Texts, int]] = []
+        kept: dict[int, list[tuple[Texts, int]]] = {_FIRST: [], _MORE: []}
+        for partition, change in self._parted(rows).items():
+            old, had_more = first.get(partition, {}), partition in more
+            new, has_more = self._changed(old, change, had_more=had_more)
+            if has_more and sum(new.values()) < self._wanted:
+                key = hash_rows(_table([(next(iter(change)), 1)], columns), self._partition)
+                everything = self._read(before, _ROWS, key).get(partition, {})
+                new, has_more = self._cut(_added(everything, change), 2 * self._wanted + _SPARE)
+            kept[_FIRST] += _difference(new, old)
+            if has_more != had_more:
+                texts: list[str | None] = [None] * columns
+                for place, text in zip(self._partition, partition, strict=True):
+                    texts[place] = text
+                kept[_MORE].append((tuple(texts), 1 if has_more else -1))
+            found += self._moved(old, new, change)
+        tables = [self._stored(_ROWS, rows)]
+        tables += [self._stored(index, _table(each, columns)) for index, each in kept.items() if each]
+        state.add(batch, pa.concat_tables(tables))
+        return net(_table(found, columns))
+
+    def _changed(self, old: _Weights, change: _Weights, *, had_more: bool) -> tuple[_Weights, bool]:
+        """Let changes into the first rows; tells whether the partition has more than those."""
+        if not had_more:
+            return self._cut(_added(old, change), 4 * self._wanted + 2 * _SPARE)
+        last = max(map(self._key, old), default=None)
+        # behind the last one nobody knows which rows there are
+        near = {row: n for row, n in change.items() if last is not None and self._key(row) <= last}
+        return self._cut(_added(old, near), 4 * self._wanted + 2 * _SPARE)[0], True
+
+    def _cut(self, rows: _Weights, most: int) -> tuple[_Weights, bool]:
+        """Keep the first rows where there are more than a number; tells whether some were left out."""
+        if sum(rows.values()) <= most:
+            return rows, False
+        kept: _Weights = {}
+        count = 0
+        for row in sorted(rows, key=self._key):
+            if count >= 2 * self._wanted + _SPARE:
+                return kept, True
+            kept[row] = rows[row]
+            count += rows[row]
+        return kept, False
+
+    def _moved(self, old: _Weights, new: _Weights, change: _Weights) -> list[tuple[Texts, int]]:
+        """Give the rows that enter and leave the slice."""
+        begin = self._offset
+        if self._limit is None:
+            # what is behind the first rows is the rest
+            gone = _difference(self._between(new, 0, begin), self._between(old, 0, begin))
+            return [*change.items(), *((row, -n) for row, n in gone)]
+        end = begin + self._limit
+        return _difference(self._between(new, begin, end), self._between(old, begin, end))
+
+    def _between(self, rows: _Weights, begin: int, end: int) -> _Weights:
+        """Give the rows at some positions of the order, with how many of them each takes."""
+        found: _Weights = {}
+        position = 0
+        for row in sorted(rows, key=self._key):
+            taken = min(position + rows[row], end) - max(position, begin)
+            if taken > 0:
+                found[row] = taken
+            position += rows[row]
+            if position >= end:
+                break
+        return found
+
+    def _parted(self, rows: pa.Table) -> dict[Texts, _Weights]:
+        """Give the rows with their weights, by partition."""
+        parts: dict[Texts, _Weights] = {}
+        whole = texts_of(rows, range(width(rows)))
+        for partition, row, weight in zip(
+            texts_of(rows, self._partition), whole, rows["weight"].to_pylist(), strict=False
+        ):
+            parts.setdefault(partition, {})[row] = weight
+        return parts
+
+    def _read(self, runs: Sequence[Run], index: int, keys: Numbers) -> dict[Texts, _Weights]:
+        """Read what is kept of some partitions; equal hashes may bring others with them."""
+        found = [run.rows(expand(*run.find(index, keys))[1]) for run in runs]
+        if not found:
+            return {}
+        held = sum_rows(found, self.layout)
+        return self._parted(held.select(["weight", *self.layout.text_names]))
+
+    def _stored(self, index: int, rows: pa.Table) -> pa.Table:
+        numbers = {
+            "index": np.full(len(rows), index),
+            "key": hash_rows(rows, self._partition),
+            "rest": np.zeros(len(rows), np.int64),
+        }
+        columns = numbers | {name: rows[name] for name in rows.column_names}
+        return pa.table(columns).select(self.layout.schema.names).cast(self.layout.schema)
+
+
+def _sorter(node: Any, columns: planning.Columns, terms: TextTerms) -> Callable[[Texts], Any]:
+    """Make the sort key of a row: the conditions of ORDER BY, then all its terms."""
+    places = {v.name: place for place, v in enumerate(columns) if v.readable}
+    parts = [(o.expression.term(places, terms), o.descending) for o in node.order]
+    shown = [place for place, v in enumerate(columns) if v.distinguished]
+
+    @cache
+    def key(row: Texts) -> Any:
+        ids = tuple(map(terms.id, row))
+        keys = [planning.term_key(part(ids)) for part, _ in parts]
+        sorts = [planning.descending(k) if down else k for k, (_, down) in zip(keys, parts, strict=True)]
+        return (*sorts, *[planning.term_key(terms.value(ids[place])) for place in shown])
+
+    return key
+
+
+def _added(rows: _Weights, changes: _Weights) -> _Weights:
+    added = dict(rows)
+    for row, change in changes.items():
+        added[row] = added.get(row, 0) + change
+    return {row: weight for row, weight in added.items() if weight}
+
+
+def _difference(new: _Weights, old: _Weights) -> list[tuple[Texts, int]]:
+    return list(_added(new, {row: -weight for row, weight in old.items()}).items())
+
+
+def _table(rows: Sequence[tuple[Texts, int]], columns: int) -> pa.Table:
+    # without a row `zip` would give no columns
+    texts = zip(*(row for row, _ in rows), strict=True) if rows else [()] * columns
+    return solutions(
+        pa.array([n for _, n in rows], pa.int64()), [pa.array(each, pa.string()) for each in texts]
+    )

@@ -1,0 +1,80 @@
+"""The W3C query tests by Spark's stages: their data in micro-batches, in and out again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from rdflive.errors import UnsupportedQueryError
+from rdflive_stores.spark.dataflow.query_plan import plan_queries
+from spark.dataflow.simulation import Simulation, in_order
+from support.effort import drawn_from
+from support.one_process import Row, added
+from support.shared import shared
+from support.w3c import Case, load_cases
+from support.w3c_exceptions import TOLD_APART_ON_SPARK
+from support.w3c_streams import answers, check, draw_steps, written
+
+pytestmark = pytest.mark.shared
+
+MAINTAINED = [case for case in load_cases() if case.is_maintained]
+REFUSED = {
+    "1 BGP only": 11,
+    "2 +FILTER": 29,
+    "3 +UNION": 2,
+    "4 +OPTIONAL": 20,
+    "5 +BIND/VALUES/expr": 17,
+    "6 +MINUS/[NOT] EXISTS": 12,
+    "7 +property paths": 16,
+    "8 +aggregates": 2,
+    "9 +subquery": 11,
+    "A +GRAPH/FROM": 22,
+    "Y ORDER BY/LIMIT/OFFSET": 42,
+}
+"""How many of each class Spark refuses, of those that one process maintains."""
+
+
+@pytest.mark.turns(3)
+@pytest.mark.parametrize("case", MAINTAINED, ids=repr)
+def test_w3c_query_is_maintained_by_stages(case: Case, tmp_path: Path) -> None:
+    """After each micro-batch the deltas add up to the full answer, whatever is killed; nothing stays."""
+    try:
+        plan_queries(case.query)
+    except UnsupportedQueryError:
+        return  # which are refused is counted below
+    if case.id not in TOLD_APART_ON_SPARK:
+        play(case, tmp_path)
+        return
+    with pytest.raises(AssertionError, match="the deltas add up to"):
+        play(case, tmp_path)
+
+
+def play(case: Case, folder: Path) -> None:
+    """Run the micro-batches of a test, and compare each."""
+    draw = drawn_from(case.id, "stages")
+    simulation = Simulation(case.query, str(folder / "state"), draw.randint(1, 4), cuts=draw)
+    steps, total = draw_steps(Case(case.entry)), Counter[Row]()
+    for step, expected in zip(steps, answers(case, steps), strict=True):
+        changes = in_order((op, quad) for op, *quad in written(step))  # type: ignore[misc]  # four texts
+        if draw.random() < 0.3:
+            simulation.attempt(changes, draw.randint(1, simulation.length))
+        total = added(total, simulation.run(changes))
+        check(expected, simulation.joint.columns, total)
+    empty = Simulation(case.query, str(folder / "empty"), simulation.buckets)
+    assert total == empty.run([])
+    assert simulation.held() == empty.held()
+
+
+def test_w3c_queries_that_spark_refuses() -> None:
+    """So many of each class are refused as what cannot be maintained there; all others are planned."""
+    shared("data", "w3c", "index.json")
+    refused: Counter[str] = Counter()
+    for case in MAINTAINED:
+        try:
+            plan_queries(case.query)
+        except UnsupportedQueryError:
+            refused[case.cls] += 1
+    assert refused == REFUSED
+    assert TOLD_APART_ON_SPARK.keys() <= {case.id for case in MAINTAINED}
