@@ -13,6 +13,7 @@ from bench import peer_flink
 from bench.child import call_module
 from bench.report import Section
 from bench.sizes import Sizes
+from bench.spark_lubm import LUBM, lubm_rows
 from bench.spark_stream import OPERATORS, QUERIES, Update, updates
 from bench.stream import SEED
 
@@ -22,6 +23,8 @@ STORES: Final = ("Memory", "Oxigraph in memory", "Oxigraph on disk")
 SUBSCRIPTIONS: Final = (0, 1, 100)
 _MB: Final = 1e6
 _NO_FLINK: Final = f"No Flink: {peer_flink.PYTHON} names no interpreter with apache-flink."
+
+_NO_LUBM: Final = f" {LUBM} is absent (set RDFLIVE_SHARED)."
 
 
 def run(sizes: Sizes) -> Section:
@@ -53,7 +56,7 @@ def run(sizes: Sizes) -> Section:
     for figures in one + two:
         if figures["kind"] == "continuous" and (figures["query"], figures["updates"]) in answers:
             assert figures["answers"] == answers[figures["query"], figures["updates"]], figures
-        section.rows.append(_row(figures, rates, alone))
+        section.rows += lubm_rows(figures) if figures["kind"] == "lubm" else [_row(figures, rates, alone)]
     section.rows += [
         {"what": f"{name}, batches of 10,000", "way": "rdflive in one process, rdflib graph", "rate": rate}
         for name, rate in alone.items()
@@ -65,6 +68,8 @@ def run(sizes: Sizes) -> Section:
         "The joins are stream-stream joins of Spark, of signed rows, netted per micro-batch, given a stream "
         "that needs no normaliser; rdflive normalises.",
         "A hub: micro-batches of two changes at a node of so many neighbours.",
+        "LUBM: five of its queries together, with the ontology in the stream; several universities are "
+        "copies of one under other names." + ("" if LUBM.exists() else _NO_LUBM),
         peer_flink.NOTE if os.environ.get(peer_flink.PYTHON) else _NO_FLINK,
     ]
     return section
@@ -104,6 +109,10 @@ def _jobs(sizes: Sizes, *, few: bool) -> list[dict[str, Any]]:
         jobs += [{"kind": kind, "query": "path", **few_triples} for kind in ("growth", "processor")]
     classes = {"kind": "classes", "batch": sizes.spark // 4, "updates": 5 * sizes.spark, "batches": 8}
     jobs += [{**classes, "plain": plain} for plain in (False, True)]
+    if LUBM.exists():
+        jobs += [
+            {"kind": "lubm", "batch": 0, "updates": 0, "copies": copies} for copies in sizes.universities
+        ]
     return jobs
 
 

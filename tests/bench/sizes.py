@@ -59,6 +59,8 @@ class Sizes:
     """(j) Batches of ten changes."""
     spark: int = sized(200_000, quick=2_000)
     """(k) Changes in a stream."""
+    universities: tuple[int, ...] = sized((1, 10), quick=(1,))
+    """(k) Universities of 100,543 triples each."""
     entailed: tuple[int, ...] = sized((100_000, 1_000_000), quick=(1_000, 3_000))
     """(l) Instance triples in the graph."""
     expiring: int = sized(20_000, quick=2_000)

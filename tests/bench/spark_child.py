@@ -26,6 +26,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming import StatefulProcessor
 
 import rdflive
+from bench import spark_lubm
 from bench.spark_stream import OPERATORS, QUERIES, Update, updates
 from bench.stream import SEED
 from rdflive_stores.spark import inspect, mirror, session, subscribe
@@ -372,7 +373,7 @@ def _grown(query: Any, loads: int) -> dict[str, Any]:
 JOBS: dict[str, Callable[[SparkSession, Path, dict[str, Any]], dict[str, Any]]] = {
     "continuous": _continuous, "joins": _joins, "mirror": _mirror, "hub": _hub, "churn": _churn,
     "growth": _growth, "classes": _classes,
-    "processor": _processor,
+    "processor": _processor, "lubm": lambda *job: spark_lubm.measure(*job[:2], job[2]["copies"], _read),
 }  # fmt: skip
 
 

@@ -44,6 +44,7 @@ TINY = replace(
     clients=5,
     serving=0.5,
     spark=400,
+    universities=(1,),
     entailed=(300,),
     expiring=300,
     events=40,

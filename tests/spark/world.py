@@ -23,9 +23,17 @@ PATIENCE = 60.0
 class World:
     """A stream of changes, and a subscription that is made anew as often as wanted."""
 
-    def __init__(self, spark: SparkSession, folder: Path, query: str | Mapping[str, str], seed: int) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        folder: Path,
+        query: str | Mapping[str, str],
+        seed: int,
+        entailment: str | None = None,
+    ) -> None:
         self.spark = spark
         self.query = query
+        self.entailment = entailment
         self.files = ChangeFiles(folder / "changes")
         self.checkpoint = folder / "checkpoint"
         self.batches: list[list[Operation]] = []
@@ -45,7 +53,8 @@ class World:
     def subscribe(self, query: str | Mapping[str, str] | None = None, **more: Any) -> SparkSubscription:
         """Make a subscription on the checkpoint."""
         changes = self.files.stream(self.spark)
-        return subscribe(changes, query or self.query, checkpoint=self.checkpoint, **more)
+        options: dict[str, Any] = {"entailment": self.entailment, **more}
+        return subscribe(changes, query or self.query, checkpoint=self.checkpoint, **options)
 
     def run(self, sink: Any = None) -> SparkSubscription:
         """Run a new subscription over all that is there."""
@@ -55,7 +64,7 @@ class World:
 
     def check(self) -> None:
         """All micro-batches have come, and are those of one process."""
-        assert self.found.list == nets(self.query, self.batches)
+        assert self.found.list == nets(self.query, self.batches, self.entailment)
 
 
 class Fails:

@@ -22,11 +22,13 @@ Row: TypeAlias = "tuple[str | None, ...]"
 class OneProcess:
     """A subscription to a dataset that begins empty."""
 
-    def __init__(self, query: str) -> None:
+    def __init__(self, query: str, entailment: str | None = None) -> None:
         self._dataset = rdflib.Dataset()
         self._net: Counter[Row] = Counter()
         self._is_true = False
-        self._subscription = rdflive.subscribe(self._dataset, query, self._take, on_error=self._fail)
+        self._subscription = rdflive.subscribe(
+            self._dataset, query, self._take, on_error=self._fail, entailment=entailment
+        )
 
     def run(self, operations: Iterable[tuple[Any, ...]]) -> Counter[Row]:
         """Apply operations, which begin (op, s, p, o, g), as one commit; gives the net since the run before.

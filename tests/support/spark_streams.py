@@ -161,14 +161,16 @@ class Nets:
         return added(*self.found.values())
 
 
-def nets(query: str | Mapping[str, str], batches: Sequence[Iterable[Operation]]) -> list[Counter[Row]]:
+def nets(
+    query: str | Mapping[str, str], batches: Sequence[Iterable[Operation]], entailment: str | None = None
+) -> list[Counter[Row]]:
     """Give the nets of one process, batch by batch; of several queries with their names and all columns."""
     if isinstance(query, str):
-        engine = OneProcess(query)
+        engine = OneProcess(query, entailment)
         return [engine.run(batch) for batch in batches]
     plan, joined = plan_queries(query), [Counter[Row]() for _ in batches]
     for label, one in zip(plan.labels, plan.queries, strict=True):
-        for net, alone in zip(joined, nets(query[label], batches), strict=True):
+        for net, alone in zip(joined, nets(query[label], batches, entailment), strict=True):
             for texts, weight in alone.items():
                 cells = dict(zip(one.names, texts, strict=True))
                 net[(label, *map(cells.get, plan.columns[1:]))] = weight

@@ -37,7 +37,7 @@ from rdflive.entail.templates import Atom, Atoms, Kind
 from rdflive.entail.ways import Ways
 from rdflive.model import TermPattern, Triple
 
-__all__ = ["Counts", "Rdfs", "RdfsEntailment"]
+__all__ = ["Counts", "Rdfs", "RdfsEntailment", "refusal"]
 
 log = logging.getLogger("rdflive")
 
@@ -211,7 +211,7 @@ class RdfsEntailment:
         """Raise `SchemaError` if the schema cannot be reasoned with as it was asked for."""
         kinds = self._kinds
         if kinds.schema.refused:
-            raise SchemaError(_refusal(next(iter(kinds.schema.refused))))
+            raise SchemaError(refusal(next(iter(kinds.schema.refused))))
         if not kinds.templates.cycles:
             return
         for request in map(self._request, patterns):
@@ -295,7 +295,7 @@ class RdfsEntailment:
         for sign, triple in changes:
             kinds.schema.change(sign, triple)
             if sign > 0 and triple in kinds.schema.refused:
-                log.error("not reasoned with: %s", _refusal(triple))
+                log.error("not reasoned with: %s", refusal(triple))
         self._take(kinds.schema.changed(closed))
         known = kinds.templates.classes
         before = self._refresh(triples)
@@ -342,7 +342,8 @@ class RdfsEntailment:
         return [*shown, f"and {more:,} more classes and properties"] if more else shown
 
 
-def _refusal(triple: Triple) -> str:
+def refusal(triple: Triple) -> str:
+    """Say why a schema triple is not reasoned with."""
     s, _, o = triple
     return (
         f"{s} is made a subproperty of {o}, by which data would become schema: remove this triple, or state "

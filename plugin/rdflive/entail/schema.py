@@ -136,11 +136,14 @@ class Schema:
             at = before
         return steps[::-1]
 
-    def reaching(self, changed: Iterable[Triple]) -> dict[Any, set[Triple]]:
-        """Give the closed schema's triples of all subjects that a change at some triples may concern."""
+    def concerned(self, changed: Iterable[Triple]) -> set[Any]:
+        """Give the subjects of the closed schema's triples that a change at some triples may concern."""
         nodes = {s for s, _, _ in changed}
-        nodes |= {node for s in nodes for _, node in self._joined(s, self.below)}
-        return {node: set(self.entailed((node, None, None))) for node in nodes}
+        return nodes.union(node for s in nodes for _, node in self._joined(s, self.below))
+
+    def reaching(self, changed: Iterable[Triple]) -> dict[Any, set[Triple]]:
+        """Give the closed schema's triples of these subjects."""
+        return {node: set(self.entailed((node, None, None))) for node in self.concerned(changed)}
 
     def changed(self, before: dict[Any, set[Triple]]) -> list[tuple[Literal[1, -1], Triple]]:
         """Compare the closed schema's triples of some subjects with what they were before."""

@@ -24,7 +24,8 @@ class Part:
 
     folder: str
     """`live`: the quads that a pattern matches. `window`: elements, by quad and by time. `arranged`: the
-    matches of the patterns. `stage-0` and so on: counts of rows, and groups."""
+    matches of the patterns. `stage-0` and so on: counts of rows, groups and the sides of joins. With
+    entailment, `schema` and `entailed`, the entailed triples."""
     partition: int
     held: Held
 

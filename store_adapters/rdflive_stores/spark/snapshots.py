@@ -63,7 +63,8 @@ def rebuild(
     """Make the state of a subscription anew, from the quads that it holds, while the subscription is stopped.
 
     With `partitions`, in so many parts; with `query`, for another query, or others, whose patterns must match
-    no quads that the present patterns do not. State that an earlier version of rdflive has written becomes
+    no quads that the present patterns do not. The entailment stays as it is, and with one all quads of the
+    present queries' graphs are held. State that an earlier version of rdflive has written becomes
     one of this version. The answer goes to `sink`, with `options` for a format of Spark and `types` as in
     `subscribe`: what followed the deltas of another query must begin with it. The subscription goes on with
     the changes that it has not seen yet. Of a window, what it holds and what waits is taken over with its
@@ -80,25 +81,29 @@ def rebuild(
     state, held, last = place.state, place.held, place.committed
     if state is None or held is None or last is None:
         raise StateError(f"{place.folder} holds no state of a subscription with a committed micro-batch")
-    salted = held.get("salted", [TYPE])
+    salted, entailment = held.get("salted", [TYPE]), held.get("entailment")
     if query is None:
-        plan = plan_queries(held["query"], initNs or held.get("prefixes"), salted, held.get("parameters"))
+        given, prefixes = held["query"], initNs or held.get("prefixes")
     else:
-        plan = plan_queries(query, initNs, salted, held.get("parameters"))
+        given, prefixes = query, initNs
+    plan = plan_queries(given, prefixes, salted, held.get("parameters"), entailment)
     lacking = missing(plan, held)
     if lacking:
-        pattern = show_pattern(plan.matching, lacking[0])
-        raise StateError(f"the state does not hold the quads of {pattern}; {ANEW}, perhaps with initial=")
+        if entailment is None:
+            quads = f"the quads of {show_pattern(plan.matching, lacking[0])}"
+        else:
+            quads = f"all quads of {lacking[0].places[3] or 'the default graph'}"
+        raise StateError(f"the state does not hold {quads}; {ANEW}, perhaps with initial=")
     old = Moment(state / place.home.generation, last)
     numbers = spark.range(0, held["partitions"], 1, held["partitions"])
     if held.get("window"):
         plan = replace(plan, window=EventWindow.read(held["window"]))
-        quads = numbers.mapInArrow(partial(tasks.windowed, old), _ELEMENTS)
+        live = numbers.mapInArrow(partial(tasks.windowed, old), _ELEMENTS)
     else:
-        quads = numbers.mapInArrow(partial(tasks.live_quads, old, held["format"]), _QUADS)
+        live = numbers.mapInArrow(partial(tasks.live_quads, old, held["format"]), _QUADS)
     generation = str(int(place.home.generation or 0) + 1)
     flow = Flow(plan, partitions or held["partitions"], column_types(plan.names, types or {}))
-    _make(quads, flow, Moment(state / generation, last), sink, options, old)
+    _make(live, flow, Moment(state / generation, last), sink, options, old)
     succeed(state, generation)
 
 

@@ -10,6 +10,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+from rdflive.entail.reasoning import SCHEMA_WORDS, TYPE
 from rdflive.errors import UnsupportedQueryError
 from rdflive_stores.spark.change_rows import StreamColumns, stream_columns
 from rdflive_stores.spark.dataflow import tasks
@@ -43,10 +44,15 @@ def lay_out(changes: Sequence[DataFrame], flow: Flow, home: Home) -> DataFrame:
     """Give the signed solutions of each micro-batch of changes; DataFrames that are no streams are one."""
     plan, buckets, types = flow.plan, flow.partitions, flow.types
     quads = reduce(DataFrame.unionByName, (_positioned(each, plan.window) for each in changes))
-    is_wanted = _may_match(plan.matching.patterns)
-    rows = quads.where(is_wanted) if plan.window is None else _thinned(quads, is_wanted)
-    rows = _bucketed(_hashed(rows), buckets)
+    is_wanted = _may_match(plan.kept)
+    rows = _hashed(quads.where(is_wanted) if plan.window is None else _thinned(quads, is_wanted))
+    bucket = _bucket(rows, buckets)
+    if plan.entailment is not None:
+        rows, bucket = rows.withColumn("htype", F.xxhash64(F.lit(TYPE))), _schema_everywhere(bucket, buckets)
+    rows = rows.withColumn("bucket", bucket)
     rows = _shuffle(rows, buckets).mapInArrow(partial(tasks.match, plan, home, buckets), PACKETS)
+    if plan.entailment is not None:
+        rows = _shuffle(rows, buckets).mapInArrow(partial(tasks.count, plan, home, buckets), PACKETS)
     for number in range(plan.matching.rounds):
         task = partial(tasks.walk, plan, home, buckets, number)
         rows = _shuffle(rows, buckets).mapInArrow(task, PACKETS)
@@ -135,17 +141,23 @@ def _thinned(rows: DataFrame, is_wanted: Column) -> DataFrame:
     return rows.withColumns(texts)
 
 
-def _bucketed(rows: DataFrame, buckets: int) -> DataFrame:
+def _bucket(rows: DataFrame, buckets: int) -> Column:
     decides: Column = F.col("hash")
     if "is_wanted" in rows.columns:
         # what has no quad is spread
         decides = F.when(F.col("is_wanted"), decides).otherwise(F.xxhash64("time"))
-    return rows.withColumn("bucket", F.pmod(decides, F.lit(buckets)).cast("int"))
+    return F.pmod(decides, F.lit(buckets)).cast("int")
 
 
 def _hashed(rows: DataFrame) -> DataFrame:
     hashes = [F.xxhash64(name).alias(f"h{name}") for name in _PLACES]
     return rows.select("*", *hashes, F.xxhash64(*_PLACES).alias("hash"))
+
+
+def _schema_everywhere(bucket: Column, buckets: int) -> Column:
+    """Give a row of the schema to every bucket, and any other to its own."""
+    every = F.sequence(F.lit(0), F.lit(buckets - 1))
+    return F.explode(F.when(F.col("p").isin(*SCHEMA_WORDS), every).otherwise(F.array(bucket)))
 
 
 def _shuffle(rows: DataFrame, buckets: int) -> DataFrame:

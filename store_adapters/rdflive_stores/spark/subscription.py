@@ -49,6 +49,7 @@ def subscribe(
     types: Mapping[str, Any] | None = None,
     salted: Iterable[str] = (RDF.type,),
     parameters: DataFrame | Given | None = None,
+    entailment: str | None = None,
 ) -> SparkSubscription:
     """Evaluate a query continuously on Spark, over a graph that is nothing but its changes.
 
@@ -89,16 +90,25 @@ def subscribe(
     the same graph, as in `Prepared.subscribe`, or a DataFrame whose columns are the variables, of terms in
     N-Triples. If that is a stream, rows come and go as changes do: `op` is "A" or "D", or all come.
 
+    With `entailment="rdfs"` queries are answered over what their graph entails, as by `rdflive.subscribe`:
+    its schema, of subclasses, subproperties, domains and ranges, is a part of it and comes with the changes.
+    A property below one of RDFS's own four is passed over, and logged by the executors.
+
     Raises `UnsupportedQueryError` for queries that one process must maintain, and `LocationError` for a
     checkpoint that cannot be reached.
     """
     if not changes.isStreaming:
         raise ValueError("changes must be a streaming DataFrame: use spark.readStream")
     given = as_query(parameters) if isinstance(parameters, DataFrame) else parameters
-    plan = plan_queries(query, initNs, [write_term(URIRef(predicate)) for predicate in salted], given)
+    terms = [write_term(URIRef(predicate)) for predicate in salted]
+    plan = plan_queries(query, initNs, terms, given, entailment)
     plan = replace(plan, window=event_window(changes, window, time, delay))
     if plan.window is not None and initial is not None:
         raise ValueError("initial= does not go with a window: what it holds has no times")
+    if plan.window is not None and entailment is not None:
+        raise ValueError(
+            "entailment= does not go with a window on Spark: subscribe to an rdflive.Stream in one process"
+        )
     check_columns(changes, plan)
     sources = [changes]
     if isinstance(parameters, DataFrame) and parameters.isStreaming:

@@ -13,7 +13,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
+from rdflive.entail.reasoning import SCHEMA_WORDS, TYPE
 from rdflive_stores.spark.dataflow import tasks
+from rdflive_stores.spark.dataflow.counting import count
+from rdflive_stores.spark.dataflow.entailing import entail
 from rdflive_stores.spark.dataflow.event_time import EventWindow
 from rdflive_stores.spark.dataflow.files import Folder
 from rdflive_stores.spark.dataflow.finishing import finish
@@ -84,6 +87,7 @@ class Simulation:
     """Whether the next micro-batch makes state from what another has held."""
     late: int = 0
     """How many elements of the last micro-batch came too late."""
+    entailment: str | None = None
     joint: JointPlan = field(init=False)
 
     def __post_init__(self) -> None:
@@ -170,7 +174,8 @@ class Simulation:
         return +held
 
     def _planned(self) -> JointPlan:
-        plan = replace(plan_queries(self.text, salted=self.salted), window=self.window)
+        plan = plan_queries(self.text, salted=self.salted, entailment=self.entailment)
+        plan = replace(plan, window=self.window)
         travelled: JointPlan = pickle.loads(pickle.dumps(plan))  # as it does to the executors
         return travelled
 
@@ -188,13 +193,25 @@ class Simulation:
 
     def _stages(self) -> Iterator[Task]:
         plan, now, buckets = self.joint, self._moment(self.batch), self.buckets
-        yield lambda mine, _: self._match(now, mine)
+        if self.entailment is None:
+            yield lambda mine, _: self._match(now, mine)
+        else:
+            yield lambda mine, _: entail(plan.matching, now, buckets, mine)
+            yield lambda mine, _: count(plan.matching, now, buckets, mine)
         for number in range(plan.matching.rounds):
             yield lambda mine, _, number=number: walk(plan.matching, now, buckets, number, mine)
         for number in range(plan.stages):
             yield partial(finish, plan, now, buckets, number)
 
     def _batches(self, changes: Sequence[Change]) -> list[pa.RecordBatch]:
+        rows = [(self.hash(*change[1:5]) % self.buckets, change) for change in changes]
+        if self.entailment is not None:
+            rows = [
+                (bucket, change)
+                for home, change in rows
+                for bucket in (range(self.buckets) if change.p in SCHEMA_WORDS else [home])
+            ]
+        changes = [change for _, change in rows]
         columns: dict[str, Any] = {
             name: pa.array([getattr(change, name) for change in changes], pa.string())
             for name in ("op", "s", "p", "o", "g", "stream")
@@ -202,7 +219,8 @@ class Simulation:
         for name in ("s", "p", "o", "g"):
             columns[f"h{name}"] = [self.hash(getattr(change, name)) for change in changes]
         hashes = [self.hash(change.s, change.p, change.o, change.g) for change in changes]
-        columns |= {"hash": hashes, "bucket": [number % self.buckets for number in hashes]}
+        columns |= {"hash": hashes, "bucket": [bucket for bucket, _ in rows]}
+        columns |= {"htype": [self.hash(TYPE)] * len(rows)}
         columns |= {name: [getattr(change, name) for change in changes] for name in ("offset", "part")}
         if self.window is not None:
             columns["time"] = [change.time for change in changes]

@@ -24,12 +24,17 @@ def explain(plan: JointPlan, partitions: int) -> str:
 
 def _lines(plan: JointPlan, partitions: int) -> Iterator[str]:
     matching = plan.matching
-    shuffles = 1 + matching.rounds + plan.stages
+    shuffles = 1 + (plan.entailment is not None) + matching.rounds + plan.stages
     yield f"on Spark: {shuffles} shuffles per micro-batch, state in {partitions} partitions"
     if plan.window is not None:
         yield f"elements wait until the watermark has passed them, and make the changes of {plan.window}"
         yield "kept: every element that waits or is held and that a pattern matches, by quad and by time"
-    yield "changes are brought to set semantics by quad; kept: every quad that a pattern matches"
+    if plan.entailment is None:
+        yield "changes are brought to set semantics by quad; kept: every quad that a pattern matches"
+    else:
+        yield f"changes are brought to set semantics by quad; what they entail by {plan.entailment} follows"
+        yield "kept: every quad of the graph, and in each partition the schema"
+        yield "entailed triples are counted; kept: of how many quads each follows"
     for number, pattern in enumerate(matching.patterns):
         visits = _visits(matching, matching.ways[number].visits) or "nothing: each match is a solution"
         yield f"a change of pattern {number + 1}, {show_pattern(matching, pattern)}, visits {visits}"

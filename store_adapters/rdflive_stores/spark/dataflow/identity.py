@@ -70,6 +70,7 @@ def describe(plan: JointPlan, partitions: int) -> dict[str, Any]:
         "query": dict(zip(plan.labels, texts, strict=True)) if plan.labels else texts[0],
         "prefixes": plan.queries[0].prefixes,
         "salted": plan.salted,
+        "entailment": plan.entailment,
         "parameters": plan.parameters,
         "window": None if plan.window is None else plan.window.description,
     }
@@ -127,7 +128,10 @@ def succeed(home: Folder, generation: str) -> None:
 def missing(plan: JointPlan, held: Mapping[str, Any]) -> list[Pattern]:
     """List the patterns that match quads which a state may not hold."""
     patterns = [old[: len(_PLACES)] for old in held["patterns"]]
-    return [new for new in plan.matching.patterns if not any(_covers(old, new) for old in patterns)]
+    if held.get("entailment") is not None:
+        # the state has all of each graph
+        patterns = [["0", "1", "2", graph] for *_, graph in patterns]
+    return [new for new in plan.kept if not any(_covers(old, new) for old in patterns)]
 
 
 def _covers(old: Sequence[str], new: Pattern) -> bool:

@@ -32,9 +32,14 @@ __all__ = [
     "PLACES",
     "SIGNS",
     "ChangeError",
+    "arrived",
     "last_of_each",
     "match",
+    "match_any",
+    "normalise",
     "present",
+    "quad_rows",
+    "send_matches",
 ]
 
 LIVE: Final = "live"
@@ -79,14 +84,17 @@ def match(
     quad; `stream`, `offset` and `part`, its position in the source; and `bucket`. Where there is a window,
     they are elements, with a `time`, and it makes changes of them.
     """
-    found = _read(plan, batches)
+    # a quad that no pattern matches is not remembered
+    found = arrived(plan.patterns, batches)
     for bucket, mine in found if window is None else window(found):
-        quads, signs = _normalise(now, bucket, last_of_each(mine))
-        yield from _send(plan, quads, signs, buckets)
+        quads, signs = normalise(Bucket.of(now, LIVE, bucket, LAYOUT), now.batch, mine)
+        yield from send_matches(plan, quads, signs, buckets)
 
 
-def _read(plan: MatchPlan, batches: Iterable[pa.RecordBatch]) -> _ByBucket:
-    """Check changes, and give those that a pattern matches, by their bucket."""
+def arrived(patterns: Sequence[Pattern], batches: Iterable[pa.RecordBatch]) -> _ByBucket:
+    """Give, per bucket, the changes of quads that some pattern matches; raises `ChangeError` for what is
+    none.
+    """
     changes = list(batches)
     if not changes:
         return
@@ -97,11 +105,7 @@ def _read(plan: MatchPlan, batches: Iterable[pa.RecordBatch]) -> _ByBucket:
     _check(table)
     for bucket in np.unique(table["bucket"].to_numpy()):
         mine = table.filter(pc.equal(table["bucket"], int(bucket))).combine_chunks()
-        # a quad that no pattern matches is not remembered
-        wanted = np.zeros(len(mine), np.bool_)
-        for pattern in plan.patterns:
-            wanted |= _matches(pattern, mine)
-        mine = mine.filter(pa.array(wanted)).combine_chunks()
+        mine = mine.filter(pa.array(match_any(patterns, mine))).combine_chunks()
         if mine.num_rows:
             yield int(bucket), mine
 
@@ -197,24 +201,21 @@ def _equals_next(table: pa.Table, name: str) -> npt.NDArray[np.bool_]:
     return equal(column.slice(1), column.slice(0, len(column) - 1))
 
 
-def _normalise(now: Moment, bucket: int, table: pa.Table) -> tuple[pa.Table, Numbers]:
-    """Find the changes that really change the live quads, and remember them."""
-    state = Bucket.of(now, LIVE, bucket, LAYOUT)
-    weights, _ = present(state.before(now.batch), 0, table)
+def normalise(state: Bucket, batch: int, changes: pa.Table) -> tuple[pa.Table, Numbers]:
+    """Find the changes that really change the quads of a state, and remember them."""
+    table = last_of_each(changes)
+    weights, _ = present(state.before(batch), 0, table)
     wanted = pc.is_in(table["op"], pa.array(SIGNS)).to_numpy().astype(np.int64)
     # 1 - 0 inserts, 0 - 1 deletes, and equal numbers change nothing.
     signs = wanted - weights
     changed = np.nonzero(signs)[0]
     table, signs = table.take(pa.array(changed)).combine_chunks(), signs[changed]
-    nothing = np.zeros(len(signs), np.int64)
-    columns = {"index": nothing, "key": table["hash"], "rest": nothing, "weight": signs}
-    texts = {f"v{number}": table[name] for number, name in enumerate(PLACES)}
-    state.add(now.batch, pa.table(columns | texts))
+    state.add(batch, quad_rows(table, signs, state.layout))
     return table, signs
 
 
 def present(runs: Iterable[Run], index: int, table: pa.Table) -> tuple[Numbers, Numbers]:
-    """Look up which quads are there, 1 or 0, and the `rest` that each which is there is kept with."""
+    """Look up the weight of each quad, and the `rest` that each which is there is kept with."""
     hashes = table["hash"].to_numpy()
     weights, rests = np.zeros(len(hashes), np.int64), np.zeros(len(hashes), np.int64)
     for run in runs:
@@ -222,7 +223,7 @@ def present(runs: Iterable[Run], index: int, table: pa.Table) -> tuple[Numbers, 
         same = np.ones(len(mine), np.bool_)
         for number, name in enumerate(PLACES):
             texts = run.texts(f"v{number}", theirs)
-            same &= equal(table[name].chunk(0).take(pa.array(mine)), texts)
+            same &= equal(_texts(table[name]).take(pa.array(mine)), texts)
         mine, theirs = mine[same], theirs[same]
         weight = run.numbers("weight", theirs)
         np.add.at(weights, mine, weight)
@@ -231,7 +232,16 @@ def present(runs: Iterable[Run], index: int, table: pa.Table) -> tuple[Numbers, 
     return weights, rests
 
 
-def _send(plan: MatchPlan, quads: pa.Table, signs: Numbers, buckets: int) -> Iterator[pa.RecordBatch]:
+def quad_rows(quads: pa.Table, signs: Numbers, layout: Layout) -> pa.Table:
+    """Write quads as rows of a state that is sorted by their hash."""
+    nothing = np.zeros(len(signs), np.int64)
+    columns = {"index": nothing, "key": quads["hash"], "rest": nothing, "weight": signs}
+    texts = {f"v{number}": quads[name] for number, name in enumerate(PLACES)}
+    hashes = {name: quads[f"h{place}"] for name, place in zip(layout.hash_names, PLACES, strict=False)}
+    return pa.table(columns | texts | hashes)
+
+
+def send_matches(plan: MatchPlan, quads: pa.Table, signs: Numbers, buckets: int) -> Iterator[pa.RecordBatch]:
     """Send each match of each pattern along its routes."""
     for number, pattern in enumerate(plan.patterns):
         places = np.nonzero(_matches(pattern, quads))[0]
@@ -246,6 +256,14 @@ def _send(plan: MatchPlan, quads: pa.Table, signs: Numbers, buckets: int) -> Ite
                 yield from _follow(plan, kind, route, rows, buckets)
         if not plan.ways[number].visits:
             yield from finish(plan, number, rows, buckets)
+
+
+def match_any(patterns: Iterable[Pattern], quads: pa.Table) -> npt.NDArray[np.bool_]:
+    """Find the quads that one of some patterns matches."""
+    found = np.zeros(len(quads), np.bool_)
+    for pattern in patterns:
+        found |= _matches(pattern, quads)
+    return found
 
 
 def _matches(pattern: Pattern, quads: pa.Table) -> npt.NDArray[np.bool_]:

@@ -16,7 +16,7 @@ of them.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -46,6 +46,7 @@ __all__ = [
     "Way",
     "combine",
     "plan_matching",
+    "whole_graphs",
 ]
 
 TermOrVariable: TypeAlias = "str | int"
@@ -215,6 +216,12 @@ def plan_matching(basic: BasicPlan, salted: Container[str] = ()) -> MatchPlan:
         (0,) * len(patterns),
         (Shown(columns),),
     )
+
+
+def whole_graphs(patterns: Iterable[Pattern]) -> tuple[Pattern, ...]:
+    """Give a pattern for each graph that patterns name, which matches all of its quads."""
+    graphs = dict.fromkeys(pattern.places[3] for pattern in patterns)
+    return tuple(Pattern((0, 1, 2, graph), ()) for graph in graphs)
 
 
 def combine(plans: Sequence[MatchPlan]) -> MatchPlan:

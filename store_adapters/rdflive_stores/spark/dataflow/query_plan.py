@@ -10,12 +10,20 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from rdflib import RDF
 
+from rdflive.entail.reasoning import check_entailment
 from rdflive.errors import UnsupportedQueryError
 from rdflive.query import planning
 from rdflive.query.planning import ParsedQuery, Plan, make_plan, parse_query, read_query
 from rdflive.syntax.tokens import Token, tokenize
 from rdflive_stores.spark.dataflow.event_time import EventWindow
-from rdflive_stores.spark.dataflow.plan import MatchPlan, Target, combine, plan_matching
+from rdflive_stores.spark.dataflow.plan import (
+    MatchPlan,
+    Pattern,
+    Target,
+    combine,
+    plan_matching,
+    whole_graphs,
+)
 from rdflive_stores.spark.dataflow.staging import (
     Arm,
     Constants,
@@ -113,8 +121,16 @@ class JointPlan:
     """The predicates of which few objects have many subjects."""
     parameters: str | None
     """The query whose rows are parameters of all queries."""
+    entailment: str | None
+    """By what the graphs entail, if the queries are answered over what they do."""
     window: EventWindow | None = None
     """The window over a stream of elements, which makes the changes; None where there are changes."""
+
+    @property
+    def kept(self) -> tuple[Pattern, ...]:
+        """The patterns of the quads that are kept: with entailment any quad may entail one that is wanted."""
+        patterns = self.matching.patterns
+        return patterns if self.entailment is None else whole_graphs(patterns)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -154,13 +170,15 @@ def plan_queries(
     prefixes: Mapping[str, Any] | None = None,
     salted: Iterable[str] = (TYPE,),
     parameters: Given | None = None,
+    entailment: str | None = None,
 ) -> JointPlan:
     """Plan a query, a text or a file, or several by their names; `salted` as in `plan_matching`.
 
     `parameters` is a query whose variables are parameters of the others: these are answered for each of its
     rows.
 
-    Raises what `plan_query` does, with the name of the file, and `ValueError` for none.
+    Raises what `plan_query` does, with the name of the file, and `ValueError` for none; with `entailment`
+    also what `check_entailment` does.
     """
     named = queries if isinstance(queries, Mapping) else {"": queries}
     if not named:
@@ -175,14 +193,14 @@ def plan_queries(
         given = read_query(query)
         with given.naming():
             plans.append(plan_query(given.text, prefixes, salted, rows))
+    check_entailment(entailment, [plan.plan for plan in plans])
     labels = tuple(named) if named is queries else ()
     ports = tuple(_ports(plans))
     matching = combine([leaf for plan in plans for leaf in plan.leaves])
     shown = [replace(one, targets=tuple(_targets(plans, ports, n))) for n, one in enumerate(matching.shown)]
     matching = replace(matching, shown=tuple(shown))
-    return JointPlan(
-        tuple(plans), labels, matching, ports, tuple(salted), None if rows is None else rows.text
-    )
+    asked = None if rows is None else rows.text
+    return JointPlan(tuple(plans), labels, matching, ports, tuple(salted), asked, entailment)
 
 
 def plan_query(

@@ -10,7 +10,7 @@ from typing import Final
 import pyarrow as pa
 from pyspark import TaskContext
 
-from rdflive_stores.spark.dataflow import finishing, matching, walking, windowing
+from rdflive_stores.spark.dataflow import counting, entailing, finishing, matching, walking, windowing
 from rdflive_stores.spark.dataflow.files import Folder
 from rdflive_stores.spark.dataflow.first_format import runs_after
 from rdflive_stores.spark.dataflow.identity import (
@@ -39,6 +39,7 @@ __all__ = [
     "check_part",
     "claim",
     "compact",
+    "count",
     "finish",
     "is_done",
     "live_quads",
@@ -56,7 +57,9 @@ REACHED: Final = "reached"
 def match(
     plan: JointPlan, home: Home, buckets: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Run `matching.match`. As the first task of a micro-batch it checks that the state is the right one."""
+    """Run `matching.match`, or with entailment `entailing.entail`. As the first task of a micro-batch it
+    checks that the state is the right one.
+    """
     spare_collections()
     now, part = moment(home), _part()
     if home.snapshot is None:
@@ -70,13 +73,24 @@ def match(
             raise
         check_part(now.folder, _kept(plan), part, now.batch)
     if plan.window is None:
-        yield from matching.match(plan.matching, now, buckets, batches)
+        stage = matching.match if plan.entailment is None else entailing.entail
+        yield from stage(plan.matching, now, buckets, batches)
         yield mark(part, Mark(now.batch))
     else:
         task = windowing.Elements(plan.window, now, [part], is_snapshot=home.snapshot is not None)
         timed = task.timed(batches)
         yield from task.clock(matching.match(plan.matching, now, buckets, timed, task.changes))
         yield mark(part, Mark(now.batch, task.late))
+
+
+def count(
+    plan: JointPlan, home: Home, buckets: int, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Run `counting.count`."""
+    spare_collections()
+    now, marks = moment(home), dict[int, Mark]()
+    yield from counting.count(plan.matching, now, buckets, _unmarked(now, batches, marks))
+    yield from itertools.starmap(mark, marks.items())
 
 
 def walk(
@@ -239,9 +253,11 @@ def _check_generation(home: Home, now: Moment) -> None:
 
 def _kept(plan: JointPlan) -> dict[str, Layout]:
     """Give the layout of each folder of the state."""
+    entailed = {entailing.SCHEMA: entailing.FACTS, counting.COUNTED: matching.LAYOUT}
     return {
         **({windowing.WINDOW: windowing.LAYOUT} if plan.window is not None else {}),
-        matching.LIVE: matching.LAYOUT,
+        matching.LIVE: matching.LAYOUT if plan.entailment is None else entailing.FACTS,
+        **({} if plan.entailment is None else entailed),
         walking.ARRANGED: walking.layout(plan.matching),
         **finishing.folders(plan),
     }

@@ -1,0 +1,135 @@
+"""RDFS for engines other than rdflive's own: what they may use of `rdflive.entail`.
+
+Terms are texts in N-Triples. A `TextSchema` tells, for each *kind* of explicit triples, what one of them
+entails; how an engine finds the triples of a kind, and counts what they entail, is its own affair. The Spark
+package uses this module and nothing else of `rdflive.entail`.
+
+>>> sub_class, sub_property, domain, range_ = SCHEMA_WORDS
+>>> schema = TextSchema([("<urn:stopsAt>", domain, "<urn:Train>"), ("<urn:Train>", sub_class, "<urn:Thing>")])
+>>> kind = schema.kind("<urn:stopsAt>", "<urn:Dunes>")
+>>> [made.object for made in schema.conclusions(kind) if made.predicate == TYPE]
+['<urn:Train>', '<urn:Thing>']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple, TypeAlias
+
+from rdflib import RDF
+
+from rdflive.entail.rdfs import refusal
+from rdflive.entail.regimes import regime_of
+from rdflive.entail.schema import Schema
+from rdflive.entail.scope import refuse_quads
+from rdflive.entail.templates import Kind, Placeholder, Templates
+from rdflive.entail.vocabulary import Vocabulary
+from rdflive.feeds.writing import write_term
+from rdflive.query.plan import Plan
+
+__all__ = [
+    "SCHEMA_WORDS",
+    "TYPE",
+    "Conclusion",
+    "Kind",
+    "Placeholder",
+    "TextSchema",
+    "TextTriple",
+    "check_entailment",
+    "refusal",
+]
+
+TextTriple: TypeAlias = tuple[str, str, str]
+
+TYPE: Final = write_term(RDF.type)
+SCHEMA_WORDS: Final = tuple(map(write_term, Vocabulary().schema))
+"""The predicates that make a triple one of the schema."""
+
+
+class Conclusion(NamedTuple):
+    """A triple that each explicit triple of a kind entails: terms, or places of the explicit triple."""
+
+    subject: str | Placeholder
+    predicate: str
+    object: str | Placeholder
+    guard: bool
+    """True if it follows only where the object of the explicit triple is no literal."""
+
+
+class TextSchema:
+    """The schema of one graph. It does not change: another schema is another object."""
+
+    def __init__(self, triples: Iterable[TextTriple]) -> None:
+        self._schema = Schema(Vocabulary.of(write_term))
+        for triple in triples:
+            self._schema.change(1, triple)
+        self._templates = Templates(
+            self._schema, is_iri=_is_iri, is_literal=_is_literal, is_used=lambda _: False
+        )
+        # nothing is used yet, so the conclusions of a kind are made when somebody asks for them
+        self._templates.refresh((), (), everything=True)
+        self._conclusions: dict[Kind, tuple[Conclusion, ...]] = {}
+
+    @property
+    def refused(self) -> set[TextTriple]:
+        """The triples by which data would become schema: they are in the graph, and entail nothing."""
+        return self._schema.refused
+
+    @property
+    def typing(self) -> set[str]:
+        """`rdf:type` and its subproperties."""
+        return self._templates.typing
+
+    @property
+    def classes(self) -> set[str]:
+        """The classes of which triples with such a property are kinds of their own."""
+        return self._templates.classes
+
+    def kind(self, predicate: str, value: str) -> Kind:
+        """Give the kind of an explicit triple."""
+        is_named = predicate in self.typing and value in self.classes
+        return predicate, value if is_named else None
+
+    def conclusions(self, kind: Kind) -> tuple[Conclusion, ...]:
+        """List what each explicit triple of a kind entails, itself first; no two conclusions are the same."""
+        found = self._conclusions.get(kind)
+        if found is None:
+            found = self._conclusions[kind] = tuple(self._made(kind))
+        return found
+
+    def _made(self, kind: Kind) -> Iterator[Conclusion]:
+        for (predicate, value), atom, _ in self._templates.wake(kind):
+            yield Conclusion(
+                atom.subject, predicate, value if atom.object is None else atom.object, atom.guard
+            )
+
+    @property
+    def subjects(self) -> set[str]:
+        """The subjects of all schema triples."""
+        return {s for s, _, _ in self.refused}.union(*self._schema.above.values())
+
+    def closed(self, subject: str) -> set[TextTriple]:
+        """Give the triples of the closed schema with a subject: what explicit triples entail as data do."""
+        return set(self._schema.entailed((subject, None, None)))
+
+    def concerned(self, changed: Iterable[TextTriple]) -> set[str]:
+        """Give the subjects of which triples of the closed schema may come or go with some explicit ones."""
+        return self._schema.concerned(changed)
+
+
+def check_entailment(entailment: str | None, plans: Iterable[Plan]) -> None:
+    """Refuse an entailment that has no such name, and queries that cannot be answered with it.
+
+    Raises ValueError, and `UnsupportedQueryError`.
+    """
+    if regime_of(entailment, None, "auto", None) is not None:
+        for plan in plans:
+            refuse_quads(plan)
+
+
+def _is_iri(text: str) -> bool:
+    return text.startswith("<")
+
+
+def _is_literal(text: object) -> bool:
+    return isinstance(text, str) and text.startswith('"')

@@ -1,0 +1,136 @@
+"""The first stage with entailment: changes brought to set semantics, and what they entail where they are.
+
+Every instance rule of RDFS has one instance triple in its body, so what a triple entails depends on its kind
+and on the schema alone. The schema is small: its changes come to every bucket, and each keeps all of it. So a
+bucket works out for its own quads what changes: what comes or goes, by the new schema, and what was there
+before, by the difference between the new schema and the old one. What the schema entails of itself is data
+too, and each bucket takes a share of it.
+
+Example: with `:Express rdfs:subClassOf :Train`, an insert of `:IC5 a :Express` gives two rows, itself and
+`:IC5 a :Train`. A delete of the schema triple gives one row for each express in the bucket: `:IC5 a :Train`
+with the weight -1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rdflive.entail.reasoning import SCHEMA_WORDS, TYPE
+from rdflive_stores.spark.dataflow.conclusions import HASHES, PLACES, Terms
+from rdflive_stores.spark.dataflow.matching import LIVE, arrived, match_any, normalise
+from rdflive_stores.spark.dataflow.packing import bucket_of, mix, pack
+from rdflive_stores.spark.dataflow.plan import MatchPlan, Pattern, whole_graphs
+from rdflive_stores.spark.dataflow.reasoning import Reasoning
+from rdflive_stores.spark.dataflow.runs import Layout
+from rdflive_stores.spark.dataflow.state import Bucket, Moment, merged
+
+__all__ = ["FACTS", "SCHEMA", "entail"]
+
+SCHEMA: Final = "schema"
+"""The folder of the schema, which is the same in each bucket."""
+FACTS: Final = Layout(4, 4)
+"""The columns of live quads and of the schema: what they entail is sent on with the hashes of its terms."""
+_MOST_ROWS: Final = 1 << 16
+"""How many live quads are read at a time."""
+_ROW: Final = 0
+"""The kind of packets."""
+
+
+def entail(
+    plan: MatchPlan, now: Moment, buckets: int, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Turn changes into signed quads that they entail, each sent to the bucket of its hash.
+
+    The columns are those of `matching.match`, and `htype`, the hash of `rdf:type`. A change of the schema is
+    in every bucket, not only in that of its quad.
+    """
+    graphs = whole_graphs(plan.patterns)
+    for bucket, changes in arrived(graphs, batches):
+        is_home = pa.array(bucket_of(changes["hash"].to_numpy(), buckets) == bucket)
+        live, schema = (Bucket.of(now, name, bucket, FACTS) for name in (LIVE, SCHEMA))
+        # all is read before anything is written
+        known = [_quads(table) for table in merged(schema.before(now.batch), FACTS)]
+        facts = _normalised(live, now.batch, changes.filter(is_home))
+        turned = _normalised(schema, now.batch, changes.filter(_is_schema(changes)))
+        for graph in graphs:
+            here = _within(graph, changes)
+            if not here.num_rows:
+                continue
+            explicit = [_within(graph, table) for table in known]
+            turns = _within(graph, turned)
+            reasoning = Reasoning(
+                [pattern for pattern in plan.patterns if pattern.places[3] == graph.places[3]],
+                Terms(_hashes(here.slice(0, 1), [*explicit, turns])),
+                [triple for table in explicit for triple in _triples(table)],
+                dict(zip(_triples(turns), turns["weight"].to_pylist(), strict=True)),
+            )
+            for rows in _entailed(
+                reasoning, graph, _within(graph, facts), live, now.batch, (bucket, buckets)
+            ):
+                hashes = mix((rows[name].to_numpy() for name in HASHES), len(rows))
+                rows = rows.append_column("hash", pa.array(hashes))
+                yield from pack(rows, _ROW, bucket_of(hashes, buckets))
+
+
+def _entailed(
+    reasoning: Reasoning, graph: Pattern, facts: pa.Table, live: Bucket, batch: int, share: tuple[int, int]
+) -> Iterator[pa.Table]:
+    """Give what changes of what the quads of one graph entail, with weights."""
+    yield from reasoning.of_changes(_data(facts))
+    if not reasoning.turned:
+        return
+    for run in live.before(batch):
+        for rows in run.table.to_batches(max_chunksize=_MOST_ROWS):
+            there = _within(graph, _quads(pa.Table.from_batches([rows])))
+            yield from reasoning.of_the_present(_data(there))
+    bucket, buckets = share
+    yield from reasoning.of_the_schema(str(graph.places[3]), lambda hash_: hash_ % buckets == bucket)
+
+
+def _normalised(state: Bucket, batch: int, changes: pa.Table) -> pa.Table:
+    """Find the changes that really change a state, and remember them; gives quads with their signs."""
+    quads, signs = changes, np.empty(0, np.int64)
+    if changes.num_rows:
+        quads, signs = normalise(state, batch, changes.combine_chunks())
+    return quads.select([*PLACES, *HASHES]).append_column("weight", pa.array(signs))
+
+
+def _quads(rows: pa.Table) -> pa.Table:
+    """Give the rows of a state as quads with their weights."""
+    layout = [*FACTS.text_names, *FACTS.hash_names, "weight"]
+    return rows.select(layout).rename_columns([*PLACES, *HASHES, "weight"])
+
+
+def _within(graph: Pattern, quads: pa.Table) -> pa.Table:
+    return quads.filter(pa.array(match_any([graph], quads)))
+
+
+def _is_schema(quads: pa.Table) -> Any:
+    return pc.is_in(quads["p"], pa.array(SCHEMA_WORDS))
+
+
+def _data(quads: pa.Table) -> pa.Table:
+    """Leave out the schema, which entails nothing before it is closed."""
+    return quads.filter(pc.invert(_is_schema(quads)))
+
+
+def _triples(quads: pa.Table) -> Iterator[tuple[str, str, str]]:
+    return zip(*(quads[name].to_pylist() for name in PLACES[:3]), strict=True)
+
+
+def _hashes(first: pa.Table, schema: Iterable[pa.Table]) -> Mapping[str, int]:
+    """Give the hashes of all terms that a conclusion can have besides those of its quad.
+
+    `first` is some change, which tells those of the graph and of `rdf:type`.
+    """
+    (graph,), (of_graph,), (of_type,) = (first[name].to_pylist() for name in ("g", "hg", "htype"))
+    found = {graph: of_graph, TYPE: of_type}
+    for table in schema:
+        for name in PLACES[:3]:
+            found.update(zip(table[name].to_pylist(), table[f"h{name}"].to_pylist(), strict=True))
+    return found
