@@ -151,7 +151,10 @@ def test_a_rebuilding_that_fails_leaves_the_state(spark: SparkSession, tmp_path:
 
 
 @ON_SPARK
-def test_the_state_of_the_first_format_is_made_anew(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("format_", [1, 2])
+def test_the_state_of_an_earlier_format_is_made_anew(
+    spark: SparkSession, tmp_path: Path, format_: int
+) -> None:
     """What an earlier version has written goes on after a rebuilding, and is refused before."""
     query = "SELECT ?x (COUNT(*) AS ?n) { ?x <urn:p> ?y . ?y <urn:q> ?z } GROUP BY ?x"
     world = World(spark, tmp_path, query, 59)
@@ -159,9 +162,9 @@ def test_the_state_of_the_first_format_is_made_anew(spark: SparkSession, tmp_pat
     world.run()
     (state,) = (world.checkpoint / "rdflive").iterdir()
     shutil.rmtree(state)
-    shutil.copytree(Path(__file__).parent / "written" / "state-1-whole", state)
+    shutil.copytree(Path(__file__).parent / "written" / f"state-{format_}-whole", state)
     world.write([Operation("A", node(2), node("q"), node(4))])
-    with pytest.raises(StateError, match="is of format 1"):
+    with pytest.raises(StateError, match=f"is of format {format_}"):
         world.subscribe().start("noop")
     rebuild(world.checkpoint, spark=spark)
     world.run()

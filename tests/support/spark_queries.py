@@ -11,7 +11,7 @@ __all__ = ["GRAPHS", "PREDICATES", "QUERIES", "TELLING"]
 PREDICATES: Final = [node(name) for name in ("p", "q", "value")]
 GRAPHS: Final = [None, None, None, node("g"), node("h")]
 
-_ALL: Final = {
+QUERIES: Final = {
     "groups": """SELECT ?x (COUNT(*) AS ?n) (SUM(?v) AS ?sum) {
         SELECT DISTINCT ?x ?y ?v { ?x <urn:p> ?y . ?y <urn:value> ?v }
     } GROUP BY ?x""",
@@ -44,12 +44,6 @@ _ALL: Final = {
     "limit": "SELECT ?x ?v { ?x <urn:value> ?v } ORDER BY DESC(?v) ?x LIMIT 3",
     "nothing": "SELECT ?one { BIND(1 AS ?one) }",
 }
-UNSUPPORTED: Final = {
-    "alternatives", "any graph", "ask", "construct", "exists", "from", "limit", "minus", "not exists",
-    "nothing", "optional", "subselect", "two graphs", "two optional", "union", "values",
-}  # fmt: skip
-"""Those that Spark refuses."""
-QUERIES: Final = {name: text for name, text in _ALL.items() if name not in UNSUPPORTED}
 """By name, so that they may be one subscription."""
 TELLING: Final = [
     *(Operation("A", node(s), node("p"), node(o)) for s, o in ("01", "02", "21")),

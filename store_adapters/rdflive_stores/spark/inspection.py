@@ -13,6 +13,7 @@ from rdflive_stores.spark.dataflow import tasks
 from rdflive_stores.spark.dataflow.matching import LIVE
 from rdflive_stores.spark.dataflow.runs import Layout
 from rdflive_stores.spark.dataflow.state import Bucket, Held, StateError
+from rdflive_stores.spark.dataflow.windowing import CLOCK
 
 __all__ = ["Inspection", "Part", "inspect"]
 
@@ -22,8 +23,9 @@ class Part:
     """What one partition keeps in one folder."""
 
     folder: str
-    """`live`: the quads that a pattern matches. `arranged`: the matches of the patterns. `stage-0` and so on:
-    counts of rows, and groups. With entailment, `schema` and `entailed`, the entailed triples."""
+    """`live`: the quads that a pattern matches. `window`: elements, by quad and by time. `arranged`: the
+    matches of the patterns. `stage-0` and so on: counts of rows, and groups. With entailment, `schema` and
+    `entailed`, the entailed triples."""
     partition: int
     held: Held
 
@@ -57,7 +59,7 @@ def inspect(checkpoint: str | os.PathLike[str], spark: SparkSession | None = Non
     parts = []
     if held["format"] == tasks.FORMAT:
         folder = state / generation
-        for name in sorted({*folder.names(), LIVE} - {tasks.PLAN, tasks.REACHED}):
+        for name in sorted({*folder.names(), LIVE} - {tasks.PLAN, tasks.REACHED, CLOCK}):
             for partition in range(held["partitions"]):
                 if last is not None:
                     tasks.check_part(folder, (name,), partition, last + 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypeAlias
 
@@ -11,11 +12,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from rdflive_stores.spark.checkpoint import Checkpoint
 from rdflive_stores.spark.dataflow import tasks
+from rdflive_stores.spark.dataflow.event_time import EventWindow
 from rdflive_stores.spark.dataflow.explanation import show_pattern
 from rdflive_stores.spark.dataflow.identity import ANEW, BEGUN, missing, succeed
 from rdflive_stores.spark.dataflow.query_plan import TYPE, Given, plan_queries
 from rdflive_stores.spark.dataflow.state import Home, Moment, StateError
 from rdflive_stores.spark.dataflow.types import column_types
+from rdflive_stores.spark.dataflow.windowing import carry
 from rdflive_stores.spark.stages import Flow, lay_out
 
 __all__ = ["FILES", "Sink", "begin", "rebuild"]
@@ -26,6 +29,7 @@ FILES: Final = ("avro", "csv", "json", "orc", "parquet", "text", "xml")
 """Spark's formats of files. A stream into a folder lists its files there, and readers pass over others."""
 _LISTED: Final = "_spark_metadata"
 _QUADS: Final = "op string, s string, p string, o string, g string"
+_ELEMENTS: Final = f"{_QUADS}, time timestamp, offset long"
 
 
 def begin(
@@ -85,21 +89,32 @@ def rebuild(
     lacking = missing(plan, held)
     if lacking:
         if entailment is None:
-            quads = f"the quads of {show_pattern(plan.matching, lacking[0])}"
+            lacked = f"the quads of {show_pattern(plan.matching, lacking[0])}"
         else:
-            quads = f"all quads of {lacking[0].places[3] or 'the default graph'}"
-        raise StateError(f"the state does not hold {quads}; {ANEW}, perhaps with initial=")
+            lacked = f"all quads of {lacking[0].places[3] or 'the default graph'}"
+        raise StateError(f"the state does not hold {lacked}; {ANEW}, perhaps with initial=")
     old = Moment(state / place.home.generation, last)
     numbers = spark.range(0, held["partitions"], 1, held["partitions"])
-    live = numbers.mapInArrow(partial(tasks.live_quads, old, held["format"]), _QUADS)
+    if held.get("window"):
+        plan = replace(plan, window=EventWindow.read(held["window"]))
+        quads = numbers.mapInArrow(partial(tasks.windowed, old), _ELEMENTS)
+    else:
+        quads = numbers.mapInArrow(partial(tasks.live_quads, old, held["format"]), _QUADS)
     generation = str(int(place.home.generation or 0) + 1)
     flow = Flow(plan, partitions or held["partitions"], column_types(plan.names, types or {}))
-    _make(live, flow, Moment(state / generation, last), sink, options)
+    _make(quads, flow, Moment(state / generation, last), sink, options, old)
     succeed(state, generation)
 
 
-def _make(quads: DataFrame, flow: Flow, new: Moment, sink: Sink | None, options: Mapping[str, Any]) -> None:
-    """Run all quads as one micro-batch, in a folder of its own."""
+def _make(
+    quads: DataFrame,
+    flow: Flow,
+    new: Moment,
+    sink: Sink | None,
+    options: Mapping[str, Any],
+    old: Moment | None = None,
+) -> None:
+    """Run all quads as one micro-batch, in a folder of its own; they may be those of another state."""
     path = options.get("path")
     if path is not None and os.path.exists(os.path.join(path, _LISTED)):
         raise ValueError(
@@ -107,6 +122,8 @@ def _make(quads: DataFrame, flow: Flow, new: Moment, sink: Sink | None, options:
         )
     new.folder.delete()
     tasks.claim(flow.plan, new.folder, flow.partitions)
+    if flow.plan.window is not None and old is not None:
+        carry(old, new.folder)
     answer = lay_out([quads], flow, Home(new.folder, "", new))
     if callable(sink):
         sink(answer, new.batch)

@@ -14,12 +14,14 @@ from rdflive.entail.reasoning import SCHEMA_WORDS, TYPE
 from rdflive.errors import UnsupportedQueryError
 from rdflive_stores.spark.change_rows import StreamColumns, stream_columns
 from rdflive_stores.spark.dataflow import tasks
+from rdflive_stores.spark.dataflow.event_time import EventWindow
 from rdflive_stores.spark.dataflow.matching import CANONICAL
 from rdflive_stores.spark.dataflow.packing import PACKETS
 from rdflive_stores.spark.dataflow.plan import DEFAULT_GRAPH, Pattern
 from rdflive_stores.spark.dataflow.query_plan import JointPlan
 from rdflive_stores.spark.dataflow.state import Home
 from rdflive_stores.spark.dataflow.types import TEXT, ColumnTypes
+from rdflive_stores.spark.element_times import quoted
 
 __all__ = ["OBSERVED", "Flow", "check_columns", "lay_out"]
 
@@ -41,11 +43,12 @@ class Flow:
 def lay_out(changes: Sequence[DataFrame], flow: Flow, home: Home) -> DataFrame:
     """Give the signed solutions of each micro-batch of changes; DataFrames that are no streams are one."""
     plan, buckets, types = flow.plan, flow.partitions, flow.types
-    rows = _hashed(reduce(DataFrame.unionByName, map(_positioned, changes)).where(_may_match(plan.kept)))
-    bucket = F.pmod("hash", F.lit(buckets)).cast("int")
+    quads = reduce(DataFrame.unionByName, (_positioned(each, plan.window) for each in changes))
+    is_wanted = _may_match(plan.kept)
+    rows = quads.where(is_wanted) if plan.window is None else _thinned(quads, is_wanted)
+    rows = _bucketed(_hashed(rows), buckets)
     if plan.entailment is not None:
-        rows, bucket = rows.withColumn("htype", F.xxhash64(F.lit(TYPE))), _schema_everywhere(bucket, buckets)
-    rows = rows.withColumn("bucket", bucket)
+        rows = _with_schema_everywhere(rows, buckets)
     rows = _shuffle(rows, buckets).mapInArrow(partial(tasks.match, plan, home, buckets), PACKETS)
     if plan.entailment is not None:
         rows = _shuffle(rows, buckets).mapInArrow(partial(tasks.count, plan, home, buckets), PACKETS)
@@ -65,11 +68,12 @@ def lay_out(changes: Sequence[DataFrame], flow: Flow, home: Home) -> DataFrame:
 
 def check_columns(changes: DataFrame, plan: JointPlan) -> None:
     """Refuse changes without a column that is needed, and variables that would be one column on Spark."""
-    missing = [name for name in ("op", "s", "p", "o") if name not in changes.columns]
+    needed = ("op", "s", "p", "o") if plan.window is None else ("s", "p", "o")
+    missing = [name for name in needed if name not in changes.columns]
     if missing:
         raise ValueError(
             f"changes lacks the column {missing[0]!r}; it has {', '.join(changes.columns)}, and must have "
-            "op, s, p, o and perhaps g, as the format rdf_patch gives them"
+            f"{', '.join(needed)} and perhaps g, as the format rdf_patch gives them"
         )
     for name, kind in changes.dtypes:
         if name in ("op", "s", "p", "o", "g") and kind != "string":
@@ -87,13 +91,18 @@ def check_columns(changes: DataFrame, plan: JointPlan) -> None:
             )
 
 
-def _positioned(changes: DataFrame) -> DataFrame:
-    """Give the columns of a change and of its place; a graph that is NULL is the default one."""
+def _positioned(changes: DataFrame, window: EventWindow | None) -> DataFrame:
+    """Give the columns of a change and of its place, and its time where there is a window; a graph that is
+    NULL is the default one.
+    """
     alone = F.col("offset") if "offset" in changes.columns else F.lit(0)
     place = stream_columns(changes) or StreamColumns(F.lit(""), alone, F.lit(0))
     graph = F.coalesce(F.col("g"), F.lit(DEFAULT_GRAPH)) if "g" in changes.columns else F.lit(DEFAULT_GRAPH)
+    # elements without an operation come in, and go when time has passed
+    op = F.col("op") if "op" in changes.columns else F.lit("A").alias("op")
+    times = [] if window is None else [F.unix_micros(quoted(window.column)).alias("time")]
     return changes.select(
-        "op",
+        op,
         "s",
         "p",
         "o",
@@ -101,6 +110,7 @@ def _positioned(changes: DataFrame) -> DataFrame:
         place.stream.alias("stream"),
         place.offset.cast("long").alias("offset"),
         place.part.cast("long").alias("part"),
+        *times,
     )
 
 
@@ -123,15 +133,31 @@ def _may_match(patterns: tuple[Pattern, ...]) -> Column:
     return wanted | ~F.col("op").isin("A", "D", "+", "-") | F.col("op").isNull()
 
 
+def _thinned(rows: DataFrame, is_wanted: Column) -> DataFrame:
+    """Leave only the times of elements that no pattern can match: the watermark follows all."""
+    rows = rows.withColumn("is_wanted", is_wanted)
+    texts = {name: F.when(F.col("is_wanted"), F.col(name)) for name in ("op", *_PLACES, "stream")}
+    return rows.withColumns(texts)
+
+
+def _bucketed(rows: DataFrame, buckets: int) -> DataFrame:
+    decides: Column = F.col("hash")
+    if "is_wanted" in rows.columns:
+        # what has no quad is spread
+        decides = F.when(F.col("is_wanted"), decides).otherwise(F.xxhash64("time"))
+    return rows.withColumn("bucket", F.pmod(decides, F.lit(buckets)).cast("int"))
+
+
 def _hashed(rows: DataFrame) -> DataFrame:
     hashes = [F.xxhash64(name).alias(f"h{name}") for name in _PLACES]
     return rows.select("*", *hashes, F.xxhash64(*_PLACES).alias("hash"))
 
 
-def _schema_everywhere(bucket: Column, buckets: int) -> Column:
-    """Give a row of the schema to every bucket, and any other to its own."""
+def _with_schema_everywhere(rows: DataFrame, buckets: int) -> DataFrame:
+    """Send a change of the schema to every bucket, and tell the hash of `rdf:type`."""
     every = F.sequence(F.lit(0), F.lit(buckets - 1))
-    return F.explode(F.when(F.col("p").isin(*SCHEMA_WORDS), every).otherwise(F.array(bucket)))
+    bucket = F.explode(F.when(F.col("p").isin(*SCHEMA_WORDS), every).otherwise(F.array("bucket")))
+    return rows.withColumns({"bucket": bucket, "htype": F.xxhash64(F.lit(TYPE))})
 
 
 def _shuffle(rows: DataFrame, buckets: int) -> DataFrame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -14,13 +15,16 @@ from rdflib import RDF, URIRef
 
 from rdflive.errors import RdfliveError
 from rdflive.feeds.writing import write_term
+from rdflive.time.instants import DurationLike
 from rdflive_stores.spark.checkpoint import Checkpoint
 from rdflive_stores.spark.dataflow import tasks
+from rdflive_stores.spark.dataflow.event_time import TimeWindow
 from rdflive_stores.spark.dataflow.explanation import explain
 from rdflive_stores.spark.dataflow.identity import BEGUN, check, describe
 from rdflive_stores.spark.dataflow.query_plan import Given, plan_queries
 from rdflive_stores.spark.dataflow.state import Home, Moment, StateError
 from rdflive_stores.spark.dataflow.types import column_types
+from rdflive_stores.spark.element_times import event_window
 from rdflive_stores.spark.parameters import as_changes, as_query
 from rdflive_stores.spark.running import readable
 from rdflive_stores.spark.snapshots import Sink, begin
@@ -37,6 +41,9 @@ def subscribe(
     *,
     checkpoint: str | os.PathLike[str],
     initial: DataFrame | None = None,
+    window: TimeWindow | None = None,
+    time: str | None = None,
+    delay: DurationLike | None = None,
     initNs: Mapping[str, Any] | None = None,  # noqa: N803 - rdflib's name
     partitions: int | None = None,
     types: Mapping[str, Any] | None = None,
@@ -54,6 +61,12 @@ def subscribe(
     The graph begins empty, or as `initial`: a DataFrame that is no stream, with the columns `s`, `p`, `o` and
     perhaps `g`. Then the changes must begin where it was taken, or before: to apply a change that it has
     already does nothing. It counts for the first start of a checkpoint only.
+
+    With a `window`, which is `rdflive.Sliding`, `Tumbling` or `Landmark`, `changes` is a stream of elements,
+    and the graph is what the window holds of them. Each has its time in the column `time`, of type timestamp;
+    what has "A" in `op`, or no `op`, comes in, and "D" takes a quad out early. The watermark is the largest
+    time of all micro-batches before, less `delay`: an element before it is late and dropped, and the window
+    is as of its last report in front of it. Column and delay are those of `withWatermark`, unless given.
 
     `query` is a query, or a dictionary of several by name: then the deltas have the name in the column
     `query`, and NULL in those of variables that the query does not have. Several share one pass over the
@@ -89,9 +102,16 @@ def subscribe(
     given = as_query(parameters) if isinstance(parameters, DataFrame) else parameters
     terms = [write_term(URIRef(predicate)) for predicate in salted]
     plan = plan_queries(query, initNs, terms, given, entailment)
+    plan = replace(plan, window=event_window(changes, window, time, delay))
+    if plan.window is not None and initial is not None:
+        raise ValueError("initial= does not go with a window: what it holds has no times")
+    if plan.window is not None and entailment is not None:
+        raise ValueError("entailment= does not go with a window on Spark: subscribe to it in one process")
     check_columns(changes, plan)
     sources = [changes]
     if isinstance(parameters, DataFrame) and parameters.isStreaming:
+        if plan.window is not None:
+            raise ValueError("a stream of parameters does not go with a window: give a query or a table")
         sources.append(as_changes(parameters))
     if initial is not None:
         if initial.isStreaming:

@@ -6,7 +6,7 @@ import pickle
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from hashlib import blake2b
 from typing import Any, NamedTuple, TypeAlias
@@ -17,6 +17,7 @@ from rdflive.entail.reasoning import SCHEMA_WORDS, TYPE
 from rdflive_stores.spark.dataflow import tasks
 from rdflive_stores.spark.dataflow.counting import count
 from rdflive_stores.spark.dataflow.entailing import entail
+from rdflive_stores.spark.dataflow.event_time import EventWindow
 from rdflive_stores.spark.dataflow.files import Folder
 from rdflive_stores.spark.dataflow.finishing import finish
 from rdflive_stores.spark.dataflow.identity import check, describe
@@ -25,6 +26,7 @@ from rdflive_stores.spark.dataflow.query_plan import JointPlan, plan_queries
 from rdflive_stores.spark.dataflow.runs import Run
 from rdflive_stores.spark.dataflow.state import Bucket, Moment
 from rdflive_stores.spark.dataflow.walking import walk
+from rdflive_stores.spark.dataflow.windowing import Elements, keep_clock
 from support.effort import drawn_from
 from support.one_process import Row
 
@@ -46,6 +48,8 @@ class Change(NamedTuple):
     stream: str = ""
     offset: int = 0
     part: int = 0
+    time: int | None = None
+    """In microseconds; of an element without a predicate, which no pattern can match, nothing else counts."""
 
 
 def in_order(operations: Iterable[tuple[str, Quad]]) -> list[Change]:
@@ -79,6 +83,11 @@ class Simulation:
     """The micro-batch that is next."""
     salted: tuple[str, ...] = ()
     entailment: str | None = None
+    window: EventWindow | None = None
+    is_snapshot: bool = False
+    """Whether the next micro-batch makes state from what another has held."""
+    late: int = 0
+    """How many elements of the last micro-batch came too late."""
     joint: JointPlan = field(init=False)
 
     def __post_init__(self) -> None:
@@ -104,11 +113,15 @@ class Simulation:
         That one runs some of its tasks only. What solutions there are is given all the same.
         """
         shown: list[pa.RecordBatch] = []
+        self.late = 0
         batches = self._batches(changes)
         for number, task in enumerate(self._stages(), 1):
             made = self._shuffled(task, batches, is_killed=number == stages)
             if number == stages:
                 break
+            if number == 1 and self.window is not None:
+                # the second stage notes the largest time for the next micro-batch
+                made = list(keep_clock(self._moment(self.batch), made))
             batches = [batch for batch in made if "bucket" in batch.schema.names]
             shown += [batch for batch in made if "bucket" not in batch.schema.names]
         return self._read(shown)
@@ -122,6 +135,15 @@ class Simulation:
         """Go on as another process does: plan the text again, and check that the state belongs to it."""
         self.joint = self._planned()
         check(self._place, describe(self.joint, self.buckets))
+
+    def _match(self, now: Moment, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        if self.window is None:
+            yield from match(self.joint.matching, now, self.buckets, batches)
+            return
+        task = Elements(self.window, now, self._own, is_snapshot=self.is_snapshot)
+        found = match(self.joint.matching, now, self.buckets, task.timed(batches), task.changes)
+        yield from task.clock(found)
+        self.late += task.late
 
     def compact(self) -> None:
         """Merge the files of all buckets, as is done while the query does not run."""
@@ -153,6 +175,7 @@ class Simulation:
 
     def _planned(self) -> JointPlan:
         plan = plan_queries(self.text, salted=self.salted, entailment=self.entailment)
+        plan = replace(plan, window=self.window)
         travelled: JointPlan = pickle.loads(pickle.dumps(plan))  # as it does to the executors
         return travelled
 
@@ -170,8 +193,11 @@ class Simulation:
 
     def _stages(self) -> Iterator[Task]:
         plan, now, buckets = self.joint, self._moment(self.batch), self.buckets
-        for stage in [match] if self.entailment is None else [entail, count]:
-            yield lambda mine, _, stage=stage: stage(plan.matching, now, buckets, mine)
+        if self.entailment is None:
+            yield lambda mine, _: self._match(now, mine)
+        else:
+            yield lambda mine, _: entail(plan.matching, now, buckets, mine)
+            yield lambda mine, _: count(plan.matching, now, buckets, mine)
         for number in range(plan.matching.rounds):
             yield lambda mine, _, number=number: walk(plan.matching, now, buckets, number, mine)
         for number in range(plan.stages):
@@ -196,6 +222,9 @@ class Simulation:
         columns |= {"hash": hashes, "bucket": [bucket for bucket, _ in rows]}
         columns |= {"htype": [self.hash(TYPE)] * len(rows)}
         columns |= {name: [getattr(change, name) for change in changes] for name in ("offset", "part")}
+        if self.window is not None:
+            columns["time"] = [change.time for change in changes]
+            columns["is_wanted"] = pa.array([change.p is not None for change in changes], pa.bool_())
         numbers = {
             name: pa.array(column, pa.int64()) for name, column in columns.items() if type(column) is list
         }
@@ -208,12 +237,13 @@ class Simulation:
         partitions = self.cuts.randint(1, self.buckets)
         made: list[pa.RecordBatch] = []
         for partition in range(self.cuts.randint(0, partitions) if is_killed else partitions):
+            self._own = range(partition, self.buckets, partitions)
             mine: list[pa.RecordBatch] = []
             for batch in batches:
                 chosen = [number % partitions == partition for number in batch["bucket"].to_pylist()]
                 mine += self._cut(batch.filter(pa.array(chosen, pa.bool_())))
             begun: list[int] = []
-            made += task(self._arriving(mine, begun, range(partition, self.buckets, partitions)), begun)
+            made += task(self._arriving(mine, begun, self._own), begun)
         self.cuts.shuffle(made)  # a shuffle loses order
         return made
 

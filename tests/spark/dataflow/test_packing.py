@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdflive_stores.spark.dataflow.packing import (
+    Mark,
     bucket_of,
     mark,
     mix,
@@ -60,9 +61,9 @@ def test_pack_everywhere_reaches_every_bucket() -> None:
 def test_marks_tell_of_buckets_and_go_no_further() -> None:
     """What is unmarked has the packets alone; buckets and micro-batches of the marks are known."""
     packets = list(pack(pa.table({"n": [4, 5]}), 0, np.array([1, 1])))
-    marks: dict[int, int] = {}
-    passed = list(unmark([mark(3, 17), *packets, mark(0, 18)], marks))
-    assert marks == {3: 17, 0: 18}
+    marks: dict[int, Mark] = {}
+    passed = list(unmark([mark(3, Mark(17, 2)), *packets, mark(0, Mark(18))], marks))
+    assert marks == {3: (17, 2), 0: (18, 0)}
     assert {bucket: kinds[0]["n"].to_pylist() for bucket, kinds in unpack(passed)} == {1: [4, 5]}
 
 

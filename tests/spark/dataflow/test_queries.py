@@ -30,7 +30,7 @@ from support.syntax import Query
 
 RUN = rounds(80)
 """So many queries at least are run of each kind."""
-REFUSED = 0.96
+REFUSED = 0.5
 """At most this share of the queries that are drawn may be refused; a quick run draws few."""
 TOLD = max(1, RUN // 8)
 """So many of them at least must have an answer that changes; more are run until they have."""

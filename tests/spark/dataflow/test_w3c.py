@@ -20,19 +20,7 @@ from support.w3c_streams import answers, check, draw_steps, written
 pytestmark = pytest.mark.shared
 
 MAINTAINED = [case for case in load_cases() if case.is_maintained]
-REFUSED = {
-    "1 BGP only": 11,
-    "2 +FILTER": 29,
-    "3 +UNION": 2,
-    "4 +OPTIONAL": 20,
-    "5 +BIND/VALUES/expr": 17,
-    "6 +MINUS/[NOT] EXISTS": 12,
-    "7 +property paths": 16,
-    "8 +aggregates": 2,
-    "9 +subquery": 11,
-    "A +GRAPH/FROM": 22,
-    "Y ORDER BY/LIMIT/OFFSET": 42,
-}
+REFUSED = {"7 +property paths": 6, "A +GRAPH/FROM": 2, "Y ORDER BY/LIMIT/OFFSET": 3}
 """How many of each class Spark refuses, of those that one process maintains."""
 
 

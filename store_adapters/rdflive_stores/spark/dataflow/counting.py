@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rdflive_stores.spark.dataflow.matching import LAYOUT, quad_rows, send_matches, weights
+from rdflive_stores.spark.dataflow.matching import LAYOUT, present, quad_rows, send_matches
 from rdflive_stores.spark.dataflow.packing import unpack
 from rdflive_stores.spark.dataflow.plan import MatchPlan
 from rdflive_stores.spark.dataflow.runs import Numbers
@@ -37,7 +37,7 @@ def count(
         if not quads.num_rows:
             continue
         state = Bucket.of(now, COUNTED, bucket, LAYOUT)
-        before = weights(state.before(now.batch), quads)
+        before, _ = present(state.before(now.batch), 0, quads)
         state.add(now.batch, quad_rows(quads, gained, LAYOUT))
         signs = (before + gained > 0).astype(np.int64) - (before > 0)
         turned = np.nonzero(signs)[0]

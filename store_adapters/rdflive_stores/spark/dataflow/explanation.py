@@ -26,6 +26,9 @@ def _lines(plan: JointPlan, partitions: int) -> Iterator[str]:
     matching = plan.matching
     shuffles = 1 + (plan.entailment is not None) + matching.rounds + plan.stages
     yield f"on Spark: {shuffles} shuffles per micro-batch, state in {partitions} partitions"
+    if plan.window is not None:
+        yield f"elements wait until the watermark has passed them, and make the changes of {plan.window}"
+        yield "kept: every element that waits or is held and that a pattern matches, by quad and by time"
     if plan.entailment is None:
         yield "changes are brought to set semantics by quad; kept: every quad that a pattern matches"
     else:

@@ -72,6 +72,7 @@ def describe(plan: JointPlan, partitions: int) -> dict[str, Any]:
         "salted": plan.salted,
         "entailment": plan.entailment,
         "parameters": plan.parameters,
+        "window": None if plan.window is None else plan.window.description,
     }
 
 
@@ -150,6 +151,11 @@ def _differing(folder: Folder, mine: Mapping[str, Any], theirs: Mapping[str, Any
         return (
             f"the state in {folder} is in {theirs.get(name)!r} partitions, and this subscription has "
             f"{mine[name]!r}: take that again, or make the state anew with rdflive spark repartition"
+        )
+    if name == "window":
+        return (
+            f"the state in {folder} is that of another window: {theirs.get(name)!r}, and here "
+            f"{mine[name]!r}; take that window again, or {ANEW}"
         )
     return (
         f"the state in {folder} is that of another query: its {name} are {theirs.get(name)!r}, and here "

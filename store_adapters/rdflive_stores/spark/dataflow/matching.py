@@ -6,8 +6,8 @@ Without them, a repeated insert, or a delete of what is not there, would make al
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -29,14 +29,17 @@ __all__ = [
     "LAYOUT",
     "LIVE",
     "PARAMETERS",
+    "PLACES",
+    "SIGNS",
     "ChangeError",
     "arrived",
+    "last_of_each",
     "match",
     "match_any",
     "normalise",
+    "present",
     "quad_rows",
     "send_matches",
-    "weights",
 ]
 
 LIVE: Final = "live"
@@ -44,8 +47,9 @@ LIVE: Final = "live"
 LAYOUT: Final = Layout(4)
 PARAMETERS: Final = "<urn:rdflive:parameters>"
 """The graph of the quads that rows of parameters become, which GRAPH ?g does not see."""
-_PLACES: Final = ("s", "p", "o", "g")
-_SIGNS: Final = ("A", "+")
+PLACES: Final = ("s", "p", "o", "g")
+SIGNS: Final = ("A", "+")
+"""The operations that insert."""
 _IRI: Final = r"<[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\]*>"
 _LITERAL: Final = rf"\"[^\"\\\n\r]*\"(?:@[a-z]+(?:-[a-z0-9]+)*|\^\^{_IRI})?"
 _NODE: Final = rf"{_IRI}|_:[A-Za-z0-9]+"
@@ -59,26 +63,35 @@ _ROLES: Final = {
 }
 
 
+_ByBucket: TypeAlias = Iterator[tuple[int, pa.Table]]
+
+
 class ChangeError(RdfliveError, ValueError):
     """A row is not a change of a graph."""
 
 
 def match(
-    plan: MatchPlan, now: Moment, buckets: int, batches: Iterable[pa.RecordBatch]
+    plan: MatchPlan,
+    now: Moment,
+    buckets: int,
+    batches: Iterable[pa.RecordBatch],
+    window: Callable[[_ByBucket], _ByBucket] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Turn changes, which are already in the bucket of their quad, into matches sent to the bucket of a
     centre.
 
     Columns: `op`, `s`, `p`, `o`, `g`; `hs`, `hp`, `ho`, `hg` and `hash`, the hashes of the terms and of the
-    quad; `stream`, `offset` and `part`, its position in the source; and `bucket`.
+    quad; `stream`, `offset` and `part`, its position in the source; and `bucket`. Where there is a window,
+    they are elements, with a `time`, and it makes changes of them.
     """
     # a quad that no pattern matches is not remembered
-    for bucket, mine in arrived(plan.patterns, batches):
+    found = arrived(plan.patterns, batches)
+    for bucket, mine in found if window is None else window(found):
         quads, signs = normalise(Bucket.of(now, LIVE, bucket, LAYOUT), now.batch, mine)
         yield from send_matches(plan, quads, signs, buckets)
 
 
-def arrived(patterns: Sequence[Pattern], batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.Table]]:
+def arrived(patterns: Sequence[Pattern], batches: Iterable[pa.RecordBatch]) -> _ByBucket:
     """Give, per bucket, the changes of quads that some pattern matches; raises `ChangeError` for what is
     none.
     """
@@ -114,7 +127,7 @@ def _check(table: pa.Table) -> None:
     if not pc.all(known).as_py():
         wrong = table["op"].filter(pc.invert(known))[0].as_py()
         raise ChangeError(f"the operation {wrong!r} is none: op must be A or +, D or -")
-    for name, (role, canonical) in zip(_PLACES, _ROLES.items(), strict=True):
+    for name, (role, canonical) in zip(PLACES, _ROLES.items(), strict=True):
         column = table[name]
         fine = pc.fill_null(pc.match_substring_regex(column, canonical), False)
         for text in pc.unique(column.filter(pc.invert(fine))).to_pylist():
@@ -136,32 +149,30 @@ def _check_term(text: str | None, role: str) -> None:
         )
 
 
-def _last_of_each(table: pa.Table) -> pa.Table:
-    """Keep the last change of each quad, by position in the source."""
+def last_of_each(table: pa.Table, apart: Sequence[str] = ()) -> pa.Table:
+    """Keep the last change of each quad, by position in the source; of each quad and more columns."""
     # numpy cannot sort these texts, but their ranks, which have the same order
     stream = pc.rank(table["stream"], tiebreaker="dense").to_numpy()
-    order = np.lexsort(
-        (table["part"].to_numpy(), table["offset"].to_numpy(), stream, table["hash"].to_numpy())
-    )
+    position = table["part"].to_numpy(), table["offset"].to_numpy(), stream
+    more = [table[name].to_numpy() for name in apart]
+    order = np.lexsort((*position, *more, table["hash"].to_numpy()))
     table = table.take(pa.array(order)).combine_chunks()
-    hashes = table["hash"].to_numpy()
-    repeats = hashes[1:] == hashes[:-1]
+    repeats = np.logical_and.reduce([_equals_next(table, name) for name in ("hash", *apart)])
     if not repeats.any():
         return table
-    same = np.ones(len(repeats), np.bool_)
-    for name in _PLACES:
-        same &= _equals_next(table, name)
+    same = np.logical_and.reduce([_equals_next(table, name) for name in (*PLACES, *apart)])
     # Two quads share a hash. That is rare, but no answer may depend on it.
     if (same != repeats).any():
-        return _last_by_text(table)
+        return _last_by_text(table, apart)
     _check_order(table, same)
     # the last of equal ones has another quad behind it, or nothing
     return table.filter(pa.array(np.append(~repeats, True))).combine_chunks()
 
 
-def _last_by_text(table: pa.Table) -> pa.Table:
+def _last_by_text(table: pa.Table, apart: Sequence[str]) -> pa.Table:
     """Do the same by texts, which is slower, for quads that share a hash."""
-    codes = [table[name].combine_chunks().dictionary_encode().indices.to_numpy() for name in _PLACES]
+    names = (*PLACES, *apart)
+    codes = [table[name].combine_chunks().dictionary_encode().indices.to_numpy() for name in names]
     stream = pc.rank(table["stream"], tiebreaker="dense").to_numpy()
     order = np.lexsort((table["part"].to_numpy(), table["offset"].to_numpy(), stream, *codes))
     table = table.take(pa.array(order)).combine_chunks()
@@ -176,9 +187,9 @@ def _check_order(table: pa.Table, same: npt.NDArray[np.bool_]) -> None:
         same = same & _equals_next(table, name)
     if not same.any():
         return
-    wanted = pc.is_in(table["op"], pa.array(_SIGNS)).to_numpy()
+    wanted = pc.is_in(table["op"], pa.array(SIGNS)).to_numpy()
     for place in np.nonzero(same & (wanted[1:] != wanted[:-1]))[0]:
-        quad = " ".join(table[name][int(place)].as_py() for name in _PLACES)
+        quad = " ".join(table[name][int(place)].as_py() for name in PLACES)
         raise ChangeError(
             f"{quad.rstrip()} is inserted and deleted in one micro-batch, and nothing says in which order: "
             "give changes the column offset, or file, offset and part, or topic, partition and offset"
@@ -192,37 +203,41 @@ def _equals_next(table: pa.Table, name: str) -> npt.NDArray[np.bool_]:
 
 def normalise(state: Bucket, batch: int, changes: pa.Table) -> tuple[pa.Table, Numbers]:
     """Find the changes that really change the quads of a state, and remember them."""
-    table = _last_of_each(changes)
-    present = weights(state.before(batch), table)
-    wanted = pc.is_in(table["op"], pa.array(_SIGNS)).to_numpy().astype(np.int64)
+    table = last_of_each(changes)
+    weights, _ = present(state.before(batch), 0, table)
+    wanted = pc.is_in(table["op"], pa.array(SIGNS)).to_numpy().astype(np.int64)
     # 1 - 0 inserts, 0 - 1 deletes, and equal numbers change nothing.
-    signs = wanted - present
+    signs = wanted - weights
     changed = np.nonzero(signs)[0]
     table, signs = table.take(pa.array(changed)).combine_chunks(), signs[changed]
     state.add(batch, quad_rows(table, signs, state.layout))
     return table, signs
 
 
-def weights(runs: Sequence[Run], quads: pa.Table) -> Numbers:
-    """Give the weight that each quad has in some runs."""
-    hashes = quads["hash"].to_numpy()
-    found = np.zeros(len(hashes), np.int64)
+def present(runs: Iterable[Run], index: int, table: pa.Table) -> tuple[Numbers, Numbers]:
+    """Look up the weights of quads, 1 or 0 of those that are there, and the `rest` that each is kept with."""
+    hashes = table["hash"].to_numpy()
+    weights, rests = np.zeros(len(hashes), np.int64), np.zeros(len(hashes), np.int64)
     for run in runs:
-        mine, theirs = expand(*run.find(0, hashes))
+        mine, theirs = expand(*run.find(index, hashes))
         same = np.ones(len(mine), np.bool_)
-        for number, name in enumerate(_PLACES):
+        for number, name in enumerate(PLACES):
             texts = run.texts(f"v{number}", theirs)
-            same &= equal(_texts(quads[name]).take(pa.array(mine)), texts)
-        np.add.at(found, mine[same], run.numbers("weight", theirs[same]))
-    return found
+            same &= equal(_texts(table[name]).take(pa.array(mine)), texts)
+        mine, theirs = mine[same], theirs[same]
+        weight = run.numbers("weight", theirs)
+        np.add.at(weights, mine, weight)
+        # rows that cancel out take their numbers with them, so the one that is left gives its own
+        np.add.at(rests, mine, weight * run.numbers("rest", theirs))
+    return weights, rests
 
 
 def quad_rows(quads: pa.Table, signs: Numbers, layout: Layout) -> pa.Table:
     """Write quads as rows of a state that is sorted by their hash."""
     nothing = np.zeros(len(signs), np.int64)
     columns = {"index": nothing, "key": quads["hash"], "rest": nothing, "weight": signs}
-    texts = {f"v{number}": quads[name] for number, name in enumerate(_PLACES)}
-    hashes = {name: quads[f"h{place}"] for name, place in zip(layout.hash_names, _PLACES, strict=False)}
+    texts = {f"v{number}": quads[name] for number, name in enumerate(PLACES)}
+    hashes = {name: quads[f"h{place}"] for name, place in zip(layout.hash_names, PLACES, strict=False)}
     return pa.table(columns | texts | hashes)
 
 
@@ -254,11 +269,11 @@ def match_any(patterns: Iterable[Pattern], quads: pa.Table) -> npt.NDArray[np.bo
 def _matches(pattern: Pattern, quads: pa.Table) -> npt.NDArray[np.bool_]:
     """Find the quads that a pattern matches."""
     held = np.ones(quads.num_rows, np.bool_)
-    for place, name in zip(pattern.places, _PLACES, strict=True):
+    for place, name in zip(pattern.places, PLACES, strict=True):
         if isinstance(place, str):
             held &= equal(quads[name], place)
         else:
-            first = _PLACES[pattern.place_of(place)]
+            first = PLACES[pattern.place_of(place)]
             if first != name:
                 held &= equal(quads[first], quads[name])
             if name == "g":  # the default graph has no name
@@ -267,7 +282,7 @@ def _matches(pattern: Pattern, quads: pa.Table) -> npt.NDArray[np.bool_]:
 
 
 def _bind(pattern: Pattern, quads: pa.Table) -> dict[int, Column]:
-    names = {v: _PLACES[pattern.place_of(v)] for v in pattern.variables}
+    names = {v: PLACES[pattern.place_of(v)] for v in pattern.variables}
     return {v: (_texts(quads[name]), quads[f"h{name}"].to_numpy()) for v, name in names.items()}
 
 

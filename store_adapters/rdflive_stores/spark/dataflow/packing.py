@@ -5,8 +5,9 @@ Spark converts every row that leaves Python to its own format and back. A packet
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,13 +15,26 @@ import pyarrow.compute as pc
 
 from rdflive_stores.spark.dataflow.runs import Numbers
 
-__all__ = ["PACKETS", "bucket_of", "mark", "mix", "pack", "pack_everywhere", "unmark", "unpack"]
+__all__ = [
+    "PACKETS",
+    "Mark",
+    "bucket_of",
+    "clock",
+    "mark",
+    "mix",
+    "pack",
+    "pack_everywhere",
+    "unclock",
+    "unmark",
+    "unpack",
+]
 
 PACKETS: Final = "bucket int, kind smallint, packet binary"
 """The columns of packets: the destination, the kind for the stage that unpacks them, and the rows."""
 _SCHEMA: Final = pa.schema([("bucket", pa.int32()), ("kind", pa.int16()), ("packet", pa.binary())])
 # rows have kinds from 0 on, and from -2 down where they are solutions (`walking.solved`)
 _MARK: Final = -1
+_CLOCK: Final = -(1 << 15)
 # 2**64 divided by the golden ratio: hashes that are close come to lie far apart
 _FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
 
@@ -40,20 +54,40 @@ def mix(hashes: Iterable[Numbers], length: int) -> Numbers:
     return mixed.view(np.int64)
 
 
-def mark(bucket: int, number: int) -> pa.RecordBatch:
-    """Tell the next stages that a bucket exists, even if no rows go there, and the number of the
-    micro-batch.
-    """
-    return _batch([bucket], _MARK, [str(number).encode()])
+class Mark(NamedTuple):
+    """What the first stage tells all others of a bucket."""
+
+    batch: int
+    """The number of the micro-batch."""
+    late: int = 0
+    """How many of its elements came too late."""
 
 
-def unmark(batches: Iterable[pa.RecordBatch], marks: dict[int, int]) -> Iterator[pa.RecordBatch]:
-    """Pass packets on, and collect the buckets of the marks among them, with their numbers."""
+def mark(bucket: int, told: Mark) -> pa.RecordBatch:
+    """Tell the next stages that a bucket exists, even if no rows go there."""
+    return _batch([bucket], _MARK, [json.dumps(told).encode()])
+
+
+def unmark(batches: Iterable[pa.RecordBatch], marks: dict[int, Mark]) -> Iterator[pa.RecordBatch]:
+    """Pass packets on, and collect the buckets of the marks among them, with what these tell."""
     for batch in batches:
         is_mark = pc.equal(batch.column(1), _MARK)
-        buckets, numbers = (batch.column(place).filter(is_mark).to_pylist() for place in (0, 2))
-        marks.update(zip(buckets, map(int, numbers), strict=True))
+        buckets, told = (batch.column(place).filter(is_mark).to_pylist() for place in (0, 2))
+        marks.update((bucket, Mark(*json.loads(text))) for bucket, text in zip(buckets, told, strict=True))
         yield batch.filter(pc.invert(is_mark))
+
+
+def clock(time: int | None) -> pa.RecordBatch:
+    """Tell the next stage the largest time of a task's elements: all tell it to one bucket."""
+    return _batch([0], _CLOCK, [json.dumps(time).encode()])
+
+
+def unclock(batches: Iterable[pa.RecordBatch], times: list[int | None]) -> Iterator[pa.RecordBatch]:
+    """Pass packets on, and collect the times that tasks have told among them."""
+    for batch in batches:
+        is_clock = pc.equal(batch.column(1), _CLOCK)
+        times += map(json.loads, batch.column(2).filter(is_clock).to_pylist())
+        yield batch.filter(pc.invert(is_clock))
 
 
 def pack(rows: pa.Table, kind: int, bucket: Numbers) -> Iterator[pa.RecordBatch]:

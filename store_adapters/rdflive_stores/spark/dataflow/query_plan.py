@@ -15,6 +15,7 @@ from rdflive.errors import UnsupportedQueryError
 from rdflive.query import planning
 from rdflive.query.planning import ParsedQuery, Plan, make_plan, parse_query, read_query
 from rdflive.syntax.tokens import Token, tokenize
+from rdflive_stores.spark.dataflow.event_time import EventWindow
 from rdflive_stores.spark.dataflow.plan import (
     MatchPlan,
     Pattern,
@@ -122,6 +123,8 @@ class JointPlan:
     """The query whose rows are parameters of all queries."""
     entailment: str | None
     """By what the graphs entail, if the queries are answered over what they do."""
+    window: EventWindow | None = None
+    """The window over a stream of elements, which makes the changes; None where there are changes."""
 
     @property
     def kept(self) -> tuple[Pattern, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -9,7 +10,7 @@ from typing import Final
 import pyarrow as pa
 from pyspark import TaskContext
 
-from rdflive_stores.spark.dataflow import counting, entailing, finishing, matching, walking
+from rdflive_stores.spark.dataflow import counting, entailing, finishing, matching, walking, windowing
 from rdflive_stores.spark.dataflow.files import Folder
 from rdflive_stores.spark.dataflow.first_format import runs_after
 from rdflive_stores.spark.dataflow.identity import (
@@ -21,7 +22,7 @@ from rdflive_stores.spark.dataflow.identity import (
     describe,
     generation_of,
 )
-from rdflive_stores.spark.dataflow.packing import mark, unmark
+from rdflive_stores.spark.dataflow.packing import Mark, mark, unmark
 from rdflive_stores.spark.dataflow.query_plan import JointPlan
 from rdflive_stores.spark.dataflow.runs import Layout
 from rdflive_stores.spark.dataflow.state import Bucket, Held, Home, Moment, StateError, merged, moment
@@ -44,10 +45,11 @@ __all__ = [
     "live_quads",
     "match",
     "walk",
+    "windowed",
 ]
 
-MEASURES: Final = tuple(f"state {name}" for name in Held._fields)
-"""The columns of how much state there is. No variable has a space in its name."""
+MEASURES: Final = (*(f"state {name}" for name in Held._fields), "late rows")
+"""The columns of how much state there is, and of what was dropped. No variable has a space in its name."""
 REACHED: Final = "reached"
 """The folder that tells which micro-batch each part of the state has reached."""
 
@@ -70,9 +72,15 @@ def match(
             _check_generation(home, now)
             raise
         check_part(now.folder, _kept(plan), part, now.batch)
-    yield mark(part, now.batch)
-    stage = matching.match if plan.entailment is None else entailing.entail
-    yield from stage(plan.matching, now, buckets, batches)
+    if plan.window is None:
+        stage = matching.match if plan.entailment is None else entailing.entail
+        yield from stage(plan.matching, now, buckets, batches)
+        yield mark(part, Mark(now.batch))
+    else:
+        task = windowing.Elements(plan.window, now, [part], is_snapshot=home.snapshot is not None)
+        timed = task.timed(batches)
+        yield from task.clock(matching.match(plan.matching, now, buckets, timed, task.changes))
+        yield mark(part, Mark(now.batch, task.late))
 
 
 def count(
@@ -80,9 +88,9 @@ def count(
 ) -> Iterator[pa.RecordBatch]:
     """Run `counting.count`."""
     spare_collections()
-    now, marks = moment(home), dict[int, int]()
+    now, marks = moment(home), dict[int, Mark]()
     yield from counting.count(plan.matching, now, buckets, _unmarked(now, batches, marks))
-    yield from (mark(part, now.batch) for part in marks)
+    yield from itertools.starmap(mark, marks.items())
 
 
 def walk(
@@ -90,9 +98,12 @@ def walk(
 ) -> Iterator[pa.RecordBatch]:
     """Run `walking.walk`."""
     spare_collections()
-    now, marks = moment(home), dict[int, int]()
-    yield from walking.walk(plan.matching, now, buckets, number, _unmarked(now, batches, marks))
-    yield from (mark(part, now.batch) for part in marks)
+    now, marks = moment(home), dict[int, Mark]()
+    marked = _unmarked(now, batches, marks)
+    if plan.window is not None and number == 0:
+        marked = windowing.keep_clock(now, marked)
+    yield from walking.walk(plan.matching, now, buckets, number, marked)
+    yield from itertools.starmap(mark, marks.items())
 
 
 def finish(
@@ -109,43 +120,47 @@ def finish(
     """
     spare_collections()
     now = moment(home)
-    parts: dict[int, int] = {}
+    parts: dict[int, Mark] = {}
     is_first = home.snapshot is not None or (now.batch == 0 and home.generation == FIRST)
     marked = _unmarked(now, batches, parts)
+    if plan.window is not None and number == plan.matching.rounds == 0:
+        marked = windowing.keep_clock(now, marked)
     rows = finishing.finish(plan, now, buckets, number, marked, parts if is_first else {})
     if number < plan.stages - 1:
         yield from rows
-        yield from (mark(part, now.batch) for part in parts)
+        yield from itertools.starmap(mark, parts.items())
     else:
         for batch in rows:
             columns = [typed(name, batch.column(name), types) for name in batch.schema.names]
             columns += [pa.nulls(len(batch), pa.int64())] * len(MEASURES)
             yield pa.RecordBatch.from_arrays(columns, [*batch.schema.names, *MEASURES])
-        for part in parts:
+        for part, told in parts.items():
             _note(now, part)
-            yield _measured(plan, now, part, types)
+            yield _measured(plan, now, part, types, told.late)
 
 
 def _unmarked(
-    now: Moment, batches: Iterable[pa.RecordBatch], marks: dict[int, int]
+    now: Moment, batches: Iterable[pa.RecordBatch], marks: dict[int, Mark]
 ) -> Iterator[pa.RecordBatch]:
     """Take the marks out; refuses rows of another micro-batch, which are not the changes of this one.
 
     Nothing is written before all batches have been read.
     """
     yield from unmark(batches, marks)
-    for number in marks.values():
-        if number != now.batch:
+    for told in marks.values():
+        if told.batch != now.batch:
             raise StateError(
-                f"the deltas of micro-batch {number} are read again in micro-batch {now.batch}: keep their "
-                "rows, as by collect() or cache(), not the DataFrame"
+                f"the deltas of micro-batch {told.batch} are read again in micro-batch {now.batch}: keep "
+                "their rows, as by collect() or cache(), not the DataFrame"
             )
 
 
-def _measured(plan: JointPlan, now: Moment, part: int, types: ColumnTypes) -> pa.RecordBatch:
-    """Say how much a part of the state holds behind the micro-batch, in all folders together."""
+def _measured(plan: JointPlan, now: Moment, part: int, types: ColumnTypes, late: int) -> pa.RecordBatch:
+    """Say how much a part of the state holds behind the micro-batch, in all folders together, and how many
+    rows came too late.
+    """
     held = [Bucket.of(now, name, part, layout).held(now.batch + 1) for name, layout in _kept(plan).items()]
-    sums = [pa.array([sum(each)], pa.int64()) for each in zip(*held, strict=True)]
+    sums = [pa.array([n], pa.int64()) for n in (*map(sum, zip(*held, strict=True)), late)]
     nulls = [pa.nulls(1, types.get(name, TEXT).arrow) for name in plan.columns]
     columns = [*nulls, pa.nulls(1, pa.int64()), *sums]
     return pa.RecordBatch.from_arrays(columns, [*plan.columns, "weight", *MEASURES])
@@ -184,11 +199,24 @@ def live_quads(now: Moment, format_: int, batches: Iterable[pa.RecordBatch]) -> 
                 yield from pa.Table.from_arrays(columns, ["op", "s", "p", "o", "g"]).to_batches()
 
 
+def windowed(now: Moment, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Give what a window holds and will hold in some buckets of a query that is not running, as elements.
+
+    `now` is the last micro-batch that Spark committed.
+    """
+    for batch in batches:
+        for bucket in batch.column(0).to_pylist():
+            check_part(now.folder, (windowing.WINDOW,), bucket, now.batch + 1)
+            yield from windowing.elements(now, bucket).to_batches()
+
+
 def claim(plan: JointPlan, folder: Folder, buckets: int) -> None:
     """Make the folders of a new query, and note that they are its own."""
     if (folder / PLAN).is_there():
         return
     (folder / REACHED).make()
+    if plan.window is not None:
+        (folder / windowing.CLOCK).make()
     for name in _kept(plan):
         for bucket in range(buckets):
             (folder / name / str(bucket)).make()
@@ -227,6 +255,7 @@ def _kept(plan: JointPlan) -> dict[str, Layout]:
     """Give the layout of each folder of the state."""
     entailed = {entailing.SCHEMA: entailing.FACTS, counting.COUNTED: matching.LAYOUT}
     return {
+        **({windowing.WINDOW: windowing.LAYOUT} if plan.window is not None else {}),
         matching.LIVE: matching.LAYOUT if plan.entailment is None else entailing.FACTS,
         **({} if plan.entailment is None else entailed),
         walking.ARRANGED: walking.layout(plan.matching),

@@ -1,0 +1,240 @@
+"""A window over a stream, in front of set semantics: elements wait, come in, and go when time has passed.
+
+Each element waits until the window reports past its time, so a micro-batch with changes is one whose
+watermark has moved. Then the last operation on a quad counts, by time: an element that adds it holds it for
+as long as its time is within the window, one that removes it takes it out. What leaves here are changes of
+quads, as a stream without times has them.
+
+The state of a bucket has three indexes: what is held by quad, to renew it or take it out; the same by time,
+so that what has passed is found without a look at the rest; and what waits by time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rdflive_stores.spark.dataflow.event_time import Bounds, EventWindow
+from rdflive_stores.spark.dataflow.files import Folder
+from rdflive_stores.spark.dataflow.identity import ANEW
+from rdflive_stores.spark.dataflow.matching import PLACES, SIGNS, ChangeError, last_of_each, present
+from rdflive_stores.spark.dataflow.packing import clock, unclock
+from rdflive_stores.spark.dataflow.runs import Layout, Numbers, Run, sum_rows
+from rdflive_stores.spark.dataflow.state import Bucket, Moment, StateError
+
+__all__ = ["CLOCK", "LAYOUT", "WINDOW", "Elements", "carry", "elements", "keep_clock"]
+
+WINDOW: Final = "window"
+"""The folder of the elements that a window holds or will hold."""
+CLOCK: Final = "clock"
+"""The folder that tells how far the stream has come in front of a micro-batch."""
+LAYOUT: Final = Layout(6, 4)
+"""The quad, its time, and of what waits its operation and micro-batch; the hashes of its terms."""
+_HELD, _HELD_BY_TIME, _WAITING = range(3)
+_HASHES: Final = tuple(f"h{name}" for name in PLACES)
+
+
+class Clock(NamedTuple):
+    """The largest times of a stream in front of a micro-batch, in microseconds; None before there is any."""
+
+    latest: int | None
+    """Of all micro-batches before."""
+    earlier: int | None
+    """Of all before the one before."""
+
+    @classmethod
+    def read(cls, now: Moment) -> Clock:
+        """Read how far the stream has come."""
+        if now.batch == 0:
+            return cls(None, None)
+        try:
+            return cls(*json.loads((now.folder / CLOCK).text(str(now.batch))))
+        except (FileNotFoundError, ValueError, TypeError) as error:
+            place = now.folder / CLOCK / str(now.batch)
+            raise StateError(f"{place} is lost or damaged; {ANEW}") from error
+
+    def write(self, folder: Folder, batch: int) -> None:
+        """Tell a micro-batch how far the stream has come, and forget what no retry asks for."""
+        (folder / CLOCK).write_text(str(batch), json.dumps(self))
+        (folder / CLOCK).remove(str(batch - 3))
+
+
+class Elements:
+    """What a task does with the elements of its buckets in one micro-batch."""
+
+    def __init__(
+        self, window: EventWindow, now: Moment, buckets: Iterable[int], *, is_snapshot: bool = False
+    ) -> None:
+        self._now = now
+        self._clock = Clock.read(now)
+        self._bounds, self._before = map(window.bounds, self._clock)
+        self._buckets = buckets
+        self._is_snapshot = is_snapshot
+        self._latest = self._clock.latest
+        self.late = 0
+        """How many elements came too late and were dropped."""
+
+    def timed(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Note the times of all elements, and pass on those that a pattern may match: `is_wanted`."""
+        for batch in batches:
+            times = batch["time"]
+            if times.null_count:
+                raise ChangeError("the time of an element is NULL")
+            known = [pc.max(times).as_py(), self._latest]
+            self._latest = max((time for time in known if time is not None), default=None)
+            yield batch.filter(batch["is_wanted"])
+
+    def clock(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Pass on packets, and tell the next stage behind them which was the largest time."""
+        yield from batches
+        if not self._is_snapshot:
+            yield clock(self._latest)
+
+    def changes(self, arrived: Iterable[tuple[int, pa.Table]]) -> Iterator[tuple[int, pa.Table]]:
+        """Turn the elements of each bucket into the changes of what the window holds."""
+        arriving = dict(arrived)
+        for bucket in self._buckets:
+            changes = self._pass(bucket, arriving.get(bucket))
+            if changes.num_rows:
+                yield bucket, changes
+
+    def _pass(self, bucket: int, arrived: pa.Table | None) -> pa.Table:
+        state = Bucket.of(self._now, WINDOW, bucket, LAYOUT)
+        runs, bounds, before = state.before(self._now.batch), self._bounds, self._before
+        passed = _between(runs, _HELD_BY_TIME, before.begin, bounds.begin)
+        ready = _between(runs, _WAITING, before.last + 1, bounds.last + 1)
+        due = [_changes(passed, "D"), _changes(ready)]
+        rows = [ready.set_column(3, "weight", pc.negate(ready["weight"]))]
+        if arrived is not None:
+            arrived = self._punctual(arrived)
+            is_due = pc.less_equal(arrived["time"], bounds.last)
+            due.append(_due(arrived.filter(is_due)))
+            rows.append(self._waiting(arrived.filter(pc.invert(is_due))))
+        changes = pa.concat_tables(due).combine_chunks()
+        if changes.num_rows:
+            changes, held = _turn(runs, last_of_each(changes), bounds)
+            rows.append(held)
+        new = pa.concat_tables(rows)
+        if new.num_rows:
+            state.add(self._now.batch, new)
+        return changes
+
+    def _punctual(self, arrived: pa.Table) -> pa.Table:
+        """Drop and count what came too late, and of the operations on a quad at one time all but the last."""
+        if not self._is_snapshot:
+            # what a snapshot holds was in time when it came
+            punctual = arrived.filter(pc.greater_equal(arrived["time"], self._bounds.watermark))
+            self.late += len(arrived) - len(punctual)
+            arrived = punctual.combine_chunks()
+        return last_of_each(arrived, ("time",)) if arrived.num_rows else arrived
+
+    def _waiting(self, arrived: pa.Table) -> pa.Table:
+        """Give the rows of elements that wait. At one time the operation of the later micro-batch counts."""
+        signs = pc.if_else(pc.is_in(arrived["op"], pa.array(SIGNS)), "A", "D")
+        notes = pc.binary_join_element_wise(signs, str(self._now.batch), "")
+        return _rows(_WAITING, arrived, arrived["time"], notes)
+
+
+def keep_clock(now: Moment, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Take out of packets which time each task has seen, and note the largest for the next micro-batch."""
+    found: list[int | None] = []
+    yield from unclock(batches, found)
+    if found:
+        latest = max((time for time in found if time is not None), default=None)
+        Clock(latest, Clock.read(now).latest).write(now.folder, now.batch + 1)
+
+
+def carry(old: Moment, new: Folder) -> None:
+    """Have a new state come as far as an old one had behind a micro-batch."""
+    for batch in (old.batch, old.batch + 1):
+        Clock.read(old._replace(batch=batch)).write(new, batch)
+
+
+def elements(now: Moment, bucket: int) -> pa.Table:
+    """Give all that a window holds and will hold in a bucket, as elements in the columns of a stream."""
+    state = Bucket.of(now, WINDOW, bucket, LAYOUT)
+    runs = state.before(now.batch + 1)
+    least, most = -(1 << 63), (1 << 63) - 1
+    held, waiting = (_between(runs, index, least, most) for index in (_HELD_BY_TIME, _WAITING))
+    found = pa.concat_tables([_changes(held, "A"), _changes(waiting)])
+    times = found["offset"].cast(pa.timestamp("us", "UTC"))
+    return pa.table(
+        {name: found[name] for name in ("op", *PLACES)} | {"time": times, "offset": found["part"]}
+    )
+
+
+def _between(runs: Sequence[Run], index: int, begin: int, end: int) -> pa.Table:
+    """Give the rows of an index whose times are from one on and before another."""
+    found = []
+    for run in runs:
+        first, last = run.find(index, np.array([begin, end]))[0].tolist()
+        if first < last:
+            found.append(run.slice(first, last))
+    return sum_rows(found, LAYOUT) if found else LAYOUT.schema.empty_table()
+
+
+def _changes(rows: pa.Table, op: str | None = None) -> pa.Table:
+    """Give rows of state that are found by time as changes, in the order of their times and micro-batches.
+
+    What waits knows its operation and micro-batch; what is held came before.
+    """
+    notes = rows["v5"]
+    nothing = pa.array(np.full(len(rows), -1))
+    batches = nothing if op else pc.utf8_slice_codeunits(notes, 1).cast(pa.int64())
+    ops = pa.array([op] * len(rows), pa.string()) if op else pc.utf8_slice_codeunits(notes, 0, 1)
+    quads = {name: rows[f"v{place}"] for place, name in enumerate(PLACES)}
+    hashes = {name: rows[f"h{place}"] for place, name in enumerate(_HASHES)}
+    return _ordered({"op": ops} | quads | hashes | {"hash": rows["rest"]}, rows["key"], batches)
+
+
+def _due(arrived: pa.Table) -> pa.Table:
+    names = ("op", *PLACES, *_HASHES, "hash")
+    return _ordered({name: arrived[name] for name in names}, arrived["time"], arrived["offset"])
+
+
+def _ordered(columns: dict[str, pa.ChunkedArray], times: pa.ChunkedArray, parts: pa.Array) -> pa.Table:
+    streams = pa.array([""] * len(times), pa.string())
+    return pa.table(columns | {"stream": streams, "offset": times, "part": parts})
+
+
+def _turn(runs: Sequence[Run], changes: pa.Table, bounds: Bounds) -> tuple[pa.Table, pa.Table]:
+    """Find the changes that really change what the window holds, and the rows that it holds from then on."""
+    weight, last = present(runs, _HELD, changes)
+    times = changes["offset"].to_numpy()
+    is_added = pc.is_in(changes["op"], pa.array(SIGNS)).to_numpy()
+    is_held = is_added & (times >= bounds.begin)
+    gone, come = pa.array(weight > 0), pa.array(is_held)
+    rows = [
+        *_held(changes.filter(gone), last[weight > 0], -1),
+        *_held(changes.filter(come), times[is_held], 1),
+    ]
+    # what came in and has passed already takes out what it would have renewed
+    changes = changes.set_column(0, "op", pc.if_else(come, "A", "D"))
+    return changes.filter(pa.array(is_held != (weight > 0))).combine_chunks(), pa.concat_tables(rows)
+
+
+def _held(quads: pa.Table, times: Numbers, sign: int) -> Iterator[pa.Table]:
+    nothing = pa.array([""] * len(quads), pa.string())
+    for index in (_HELD, _HELD_BY_TIME):
+        yield _rows(index, quads, pa.array(times), nothing, sign)
+
+
+def _rows(index: int, quads: pa.Table, times: pa.Array, notes: pa.Array, sign: int = 1) -> pa.Table:
+    """Give rows of state."""
+    key, rest = (quads["hash"], times) if index == _HELD else (times, quads["hash"])
+    columns = {
+        "index": np.full(len(quads), index),
+        "key": key,
+        "rest": rest,
+        "weight": np.full(len(quads), sign),
+        **{f"v{place}": quads[name] for place, name in enumerate(PLACES)},
+        "v4": times.cast(pa.string()),
+        "v5": notes,
+        **{f"h{place}": quads[name] for place, name in enumerate(_HASHES)},
+    }
+    return pa.table({name: columns[name] for name in LAYOUT.schema.names}).cast(LAYOUT.schema)
