@@ -9,13 +9,16 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from rdflib import RDF, RDFS
 
+import rdflive
 from rdflive import UnsupportedQueryError
 from rdflive.feeds.writing import write_term
 from rdflive_stores.spark.dataflow.state import StateError
 from rdflive_stores.spark.inspection import inspect
 from rdflive_stores.spark.snapshots import rebuild
+from rdflive_stores.spark.subscription import subscribe
 from spark.world import World
 from support.effort import drawn_from
 from support.entailment import EX, make_commits, world
@@ -98,3 +101,7 @@ def test_what_cannot_be_entailed_is_refused(spark: SparkSession, tmp_path: Path)
         play.subscribe(entailment="owl")
     with pytest.raises(UnsupportedQueryError, match="each graph entails by itself; name the graph"):
         play.subscribe("SELECT * { GRAPH ?g { ?x ?p ?y } }", entailment="rdfs")
+    timed = play.files.stream(spark).withColumn("time", F.current_timestamp())
+    window = {"window": rdflive.Tumbling("PT1H"), "time": "time"}
+    with pytest.raises(ValueError, match="entailment= does not go with a window on Spark"):
+        subscribe(timed, QUERY, checkpoint=tmp_path / "other", entailment="rdfs", **window)  # type: ignore[arg-type]

@@ -90,10 +90,10 @@ def rebuild(
     lacking = missing(plan, held)
     if lacking:
         if entailment is None:
-            quads = f"the quads of {show_pattern(plan.matching, lacking[0])}"
+            lacked = f"the quads of {show_pattern(plan.matching, lacking[0])}"
         else:
-            quads = f"all quads of {lacking[0].places[3] or 'the default graph'}"
-        raise StateError(f"the state does not hold {quads}; {ANEW}, perhaps with initial=")
+            lacked = f"all quads of {lacking[0].places[3] or 'the default graph'}"
+        raise StateError(f"the state does not hold {lacked}; {ANEW}, perhaps with initial=")
     old = Moment(state / place.home.generation, last)
     numbers = spark.range(0, held["partitions"], 1, held["partitions"])
     if held.get("window"):

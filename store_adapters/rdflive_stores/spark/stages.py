@@ -154,10 +154,11 @@ def _hashed(rows: DataFrame) -> DataFrame:
     return rows.select("*", *hashes, F.xxhash64(*_PLACES).alias("hash"))
 
 
-def _schema_everywhere(bucket: Column, buckets: int) -> Column:
-    """Give a row of the schema to every bucket, and any other to its own."""
+def _with_schema_everywhere(rows: DataFrame, buckets: int) -> DataFrame:
+    """Send a change of the schema to every bucket, and tell the hash of `rdf:type`."""
     every = F.sequence(F.lit(0), F.lit(buckets - 1))
-    return F.explode(F.when(F.col("p").isin(*SCHEMA_WORDS), every).otherwise(F.array(bucket)))
+    bucket = F.explode(F.when(F.col("p").isin(*SCHEMA_WORDS), every).otherwise(F.array("bucket")))
+    return rows.withColumns({"bucket": bucket, "htype": F.xxhash64(F.lit(TYPE))})
 
 
 def _shuffle(rows: DataFrame, buckets: int) -> DataFrame:
