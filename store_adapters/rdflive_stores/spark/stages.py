@@ -45,11 +45,10 @@ def lay_out(changes: Sequence[DataFrame], flow: Flow, home: Home) -> DataFrame:
     plan, buckets, types = flow.plan, flow.partitions, flow.types
     quads = reduce(DataFrame.unionByName, (_positioned(each, plan.window) for each in changes))
     is_wanted = _may_match(plan.kept)
-    rows = _hashed(quads.where(is_wanted) if plan.window is None else _thinned(quads, is_wanted))
-    bucket = _bucket(rows, buckets)
+    rows = quads.where(is_wanted) if plan.window is None else _thinned(quads, is_wanted)
+    rows = _bucketed(_hashed(rows), buckets)
     if plan.entailment is not None:
-        rows, bucket = rows.withColumn("htype", F.xxhash64(F.lit(TYPE))), _schema_everywhere(bucket, buckets)
-    rows = rows.withColumn("bucket", bucket)
+        rows = _with_schema_everywhere(rows, buckets)
     rows = _shuffle(rows, buckets).mapInArrow(partial(tasks.match, plan, home, buckets), PACKETS)
     if plan.entailment is not None:
         rows = _shuffle(rows, buckets).mapInArrow(partial(tasks.count, plan, home, buckets), PACKETS)
@@ -141,12 +140,12 @@ def _thinned(rows: DataFrame, is_wanted: Column) -> DataFrame:
     return rows.withColumns(texts)
 
 
-def _bucket(rows: DataFrame, buckets: int) -> Column:
+def _bucketed(rows: DataFrame, buckets: int) -> DataFrame:
     decides: Column = F.col("hash")
     if "is_wanted" in rows.columns:
         # what has no quad is spread
         decides = F.when(F.col("is_wanted"), decides).otherwise(F.xxhash64("time"))
-    return F.pmod(decides, F.lit(buckets)).cast("int")
+    return rows.withColumn("bucket", F.pmod(decides, F.lit(buckets)).cast("int"))
 
 
 def _hashed(rows: DataFrame) -> DataFrame:

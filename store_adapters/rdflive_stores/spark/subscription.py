@@ -106,9 +106,7 @@ def subscribe(
     if plan.window is not None and initial is not None:
         raise ValueError("initial= does not go with a window: what it holds has no times")
     if plan.window is not None and entailment is not None:
-        raise ValueError(
-            "entailment= does not go with a window on Spark: subscribe to an rdflive.Stream in one process"
-        )
+        raise ValueError("entailment= does not go with a window on Spark: subscribe to it in one process")
     check_columns(changes, plan)
     sources = [changes]
     if isinstance(parameters, DataFrame) and parameters.isStreaming:
