@@ -31,6 +31,8 @@ TOGETHER = ("spark/dataflow/test_together.py",)
 AWS = ("spark/test_aws.py",)
 TYPES = ("spark/dataflow/test_types.py",)
 FINISHING = ("spark/dataflow/test_finishing.py",)
+OPERATORS = ("spark/dataflow/test_queries.py",)
+SLICES = ("spark/dataflow/test_slices.py",)
 ENTAILING = ("spark/dataflow/test_entailing.py",)
 
 FAULTS: tuple[Fault, ...] = (
@@ -639,9 +641,51 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "solutions of a query count as those of another",
         "rdflive_stores/spark/dataflow/walking.py",
-        "query = plan.queries[pattern]",
-        "query = 0",
+        "shown = plan.shown[plan.leaves[pattern]]",
+        "shown = plan.shown[0]",
         TOGETHER,
+    ),
+    Fault(
+        "a pair of two new rows is not joined",
+        "rdflive_stores/spark/dataflow/joining.py",
+        "for mine, others in _partners(right, _LEFT, [*before, *left.runs()], left.width):",
+        "for mine, others in _partners(right, _LEFT, [*before], left.width):",
+        OPERATORS,
+    ),
+    Fault(
+        "the second partner of a row counts as the first did",
+        "rdflive_stores/spark/dataflow/joining.py",
+        "turns = (held + kept.weight > 0).astype(np.int64) - (held > 0)",
+        "turns = kept.weight",
+        OPERATORS,
+    ),
+    Fault(
+        "an unbound column of OPTIONAL fits nothing",
+        "rdflive_stores/spark/dataflow/joining.py",
+        "held &= agrees | _is_null(one) | _is_null(other)",
+        "held &= agrees",
+        OPERATORS,
+    ),
+    Fault(
+        "rows stay where another hash has brought them",
+        "rdflive_stores/spark/dataflow/staging.py",
+        "is_there = None not in sources and not before.is_alone",
+        "is_there = None not in sources",
+        OPERATORS,
+    ),
+    Fault(
+        "constants are in each bucket",
+        "rdflive_stores/spark/dataflow/finishing.py",
+        "parts.append(rows.filter(pa.array(mine)))",
+        "parts.append(rows)",
+        OPERATORS,
+    ),
+    Fault(
+        "what has gone of the first rows is not filled up",
+        "rdflive_stores/spark/dataflow/slices.py",
+        "if has_more and sum(new.values()) < max(self._wanted, 1):",
+        "if has_more and not new:",
+        SLICES,
     ),
     Fault(
         "a detour of a query leads to one of another",
@@ -681,7 +725,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "patterns go to another query of a subscription, and its state goes on",
         "rdflive_stores/spark/dataflow/identity.py",
-        '"queries": list(matching.queries),',
+        '"pattern groups": list(matching.leaves),',
         "",
         ("spark/test_subscription_state.py",),
     ),

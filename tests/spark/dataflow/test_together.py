@@ -96,7 +96,7 @@ def test_equal_patterns_are_kept_once(tmp_path: Path) -> None:
 def test_insert_then_delete_leaves_nothing(tmp_path: Path) -> None:
     """All that the queries keep goes with the quads."""
     simulation = Simulation(QUERIES, str(tmp_path))
-    changes = [c._replace(op="A") for c in operations(drawn_from("gone"), 40)]
+    changes = [c._replace(op="A") for c in operations(drawn_from("gone"), 200)]
     came = simulation.run(changes)
     went = simulation.run([c._replace(op="D") for c in changes])
     assert went == Counter({row: -weight for row, weight in came.items()})

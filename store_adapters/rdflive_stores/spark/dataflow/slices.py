@@ -60,7 +60,8 @@ class Slices:
         for partition, change in self._parted(rows).items():
             old, had_more = first.get(partition, {}), partition in more
             new, has_more = self._changed(old, change, had_more=had_more)
-            if has_more and sum(new.values()) < self._wanted:
+            # one at least is looked for, so that a partition that ends is noticed with LIMIT 0 too
+            if has_more and sum(new.values()) < max(self._wanted, 1):
                 key = hash_rows(_table([(next(iter(change)), 1)], columns), self._partition)
                 everything = self._read(before, _ROWS, key).get(partition, {})
                 new, has_more = self._cut(_added(everything, change), 2 * self._wanted + _SPARE)
