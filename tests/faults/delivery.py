@@ -31,8 +31,7 @@ TOGETHER = ("spark/dataflow/test_together.py",)
 AWS = ("spark/test_aws.py",)
 TYPES = ("spark/dataflow/test_types.py",)
 FINISHING = ("spark/dataflow/test_finishing.py",)
-OPERATORS = ("spark/dataflow/test_queries.py",)
-SLICES = ("spark/dataflow/test_slices.py",)
+OPERATORS = ("spark/dataflow/test_operators.py",)
 ENTAILING = ("spark/dataflow/test_entailing.py",)
 
 FAULTS: tuple[Fault, ...] = (
@@ -685,7 +684,7 @@ FAULTS: tuple[Fault, ...] = (
         "rdflive_stores/spark/dataflow/slices.py",
         "if has_more and sum(new.values()) < max(self._wanted, 1):",
         "if has_more and not new:",
-        SLICES,
+        OPERATORS,
     ),
     Fault(
         "a detour of a query leads to one of another",
