@@ -652,24 +652,10 @@ FAULTS: tuple[Fault, ...] = (
         OPERATORS,
     ),
     Fault(
-        "the second partner of a row counts as the first did",
-        "rdflive_stores/spark/dataflow/joining.py",
-        "turns = (held + kept.weight > 0).astype(np.int64) - (held > 0)",
-        "turns = kept.weight",
-        OPERATORS,
-    ),
-    Fault(
         "an unbound column of OPTIONAL fits nothing",
         "rdflive_stores/spark/dataflow/joining.py",
         "held &= agrees | _is_null(one) | _is_null(other)",
         "held &= agrees",
-        OPERATORS,
-    ),
-    Fault(
-        "rows stay where another hash has brought them",
-        "rdflive_stores/spark/dataflow/staging.py",
-        "is_there = None not in sources and not before.is_alone",
-        "is_there = None not in sources",
         OPERATORS,
     ),
     Fault(

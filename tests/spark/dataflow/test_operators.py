@@ -19,9 +19,15 @@ def link(predicate: str, *ends: tuple[int, int]) -> list[tuple[str, tuple[str, s
 
 LADDER = link("p", *((n, n + 1) for n in NODES)), link("q", *((n + 1, n) for n in NODES))
 EXAMPLES = {
-    "both sides come at once": ("SELECT * { ?x <urn:p> ?y OPTIONAL { ?y <urn:q> ?z } }", [[*LADDER[0], *LADDER[1]]]),
+    "both sides come at once": (
+        "SELECT * { ?x <urn:p> ?y OPTIONAL { ?y <urn:q> ?z } }",
+        [[*LADDER[0], *LADDER[1]]],
+    ),
     "the right side comes later": ("SELECT * { ?x <urn:p> ?y OPTIONAL { ?y <urn:q> ?z } }", LADDER),
-    "the left side comes later": ("SELECT * { ?x <urn:p> ?y MINUS { ?y <urn:q> ?x } }", [link("q", (1, 0), (3, 2)), LADDER[0]]),
+    "the left side comes later": (
+        "SELECT * { ?x <urn:p> ?y MINUS { ?y <urn:q> ?x } }",
+        [link("q", (1, 0), (3, 2)), LADDER[0]],
+    ),
     "a second partner changes nothing": (
         "SELECT * { ?x <urn:p> ?y FILTER EXISTS { ?y <urn:q> ?z } }",
         [LADDER[0], link("q", (1, 1), (1, 2)), link("q", (1, 3), (2, 2)), link("q", (1, 4))],
@@ -48,7 +54,7 @@ EXAMPLES = {
         [*LADDER, link("r", *((n, n) for n in NODES))],
     ),
     "a group is there without rows": (
-        "SELECT (COUNT(*) AS ?n) (SUM(?k) AS ?s) { SELECT ?x (COUNT(?y) AS ?k) { ?x <urn:p> ?y } GROUP BY ?x }",
+        "SELECT (COUNT(*) AS ?n) (SUM(?k) AS ?s) { SELECT (COUNT(?y) AS ?k) { ?x <urn:p> ?y } GROUP BY ?x }",
         LADDER,
     ),
     "ASK tells of the first and the last": ("ASK { ?x <urn:p> ?y . ?y <urn:q> ?x }", LADDER),
