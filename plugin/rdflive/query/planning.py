@@ -16,7 +16,6 @@ The Spark package uses this module and nothing else of `rdflive.query`.
 from rdflive.query.aggregates import Accumulator, make_accumulator
 from rdflive.query.algebra import (
     Aggregate,
-    Basic,
     Closure,
     Columns,
     Condition,
@@ -50,7 +49,6 @@ __all__ = [
     "TRUE",
     "Accumulator",
     "Aggregate",
-    "Basic",
     "BasicPlan",
     "Closure",
     "Columns",
