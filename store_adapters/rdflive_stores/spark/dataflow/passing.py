@@ -14,7 +14,7 @@ from rdflive_stores.spark.dataflow.solutions import Cells, pick, width
 from rdflive_stores.spark.dataflow.staging import Operation
 from rdflive_stores.spark.dataflow.terms import TextTerms
 
-__all__ = ["Pass", "compile_pass", "compile_passes"]
+__all__ = ["Pass", "compile_passes", "test_rows"]
 
 Pass: TypeAlias = Callable[[pa.Table], pa.Table]
 """Takes rows and gives rows."""
@@ -22,17 +22,17 @@ Pass: TypeAlias = Callable[[pa.Table], pa.Table]
 
 def compile_passes(operations: Iterable[Operation], terms: TextTerms) -> Pass:
     """Compile operations that follow one another."""
-    passes = [compile_pass(operation.node, operation, terms) for operation in operations]
+    passes = [_compile(operation.node, operation, terms) for operation in operations]
     return lambda rows: reduce(lambda found, step: step(found), passes, rows)
 
 
 @singledispatch
-def compile_pass(node: planning.Node, operation: Operation, terms: TextTerms) -> Pass:
+def _compile(node: planning.Node, operation: Operation, terms: TextTerms) -> Pass:
     """Compile one operation."""
     raise NotImplementedError(type(node).__name__)
 
 
-@compile_pass.register
+@_compile.register
 def _filter(node: planning.Filter, operation: Operation, terms: TextTerms) -> Pass:
     return test_rows(node.condition, operation.inputs, terms)
 
@@ -49,7 +49,7 @@ def test_rows(condition: planning.Condition, columns: planning.Columns, terms: T
     return step
 
 
-@compile_pass.register
+@_compile.register
 def _extend(node: planning.Extend, operation: Operation, terms: TextTerms) -> Pass:
     cells = Cells(operation.inputs, node.expressions, terms)
     value, text = cache(node.expression.value(cells.places, terms)), terms.text
@@ -61,8 +61,8 @@ def _extend(node: planning.Extend, operation: Operation, terms: TextTerms) -> Pa
     return step
 
 
-@compile_pass.register(planning.Project)
-@compile_pass.register(planning.Union)
+@_compile.register(planning.Project)
+@_compile.register(planning.Union)
 def _pick(node: planning.Node, operation: Operation, terms: TextTerms) -> Pass:  # noqa: ARG001
     sources = operation.sources
     return lambda rows: pick(rows, sources)
