@@ -33,6 +33,7 @@ TYPES = ("spark/dataflow/test_types.py",)
 FINISHING = ("spark/dataflow/test_finishing.py",)
 OPERATORS = ("spark/dataflow/test_operators.py",)
 ENTAILING = ("spark/dataflow/test_entailing.py",)
+RULES = ("spark/dataflow/test_rules.py",)
 
 FAULTS: tuple[Fault, ...] = (
     Fault(
@@ -517,6 +518,27 @@ FAULTS: tuple[Fault, ...] = (
         "signs = (before + gained > 0).astype(np.int64) - (before > 0)",
         "signs = np.sign(gained)",
         ENTAILING,
+    ),
+    Fault(
+        "what follows from two rules is there twice",
+        "rdflive/entail/rules/unfolding.py",
+        "self._made[kind] = columns, algebra.Distinct(algebra.Union(tuple(branches)))",
+        "self._made[kind] = columns, algebra.Union(tuple(branches))",
+        RULES,
+    ),
+    Fault(
+        "a graph entails by what is in another",
+        "rdflive/entail/rules/unfolding.py",
+        "kind = (*(places[term] if isinstance(term, Variable) else (term,) for term in pattern), graph)",
+        "kind = (*(places[term] if isinstance(term, Variable) else (term,) for term in pattern), None)",
+        RULES,
+    ),
+    Fault(
+        "a rule makes a literal a subject",
+        "rdflive/entail/rules/unfolding.py",
+        "if head.subject not in found:",
+        "if False:",
+        RULES,
     ),
     Fault(
         "numbers that a column cannot hold are taken",

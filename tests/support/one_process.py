@@ -10,6 +10,7 @@ import rdflib
 from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 
 import rdflive
+from rdflive.entail.rules import Rules
 from rdflive.feeds.terms import RowReader
 from rdflive.feeds.writing import write_term
 
@@ -22,12 +23,12 @@ Row: TypeAlias = "tuple[str | None, ...]"
 class OneProcess:
     """A subscription to a dataset that begins empty."""
 
-    def __init__(self, query: str, entailment: str | None = None) -> None:
+    def __init__(self, query: str, entailment: str | None = None, rules: Rules | None = None) -> None:
         self._dataset = rdflib.Dataset()
         self._net: Counter[Row] = Counter()
         self._is_true = False
         self._subscription = rdflive.subscribe(
-            self._dataset, query, self._take, on_error=self._fail, entailment=entailment
+            self._dataset, query, self._take, on_error=self._fail, entailment=entailment, rules=rules
         )
 
     def run(self, operations: Iterable[tuple[Any, ...]]) -> Counter[Row]:

@@ -14,17 +14,20 @@ package uses this module and nothing else of `rdflive.entail`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias
 
 from rdflib import RDF
 
 from rdflive.entail.rdfs import refusal
 from rdflive.entail.regimes import regime_of
+from rdflive.entail.rules import Program, RuleRegime, Rules, unfold
 from rdflive.entail.schema import Schema
 from rdflive.entail.scope import refuse_quads
 from rdflive.entail.templates import Kind, Placeholder, Templates
 from rdflive.entail.vocabulary import Vocabulary
 from rdflive.feeds.writing import write_term
+from rdflive.query.parse import ParsedQuery
 from rdflive.query.plan import Plan
 
 __all__ = [
@@ -33,10 +36,14 @@ __all__ = [
     "Conclusion",
     "Kind",
     "Placeholder",
+    "Program",
+    "Rules",
     "TextSchema",
     "TextTriple",
     "check_entailment",
+    "program_of",
     "refusal",
+    "with_rules",
 ]
 
 TextTriple: TypeAlias = tuple[str, str, str]
@@ -117,14 +124,27 @@ class TextSchema:
         return self._schema.concerned(changed)
 
 
-def check_entailment(entailment: str | None, plans: Iterable[Plan]) -> None:
-    """Refuse an entailment that has no such name, and queries that cannot be answered with it.
+def program_of(entailment: str | None, rules: Rules | None) -> Program | None:
+    """Give the rules that are asked for, None for none.
 
-    Raises ValueError, and `UnsupportedQueryError`.
+    Raises ValueError for an entailment that has no such name, or that has rules beside it, and `RuleError`.
     """
-    if regime_of(entailment, None, "auto", None) is not None:
-        for plan in plans:
-            refuse_quads(plan)
+    regime = regime_of(entailment, rules, "auto", None)
+    return regime.program if isinstance(regime, RuleRegime) else None
+
+
+def with_rules(query: ParsedQuery, program: Program) -> ParsedQuery:
+    """Make rules a part of a query.
+
+    Raises `UnsupportedQueryError` where rules that the query needs are recursive.
+    """
+    return replace(query, root=unfold(query.root, program))
+
+
+def check_entailment(plans: Iterable[Plan]) -> None:
+    """Refuse queries that cannot be answered over what a graph entails: raises `UnsupportedQueryError`."""
+    for plan in plans:
+        refuse_quads(plan)
 
 
 def _is_iri(text: str) -> bool:

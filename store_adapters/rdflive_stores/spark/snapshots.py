@@ -63,12 +63,12 @@ def rebuild(
     """Make the state of a subscription anew, from the quads that it holds, while the subscription is stopped.
 
     With `partitions`, in so many parts; with `query`, for another query, or others, whose patterns must match
-    no quads that the present patterns do not. The entailment stays as it is, and with one all quads of the
-    present queries' graphs are held. State that an earlier version of rdflive has written becomes
-    one of this version. The answer goes to `sink`, with `options` for a format of Spark and `types` as in
-    `subscribe`: what followed the deltas of another query must begin with it. The subscription goes on with
-    the changes that it has not seen yet. Of a window, what it holds and what waits is taken over with its
-    times, and so is the watermark; the window stays the same.
+    no quads that the present patterns do not. Entailment and rules stay as they are, and with entailment all
+    quads of the present queries' graphs are held. State that an earlier version of rdflive has written
+    becomes one of this version. The answer goes to `sink`, with `options` for a format of Spark and `types`
+    as in `subscribe`: what followed the deltas of another query must begin with it. The subscription goes on
+    with the changes that it has not seen yet. Of a window, what it holds and what waits is taken over with
+    its times, and so is the watermark; the window stays the same.
 
     A folder of files for it must not be there yet, so that no answer is in it twice.
 
@@ -86,7 +86,7 @@ def rebuild(
         given, prefixes = held["query"], initNs or held.get("prefixes")
     else:
         given, prefixes = query, initNs
-    plan = plan_queries(given, prefixes, salted, held.get("parameters"), entailment)
+    plan = plan_queries(given, prefixes, salted, held.get("parameters"), entailment, held.get("rules"))
     lacking = missing(plan, held)
     if lacking:
         if entailment is None:

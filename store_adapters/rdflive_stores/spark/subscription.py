@@ -13,6 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.streaming.query import StreamingQuery
 from rdflib import RDF, URIRef
 
+from rdflive.entail.reasoning import Rules
 from rdflive.errors import RdfliveError
 from rdflive.feeds.writing import write_term
 from rdflive.time.instants import DurationLike
@@ -50,6 +51,7 @@ def subscribe(
     salted: Iterable[str] = (RDF.type,),
     parameters: DataFrame | Given | None = None,
     entailment: str | None = None,
+    rules: Rules | None = None,
 ) -> SparkSubscription:
     """Evaluate a query continuously on Spark, over a graph that is nothing but its changes.
 
@@ -94,14 +96,17 @@ def subscribe(
     its schema, of subclasses, subproperties, domains and ranges, is a part of it and comes with the changes.
     A property below one of RDFS's own four is passed over, and logged by the executors.
 
-    Raises `UnsupportedQueryError` for queries that one process must maintain, and `LocationError` for a
-    checkpoint that cannot be reached.
+    With `rules`, as of `rdflive.subscribe`, they are answered over what their graph entails by these: each
+    pattern of a query becomes the union of all that leads to it. Recursive rules are refused.
+
+    Raises `UnsupportedQueryError` for queries that one process must maintain, `RuleError` for rules that
+    cannot be used, and `LocationError` for a checkpoint that cannot be reached.
     """
     if not changes.isStreaming:
         raise ValueError("changes must be a streaming DataFrame: use spark.readStream")
     given = as_query(parameters) if isinstance(parameters, DataFrame) else parameters
     terms = [write_term(URIRef(predicate)) for predicate in salted]
-    plan = plan_queries(query, initNs, terms, given, entailment)
+    plan = plan_queries(query, initNs, terms, given, entailment, rules)
     plan = replace(plan, window=event_window(changes, window, time, delay))
     if plan.window is not None and initial is not None:
         raise ValueError("initial= does not go with a window: what it holds has no times")

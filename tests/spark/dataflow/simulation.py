@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
-from rdflive.entail.reasoning import SCHEMA_WORDS, TYPE
+from rdflive.entail.reasoning import SCHEMA_WORDS, TYPE, Rules
 from rdflive_stores.spark.dataflow import tasks
 from rdflive_stores.spark.dataflow.counting import count
 from rdflive_stores.spark.dataflow.entailing import entail
@@ -88,6 +88,7 @@ class Simulation:
     late: int = 0
     """How many elements of the last micro-batch came too late."""
     entailment: str | None = None
+    rules: Rules | None = None
     joint: JointPlan = field(init=False)
 
     def __post_init__(self) -> None:
@@ -174,7 +175,7 @@ class Simulation:
         return +held
 
     def _planned(self) -> JointPlan:
-        plan = plan_queries(self.text, salted=self.salted, entailment=self.entailment)
+        plan = plan_queries(self.text, salted=self.salted, entailment=self.entailment, rules=self.rules)
         plan = replace(plan, window=self.window)
         travelled: JointPlan = pickle.loads(pickle.dumps(plan))  # as it does to the executors
         return travelled

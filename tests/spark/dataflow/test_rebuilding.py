@@ -31,7 +31,10 @@ def rebuilt(old: Simulation, folder: str, buckets: int) -> tuple[Simulation, Cou
         for rows in live_quads(now, 2, [numbers])
         for row in rows.to_pylist()
     ]
-    new = Simulation(old.text, folder, buckets, old.hash, old.cuts, old.batch - 1, entailment=old.entailment)
+    begun = old.batch - 1
+    new = Simulation(
+        old.text, folder, buckets, old.hash, old.cuts, begun, entailment=old.entailment, rules=old.rules
+    )
     return new, new.run(changes)
 
 

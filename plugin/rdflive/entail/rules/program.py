@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, Final, Literal, TypeAlias
 
+from rdflib import URIRef
+
 from rdflive.errors import RdfliveError
 from rdflive.query.bgp import TriplePattern, Variable, to_text
 
@@ -87,6 +89,17 @@ class Program:
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", "\n".join(map(str, self.rules)))
 
+    @property
+    def n3(self) -> str:
+        """The rules in Notation3, a line each, from which `load_program` makes them again.
+
+        >>> x, y = Variable("x"), Variable("y")
+        >>> body, head = TriplePattern(x, URIRef("urn:in"), y), TriplePattern(y, URIRef("urn:has"), x)
+        >>> print(Program((Rule("", (body,), (head,)),)).n3)
+        { ?v0 <urn:in> ?v1 . } => { ?v1 <urn:has> ?v0 . } .
+        """
+        return "\n".join(map(_in_n3, self.rules))
+
     @classmethod
     def union(cls, programs: Iterable[Program]) -> Program:
         """Put programs together. Rules that say the same are kept once, under the first one's name.
@@ -109,6 +122,20 @@ class Program:
 
     def __str__(self) -> str:
         return self.text
+
+
+def _in_n3(rule: Rule) -> str:
+    predicates = {operator: URIRef(predicate) for predicate, operator in COMPARISONS.items()}
+    compared = (TriplePattern(c.left, predicates[c.operator], c.right) for c in rule.conditions)
+    body = (*rule.body, *compared)
+    # N3 allows fewer names than programs have
+    variables = dict.fromkeys(v for pattern in (*body, *rule.head) for v in pattern.variables)
+    names: dict[object, str] = {variable: f"?v{n}" for n, variable in enumerate(variables)}
+
+    def said(patterns: Iterable[TriplePattern]) -> str:
+        return " ".join(f"{' '.join(names.get(term) or to_text(term) for term in p)} ." for p in patterns)
+
+    return f"{{ {said(body)} }} => {{ {said(rule.head)} }} ." if body else said(rule.head)
 
 
 def _numbered_on(rule: Rule, taken: Container[str]) -> Rule:

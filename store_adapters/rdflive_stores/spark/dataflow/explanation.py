@@ -29,6 +29,8 @@ def _lines(plan: JointPlan, partitions: int) -> Iterator[str]:
     if plan.window is not None:
         yield f"elements wait until the watermark has passed them, and make the changes of {plan.window}"
         yield "kept: every element that waits or is held and that a pattern matches, by quad and by time"
+    if plan.rules is not None:
+        yield "rules are a part of the patterns: each is the union of all that leads to it"
     if plan.entailment is None:
         yield "changes are brought to set semantics by quad; kept: every quad that a pattern matches"
     else:

@@ -71,6 +71,7 @@ def describe(plan: JointPlan, partitions: int) -> dict[str, Any]:
         "prefixes": plan.queries[0].prefixes,
         "salted": plan.salted,
         "entailment": plan.entailment,
+        "rules": plan.rules,
         "parameters": plan.parameters,
         "window": None if plan.window is None else plan.window.description,
     }

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from rdflib import RDF
 
-from rdflive.entail.reasoning import check_entailment
+from rdflive.entail.reasoning import Program, Rules, check_entailment, program_of, with_rules
 from rdflive.errors import UnsupportedQueryError
 from rdflive.query import planning
 from rdflive.query.planning import ParsedQuery, Plan, make_plan, parse_query, read_query
@@ -123,6 +123,8 @@ class JointPlan:
     """The query whose rows are parameters of all queries."""
     entailment: str | None
     """By what the graphs entail, if the queries are answered over what they do."""
+    rules: str | None = None
+    """The rules that are a part of the queries, in Notation3."""
     window: EventWindow | None = None
     """The window over a stream of elements, which makes the changes; None where there are changes."""
 
@@ -171,18 +173,20 @@ def plan_queries(
     salted: Iterable[str] = (TYPE,),
     parameters: Given | None = None,
     entailment: str | None = None,
+    rules: Rules | None = None,
 ) -> JointPlan:
     """Plan a query, a text or a file, or several by their names; `salted` as in `plan_matching`.
 
     `parameters` is a query whose variables are parameters of the others: these are answered for each of its
     rows.
 
-    Raises what `plan_query` does, with the name of the file, and `ValueError` for none; with `entailment`
-    also what `check_entailment` does.
+    Raises what `plan_query` does, with the name of the file, and `ValueError` for none; with `entailment` or
+    `rules` also what `program_of` and `check_entailment` do.
     """
     named = queries if isinstance(queries, Mapping) else {"": queries}
     if not named:
         raise ValueError("there is no query to subscribe to")
+    program = program_of(entailment, rules)
     rows = None
     if parameters is not None:
         given = read_query(parameters)
@@ -192,15 +196,17 @@ def plan_queries(
     for query in named.values():
         given = read_query(query)
         with given.naming():
-            plans.append(plan_query(given.text, prefixes, salted, rows))
-    check_entailment(entailment, [plan.plan for plan in plans])
+            plans.append(plan_query(given.text, prefixes, salted, rows, program))
+    if entailment is not None or program is not None:
+        check_entailment(plan.plan for plan in plans)
     labels = tuple(named) if named is queries else ()
     ports = tuple(_ports(plans))
     matching = combine([leaf for plan in plans for leaf in plan.leaves])
     shown = [replace(one, targets=tuple(_targets(plans, ports, n))) for n, one in enumerate(matching.shown)]
     matching = replace(matching, shown=tuple(shown))
     asked = None if rows is None else rows.text
-    return JointPlan(tuple(plans), labels, matching, ports, tuple(salted), asked, entailment)
+    written = None if program is None else program.n3
+    return JointPlan(tuple(plans), labels, matching, ports, tuple(salted), asked, entailment, written)
 
 
 def plan_query(
@@ -208,12 +214,14 @@ def plan_query(
     prefixes: Mapping[str, Any] | None = None,
     salted: Iterable[str] = (TYPE,),
     parameters: ParsedQuery | None = None,
+    program: Program | None = None,
 ) -> QueryPlan:
-    """Plan a query, perhaps with the rows of another one as parameters.
+    """Plan a query, perhaps with the rows of another one as parameters, and with rules.
 
     Raises `QuerySyntaxError`, and `UnsupportedQueryError` for queries that need one process.
     """
-    plan = make_plan(parse_query(text, init_ns=prefixes or {}, given=parameters))
+    query = parse_query(text, init_ns=prefixes or {}, given=parameters)
+    plan = make_plan(query if program is None else with_rules(query, program))
     if any(isinstance(step.node, planning.Closure) for step in plan.steps):
         raise _refused(_PATHS, tokenize(plan.query.text))
     leaves = [plan_matching(step.basic, tuple(salted)) for step in plan.steps if step.basic is not None]

@@ -1,0 +1,269 @@
+"""Rules without recursion as a part of the query: a pattern becomes the union of all that entails it.
+
+Example: with the rules
+
+    { ?x :partOf ?y } => { ?y :contains ?x } .
+    { ?x :contains ?y . ?y :contains ?z } => { ?x :holds ?z } .
+
+the pattern `?a :holds ?b` is answered by `?a :holds ?b` itself, and by `?a :contains ?u . ?u :contains ?b`,
+in which each pattern is a union too: `?a :contains ?u` is that and `?u :partOf ?a`. Each union is a set, as
+an entailed graph has a triple once, whatever entails it. A rule that leads back to itself would never end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import count
+from typing import Any, TypeAlias
+
+from rdflib.term import IdentifiedNode, URIRef
+from rdflib.term import Node as RdflibNode
+
+from rdflive.entail.rules.program import AUXILIARY, Comparison, Program, Rule
+from rdflive.errors import UnsupportedQueryError
+from rdflive.query import algebra
+from rdflive.query.algebra import Basic, Node
+from rdflive.query.bgp import TriplePattern, Variable, VarOrTerm, to_text
+from rdflive.query.expressions import Expression
+from rdflive.query.expressions.values import compare
+from rdflive.query.joins import filtered, linked_patterns
+
+__all__ = ["unfold"]
+
+_Values: TypeAlias = dict[VarOrTerm, VarOrTerm]
+"""What stands for variables, perhaps by way of other variables."""
+
+
+def unfold(root: Node, program: Program) -> Node:
+    """Give the query whose answers over a graph are those of `root` over what the graph entails by rules.
+
+    Each graph entails by itself, so no pattern may look into several graphs at once.
+
+    Raises `UnsupportedQueryError` where a rule that the query needs leads back to itself.
+    """
+    unfolding = _Unfolding(program)
+    made: dict[Node, Node] = {}
+    for node in algebra.topological(root):
+        made[node] = unfolding.basic(node) if isinstance(node, Basic) else _with_inputs(node, made)
+    return made[root]
+
+
+def _with_inputs(node: Node, made: Mapping[Node, Node]) -> Node:
+    """Put the new inputs of a node in the place of the old ones."""
+    changed: dict[str, Any] = {}
+    for field in fields(node):
+        value = getattr(node, field.name)
+        if isinstance(value, Node):
+            changed[field.name] = made[value]
+        elif isinstance(value, tuple) and value and all(isinstance(part, Node) for part in value):
+            changed[field.name] = tuple(made[part] for part in value)
+    # a node that nothing below has changed stays, as others may read it
+    return replace(node, **changed) if any(changed[n] != getattr(node, n) for n in changed) else node
+
+
+class _Unfolding:
+    """Unfolds patterns, each kind of them once: the same pattern with other variables is the same kind."""
+
+    def __init__(self, program: Program) -> None:
+        self._numbers = count(1)
+        self._rules = [self._renamed(rule) for rule in program.rules]
+        self._made: dict[object, tuple[algebra.Columns, Node]] = {}
+        self._open: list[Rule] = []
+
+    def basic(self, node: Basic) -> Node:
+        """Unfold a basic graph pattern."""
+        # a pattern over the quads of all graphs stays, and is refused with the plan of the query
+        if isinstance(node.graph, Variable) or not any(map(self._heads, node.patterns)):
+            return node
+        return filtered(self._joined(node.patterns, node.graph), node.conditions)
+
+    def _joined(self, patterns: Sequence[TriplePattern], graph: algebra.Graph) -> Node:
+        """Join patterns, linked ones first; those that no rule entails stay together."""
+        plain = [pattern for pattern in patterns if not self._heads(pattern)]
+        parts: list[Node] = [Basic(tuple(linked), graph) for linked in linked_patterns(plain)]
+        parts += [self._pattern(pattern, graph) for pattern in patterns if pattern not in plain]
+        joined = parts.pop(0) if parts else algebra.Values()
+        while parts:
+            linked = (n for n, part in enumerate(parts) if not set(part.columns).isdisjoint(joined.columns))
+            joined = algebra.Join(joined, parts.pop(next(linked, 0)))
+        return joined
+
+    def _pattern(self, pattern: TriplePattern, graph: algebra.Graph) -> Node:
+        """Give the union of all that entails a pattern, each triple once."""
+        places = {variable: place for place, variable in enumerate(pattern.variables)}
+        kind = (*(places[term] if isinstance(term, Variable) else (term,) for term in pattern), graph)
+        if kind not in self._made:
+            columns = tuple(self._fresh() for _ in places)
+            own = _put(pattern, dict(zip(places, columns, strict=True)))
+            branches: list[Node] = [Basic((own,), graph)]
+            for rule, head, values in self._heads(own):
+                branches += self._branch(rule, head, values, columns, graph)
+            self._made[kind] = columns, algebra.Distinct(algebra.Union(tuple(branches)))
+        columns, union = self._made[kind]
+        return algebra.Project(union, (), tuple(zip(places, columns, strict=True)))
+
+    def _branch(
+        self, rule: Rule, head: TriplePattern, values: _Values, columns: algebra.Columns, graph: algebra.Graph
+    ) -> Iterator[Node]:
+        """Give what a rule entails as rows of `columns`; nothing where its conditions never hold."""
+        if rule in self._open:
+            names = " and ".join(dict.fromkeys(each.name for each in self._open[self._open.index(rule) :]))
+            raise UnsupportedQueryError(
+                f"recursive rules cannot be a part of a query, and {names} may lead back to what they read: "
+                "no number of steps is enough; subscribe in one process, with rdflive.subscribe(rules=), or "
+                "write the steps that you need as rules with predicates of their own",
+                construct="recursive rules",
+            )
+        tests: list[_Compared | _Kind] = []
+        for comparison in rule.conditions:
+            left, right = _value(comparison.left, values), _value(comparison.right, values)
+            tests.append(_Compared(Comparison(comparison.operator, left, right)))
+        tests += [_Kind(_value(term, values), kind) for term, kind in _unsure(rule, head)]
+        if not all(test.holds(_itself) for test in tests if not test.variables):
+            return
+        self._open.append(rule)
+        body = self._joined([_put(pattern, values) for pattern in rule.body], graph)
+        self._open.pop()
+        node = filtered(body, [test for test in tests if test.variables])
+        shown = []
+        for column in columns:
+            source = _value(column, values)
+            if not isinstance(source, Variable):
+                node = algebra.Extend(node, self._fresh(), Expression(source))
+                source = node.variable
+            shown.append((column, source))
+        yield algebra.Project(node, (), tuple(shown), exact=frozenset(columns))
+
+    def _heads(self, pattern: TriplePattern) -> list[tuple[Rule, TriplePattern, _Values]]:
+        """List the conclusions that a pattern asks for; of what rules say among themselves only by name."""
+        return [
+            (rule, head, values)
+            for rule in self._rules
+            for head in rule.head
+            if not (str(head.predicate).startswith(AUXILIARY) and isinstance(pattern.predicate, Variable))
+            if (values := _unified(head, pattern)) is not None
+        ]
+
+    def _renamed(self, rule: Rule) -> Rule:
+        """Give the variables of a rule names that no query has."""
+        patterns = (*rule.body, *rule.head)
+        names: _Values = {v: self._fresh() for v in dict.fromkeys(v for p in patterns for v in p.variables)}
+        conditions = (
+            replace(c, left=_value(c.left, names), right=_value(c.right, names)) for c in rule.conditions
+        )
+        body, head = (tuple(_put(p, names) for p in side) for side in (rule.body, rule.head))
+        return Rule(rule.name, body, head, tuple(conditions))
+
+    def _fresh(self) -> Variable:
+        return Variable(f"·rule{next(self._numbers)}", distinguished=False)
+
+
+def _unified(head: TriplePattern, pattern: TriplePattern) -> _Values | None:
+    """Give the values of variables with which a conclusion is what a pattern asks for; None without any."""
+    values: _Values = {}
+    for mine, theirs in zip((head.subject, head.predicate, head.object), pattern, strict=True):
+        left, right = _value(mine, values), _value(theirs, values)
+        if left == right:
+            continue
+        if isinstance(right, Variable):
+            values[right] = left
+        elif isinstance(left, Variable):
+            values[left] = right
+        else:
+            return None
+    return values
+
+
+def _value(term: VarOrTerm, values: Mapping[VarOrTerm, VarOrTerm]) -> VarOrTerm:
+    while term in values:
+        term = values[term]
+    return term
+
+
+def _put(pattern: TriplePattern, values: Mapping[VarOrTerm, VarOrTerm]) -> TriplePattern:
+    s, p, o = (_value(term, values) for term in (pattern.subject, pattern.predicate, pattern.object))
+    return TriplePattern(s, p, o)
+
+
+def _unsure(rule: Rule, head: TriplePattern) -> Iterator[tuple[VarOrTerm, type[RdflibNode]]]:
+    """List what a rule moves from where literals, or blank nodes, may be to where triples have none."""
+    found = {term for pattern in rule.body for term in (pattern.subject, pattern.predicate)}
+    if head.subject not in found:
+        yield head.subject, IdentifiedNode
+    if head.predicate not in {pattern.predicate for pattern in rule.body}:
+        yield head.predicate, URIRef
+
+
+def _itself(term: VarOrTerm) -> Any:
+    return term
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """The condition that a comparison of a rule holds; one that fails does not."""
+
+    comparison: Comparison
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        return tuple(variable.name for variable in self.comparison.variables)
+
+    @property
+    def text(self) -> str:
+        return str(self.comparison)
+
+    @property
+    def is_plain(self) -> bool:
+        return True
+
+    def holds(self, term: Callable[[VarOrTerm], Any]) -> bool:
+        """Tell whether it holds of the terms that stand for the sides."""
+        operator = self.comparison.operator
+        left, right = term(self.comparison.left), term(self.comparison.right)
+        if operator in ("is", "is not"):
+            return bool(left == right) is (operator == "is")
+        return compare(operator, left, right) is True
+
+    def condition(self, columns: Mapping[str, int], terms: Any) -> Callable[[tuple[int, ...]], bool]:
+        return _test(self.holds, columns, terms)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """The condition that a term is an IRI, or an IRI or a blank node."""
+
+    place: VarOrTerm
+    kind: type[Any]
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        return (self.place.name,) if isinstance(self.place, Variable) else ()
+
+    @property
+    def text(self) -> str:
+        return f"{to_text(self.place)} is a {self.kind.__name__}"
+
+    @property
+    def is_plain(self) -> bool:
+        return True
+
+    def holds(self, term: Callable[[VarOrTerm], Any]) -> bool:
+        """Tell whether it holds of the term that stands for the place."""
+        return isinstance(term(self.place), self.kind)
+
+    def condition(self, columns: Mapping[str, int], terms: Any) -> Callable[[tuple[int, ...]], bool]:
+        return _test(self.holds, columns, terms)
+
+
+def _test(
+    holds: Callable[[Callable[[VarOrTerm], Any]], bool], columns: Mapping[str, int], terms: Any
+) -> Callable[[tuple[int, ...]], bool]:
+    """Make the test of a row: a variable stands for the term in its column."""
+
+    def test(row: tuple[int, ...]) -> bool:
+        return holds(
+            lambda side: terms.value(row[columns[side.name]]) if isinstance(side, Variable) else side
+        )
+
+    return test
