@@ -15,6 +15,7 @@ Marks that tests carry:
 from __future__ import annotations
 
 import faulthandler
+import gc
 import os
 import signal
 import sys
@@ -169,6 +170,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             mark = item.get_closest_marker(system)
             if mark is not None and not SYSTEMS[system]:
                 item.add_marker(pytest.mark.skip(f"needs {system}: {mark.args[0]}"))
+
+
+def pytest_collection_finish() -> None:
+    """Have the garbage collector pass over the collected tests: there are millions of objects, which stay.
+
+    A test that collects garbage, as the benchmarks do before each thing they time, took several times as long.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)
