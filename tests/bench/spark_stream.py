@@ -38,6 +38,11 @@ OPERATORS: Final = {
     "ORDER BY, LIMIT 10": f"SELECT * {{ {_FIRST} }} ORDER BY ?b ?a LIMIT 10",
     "ASK": f"ASK {{ {_FIRST} . ?b {_KNOWS[1]} ?a }}",
     "CONSTRUCT": f"CONSTRUCT {{ ?b {_KNOWS[2]} ?a }} WHERE {{ {_FIRST} }}",
+    **{
+        f"{steps} steps from a constant":
+            f"SELECT * {{ <http://example.org/node/0> {'/'.join([_KNOWS[0]] * steps)} ?a }}"
+        for steps in (2, 4, 8)
+    },
 }  # fmt: skip
 """A query for each operator, whose answers are of one size or smaller."""
 

@@ -271,3 +271,32 @@ def test_child():
     )
     run = suite.run("-q", ignoring=signal.SIGINT)
     assert run.returncode == 0, run.stdout
+
+
+def test_tests_of_slow_folders_take_turns(tmp_path: Path) -> None:
+    """A run of everything has each test of them at one of three keys; who names a file has it whole."""
+    suite = Suite(tmp_path, "")
+    file = tmp_path / "tests" / "spark" / "test_slow.py"
+    file.parent.mkdir(parents=True)
+    file.write_text("import pytest\n@pytest.mark.parametrize('n', range(30))\ndef test_slow(n): pass\n")
+    found = [suite.names(RDFLIVE_KEY=str(key)) for key in (1, 2, 3)]
+    assert all(len(names) < 30 for names in found)
+    assert sorted(name for names in found for name in names) == sorted(suite.names(RDFLIVE_EFFORT="deep"))
+    assert len(suite.names("tests/spark/test_slow.py")) == 30
+
+
+@pytest.mark.parametrize("last", [0, 5, 39], ids=["first", "early", "last"])
+def test_a_run_goes_on_behind_a_worker_that_ended(last: int, tmp_path: Path) -> None:
+    """All tests but one pass, those that stay together too: xdist's own schedule waits for ever behind it."""
+    suite = Suite(tmp_path, "")
+    for folder, ends in (("tests/spark", last), ("tests/engine", last)):
+        (tmp_path / folder).mkdir(parents=True)
+        name = "test_many" if folder == "tests/engine" else "test_spark"
+        (tmp_path / folder / f"{name}.py").write_text(
+            f"import os, pytest\n@pytest.mark.parametrize('n', range(40))\n"
+            f"def {name}(n):\n    if n == {ends}: os._exit(1)\n"
+        )
+    run = suite.run("-p", "xdist", "-n", "2", "--dist", "loadgroup", "-q", RDFLIVE_EFFORT="deep")
+    assert "2 failed, 78 passed" in run.stdout
+    assert run.stdout.count("crashed while running") >= 2
+    assert run.returncode == pytest.ExitCode.TESTS_FAILED

@@ -176,7 +176,9 @@ def test_what_cannot_be_a_parameter_is_refused(spark: SparkSession, tmp_path: Pa
         ([(1,)], "line int", "must hold strings, not int"),
         ([(None,)], "line string", "a parameter is NULL"),
         ([(node("l0"),)], "lin string", "lin"),
-        ([("l0",)], "line string", "l0"),
+        ([("l0",)], "line string", "no term in N-Triples: 'l0'"),
+        ([("<urn:a>) } ?x ?p ?o { (<urn:b>",)], "line string", "must be one IRI or literal"),
+        ([("_:b",)], "line string", "must be one IRI or literal"),
     ):
         with pytest.raises(ValueError, match=message):
             subscribe(

@@ -6,6 +6,7 @@ Marks that tests carry:
 - `turns(by="engine")`: of the cases that differ in this parameter only, a quick run has one.
 - `turns(4, by="part")`: of these it has those of every fourth value.
 - `turns(..., always={"kind": values})`: but for cases with these values of a parameter, which it always has.
+- without one, a test of a folder of `SLOW` has the turns of that folder, unless its file was asked for.
 - `deep`: only a deep run has the test; its reason says what a quick run has instead.
 - `posix`, `linux`: only such systems can run the test; its reason says what others lack.
 
@@ -20,7 +21,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import PurePosixPath
 from random import Random
@@ -38,6 +40,8 @@ SECONDS = 900 if DEEP else 120
 """How long a test may take, if it does not say so itself; all stacks are printed then."""
 TOGETHER = ("tests/spark", "tests/server/page")
 """Tests that one worker runs, because what they share is slow to start."""
+SLOW = {"tests/server/page": 3, "tests/spark": 3}
+"""Folders of which a quick run has a part in turn: each test waits for a browser, or for Spark."""
 CORE = (
     "adapters", "engine", "entail", "feeds", "first_contact", "http", "query", "resume", "shacl", "time",
 )  # fmt: skip
@@ -142,6 +146,33 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
                     return folder
             return nodeid
 
+        # Behind a worker that ended, xdist gives the others what is done already and the new one a single
+        # test, and each waits for more: the run never ends. It also gives work to one that still collects.
+
+        def remove_node(self, node: Any) -> str | None:
+            """Give to others what a worker that ended has left, but for the test that ended it."""
+            units = self.assigned_work.pop(node)
+            left = {test: unit for unit, tests in units.items() for test, done in tests.items() if not done}
+            crashed = next(iter(left), None)
+            for test, unit in left.items():
+                if test != crashed:
+                    self.workqueue.setdefault(unit, {})[test] = False
+            for other in self.nodes:
+                self._reschedule(other)
+            return crashed
+
+        def _reschedule(self, node: Any) -> None:
+            # one that has just ended keeps what it could not be sent until it is removed
+            with suppress(OSError):
+                if node in self.registered_collections:
+                    super()._reschedule(node)
+
+        def schedule(self) -> None:
+            """Give each worker two units at least, or none and the end."""
+            super().schedule()
+            for node in self.nodes:
+                self._reschedule(node)
+
     return Together(config, log)
 
 
@@ -150,7 +181,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out what has no turn and what other slices have; give each test its time."""
     part = config.getoption("slice")
     named = all("::" in argument for argument in config.args)  # what somebody asks for by its name is run
-    chosen = set(items if DEEP or named else _in_turn(items))
+    files = all(argument.partition("::")[0].endswith(".py") for argument in config.args)
+    chosen = set(items if DEEP or named else _in_turn(items, {} if files else SLOW))
     if part:
         inside, before = Slice(part), len(chosen)
         chosen = {item for item in chosen if item.nodeid in inside}
@@ -173,9 +205,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Have the garbage collector pass over the collected tests: there are millions of objects, which stay.
+    """Have the garbage collector pass over the collected tests: they are many objects, and stay.
 
-    A test that collects garbage, as the benchmarks do before each thing they time, took several times as long.
+    Tests that collect garbage, as benchmarks do before each thing they time, took several times as long.
     """
     gc.collect()
     gc.freeze()
@@ -223,8 +255,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: Any) -> Iterator[None]:
     return report
 
 
-def _in_turn(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
-    """Give the tests of a quick run."""
+def _in_turn(items: Sequence[pytest.Item], slow: Mapping[str, int]) -> Iterator[pytest.Item]:
+    """Give the tests of a quick run; those of slow folders take so many turns."""
     quick = [item for item in items if item.get_closest_marker("deep") is None]
     marked = [(item, item.get_closest_marker("turns")) for item in quick]
     # the places of values, because their texts may have addresses, which differ between workers
@@ -239,7 +271,11 @@ def _in_turn(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
                     values.append(value)
                 places[item][name] = values.index(value)
     for item, mark in marked:
-        if mark is None or _is_always(item, mark.kwargs.get("always") or {}):
+        if mark is None:
+            among = next((turns for folder, turns in slow.items() if item.nodeid.startswith(f"{folder}/")), 1)
+            if has_turn(item.nodeid, among):
+                yield item
+        elif _is_always(item, mark.kwargs.get("always") or {}):
             yield item
         elif by := mark.kwargs.get("by"):
             rest = sorted((name, place) for name, place in places[item].items() if name != by)

@@ -13,7 +13,10 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from rdflib import BNode
 
+from rdflive.feeds.terms import RowError, RowReader
+from rdflive.feeds.writing import write_term
 from rdflive_stores.spark.change_rows import PLACES
 from rdflive_stores.spark.dataflow.matching import PARAMETERS
 
@@ -28,7 +31,7 @@ _LABEL_BITS: Final = 256
 def as_query(parameters: DataFrame) -> str:
     """Write the query whose rows are the parameters; a table is a part of it.
 
-    Raises `ValueError` for a DataFrame without columns of parameters, or whose terms are no strings.
+    Raises `ValueError` for a DataFrame without columns of parameters, or with cells that are no terms.
     """
     names = _names(parameters)
     variables = " ".join(f"?{name}" for name in names)
@@ -40,8 +43,20 @@ def as_query(parameters: DataFrame) -> str:
     for row in rows:
         if None in row:
             raise ValueError(f"a parameter is NULL: {dict(zip(names, row, strict=True))}")
-    values = " ".join(f"({' '.join(row)})" for row in rows)
+    values = " ".join(f"({' '.join(map(_constant, row))})" for row in rows)
     return f"SELECT {variables} {{ VALUES ({variables}) {{ {values} }} }}"
+
+
+def _constant(text: str) -> str:
+    """Write a cell as the constant of a query that it is; raises `ValueError` where it is none, or more."""
+    reader = RowReader(text)
+    try:
+        term = reader.term("term")
+    except RowError as error:
+        raise ValueError(f"a parameter is no term in N-Triples: {text!r}: {error}") from error
+    if reader.rest or isinstance(term, BNode):
+        raise ValueError(f"a parameter must be one IRI or literal, not {text!r}")
+    return write_term(term)
 
 
 def as_changes(parameters: DataFrame) -> DataFrame:
