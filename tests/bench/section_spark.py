@@ -14,7 +14,7 @@ from bench.child import call_module
 from bench.report import Section
 from bench.sizes import Sizes
 from bench.spark_lubm import LUBM, lubm_rows
-from bench.spark_stream import OPERATORS, QUERIES, Update, updates
+from bench.spark_stream import QUERIES, Update, updates
 from bench.stream import SEED
 
 __all__ = ["run"]
@@ -102,8 +102,6 @@ def _jobs(sizes: Sizes, *, few: bool) -> list[dict[str, Any]]:
     for size in (sizes.spark // 2, 10 * sizes.spark):
         for batch in (sizes.spark // 200, sizes.spark // 4):
             jobs.append({"kind": "growth", "query": "path", "batch": batch, "updates": size, "batches": 14})
-            shorter = {"kind": "growth", "batch": batch, "updates": size, "batches": 6}
-            jobs += [{**shorter, "query": operator} for operator in OPERATORS]
     for batch in (sizes.spark // 200, sizes.spark // 20):
         few_triples = {"batch": batch, "updates": 3 * sizes.spark // 10, "batches": 5}
         jobs += [{"kind": kind, "query": "path", **few_triples} for kind in ("growth", "processor")]

@@ -27,7 +27,7 @@ from pyspark.sql.streaming import StatefulProcessor
 
 import rdflive
 from bench import spark_lubm
-from bench.spark_stream import OPERATORS, QUERIES, Update, updates
+from bench.spark_stream import OPERATORS, QUERIES, RULES, Update, updates
 from bench.stream import SEED
 from rdflive_stores.spark import inspect, mirror, session, subscribe
 from rdflive_stores.spark.mirroring.formats import shape_of
@@ -234,7 +234,7 @@ def _processor(spark: SparkSession, folder: Path, job: dict[str, Any]) -> dict[s
     """Keep the path up to date by three `transformWithState` of Python on Spark's RocksDB."""
     provider = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     spark.conf.set("spark.sql.streaming.stateStore.providerClass", provider)
-    loads = _write_growth(folder, job)
+    loads = _write_growth(folder, job["updates"], [job["batch"]] * job["batches"])
     rows = _read(spark, folder, 1).withColumn("bucket", F.pmod(F.xxhash64("s", "p", "o"), F.lit(16)))
     live = rows.groupBy("bucket").transformWithStateInPandas(
         _Live(), "s string, p string, o string, weight long", "Append", "None"
@@ -274,13 +274,28 @@ def _growth(spark: SparkSession, folder: Path, job: dict[str, Any]) -> dict[str,
 
     Gives the seconds of those micro-batches and the bytes that each has written.
     """
-    loads = _write_growth(folder, job)
+    loads = _write_growth(folder, job["updates"], [job["batch"]] * job["batches"])
     changes = _read(spark, folder, 1)
-    text = (QUERIES | OPERATORS)[job["query"]]
-    found = subscribe(changes, text, checkpoint=folder / "checkpoint")
+    found = subscribe(changes, QUERIES[job["query"]], checkpoint=folder / "checkpoint")
     query = found.start("noop", trigger={"availableNow": True})
     query.awaitTermination()
     return _grown(query, loads) | {"state": found.state_size}
+
+
+def _operators(spark: SparkSession, folder: Path, job: dict[str, Any]) -> dict[str, Any]:
+    """Load a graph, then change it in micro-batches of one size and of another; gives the median of each."""
+    each = job["each"] + _WARM_UP
+    loads = _write_growth(folder, job["updates"], [batch for batch in job["batch"] for _ in range(each)])
+    changes = _read(spark, folder, 1)
+    found = subscribe(changes, OPERATORS[job["query"]], checkpoint=folder / "checkpoint", rules=RULES)
+    query = found.start("noop", trigger={"availableNow": True})
+    query.awaitTermination()
+    seconds = [p.durationMs["triggerExecution"] / 1e3 for p in query.recentProgress if p.numInputRows]
+    behind = [loads + number * each + _WARM_UP for number in range(len(job["batch"]))]
+    return {
+        "latency": [median(seconds[begin : begin + job["each"]]) for begin in behind],
+        "state": found.state_size,
+    }
 
 
 def _classes(spark: SparkSession, folder: Path, job: dict[str, Any]) -> dict[str, Any]:
@@ -322,9 +337,8 @@ def _classes(spark: SparkSession, folder: Path, job: dict[str, Any]) -> dict[str
     return _grown(running, 1) | {"largest": max(arranged) / sum(arranged), "state": found.state_size}
 
 
-def _write_growth(folder: Path, job: dict[str, Any]) -> int:
+def _write_growth(folder: Path, size: int, batches: list[int]) -> int:
     """Write the micro-batches, one file each; gives how many of them load the graph."""
-    size, batch = job["updates"], job["batch"]
     rng = np.random.default_rng(SEED)
     kinds = ("node", max(size // 6, 1)), ("predicate", 3), ("node", max(size // 6, 1))
 
@@ -342,9 +356,10 @@ def _write_growth(folder: Path, job: dict[str, Any]) -> int:
     (folder / "changes").mkdir(parents=True)
     parts = [made(min(_LOADED, size - start)) for start in range(0, size, _LOADED)]
     files = [(["A"] * len(part[0]), part) for part in parts]
-    for number in range(job["batches"]):
-        half = batch // 2
-        begin = number * half % max(len(parts[0][0]) - half, 1)
+    gone_by = 0
+    for half in (batch // 2 for batch in batches):
+        begin = gone_by % max(len(parts[0][0]) - half, 1)
+        gone_by += half
         gone = [column.slice(begin, half) for column in parts[0]]
         both = [pa.concat_arrays(pair) for pair in zip(gone, made(half), strict=True)]
         files.append((["D"] * half + ["A"] * half, both))
@@ -372,7 +387,7 @@ def _grown(query: Any, loads: int) -> dict[str, Any]:
 
 JOBS: dict[str, Callable[[SparkSession, Path, dict[str, Any]], dict[str, Any]]] = {
     "continuous": _continuous, "joins": _joins, "mirror": _mirror, "hub": _hub, "churn": _churn,
-    "growth": _growth, "classes": _classes,
+    "growth": _growth, "operators": _operators, "classes": _classes,
     "processor": _processor, "lubm": lambda *job: spark_lubm.measure(*job[:2], job[2]["copies"], _read),
 }  # fmt: skip
 

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from bench.stream import SEED
 
-__all__ = ["NODES", "OPERATORS", "QUERIES", "Update", "updates"]
+__all__ = ["NODES", "OPERATORS", "QUERIES", "RULES", "Update", "updates"]
 
 Update: TypeAlias = tuple[str, str, str, str]
 """A or D, and a triple in N-Triples."""
@@ -22,6 +22,11 @@ QUERIES: Final = {
     "triangle": f"SELECT * {{ ?a {_KNOWS[0]} ?b . ?b {_KNOWS[1]} ?c . ?c {_KNOWS[2]} ?a }}",
 }
 _FIRST: Final = f"?a {_KNOWS[0]} ?b"
+_RULED: Final = "<http://example.org/ruled>"
+RULES: Final = (
+    f"{{ ?a {_KNOWS[0]} ?b }} => {{ ?b {_RULED} ?a }} . {{ ?a {_KNOWS[1]} ?b }} => {{ ?a {_RULED} ?b }} ."
+)
+"""Rules that only one query reads."""
 OPERATORS: Final = {
     "one pattern": f"SELECT * {{ {_FIRST} }}",
     "two patterns": f"SELECT * {{ {_FIRST} . ?a {_KNOWS[1]} ?c }}",
@@ -38,6 +43,7 @@ OPERATORS: Final = {
     "ORDER BY, LIMIT 10": f"SELECT * {{ {_FIRST} }} ORDER BY ?b ?a LIMIT 10",
     "ASK": f"ASK {{ {_FIRST} . ?b {_KNOWS[1]} ?a }}",
     "CONSTRUCT": f"CONSTRUCT {{ ?b {_KNOWS[2]} ?a }} WHERE {{ {_FIRST} }}",
+    "rules": f"SELECT * {{ ?a {_RULED} ?b }}",
     **{
         f"{steps} steps from a constant":
             f"SELECT * {{ <http://example.org/node/0> {'/'.join([_KNOWS[0]] * steps)} ?a }}"

@@ -63,10 +63,8 @@ def measured(name: str) -> Section:
     return SECTIONS[name](TINY)
 
 
-MARKS = {
-    "serve": [POSIX],
-    "spark": [POSIX, pytest.mark.deep("a quick run has Spark's smoke tests, and not four sessions more")],
-}
+ON_SPARK = [POSIX, pytest.mark.deep("a quick run has Spark's smoke tests, and not more sessions")]
+MARKS = {"serve": [POSIX], "spark": ON_SPARK, "spark-operators": ON_SPARK}
 
 
 @pytest.mark.turns(5)
@@ -80,7 +78,7 @@ def test_every_section_gives_figures(name: str) -> None:
     if name == "frames":
         pytest.importorskip("pandas", reason="it is the peer")
         pytest.importorskip("oxrdflib", reason="the section measures Oxigraph too")
-    if name == "spark":
+    if name.startswith("spark"):
         pytest.importorskip("pyspark", reason="the environment spark runs it")
     section = measured(name)
     assert section.rows

@@ -36,6 +36,7 @@ def test_the_jobs_of_the_benchmark_give_figures() -> None:
         {**shape, "kind": "mirror", "store": name, "subscriptions": 2} for name in ("driver only", "Memory")
     ]
     jobs += [{**shape, "kind": "hub", "query": "triangle"}, {**shape, "kind": "churn"}]
+    jobs.append({**shape, "kind": "operators", "query": "rules", "batch": [20, 40], "each": 1})
     answers = call_module("bench.spark_child", {"cores": 2, "jobs": jobs})["answers"]
     assert answers[0]["answers"] == answers[1]["answers"]
     for figures in answers:

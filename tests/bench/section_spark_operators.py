@@ -1,0 +1,56 @@
+"""(x) What each operator costs on Spark, beside the join of two patterns."""
+
+from __future__ import annotations
+
+from bench.child import call_module
+from bench.report import Section
+from bench.sizes import Sizes
+from bench.spark_stream import OPERATORS
+from bench.stream import SEED
+
+__all__ = ["run"]
+
+_BASE = "two patterns"
+_EACH = 4
+_MB = 1e6
+
+
+def run(sizes: Sizes) -> Section:
+    """Change a small and a large graph in small and large micro-batches, a query at a time."""
+    triples = sizes.spark // 2, 10 * sizes.spark
+    batches = sizes.spark // 200, sizes.spark // 4
+    names = {
+        (size, batch): f"{key}_{place}"
+        for size, key in zip(triples, ("small", "large"), strict=True)
+        for place, batch in enumerate(batches)
+    }
+    section = Section(
+        "spark-operators",
+        "Spark: the seconds of a micro-batch, by operator",
+        sizes.spark,
+        SEED,
+        1,
+        {
+            "operator": "operator",
+            **{name: f"{batch:,} changes of {size:,}" for (size, batch), name in names.items()},
+            **{f"ratio_{name}": "times two patterns" for name in names.values()},
+            "state": "state of the large graph, MB",
+        },
+    )
+    job = {"kind": "operators", "batch": batches, "each": _EACH}
+    jobs = [{**job, "query": query, "updates": size} for size in triples for query in OPERATORS]
+    found: dict[str, dict[str, float]] = {query: {} for query in OPERATORS}
+    for figures in call_module("bench.spark_child", {"cores": 2, "jobs": jobs})["answers"]:
+        row = found[figures["query"]]
+        for batch, seconds in zip(batches, figures["latency"], strict=True):
+            row[names[figures["updates"], batch]] = seconds
+        row["state"] = figures["state"] / _MB
+    for query, row in found.items():
+        ratios = {f"ratio_{name}": row[name] / found[_BASE][name] for name in names.values()}
+        section.rows.append({"operator": query, **row, **ratios})
+    section.notes += [
+        f"Medians of {_EACH} micro-batches of two cores, behind two of their size; half of the changes are "
+        "inserts, half deletes.",
+        "Steps from a constant: a path of one predicate, each step two nodes for one, so 256 ends of eight.",
+    ]
+    return section
