@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from statistics import median
 from time import perf_counter
 from typing import Any, Final
 
@@ -13,8 +15,7 @@ from bench import peer_flink
 from bench.child import call_module
 from bench.report import Section
 from bench.sizes import Sizes
-from bench.spark_lubm import LUBM, lubm_rows
-from bench.spark_stream import QUERIES, Update, updates
+from bench.spark_stream import LUBM, LUBM_LOAD, LUBM_SMALL, QUERIES, Update, updates
 from bench.stream import SEED
 
 __all__ = ["run"]
@@ -56,7 +57,7 @@ def run(sizes: Sizes) -> Section:
     for figures in one + two:
         if figures["kind"] == "continuous" and (figures["query"], figures["updates"]) in answers:
             assert figures["answers"] == answers[figures["query"], figures["updates"]], figures
-        section.rows += lubm_rows(figures) if figures["kind"] == "lubm" else [_row(figures, rates, alone)]
+        section.rows += _lubm_rows(figures) if figures["kind"] == "lubm" else [_row(figures, rates, alone)]
     section.rows += [
         {"what": f"{name}, batches of 10,000", "way": "rdflive in one process, rdflib graph", "rate": rate}
         for name, rate in alone.items()
@@ -153,6 +154,19 @@ def _row(figures: dict[str, Any], rates: dict[Any, float], alone: dict[str, floa
         ratios = [(peer, "joins"), (single, "one core"), (alone[query], "one process")]
         row["ratio"] = ", ".join(f"{figures['rate'] / base:.2f} {name}" for base, name in ratios if base)
     return row
+
+
+def _lubm_rows(figures: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Write the figures as rows of the section."""
+    what, way = f"LUBM by RDFS, {figures['triples']:,} triples", f"subscribe, local[{figures['cores']}]"
+    state, memory = figures["state"] / 1e6, figures["rss"] / 1e6
+    yield {
+        "what": f"{what}, batches of {LUBM_LOAD:,}", "way": way, "rate": figures["rate"], "state": state,
+        "ratio": f"loaded in {figures['load']:.1f} s", "rss": memory,
+    }  # fmt: skip
+    for kind, name in (("small", f"batches of {LUBM_SMALL:,}"), ("schema", "a triple of the schema")):
+        seconds = figures[kind]
+        yield {"what": f"{what}, {name}", "way": way, "latency": median(seconds), "worst": max(seconds)}
 
 
 def _flink(sizes: Sizes, rates: dict[Any, float]) -> list[dict[str, Any]]:

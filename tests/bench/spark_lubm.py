@@ -7,7 +7,6 @@ import gzip
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from statistics import median
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
@@ -16,20 +15,14 @@ import rdflib
 from pyspark.sql import DataFrame, SparkSession
 from rdflib import RDFS
 
-from bench.histories import DATA
-from bench.spark_stream import Update
+from bench.spark_stream import LUBM, LUBM_LOAD, LUBM_SMALL, Update
 from rdflive.feeds.writing import write_term
 from rdflive_stores.spark import subscribe
 
-__all__ = ["LUBM", "lubm_rows", "measure"]
+__all__ = ["measure"]
 
-LUBM: Final = DATA / "lubm"
 QUERIES: Final = (1, 3, 4, 5, 14)
 """Those that RDFS answers in full, so that the official answers tell whether all is right."""
-_LOAD: Final = 50_000
-"""The triples of a micro-batch that loads."""
-_SMALL: Final = 1_000
-"""The changes of a micro-batch behind the load."""
 _ROUNDS: Final = 4
 _LOWER: Final = ("FullProfessor", "worksFor", "Article")
 """What is said to be below something else; that goes and comes back."""
@@ -46,10 +39,10 @@ def measure(spark: SparkSession, folder: Path, copies: int, read: Reader) -> dic
     """
     schema = [_texts(triple) for triple in rdflib.Graph().parse(LUBM / "univ-bench.ttl")]
     data = list(dict.fromkeys(row for number in range(copies) for row in _university(number)))
-    loads = [data[begin : begin + _LOAD] for begin in range(0, len(data), _LOAD)]
+    loads = [data[begin : begin + LUBM_LOAD] for begin in range(0, len(data), LUBM_LOAD)]
     batches = [_signed("A", schema), *(_signed("A", load) for load in loads)]
     for number in range(_ROUNDS):
-        some = data[number * _SMALL : number * _SMALL + _SMALL]
+        some = data[number * LUBM_SMALL : number * LUBM_SMALL + LUBM_SMALL]
         batches += [_signed("D", some), _signed("A", some)]
     for name in _LOWER:
         (above,) = [row for row in schema if row[0].endswith(f"#{name}>") and row[1] in _ABOVE]
@@ -78,19 +71,6 @@ def measure(spark: SparkSession, folder: Path, copies: int, read: Reader) -> dic
         "schema": rest[2 * _ROUNDS :],
         "state": found.state_size,
     }
-
-
-def lubm_rows(figures: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Write the figures as rows of the section."""
-    what, way = f"LUBM by RDFS, {figures['triples']:,} triples", f"subscribe, local[{figures['cores']}]"
-    state, memory = figures["state"] / 1e6, figures["rss"] / 1e6
-    yield {
-        "what": f"{what}, batches of {_LOAD:,}", "way": way, "rate": figures["rate"], "state": state,
-        "ratio": f"loaded in {figures['load']:.1f} s", "rss": memory,
-    }  # fmt: skip
-    for kind, name in (("small", f"batches of {_SMALL:,}"), ("schema", "a triple of the schema")):
-        seconds = figures[kind]
-        yield {"what": f"{what}, {name}", "way": way, "latency": median(seconds), "worst": max(seconds)}
 
 
 def _university(number: int) -> Iterator[Row]:

@@ -6,13 +6,19 @@ import random
 from collections.abc import Iterator
 from typing import Final, TypeAlias
 
+from bench.histories import DATA
 from bench.stream import SEED
 
-__all__ = ["NODES", "OPERATORS", "QUERIES", "RULES", "Update", "updates"]
+__all__ = ["LUBM", "LUBM_LOAD", "LUBM_SMALL", "NODES", "OPERATORS", "QUERIES", "RULES", "Update", "updates"]
 
 Update: TypeAlias = tuple[str, str, str, str]
 """A or D, and a triple in N-Triples."""
 
+LUBM: Final = DATA / "lubm"
+LUBM_LOAD: Final = 50_000
+"""The triples of a micro-batch that loads."""
+LUBM_SMALL: Final = 1_000
+"""The changes of a micro-batch behind the load."""
 NODES: Final = 40_000
 _DELETES: Final = 0.3
 _KNOWS: Final = [f"<http://example.org/predicate/{number}>" for number in range(3)]
