@@ -22,6 +22,7 @@ from rdflib import RDF
 from rdflive.entail.rdfs import refusal
 from rdflive.entail.regimes import regime_of
 from rdflive.entail.rules import Program, RuleRegime, Rules, unfold
+from rdflive.entail.rules.n3 import parse
 from rdflive.entail.schema import Schema
 from rdflive.entail.scope import refuse_quads
 from rdflive.entail.templates import Kind, Placeholder, Templates
@@ -29,6 +30,7 @@ from rdflive.entail.vocabulary import Vocabulary
 from rdflive.feeds.writing import write_term
 from rdflive.query.parse import ParsedQuery
 from rdflive.query.plan import Plan
+from rdflive.query.refusals import depth_limited
 
 __all__ = [
     "SCHEMA_WORDS",
@@ -42,6 +44,7 @@ __all__ = [
     "TextTriple",
     "check_entailment",
     "program_of",
+    "read_rules",
     "refusal",
     "with_rules",
 ]
@@ -125,14 +128,24 @@ class TextSchema:
 
 
 def program_of(entailment: str | None, rules: Rules | None) -> Program | None:
-    """Give the rules that are asked for, None for none.
+    """Give the rules that are asked for, in one order, None for none.
 
     Raises ValueError for an entailment that has no such name, or that has rules beside it, and `RuleError`.
     """
     regime = regime_of(entailment, rules, "auto", None)
-    return regime.program if isinstance(regime, RuleRegime) else None
+    if not isinstance(regime, RuleRegime):
+        return None
+    # what is planned must be what is planned from the text in a state, and errors name rules as the user does
+    program = read_rules(regime.program.n3)
+    return None if program is None else program.named(regime.program)
 
 
+def read_rules(text: str) -> Program | None:
+    """Read what `Program.n3` has written; None for no rules."""
+    return parse(text) if text else None
+
+
+@depth_limited()
 def with_rules(query: ParsedQuery, program: Program) -> ParsedQuery:
     """Make rules a part of a query.
 

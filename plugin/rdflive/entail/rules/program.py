@@ -91,14 +91,35 @@ class Program:
 
     @property
     def n3(self) -> str:
-        """The rules in Notation3, a line each, from which `load_program` makes them again.
+        """The rules in Notation3, a line each: sorted, each once, and with variables of one kind of names.
+
+        So programs that say the same have the same text, which is that of what is read from it.
 
         >>> x, y = Variable("x"), Variable("y")
         >>> body, head = TriplePattern(x, URIRef("urn:in"), y), TriplePattern(y, URIRef("urn:has"), x)
         >>> print(Program((Rule("", (body,), (head,)),)).n3)
         { ?v0 <urn:in> ?v1 . } => { ?v1 <urn:has> ?v0 . } .
         """
-        return "\n".join(map(_in_n3, self.rules))
+        return "\n".join(self._lines)
+
+    @property
+    def _lines(self) -> dict[str, str]:
+        """The lines of `n3`, each with the name of the first rule that says so."""
+        said = [(line, rule.name) for rule in self.rules for line in _in_n3(rule)]
+        return dict(sorted(dict(reversed(said)).items()))
+
+    def named(self, other: Program) -> Program:
+        """Give the rules the names that those of another program have which say the same.
+
+        Both are in the order of their text in `n3`.
+        """
+        names = other._lines
+        # of two literals that are spelt differently and read alike one is left, and then numbers do
+        if len(names) != len(self.rules):
+            return self
+        return Program(
+            tuple(replace(r, name=name) for r, name in zip(self.rules, names.values(), strict=True))
+        )
 
     @classmethod
     def union(cls, programs: Iterable[Program]) -> Program:
@@ -124,7 +145,7 @@ class Program:
         return self.text
 
 
-def _in_n3(rule: Rule) -> str:
+def _in_n3(rule: Rule) -> list[str]:
     predicates = {operator: URIRef(predicate) for predicate, operator in COMPARISONS.items()}
     compared = (TriplePattern(c.left, predicates[c.operator], c.right) for c in rule.conditions)
     body = (*rule.body, *compared)
@@ -135,7 +156,9 @@ def _in_n3(rule: Rule) -> str:
     def said(patterns: Iterable[TriplePattern]) -> str:
         return " ".join(f"{' '.join(names.get(term) or to_text(term) for term in p)} ." for p in patterns)
 
-    return f"{{ {said(body)} }} => {{ {said(rule.head)} }} ." if body else said(rule.head)
+    if not body:
+        return [said([fact]) for fact in rule.head]
+    return [f"{{ {said(body)} }} => {{ {said(rule.head)} }} ."]
 
 
 def _numbered_on(rule: Rule, taken: Container[str]) -> Rule:

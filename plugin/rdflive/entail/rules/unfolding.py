@@ -115,6 +115,11 @@ class _Unfolding:
                 "write the steps that you need as rules with predicates of their own",
                 construct="recursive rules",
             )
+        if any(str(term).startswith(AUXILIARY) for pattern in (*rule.body, *rule.head) for term in pattern):
+            raise UnsupportedQueryError(
+                f"{rule.name} has a predicate of {AUXILIARY}, whose triples must not show: use another",
+                construct="auxiliary predicates",
+            )
         tests: list[_Compared | _Kind] = []
         for comparison in rule.conditions:
             left, right = _value(comparison.left, values), _value(comparison.right, values)
@@ -136,12 +141,11 @@ class _Unfolding:
         yield algebra.Project(node, (), tuple(shown), exact=frozenset(columns))
 
     def _heads(self, pattern: TriplePattern) -> list[tuple[Rule, TriplePattern, _Values]]:
-        """List the conclusions that a pattern asks for; of what rules say among themselves only by name."""
+        """List the conclusions that a pattern asks for."""
         return [
             (rule, head, values)
             for rule in self._rules
             for head in rule.head
-            if not (str(head.predicate).startswith(AUXILIARY) and isinstance(pattern.predicate, Variable))
             if (values := _unified(head, pattern)) is not None
         ]
 

@@ -60,6 +60,7 @@ def describe(plan: JointPlan, partitions: int) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "partitions": partitions,
+        "rules": plan.rules,
         "patterns": [[*map(str, p.places), *(c.text for c in p.filters)] for p in matching.patterns],
         "arrangements": [[*shape.match, shape.key, shape.salt] for shape in matching.arrangements],
         "conditions": [*map(sorted, conditions)],
@@ -71,7 +72,6 @@ def describe(plan: JointPlan, partitions: int) -> dict[str, Any]:
         "prefixes": plan.queries[0].prefixes,
         "salted": plan.salted,
         "entailment": plan.entailment,
-        "rules": plan.rules,
         "parameters": plan.parameters,
         "window": None if plan.window is None else plan.window.description,
     }
@@ -158,6 +158,8 @@ def _differing(folder: Folder, mine: Mapping[str, Any], theirs: Mapping[str, Any
             f"the state in {folder} is that of another window: {theirs.get(name)!r}, and here "
             f"{mine[name]!r}; take that window again, or {ANEW}"
         )
+    if name == "rules":
+        return f"the state in {folder} is that of other rules; take its own again, or {ANEW}"
     return (
         f"the state in {folder} is that of another query: its {name} are {theirs.get(name)!r}, and here "
         f"{mine[name]!r}; take that query again, make the state of this one with rdflive spark rebuild, or "
