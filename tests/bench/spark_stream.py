@@ -1,4 +1,4 @@
-"""The stream of (k): inserts and deletes over nodes and three predicates, in N-Triples."""
+"""What (k) and (x) run on Spark: streams of inserts and deletes in N-Triples, queries and rules."""
 
 from __future__ import annotations
 

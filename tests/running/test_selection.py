@@ -289,12 +289,12 @@ def test_tests_of_slow_folders_take_turns(tmp_path: Path) -> None:
 def test_a_run_goes_on_behind_a_worker_that_ended(last: int, tmp_path: Path) -> None:
     """All tests but one pass, those that stay together too: xdist's own schedule waits for ever behind it."""
     suite = Suite(tmp_path, "")
-    for folder, ends in (("tests/spark", last), ("tests/engine", last)):
-        (tmp_path / folder).mkdir(parents=True)
-        name = "test_many" if folder == "tests/engine" else "test_spark"
-        (tmp_path / folder / f"{name}.py").write_text(
-            f"import os, pytest\n@pytest.mark.parametrize('n', range(40))\n"
-            f"def {name}(n):\n    if n == {ends}: os._exit(1)\n"
+    for area in ("spark", "engine"):  # those of the first stay together
+        file = tmp_path / "tests" / area / f"test_{area}.py"
+        file.parent.mkdir(parents=True)
+        file.write_text(
+            "import os, pytest\n@pytest.mark.parametrize('n', range(40))\n"
+            f"def test_{area}(n):\n    if n == {last}: os._exit(1)\n"
         )
     run = suite.run("-p", "xdist", "-n", "2", "--dist", "loadgroup", "-q", RDFLIVE_EFFORT="deep")
     assert "2 failed, 78 passed" in run.stdout

@@ -51,7 +51,7 @@ def test_nets_are_those_of_one_process(spark: SparkSession, tmp_path: Path) -> N
         play.write(batch)
     play.run()
     play.check()
-    with pytest.raises(StateError, match="its entailment are 'rdfs', and here None"):
+    with pytest.raises(StateError, match="that of another entailment: rdfs, and here none"):
         play.subscribe(entailment=None).start(play.found, trigger=AT_ONCE)
 
     folders = {part.folder for part in inspect(play.checkpoint, spark).parts}

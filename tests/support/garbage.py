@@ -11,7 +11,7 @@ __all__ = ["only_new_garbage"]
 
 @contextmanager
 def only_new_garbage() -> Iterator[None]:
-    """Have `gc.collect` pass over what is there already, here and in later tests; a decorator too."""
+    """Have `gc.collect` leave out what is there already, here and in later tests; a decorator too."""
     gc.collect()
     gc.freeze()
     yield

@@ -205,7 +205,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Have the garbage collector pass over the collected tests: they are many objects, and stay.
+    """Have the garbage collector leave the collected tests out: they are many objects, and stay.
 
     Tests that collect garbage, as benchmarks do before each thing they time, took several times as long.
     """

@@ -1,8 +1,10 @@
-"""RDFS for engines other than rdflive's own: what they may use of `rdflive.entail`.
+"""Entailment for engines other than rdflive's own: what they may use of `rdflive.entail`.
 
-Terms are texts in N-Triples. A `TextSchema` tells, for each *kind* of explicit triples, what one of them
-entails; how an engine finds the triples of a kind, and counts what they entail, is its own affair. The Spark
-package uses this module and nothing else of `rdflive.entail`.
+Rules without recursion become a part of the query (`with_rules`), so an engine need not know of them.
+
+For RDFS terms are texts in N-Triples. A `TextSchema` tells, for each *kind* of explicit triples, what one of
+them entails; how an engine finds the triples of a kind, and counts what they entail, is its own affair. The
+Spark package uses this module and nothing else of `rdflive.entail`.
 
 >>> sub_class, sub_property, domain, range_ = SCHEMA_WORDS
 >>> schema = TextSchema([("<urn:stopsAt>", domain, "<urn:Train>"), ("<urn:Train>", sub_class, "<urn:Thing>")])
@@ -21,7 +23,7 @@ from rdflib import RDF
 
 from rdflive.entail.rdfs import refusal
 from rdflive.entail.regimes import regime_of
-from rdflive.entail.rules import Program, RuleRegime, Rules, unfold
+from rdflive.entail.rules import Program, RuleError, RuleRegime, Rules, unfold
 from rdflive.entail.rules.n3 import parse
 from rdflive.entail.schema import Schema
 from rdflive.entail.scope import refuse_quads
@@ -128,16 +130,23 @@ class TextSchema:
 
 
 def program_of(entailment: str | None, rules: Rules | None) -> Program | None:
-    """Give the rules that are asked for, in one order, None for none.
+    """Give the rules that are asked for, in the order of their text; None for none.
 
-    Raises ValueError for an entailment that has no such name, or that has rules beside it, and `RuleError`.
+    An engine that keeps `Program.n3` with its state, and plans from it again, plans the same.
+
+    Raises ValueError for an entailment that has no such name, or that has rules beside it, and `RuleError`
+    for rules that cannot be used, or would not be read as they are.
     """
     regime = regime_of(entailment, rules, "auto", None)
     if not isinstance(regime, RuleRegime):
         return None
-    # what is planned must be what is planned from the text in a state, and errors name rules as the user does
-    program = read_rules(regime.program.n3)
-    return None if program is None else program.named(regime.program)
+    program = regime.program.canonical
+    again = read_rules(program.n3)
+    if again is None:
+        return None
+    if again.n3 != program.n3:
+        raise RuleError("Notation3 would read a literal of the rules as another: write it as rdflib does")
+    return program
 
 
 def read_rules(text: str) -> Program | None:

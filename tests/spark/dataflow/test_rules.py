@@ -9,15 +9,18 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from rdflib import XSD, Literal, URIRef
 
 import rdflive
 from rdflive.entail.reasoning import read_rules
-from rdflive.entail.rules import load_program
+from rdflive.entail.rules import Program, Rule, load_program
 from rdflive.entail.rules.unfolding import unfold
 from rdflive.errors import UnsupportedQueryError
+from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.parse import parse_query
 from rdflive_stores.spark.dataflow.identity import describe
 from rdflive_stores.spark.dataflow.query_plan import plan_queries
+from rdflive_stores.spark.dataflow.state import StateError
 from spark.dataflow.simulation import Quad, Simulation, colliding, in_order, steady
 from spark.dataflow.test_differential import Operations, check
 from spark.dataflow.test_rebuilding import rebuilt
@@ -106,19 +109,19 @@ def test_nets_are_those_of_one_process(hash: Any, tmp_path_factory: Any) -> None
         engine = OneProcess(text, rules=rules)
         present: dict[Quad, None] = {}
         for number in range(4):
-            operations = make_operations(chance, chance.choice((1, 5, 20)))
+            operations = make_operations(chance, chance.choice((5, 20, 40)))
             told[check(simulation, engine, operations, chance)] += 1
             present |= dict.fromkeys(quad for _, quad in operations)
             if number == 1 and chance.random() < 0.3:
-                # what its text says of the rules is enough to plan them again
-                simulation.rules = simulation.joint.rules
+                # the text of the rules is enough to plan them again
+                simulation.rules = read_rules(simulation.joint.rules or "")
                 simulation, _ = rebuilt(simulation, str(folder / "1"), 2)
         check(simulation, engine, [("D", quad) for quad in present], chance)
         engine.close()
         assert not simulation.live()
 
     run()
-    assert told[True] > 0.1 * told[False], "too few micro-batches change an answer"
+    assert told[True] > 0.2 * told[False], "too few micro-batches change an answer"
 
 
 def test_what_was_entailed_goes_with_what_entails_it(tmp_path: Path) -> None:
@@ -221,6 +224,15 @@ def test_a_state_that_is_made_anew_is_that_of_the_same_rules(rules: Any, tmp_pat
     engine.close()
 
 
+def test_a_literal_that_would_be_read_as_another_is_refused() -> None:
+    """A program that is made in Python may have one that rdflib's parser does not leave as it is."""
+    one = Literal("01", datatype=XSD.integer, normalize=False)
+    x = Variable("x")
+    head, body = TriplePattern(x, URIRef(f"{EX}q"), one), TriplePattern(x, URIRef(f"{EX}p"), one)
+    with pytest.raises(rdflive.RuleError, match="read a literal of the rules as another"):
+        plan_queries(PREFIXES + "ASK { ?x :q ?y }", rules=Program((Rule("rule 1", (body,), (head,)),)))
+
+
 def test_rules_in_another_order_are_the_same_and_others_are_not() -> None:
     """Identity goes by what the rules say, so files may come in any order."""
     one, other = N3 + "{ ?x :p ?y } => { ?x :q ?y } .", N3 + "{ ?x :r ?y } => { ?y :q ?x } ."
@@ -228,6 +240,16 @@ def test_rules_in_another_order_are_the_same_and_others_are_not() -> None:
     plans = [describe(plan_queries(text, rules=rules), 2) for rules in ([one, other], [other, one], one)]
     assert plans[0] == plans[1]
     assert plans[0]["rules"] != plans[2]["rules"]
+
+
+def test_other_rules_are_told_before_what_follows_from_them(tmp_path: Path) -> None:
+    """The message says rules, not stages, shows little of long ones, and gives no advice that fails."""
+    text, rule = PREFIXES + "ASK { ?x :q ?y }", "{{ ?x :p{} ?y }} => {{ ?x :q ?y }} . "
+    many = N3 + "".join(rule.format(number) for number in range(50))
+    Simulation(text, str(tmp_path), rules=many)
+    with pytest.raises(StateError, match=r"(?s)other rules: .{203}, and here none; .* start anew") as caught:
+        Simulation(text, str(tmp_path)).restart()
+    assert "rebuild" not in str(caught.value)
 
 
 def test_what_is_too_deep_or_hidden_is_refused() -> None:

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from rdflive_stores.spark.dataflow import slices
+from rdflive_stores.spark.dataflow.explanation import explain
+from rdflive_stores.spark.dataflow.query_plan import plan_queries
 from spark.dataflow.simulation import Simulation, in_order
 from support.effort import drawn_from, rounds
 from support.one_process import OneProcess, added
@@ -51,3 +53,10 @@ def test_slices_are_those_of_one_process(
     assert simulation.run(last) == engine.run(last)
     assert simulation.held() == {}
     engine.close()
+
+
+def test_nobody_is_promised_sorted_deltas() -> None:
+    """ORDER BY alone has no effect on Spark, so its plan does not speak of it; that of a slice does."""
+    alone = "SELECT * { ?s <urn:p> ?o } ORDER BY DESC(?o)"
+    assert "DESC" not in explain(plan_queries(alone), 2)
+    assert "Slice LIMIT 3 by DESC(?o)" in explain(plan_queries(f"{alone} LIMIT 3"), 2)

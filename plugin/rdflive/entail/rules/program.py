@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, field, replace
 from itertools import count
+from operator import itemgetter
 from typing import Any, Final, Literal, TypeAlias
 
 from rdflib import URIRef
@@ -90,36 +91,28 @@ class Program:
         object.__setattr__(self, "text", "\n".join(map(str, self.rules)))
 
     @property
-    def n3(self) -> str:
-        """The rules in Notation3, a line each: sorted, each once, and with variables of one kind of names.
+    def canonical(self) -> Program:
+        """The same rules, each once, in the order of their texts in Notation3; each fact is a rule.
 
-        So programs that say the same have the same text, which is that of what is read from it.
+        Of rules that say the same, whatever their variables are called, the first one gives the name.
+        """
+        said: dict[str, Rule] = {}
+        for rule in self.rules:
+            parts = [rule] if rule.body else [replace(rule, head=(fact,)) for fact in rule.head]
+            for part in parts:
+                said.setdefault(_in_n3(part), part)
+        return Program(tuple(rule for _, rule in sorted(said.items(), key=itemgetter(0))))
+
+    @property
+    def n3(self) -> str:
+        """The rules in Notation3, a line each. Programs that say the same have the same text.
 
         >>> x, y = Variable("x"), Variable("y")
         >>> body, head = TriplePattern(x, URIRef("urn:in"), y), TriplePattern(y, URIRef("urn:has"), x)
         >>> print(Program((Rule("", (body,), (head,)),)).n3)
         { ?v0 <urn:in> ?v1 . } => { ?v1 <urn:has> ?v0 . } .
         """
-        return "\n".join(self._lines)
-
-    @property
-    def _lines(self) -> dict[str, str]:
-        """The lines of `n3`, each with the name of the first rule that says so."""
-        said = [(line, rule.name) for rule in self.rules for line in _in_n3(rule)]
-        return dict(sorted(dict(reversed(said)).items()))
-
-    def named(self, other: Program) -> Program:
-        """Give the rules the names that those of another program have which say the same.
-
-        Both are in the order of their text in `n3`.
-        """
-        names = other._lines
-        # of two literals that are spelt differently and read alike one is left, and then numbers do
-        if len(names) != len(self.rules):
-            return self
-        return Program(
-            tuple(replace(r, name=name) for r, name in zip(self.rules, names.values(), strict=True))
-        )
+        return "\n".join(map(_in_n3, self.canonical.rules))
 
     @classmethod
     def union(cls, programs: Iterable[Program]) -> Program:
@@ -145,7 +138,7 @@ class Program:
         return self.text
 
 
-def _in_n3(rule: Rule) -> list[str]:
+def _in_n3(rule: Rule) -> str:
     predicates = {operator: URIRef(predicate) for predicate, operator in COMPARISONS.items()}
     compared = (TriplePattern(c.left, predicates[c.operator], c.right) for c in rule.conditions)
     body = (*rule.body, *compared)
@@ -156,9 +149,7 @@ def _in_n3(rule: Rule) -> list[str]:
     def said(patterns: Iterable[TriplePattern]) -> str:
         return " ".join(f"{' '.join(names.get(term) or to_text(term) for term in p)} ." for p in patterns)
 
-    if not body:
-        return [said([fact]) for fact in rule.head]
-    return [f"{{ {said(body)} }} => {{ {said(rule.head)} }} ."]
+    return f"{{ {said(body)} }} => {{ {said(rule.head)} }} ." if body else said(rule.head)
 
 
 def _numbered_on(rule: Rule, taken: Container[str]) -> Rule:

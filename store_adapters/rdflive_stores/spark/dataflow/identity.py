@@ -44,6 +44,12 @@ BEGUN: Final = "1"
 """The generation that a snapshot makes of a checkpoint that had none."""
 _PRESENT: Final = "generation"
 _PLACES: Final = ("subject", "predicate", "object", "graph")
+_REBUILT_WITH: Final = {
+    "rules": "other rules", "entailment": "another entailment", "parameters": "other parameters",
+}  # fmt: skip
+"""What is compared before the plan, which depends on it, and what `rebuild` keeps."""
+_LONGEST: Final = 200
+"""The most characters of a text that a message shows."""
 _NOT_COMPARED: Final = ("query", "prefixes", "salted")
 """For people, and to plan the query again. By comments, spaces and names of prefixes texts may differ."""
 
@@ -61,6 +67,8 @@ def describe(plan: JointPlan, partitions: int) -> dict[str, Any]:
         "format": FORMAT,
         "partitions": partitions,
         "rules": plan.rules,
+        "entailment": plan.entailment,
+        "parameters": plan.parameters,
         "patterns": [[*map(str, p.places), *(c.text for c in p.filters)] for p in matching.patterns],
         "arrangements": [[*shape.match, shape.key, shape.salt] for shape in matching.arrangements],
         "conditions": [*map(sorted, conditions)],
@@ -71,8 +79,6 @@ def describe(plan: JointPlan, partitions: int) -> dict[str, Any]:
         "query": dict(zip(plan.labels, texts, strict=True)) if plan.labels else texts[0],
         "prefixes": plan.queries[0].prefixes,
         "salted": plan.salted,
-        "entailment": plan.entailment,
-        "parameters": plan.parameters,
         "window": None if plan.window is None else plan.window.description,
     }
 
@@ -158,13 +164,21 @@ def _differing(folder: Folder, mine: Mapping[str, Any], theirs: Mapping[str, Any
             f"the state in {folder} is that of another window: {theirs.get(name)!r}, and here "
             f"{mine[name]!r}; take that window again, or {ANEW}"
         )
-    if name == "rules":
-        return f"the state in {folder} is that of other rules; take its own again, or {ANEW}"
+    if name in _REBUILT_WITH:
+        return (
+            f"the state in {folder} is that of {_REBUILT_WITH[name]}: {_shortened(theirs.get(name))}, and "
+            f"here {_shortened(mine[name])}; take those again, or {ANEW}"
+        )
     return (
-        f"the state in {folder} is that of another query: its {name} are {theirs.get(name)!r}, and here "
-        f"{mine[name]!r}; take that query again, make the state of this one with rdflive spark rebuild, or "
-        f"{ANEW}"
+        f"the state in {folder} is that of another query: its {name} are {_shortened(theirs.get(name))}, and "
+        f"here {_shortened(mine[name])}; take that query again, make the state of this one with rdflive "
+        f"spark rebuild, or {ANEW}"
     )
+
+
+def _shortened(value: object) -> str:
+    text = "none" if value is None else str(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def _stage(stage: Stage) -> list[Any]:
