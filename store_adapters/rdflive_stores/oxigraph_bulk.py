@@ -52,8 +52,9 @@ def insert(
         passed = set(_absent(native, unwanted))
         write(quads)
     except BaseException:  # a bulk operation may have got half way
-        absent = [quad for quad in absent if quad in native]
-        passed = {quad for quad in passed if quad in native}
+        # a comprehension with `if` would, at Ctrl-C on Python 3.13, pass over `finally`
+        absent = list(filter(native.__contains__, absent))
+        passed = set(filter(native.__contains__, passed))
         raise
     finally:
         if UNION in capture.listeners:
@@ -86,7 +87,7 @@ def load_unseen(
             return False
         load()
     except BaseException:  # a bulk operation may have got half way
-        absent = {quad for quad in absent or () if quad in native}
+        absent = set(filter(native.__contains__, absent or ()))
         raise
     finally:
         if absent:

@@ -25,7 +25,8 @@ _EXAMPLES: Final = """\
 examples:
   rdflive spark inspect /shared/checkpoint
   rdflive spark repartition /shared/checkpoint 64
-  rdflive spark rebuild /shared/checkpoint --query delayed.rq --answer /shared/delayed"""
+  rdflive spark rebuild /shared/checkpoint --query delayed.rq --answer /shared/delayed
+  rdflive spark rebuild /shared/checkpoint --path-steps 12"""
 
 
 def add(commands: Any) -> None:
@@ -43,10 +44,19 @@ def add(commands: Any) -> None:
     parting = _action(actions, "repartition", "make the state anew in other partitions", _repartition)
     parting.add_argument("partitions", metavar="N", type=_count, help="how many")
     making = _action(
-        actions, "rebuild", "make the state anew, for another query or from an earlier version", _rebuild
+        actions,
+        "rebuild",
+        "make the state anew, for another query, longer paths or from an earlier version",
+        _rebuild,
     )
     making.add_argument(
         "--query", metavar="QUERY", help="a file with the new query, or its text; default: the same"
+    )
+    making.add_argument(
+        "--path-steps",
+        metavar="N",
+        type=_count,
+        help="how many steps paths of * and + may have; default: as before",
     )
     making.add_argument("--answer", metavar="FOLDER", help="write the answer as Parquet, with a weight")
 
@@ -63,7 +73,7 @@ def _action(
 def _count(text: str) -> int:
     number = int(text) if text.isdecimal() else 0
     if number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of partitions from 1 on")
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on")
     return number
 
 
@@ -91,7 +101,7 @@ def _rebuild(args: argparse.Namespace) -> None:
     answer = {} if args.answer is None else {"sink": "parquet", "path": args.answer}
     # what has no group graph pattern is no query, but the name of a file
     query = Path(args.query) if args.query and "{" not in args.query else args.query
-    rebuild(args.checkpoint, query, spark=session(), **answer)
+    rebuild(args.checkpoint, query, spark=session(), path_steps=args.path_steps, **answer)
     _inspect(argparse.Namespace(checkpoint=args.checkpoint, json=False))
 
 

@@ -27,7 +27,7 @@ from pyspark.sql.streaming import StatefulProcessor
 
 import rdflive
 from bench import spark_lubm
-from bench.spark_stream import OPERATORS, QUERIES, RULES, Update, updates
+from bench.spark_stream import FAMILY, OPERATORS, QUERIES, RULED, RULES, WINDOW, Update, updates
 from bench.stream import SEED
 from rdflive_stores.spark import inspect, mirror, session, subscribe
 from rdflive_stores.spark.mirroring.formats import shape_of
@@ -283,11 +283,25 @@ def _growth(spark: SparkSession, folder: Path, job: dict[str, Any]) -> dict[str,
 
 
 def _operators(spark: SparkSession, folder: Path, job: dict[str, Any]) -> dict[str, Any]:
-    """Load a graph, then change it in micro-batches of one size and of another; gives the median of each."""
-    each = job["each"] + _WARM_UP
-    loads = _write_growth(folder, job["updates"], [batch for batch in job["batch"] for _ in range(each)])
-    changes = _read(spark, folder, 1)
-    found = subscribe(changes, OPERATORS[job["query"]], checkpoint=folder / "checkpoint", rules=RULES)
+    """Load a graph, then change it in micro-batches of one size and of another; gives the median of each.
+
+    A window has so many elements, one each second; with each of its micro-batches as many come as go.
+    """
+    each, size, name = job["each"] + _WARM_UP, job["updates"], job["query"]
+    has_graphs, has_times = "GRAPH" in OPERATORS[name], name == WINDOW
+    batches = [batch for batch in job["batch"] for _ in range(each)]
+    loads = _write_growth(folder, size, batches, has_graphs=has_graphs, has_times=has_times)
+    changes = _read(spark, folder, 1, ", g string" * has_graphs + ", at timestamp" * has_times)
+    options: dict[str, Any] = {}
+    if name == RULED:
+        options["rules"] = RULES
+    if name == FAMILY:
+        options["parameters"] = [
+            {"a": rdflib.URIRef(f"http://example.org/node/{number}")} for number in range(1000)
+        ]
+    if has_times:
+        options = {"window": rdflive.Sliding(f"{size}s", step="60s"), "time": "at", "delay": "0s"}
+    found = subscribe(changes, OPERATORS[name], checkpoint=folder / "checkpoint", **options)
     query = found.start("noop", trigger={"availableNow": True})
     query.awaitTermination()
     seconds = [p.durationMs["triggerExecution"] / 1e3 for p in query.recentProgress if p.numInputRows]
@@ -337,10 +351,13 @@ def _classes(spark: SparkSession, folder: Path, job: dict[str, Any]) -> dict[str
     return _grown(running, 1) | {"largest": max(arranged) / sum(arranged), "state": found.state_size}
 
 
-def _write_growth(folder: Path, size: int, batches: list[int]) -> int:
+def _write_growth(
+    folder: Path, size: int, batches: list[int], *, has_graphs: bool = False, has_times: bool = False
+) -> int:
     """Write the micro-batches, one file each; gives how many of them load the graph."""
     rng = np.random.default_rng(SEED)
-    kinds = ("node", max(size // 6, 1)), ("predicate", 3), ("node", max(size // 6, 1))
+    kinds = [("node", max(size // 6, 1)), ("predicate", 3), ("node", max(size // 6, 1))]
+    kinds += [("graph", 2)] * has_graphs
 
     def made(count: int) -> list[Any]:
         return [
@@ -361,12 +378,19 @@ def _write_growth(folder: Path, size: int, batches: list[int]) -> int:
         begin = gone_by % max(len(parts[0][0]) - half, 1)
         gone_by += half
         gone = [column.slice(begin, half) for column in parts[0]]
-        both = [pa.concat_arrays(pair) for pair in zip(gone, made(half), strict=True)]
+        come = made(half)
+        if has_times:  # what goes is not written
+            files.append((["A"] * half, come))
+            continue
+        both = [pa.concat_arrays(pair) for pair in zip(gone, come, strict=True)]
         files.append((["D"] * half + ["A"] * half, both))
+    names = ["op", "s", "p", "o", *["g"] * has_graphs]
     start = 0
     for number, (ops, columns) in enumerate(files):
         offsets = pa.array(range(start, start + len(ops)), pa.int64())
-        table = pa.Table.from_arrays([pa.array(ops), *columns, offsets], ["op", "s", "p", "o", "offset"])
+        table = pa.Table.from_arrays([pa.array(ops), *columns, offsets], [*names, "offset"])
+        if has_times:
+            table = table.append_column("at", offsets.cast(pa.timestamp("s", "UTC")))
         pq.write_table(table, folder / "changes" / f"{number:06d}.parquet")
         start += len(ops)
     return len(parts)
@@ -417,10 +441,10 @@ def _changes(spark: SparkSession, folder: Path, job: dict[str, Any]) -> DataFram
     return _read(spark, folder, _write_batches(folder / "changes", list(map(tuple, rows)), job["batch"]))
 
 
-def _read(spark: SparkSession, folder: Path, files: int) -> DataFrame:
+def _read(spark: SparkSession, folder: Path, files: int, more: str = "") -> DataFrame:
     for number, file in enumerate(sorted((folder / "changes").iterdir())):
         os.utime(file, (number + 1, number + 1))  # Spark takes files by their age
-    reader = spark.readStream.schema("op string, s string, p string, o string, offset long")
+    reader = spark.readStream.schema(f"op string, s string, p string, o string, offset long{more}")
     return reader.option("maxFilesPerTrigger", files).parquet(str(folder / "changes"))
 
 

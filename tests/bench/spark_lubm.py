@@ -59,8 +59,9 @@ def measure(spark: SparkSession, folder: Path, copies: int, read: Reader) -> dic
     found = subscribe(read(spark, folder, 1), texts, checkpoint=folder / "checkpoint", entailment="rdfs")
     query = found.start(take, trigger={"availableNow": True})
     query.awaitTermination()
-    if copies == 1:
-        assert total == {str(number): _answers(number) for number in QUERIES}, total
+    # a query that names the first university has no answer from another
+    times = {number: 1 if "University0" in text else copies for number, text in texts.items()}
+    assert total == {number: times[number] * _answers(int(number)) for number in texts}, total
     seconds = [p.durationMs["triggerExecution"] / 1e3 for p in query.recentProgress if p.numInputRows]
     load, rest = seconds[1 : 1 + len(loads)], seconds[1 + len(loads) :]
     return {

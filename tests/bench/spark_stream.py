@@ -9,7 +9,20 @@ from typing import Final, TypeAlias
 from bench.histories import DATA
 from bench.stream import SEED
 
-__all__ = ["LUBM", "LUBM_LOAD", "LUBM_SMALL", "NODES", "OPERATORS", "QUERIES", "RULES", "Update", "updates"]
+__all__ = [
+    "FAMILY",
+    "LUBM",
+    "LUBM_LOAD",
+    "LUBM_SMALL",
+    "NODES",
+    "OPERATORS",
+    "QUERIES",
+    "RULED",
+    "RULES",
+    "WINDOW",
+    "Update",
+    "updates",
+]
 
 Update: TypeAlias = tuple[str, str, str, str]
 """A or D, and a triple in N-Triples."""
@@ -28,11 +41,29 @@ QUERIES: Final = {
     "triangle": f"SELECT * {{ ?a {_KNOWS[0]} ?b . ?b {_KNOWS[1]} ?c . ?c {_KNOWS[2]} ?a }}",
 }
 _FIRST: Final = f"?a {_KNOWS[0]} ?b"
-_RULED: Final = "<http://example.org/ruled>"
+_DERIVED: Final = "<http://example.org/ruled>"
 RULES: Final = (
-    f"{{ ?a {_KNOWS[0]} ?b }} => {{ ?b {_RULED} ?a }} . {{ ?a {_KNOWS[1]} ?b }} => {{ ?a {_RULED} ?b }} ."
+    f"{{ ?a {_KNOWS[0]} ?b }} => {{ ?b {_DERIVED} ?a }} . {{ ?a {_KNOWS[1]} ?b }} => {{ ?a {_DERIVED} ?b }} ."
 )
 """Rules that only one query reads."""
+_GRAPHS: Final = [f"<http://example.org/graph/{number}>" for number in range(2)]
+RULED: Final = "rules"
+FAMILY: Final = "parameters, 1,000 rows"
+WINDOW: Final = "window"
+_START: Final = "<http://example.org/node/0>"
+
+
+def _within(steps: int) -> str:
+    """Ask for what is at most so many steps from a node: each step goes on from what those before reach."""
+    first = f"{_START} {_KNOWS[0]} ?x"
+    text = f"SELECT DISTINCT ?x {{ {first} }}"
+    for step in range(2, steps + 1):
+        before = text.replace("?x", f"?x{step}")
+        further = f"{{ {before} }} ?x{step} {_KNOWS[0]} ?x"
+        text = f"SELECT DISTINCT ?x {{ {{ {first} }} UNION {{ {further} }} }}"
+    return text
+
+
 OPERATORS: Final = {
     "one pattern": f"SELECT * {{ {_FIRST} }}",
     "two patterns": f"SELECT * {{ {_FIRST} . ?a {_KNOWS[1]} ?c }}",
@@ -42,6 +73,8 @@ OPERATORS: Final = {
     "EXISTS": f"SELECT * {{ {_FIRST} FILTER EXISTS {{ ?a {_KNOWS[1]} ?c }} }}",
     "NOT EXISTS, correlated":
         f"SELECT * {{ {_FIRST} FILTER NOT EXISTS {{ ?a {_KNOWS[1]} ?c FILTER(?c != ?b) }} }}",
+    "VALUES":
+        f"SELECT * {{ VALUES ?b {{ {_START} <http://example.org/node/1> }} {_FIRST} }}",
     "DISTINCT": f"SELECT DISTINCT ?a {{ {_FIRST} }}",
     "GROUP BY, HAVING": f"SELECT ?a (COUNT(*) AS ?n) {{ {_FIRST} }} GROUP BY ?a HAVING(COUNT(*) > 2)",
     "subquery":
@@ -49,12 +82,13 @@ OPERATORS: Final = {
     "ORDER BY, LIMIT 10": f"SELECT * {{ {_FIRST} }} ORDER BY ?b ?a LIMIT 10",
     "ASK": f"ASK {{ {_FIRST} . ?b {_KNOWS[1]} ?a }}",
     "CONSTRUCT": f"CONSTRUCT {{ ?b {_KNOWS[2]} ?a }} WHERE {{ {_FIRST} }}",
-    "rules": f"SELECT * {{ ?a {_RULED} ?b }}",
-    **{
-        f"{steps} steps from a constant":
-            f"SELECT * {{ <http://example.org/node/0> {'/'.join([_KNOWS[0]] * steps)} ?a }}"
-        for steps in (2, 4, 8)
-    },
+    RULED: f"SELECT * {{ ?a {_DERIVED} ?b }}",
+    **{f"{steps} steps of a constant at most": _within(steps) for steps in (2, 4, 8)},
+    "GRAPH ?g": f"SELECT * {{ GRAPH ?g {{ {_FIRST} . ?a {_KNOWS[1]} ?c }} }}",
+    "two graphs":
+        f"SELECT * {{ GRAPH {_GRAPHS[0]} {{ {_FIRST} }} GRAPH {_GRAPHS[1]} {{ ?a {_KNOWS[1]} ?c }} }}",
+    FAMILY: f"SELECT * {{ {_FIRST} . ?a {_KNOWS[1]} ?c }}",
+    WINDOW: f"SELECT * {{ {_FIRST} . ?a {_KNOWS[1]} ?c }}",
 }  # fmt: skip
 """A query for each operator, whose answers are of one size or smaller."""
 

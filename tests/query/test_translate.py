@@ -51,6 +51,9 @@ QUERIES = {
         f"SELECT * {{ {{ SELECT ?x ?y {{ ?x {P} ?y }} ORDER BY ?x ?y LIMIT 2 }} FILTER(?y != {B.n3()}) }}"
     ),
     "a path backwards": f"SELECT * {{ ?x (^{P})+ ?y }}",
+    "a path from a blank node to itself": f"SELECT (COUNT(*) AS ?n) {{ _:b {P}+ _:b }}",
+    "a path from a blank node to itself, or none": f"SELECT ?x {{ ?x {Q} _:b . _:b ({P}|{Q})* _:b }}",
+    "an optional step from a blank node to itself": f"SELECT (COUNT(*) AS ?n) {{ _:b {P}? _:b }}",
     "a path over two predicates backwards": f"SELECT * {{ ?x {P} {B.n3()} . ?x (^({P}/{Q}))+ ?y }}",
     "a pattern between two others": f"SELECT * {{ ?x {P} ?y . ?z {Q} ?w . ?y {Q} ?z }}",
     "patterns between three others": (

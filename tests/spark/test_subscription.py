@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,11 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from rdflib import Literal
 
 from rdflive import RdfliveError, UnsupportedQueryError
+from rdflive.cli import main
+from rdflive_stores.spark.dataflow.state import StateError
 from rdflive_stores.spark.running import DataflowError
 from rdflive_stores.spark.subscription import subscribe
 from support.effort import DEEP, drawn_from, in_turn
@@ -227,6 +231,86 @@ def test_what_cannot_be_subscribed_to_is_refused(spark: SparkSession, tmp_path: 
         query="SELECT * { ?x <urn:p>* ?y }",
     )
     assert not (tmp_path / "checkpoint").exists()
+
+
+def test_a_longer_path_ends_the_query(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Until the state is made anew for more steps; then the micro-batch that was refused comes again."""
+    names = [node(name) for name in "abcd"]
+    links = [Operation("A", one, node("p"), other) for one, other in pairwise(names)]
+    files, place = stream(tmp_path / "changes", [links[:2]]), tmp_path / "checkpoint"
+    query, found = "SELECT * { <urn:a> <urn:p>+ ?x }", Nets()
+
+    def run(path_steps: int) -> None:
+        subscription = subscribe(files.stream(spark), query, checkpoint=place, path_steps=path_steps)
+        subscription.start(found, trigger=AT_ONCE).awaitTermination()
+
+    with pytest.raises(DataflowError, match=r"path_steps=1 reaches <urn:c>"):
+        run(1)
+    run(2)  # no micro-batch is done yet, so nothing of the first start counts
+    files.add(links[2:])
+    with pytest.raises(
+        DataflowError, match=r"^a path of more steps than path_steps=2 reaches <urn:d>: make the state anew"
+    ):
+        run(2)
+    with pytest.raises(StateError, match="paths of 2 steps at most, and here of 3: take that number again"):
+        run(3)
+    state, commits = next((place / "rdflive").iterdir()), place / "commits"
+    for note in (state / "0" / "reached").iterdir():
+        note.write_text("7")
+    commits.rename(tmp_path / "lost")
+    with pytest.raises(StateError, match="paths of 2 steps at most, and here of 3: take that number again"):
+        run(3)  # what Spark has lost is no reason to lose the state
+    (tmp_path / "lost").rename(commits)
+    for note in (state / "0" / "reached").iterdir():
+        note.write_text("0")
+    assert main(["spark", "rebuild", str(place), "--path-steps", "1"]) == 2
+    assert "rdflive: error: a path of more steps than path_steps=1 reaches" in capsys.readouterr().err
+    assert main(["spark", "rebuild", str(place), "--path-steps", "3"]) == 0
+    assert query in capsys.readouterr().out
+    run(3)
+    files.add([link._replace(op="D") for link in links])
+    run(3)
+    b, c, d = ((name,) for name in names[1:])
+    assert found.list == [{b: 1, c: 1}, {d: 1}, {b: -1, c: -1, d: -1}]
+
+
+def test_what_takes_no_micro_batches_is_no_sink(spark: SparkSession, tmp_path: Path) -> None:
+    """It is refused before anything runs; what may be called with two arguments is taken."""
+    changes = stream(tmp_path / "changes", []).stream(spark)
+    subscription = subscribe(changes, PATH, checkpoint=tmp_path / "checkpoint")
+    told: list[Any] = []
+
+    async def later(deltas: DataFrame, batch: int) -> None:
+        pass
+
+    for sink, match in (
+        (told.append, r"sink must be the name of a format of Spark, or a function .* cannot be called so"),
+        (lambda deltas: None, "too many positional arguments"),
+        (lambda: None, "too many positional arguments"),
+        (lambda deltas, batch, more: None, "missing a required argument: 'more'"),
+        (told, "of its micro-batch, got list: "),
+        (later, "of its micro-batch, got function: "),
+        (None, "got NoneType: None"),
+    ):
+        with pytest.raises(TypeError, match=match):
+            subscription.start(sink)  # type: ignore[arg-type]
+    assert not (tmp_path / "checkpoint").exists()
+    subscription.start(lambda *both: told.append(both), trigger=AT_ONCE).awaitTermination()
+
+
+def test_what_no_pattern_binds_is_noted(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In the log, with the nearest variable; parameters bind theirs."""
+    changes = stream(tmp_path / "changes", []).stream(spark)
+    place = tmp_path / "checkpoint"
+    misspelt = "SELECT ?trian { ?train <urn:delay> ?minutes FILTER(?minutes > ?least) }"
+    subscribe(changes, misspelt, checkpoint=place, parameters={"least": Literal(5)})
+    assert [record.getMessage() for record in caplog.records] == [
+        f"no pattern binds ?trian; the nearest variable is ?train; the query is {misspelt!r}"
+    ]
 
 
 @ON_SPARK

@@ -111,15 +111,18 @@ class _Callbacks:
             future: Future[object] = asyncio.run_coroutine_threadsafe(callback(given), self._loop)
             self._under_way.add(future)
             try:
-                # a loop that is closed runs nothing to its end, and says so to nobody
-                while not wait([future], _LOOK_AT_LOOP).done:
-                    if self._loop.is_closed():
-                        raise RuntimeError(f"the event loop was closed before {callback!r} had returned")
-                future.result()
+                self._wait(future, callback)
             finally:
                 self._under_way.discard(future)
 
         return call
+
+    def _wait(self, future: Future[object], callback: object) -> None:
+        # a loop that is closed runs nothing to its end, and says so to nobody
+        while not wait([future], _LOOK_AT_LOOP).done:
+            if self._loop.is_closed():
+                raise RuntimeError(f"the event loop was closed before {callback!r} had returned")
+        future.result()
 
     def cancel(self) -> None:
         for future in tuple(self._under_way):

@@ -160,28 +160,35 @@ class MirrorRun:
         while True:
             entries = self.feed.entries(self.done.cursor, self._own(), self.target)
             try:
-                begins_anew = False
-                while not begins_anew:
-                    try:
-                        entry = next(entries)
-                    except StopIteration:
-                        return None
-                    except ResyncNeeded as need:
-                        return need
-                    except Exception:
-                        if self.is_stopped:  # a feed that is closed may say so in its own way
-                            return None
-                        raise
-                    with self.step:
-                        if self.is_stopped:
-                            return None
-                        self.is_applying = True
-                        begins_anew = self._apply(entry)
-                        self.is_applying = False
+                begins_anew, need = self._apply_all(entries)
             finally:
                 close = getattr(entries, "close", None)  # a generator may hold a file or a connection
                 if close is not None:
                     close()
+            if not begins_anew:
+                return need
+
+    def _apply_all(self, entries: Iterator[Entry]) -> tuple[bool, ResyncNeeded | None]:
+        """Apply entries; tells whether their feed must be taken up again, and whether it needs a resync."""
+        begins_anew = False
+        while not begins_anew:
+            try:
+                entry = next(entries)
+            except StopIteration:
+                return False, None
+            except ResyncNeeded as need:
+                return False, need
+            except Exception:
+                if self.is_stopped:  # a feed that is closed may say so in its own way
+                    return False, None
+                raise
+            with self.step:
+                if self.is_stopped:
+                    return False, None
+                self.is_applying = True
+                begins_anew = self._apply(entry)
+                self.is_applying = False
+        return True, None
 
     def _apply(self, entry: Entry) -> bool:
         """Apply an entry or skip it; true where its feed must be taken up again from what is kept.

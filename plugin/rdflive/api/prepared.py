@@ -29,7 +29,7 @@ from rdflive.errors import QuerySyntaxError
 from rdflive.model import Delta
 from rdflive.plugins import manager
 from rdflive.query.budget import Budget
-from rdflive.query.given import GivenQuery, check_bindings, namespaces, read_query
+from rdflive.query.given import GivenQuery, check_row, namespaces, read_query
 from rdflive.query.known import Asked, find_plan
 from rdflive.query.parse import parse_query
 from rdflive.query.plan import make_plan
@@ -307,9 +307,7 @@ class Prepared:
 
     def _checked(self, row: Mapping[str, Node]) -> Mapping[str, Node]:
         """Give a row by bare names; raises TypeError or ValueError for what is none of this query."""
-        if not isinstance(row, Mapping):
-            raise TypeError(f"a row of parameters maps variables to terms, as {{'line': EX.S1}}, got {row!r}")
-        check_bindings(row)
+        check_row(row)
         bare = {name.lstrip("?$"): term for name, term in row.items()}
         for name in bare:
             if name not in self._variables:

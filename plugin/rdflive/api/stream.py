@@ -24,7 +24,7 @@ from rdflive.time.instants import (
     InstantLike,
     dated,
     numbered,
-    to_duration,
+    to_delay,
     to_instant,
 )
 from rdflive.time.timeline import Timeline
@@ -84,7 +84,7 @@ class Stream:
             _check_beside(graph)
         self._watermark = _watermark(watermark, graph, clock, name)
         self.timeline = Timeline(
-            delay=_optional(delay), lateness=_optional(lateness), watermark=self._watermark
+            delay=to_delay(delay), lateness=to_delay(lateness), watermark=self._watermark
         )
         """The course of the stream, for the windows over it."""
         self._wall: Clock | None = None if clock == "event" else time.time if clock == "wall" else clock
@@ -322,7 +322,3 @@ def _check_beside(graph: GraphLike) -> None:
         raise UnsupportedStoreError(
             f"a stream stands beside an rdflib graph or dataset, or a LiveStore, got {graph!r}: {error}"
         ) from error
-
-
-def _optional(duration: DurationLike | None) -> int:
-    return 0 if duration is None or duration == 0 else to_duration(duration)

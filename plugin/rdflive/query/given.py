@@ -15,7 +15,7 @@ from rdflib.term import BNode, Literal, URIRef
 
 from rdflive.errors import PlanError, QuerySyntaxError, QueryTypeError, RdfliveError, UnsupportedQueryError
 
-__all__ = ["GivenQuery", "check_bindings", "namespaces", "placed", "read_query"]
+__all__ = ["GivenQuery", "check_bindings", "check_row", "namespaces", "placed", "read_query"]
 
 _PLAIN: Final = (str, int, float)
 _NO_IRI: Final = re.compile(r'[\x00-\x20<>"{}|^`\\]')
@@ -107,6 +107,13 @@ def namespaces(graph: object, init_ns: object) -> dict[str, Any]:
     return {**bound, **init_ns}
 
 
+def check_row(row: object) -> None:
+    """Raise TypeError or ValueError for what is no row of parameters."""
+    if not isinstance(row, Mapping):
+        raise TypeError(f"a row of parameters maps variables to terms, as {{'line': EX.S1}}, got {row!r}")
+    check_bindings(row)
+
+
 def check_bindings(init_bindings: object) -> None:
     """Raise TypeError where `initBindings` maps anything but the names of variables to terms of rdflib, and
     ValueError where it has a variable twice, as `x` and `?x`.
@@ -149,6 +156,8 @@ def _advice(query: object) -> str:
         return "; decode it first"
     if isinstance(query, Graph):
         return "; are graph and query swapped?"
+    if isinstance(getattr(query, "query", None), str):  # as of rdflive.prepare
+        return "; give its text, .query"
     if callable(query):
         return "; are query and callback swapped? The query comes first"
     return ""

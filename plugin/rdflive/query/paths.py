@@ -84,13 +84,17 @@ def _repeated(s: Any, path: MulPath, o: Any, scope: Scope) -> Iterator[Part]:
         yield OpenPath(s, o, partial(_bounded, s, path, o))
         return
     if isinstance(s, Variable) and s == o:
-        end = scope.query.fresh()
+        # a condition reads no blank node of a query
+        start, end = s if s.readable else scope.query.fresh(), scope.query.fresh()
         # no steps lead from every node of the graph to itself, also from one without such an edge
-        seeds = _nodes(s, scope) if path.mod in "?*" else None
+        seeds = _nodes(start, scope) if path.mod in "?*" else None
         if s in scope.query.parameters.values():
             path, seeds = _from_term(path, scope), _beside(scope.query.asked((s,)), scope)
-        loops = _from(path, seeds, s, end, True, scope)
-        yield Project(algebra.Filter(loops, algebra.SameTerm(s.name, end.name)), _shown(s, o, scope))
+        loops = algebra.Filter(
+            _from(path, seeds, start, end, True, scope), algebra.SameTerm(start.name, end.name)
+        )
+        shown = (scope.context, ((s, start),)) if start is not s else (_shown(s, o, scope),)
+        yield Project(loops, *shown)
         return
     forward = not isinstance(s, Variable)
     constant, other = (s, o) if forward else (o, s)

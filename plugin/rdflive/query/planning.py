@@ -37,12 +37,14 @@ from rdflive.query.algebra import (
 )
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.decompose import overlapping_subqueries_graph, star_decomposition
-from rdflive.query.given import read_query
+from rdflive.query.given import check_row, read_query
 from rdflive.query.ordering import descending, term_key
 from rdflive.query.parse import ParsedQuery, parse_query
 from rdflive.query.plan import Plan, Step, make_plan
 from rdflive.query.segment import BasicPlan
 from rdflive.query.terms import FALSE, TRUE, is_triple
+from rdflive.query.unbound import unbound_notes
+from rdflive.query.unrolling import unroll
 
 __all__ = [
     "FALSE",
@@ -72,6 +74,7 @@ __all__ = [
     "Union",
     "Values",
     "Variable",
+    "check_row",
     "descending",
     "is_triple",
     "make_accumulator",
@@ -82,4 +85,6 @@ __all__ = [
     "reads",
     "star_decomposition",
     "term_key",
+    "unbound_notes",
+    "unroll",
 ]

@@ -11,7 +11,16 @@ from typing import Any, Final, TypeAlias
 from rdflib import Literal
 from rdflib.xsd_datetime import parse_xsd_duration
 
-__all__ = ["DurationLike", "Instant", "InstantLike", "dated", "numbered", "to_duration", "to_instant"]
+__all__ = [
+    "DurationLike",
+    "Instant",
+    "InstantLike",
+    "dated",
+    "numbered",
+    "to_delay",
+    "to_duration",
+    "to_instant",
+]
 
 Instant: TypeAlias = int
 """Nanoseconds since 1970 (UTC), or since whenever the numbers of a stream begin."""
@@ -64,15 +73,30 @@ def to_duration(value: Any) -> int:
     >>> to_duration("1.5m"), to_duration("PT1S")
     (90000000000, 1000000000)
     """
-    if isinstance(value, timedelta):
-        nanoseconds = value // _MICROSECOND * 1000
-    elif isinstance(value, str):
-        nanoseconds = _parse(value)
-    else:
-        nanoseconds = _nanoseconds(value, "a duration: give seconds, a timedelta, or a text such as '10s'")
+    nanoseconds = _length(value)
     if nanoseconds <= 0:
         raise ValueError(f"the duration {value!r} must be longer than none")
     return nanoseconds
+
+
+def to_delay(value: Any) -> int:
+    """Give a duration as `to_duration` does, or 0 for none: for None, 0, "0s" and the like.
+
+    >>> to_delay(None), to_delay("0s"), to_delay(2)
+    (0, 0, 2000000000)
+    """
+    nanoseconds = 0 if value is None else _length(value)
+    if nanoseconds < 0:
+        raise ValueError(f"the duration {value!r} must not be less than none")
+    return nanoseconds
+
+
+def _length(value: Any) -> int:
+    if isinstance(value, timedelta):
+        return value // _MICROSECOND * 1000
+    if isinstance(value, str):
+        return _parse(value)
+    return _nanoseconds(value, "a duration: give seconds, a timedelta, or a text such as '10s'")
 
 
 def numbered(instant: Instant) -> int | float:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from rdflive.time.instants import DurationLike, to_duration
+from rdflive.time.instants import DurationLike, to_delay
 from rdflive_stores.spark.dataflow.event_time import WINDOWS, EventWindow
 
 __all__ = ["event_window", "quoted"]
@@ -45,8 +45,7 @@ def event_window(
         raise ValueError(f"time= must name a column of type timestamp, and {time!r} {found}")
     if delay is not None and time in delays:
         raise ValueError(f"{time!r} has the delay of withWatermark: leave out delay=, or withWatermark")
-    nanoseconds = 0 if not delay else to_duration(delay)
-    return EventWindow(window, delays.get(time, 0) * _MILLISECOND or nanoseconds, time)
+    return EventWindow(window, delays.get(time, 0) * _MILLISECOND or to_delay(delay), time)
 
 
 def quoted(name: str) -> Column:

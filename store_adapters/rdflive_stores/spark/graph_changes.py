@@ -175,12 +175,15 @@ class ChangeLog:
         place = status.st_size
         try:
             for block in _blocks(chain(("TX .\n", first), rows, ("TC .\n",))):
-                while block:
-                    # a file without a buffer may take a part of what it is given
-                    block = block[self._file.write(block) :]
+                self._write(block)
         except BaseException:
             self._file.truncate(place)
             raise
+
+    def _write(self, block: bytes) -> None:
+        while block:
+            # a file without a buffer may take a part of what it is given
+            block = block[self._file.write(block) :]
 
 
 class _Plugin:

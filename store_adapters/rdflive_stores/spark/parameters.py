@@ -1,7 +1,8 @@
-"""Parameters of a query that are rows of a DataFrame: a table, or a stream of rows that come and go.
+"""Parameters of a query that are rows: a table, or a stream of rows that come and go.
 
-A row of a stream becomes quads of a graph of its own, so that it is brought to set semantics, kept and taken
-away as all changes are. Example: the row (`<urn:S1>`, `"5"`) of the columns `line` and `least` becomes
+A table is written into the query. A row of a stream becomes quads of a graph of its own, so that it is
+brought to set semantics, kept and taken away as all changes are. Example: the row (`<urn:S1>`, `"5"`) of the
+columns `line` and `least` becomes
 
     _:1f… <urn:rdflive:parameter:line> <urn:S1> <urn:rdflive:parameters> .
     _:1f… <urn:rdflive:parameter:least> "5" <urn:rdflive:parameters> .
@@ -9,41 +10,89 @@ away as all changes are. Example: the row (`<urn:S1>`, `"5"`) of the columns `li
 
 from __future__ import annotations
 
-from typing import Final
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final, TypeAlias
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from rdflib import BNode
+from rdflib.term import Node
 
 from rdflive.feeds.terms import RowError, RowReader
 from rdflive.feeds.writing import write_term
+from rdflive.query.planning import check_row
 from rdflive_stores.spark.change_rows import PLACES
 from rdflive_stores.spark.dataflow.matching import PARAMETERS
 
-__all__ = ["as_changes", "as_query"]
+__all__ = ["Rows", "as_changes", "as_query"]
+
+Rows: TypeAlias = Mapping[str, Node] | Iterable[Mapping[str, Node]]
+"""One row of parameters, or several: terms of rdflib by variable."""
 
 _PREDICATE: Final = "<urn:rdflive:parameter:{}>"
 _TAKEN: Final = ("op", *PLACES)
 """The columns that are no parameters: the operation, and where a row stands."""
 _LABEL_BITS: Final = 256
+_VARIABLE: Final = re.compile(r"\w+")
+_BEHIND_TWO: Final = re.compile(r"\\\\([uU])")
+"""An escaped backslash in front of what would be read as the escape of a character."""
 
 
-def as_query(parameters: DataFrame) -> str:
+def as_query(parameters: DataFrame | Rows) -> str:
     """Write the query whose rows are the parameters; a table is a part of it.
 
-    Raises `ValueError` for a DataFrame without columns of parameters, or with cells that are no terms.
+    Raises `ValueError` for a table without columns of parameters, or with cells that are no terms, and
+    `TypeError` for rows that are no mappings of variables to terms.
     """
+    if not isinstance(parameters, DataFrame):
+        names, rows = _of_mappings(parameters)
+        return _table(_variables(names), rows)
     names = _names(parameters)
-    variables = " ".join(f"?{name}" for name in names)
+    variables = _variables(names)
     if parameters.isStreaming:
         links = " ; ".join(f"{_PREDICATE.format(name)} ?{name}" for name in names)
         return f"SELECT {variables} {{ GRAPH {PARAMETERS} {{ ?row {links} }} }}"
-    # in an order, because the state belongs to the text
-    rows = sorted({tuple(row) for row in parameters.select(*names).toLocalIterator()}, key=str)
+    rows = [tuple(row) for row in parameters.select(*names).toLocalIterator()]
     for row in rows:
         if None in row:
             raise ValueError(f"a parameter is NULL: {dict(zip(names, row, strict=True))}")
-    values = " ".join(f"({' '.join(map(_constant, row))})" for row in rows)
+    return _table(variables, rows)
+
+
+def _of_mappings(given: Rows) -> tuple[list[str], list[tuple[str, ...]]]:
+    """Give the variables of rows as one process takes them, and the terms of each row in N-Triples."""
+    rows = [given] if isinstance(given, Mapping) else given
+    if isinstance(rows, bytes) or not isinstance(rows, Iterable):
+        raise TypeError(
+            "parameters must be a query, the path of its file, a DataFrame, or rows as {'line': EX.S1}, got "
+            f"{type(given).__name__}: {given!r}"
+        )
+    bare = []
+    for row in rows:
+        check_row(row)
+        bare.append({name.lstrip("?$"): write_term(term) for name, term in row.items()})
+    names = list(dict.fromkeys(name for row in bare for name in row))
+    if not names:
+        raise ValueError("parameters has no row that gives a term to a variable")
+    for terms in bare:
+        if len(terms) < len(names):
+            raise ValueError(f"every row of parameters must have {', '.join(names)}, got {terms}")
+    return names, [tuple(terms[name] for name in names) for terms in bare]
+
+
+def _variables(names: list[str]) -> str:
+    for name in names:
+        if not _VARIABLE.fullmatch(name):
+            raise ValueError(f"a column of parameters is no name of a variable: {name!r}")
+    return " ".join(f"?{name}" for name in names)
+
+
+def _table(variables: str, rows: list[tuple[str, ...]]) -> str:
+    if not rows:
+        raise ValueError("parameters has no row")
+    # in an order, because the state belongs to the text
+    values = " ".join(f"({' '.join(map(_constant, row))})" for row in sorted(set(rows), key=str))
     return f"SELECT {variables} {{ VALUES ({variables}) {{ {values} }} }}"
 
 
@@ -56,7 +105,17 @@ def _constant(text: str) -> str:
         raise ValueError(f"a parameter is no term in N-Triples: {text!r}: {error}") from error
     if reader.rest or isinstance(term, BNode):
         raise ValueError(f"a parameter must be one IRI or literal, not {text!r}")
-    return write_term(term)
+    return _in_a_query(write_term(term))
+
+
+def _in_a_query(text: str) -> str:
+    """Write a term of N-Triples so that rdflib's parser of SPARQL reads the same term.
+
+    That parser makes spaces of tabs. It also looks for `\\u0022` before it looks for escaped backslashes, so
+    a text with a backslash in front of u0022 would become one with a quotation mark.
+    """
+    text = text.replace("\t", "\\t")
+    return _BEHIND_TWO.sub(lambda found: f"\\\\\\U{ord(found[1]):08X}", text)
 
 
 def as_changes(parameters: DataFrame) -> DataFrame:

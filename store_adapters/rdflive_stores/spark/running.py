@@ -9,12 +9,12 @@ from math import inf
 from time import monotonic, sleep
 from typing import Any, Final
 
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from rdflive.errors import RdfliveError
 
-__all__ = ["DataflowError", "readable"]
+__all__ = ["DataflowError", "readable", "readable_errors"]
 
 _PAUSE: Final = 0.05
 # the last line of a traceback of a task, and what Spark puts behind it
@@ -45,13 +45,13 @@ def _of_readable_errors(kind: type[Any]) -> type[Any]:
                 sleep(_PAUSE)
             if self.isActive:
                 return False
-            with _readable():
+            with readable_errors():
                 ended: bool | None = super().awaitTermination(None if timeout is None else 1)
                 return ended
 
         def processAllAvailable(self) -> None:  # noqa: N802 - Spark's name
             """Wait until all that the source has is through; raises what ended the query."""
-            with _readable():
+            with readable_errors():
                 super().processAllAvailable()
 
         def exception(self) -> StreamingQueryException | None:
@@ -63,17 +63,18 @@ def _of_readable_errors(kind: type[Any]) -> type[Any]:
 
 
 @contextmanager
-def _readable() -> Iterator[None]:
+def readable_errors() -> Iterator[None]:
+    """Raise `DataflowError` for what ended a task because of what rdflive was given, or its state."""
     try:
         yield
-    except StreamingQueryException as error:
+    except PySparkException as error:
         ours = _ours(error)
         if ours is None:
             raise
         raise ours from error
 
 
-def _ours(error: StreamingQueryException) -> DataflowError | None:
+def _ours(error: PySparkException) -> DataflowError | None:
     """Find our message in Spark's; None where the error is another's."""
     found = _OURS.findall(str(error))
     if not found:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -20,14 +20,12 @@ from rdflive_stores.spark.dataflow.query_plan import TYPE, Given, plan_queries
 from rdflive_stores.spark.dataflow.state import Home, Moment, StateError
 from rdflive_stores.spark.dataflow.types import column_types
 from rdflive_stores.spark.dataflow.windowing import carry
+from rdflive_stores.spark.running import readable_errors
+from rdflive_stores.spark.sinks import FILES, Sink, check_sink
 from rdflive_stores.spark.stages import Flow, lay_out
 
-__all__ = ["FILES", "Sink", "begin", "rebuild"]
+__all__ = ["begin", "rebuild"]
 
-Sink: TypeAlias = "str | Callable[[DataFrame, int], None]"
-"""The name of one of Spark's formats, or a function of each micro-batch's deltas and its number."""
-FILES: Final = ("avro", "csv", "json", "orc", "parquet", "text", "xml")
-"""Spark's formats of files. A stream into a folder lists its files there, and readers pass over others."""
 _LISTED: Final = "_spark_metadata"
 _QUADS: Final = "op string, s string, p string, o string, g string"
 _ELEMENTS: Final = f"{_QUADS}, time timestamp, offset long"
@@ -57,6 +55,7 @@ def rebuild(
     spark: SparkSession,
     partitions: int | None = None,
     initNs: Mapping[str, Any] | None = None,  # noqa: N803 - rdflib's name
+    path_steps: int | None = None,
     types: Mapping[str, Any] | None = None,
     sink: Sink | None = None,
     **options: Any,
@@ -64,18 +63,21 @@ def rebuild(
     """Make the state of a subscription anew, from the quads that it holds, while the subscription is stopped.
 
     With `partitions`, in so many parts; with `query`, for another query, or others, whose patterns must match
-    no quads that the present patterns do not. Entailment and rules stay as they are, and with entailment all
-    quads of the present queries' graphs are held. State that an earlier version of rdflive has written
-    becomes one of this version. The answer goes to `sink`, with `options` for a format of Spark and `types`
-    as in `subscribe`: what followed the deltas of another query must begin with it. The subscription goes on
-    with the changes that it has not seen yet. Of a window, what it holds and what waits is taken over with
-    its times, and so is the watermark; the window stays the same.
+    no quads that the present patterns do not; with `path_steps`, for paths of more steps, or fewer.
+    Entailment and rules stay as they are, and with entailment all quads of the present queries' graphs are
+    held. State that an earlier version of rdflive has written becomes one of this version. The answer goes to
+    `sink`, with `options` for a format of Spark and `types` as in `subscribe`: what followed the deltas of
+    another query must begin with it. The subscription goes on with the changes that it has not seen yet. Of a
+    window, what it holds and what waits is taken over with its times, and so is the watermark; the window
+    stays the same.
 
     A folder of files for it must not be there yet, so that no answer is in it twice.
 
     The present state is kept until the new one is whole. A query that runs meanwhile fails at its next
     micro-batch. Raises `StateError` where there is no state, or the query needs quads that it does not hold.
     """
+    if sink is not None:
+        check_sink(sink)
     if partitions is not None and partitions < 1:
         raise ValueError(f"partitions must be 1 or more, got {partitions!r}")
     place = Checkpoint(checkpoint, spark)
@@ -88,7 +90,8 @@ def rebuild(
         given, prefixes = held["query"], initNs or held.get("prefixes")
     else:
         given, prefixes = query, initNs
-    plan = plan_queries(given, prefixes, salted, held.get("parameters"), entailment, rules)
+    steps = held.get("path steps") if path_steps is None else path_steps
+    plan = plan_queries(given, prefixes, salted, held.get("parameters"), entailment, rules, steps)
     lacking = missing(plan, held)
     if lacking:
         if entailment is None:
@@ -128,11 +131,12 @@ def _make(
     if flow.plan.window is not None and old is not None:
         carry(old, new.folder)
     answer = lay_out([quads], flow, Home(new.folder, "", new))
-    if callable(sink):
-        sink(answer, new.batch)
-    elif sink is not None:
-        mode = "errorifexists" if sink in FILES else "append"
-        answer.write.format(sink).options(**options).mode(mode).save()
-    if not tasks.is_done(new, flow.partitions):
-        # runs every task, and writes nothing
-        answer.write.format("noop").mode("overwrite").save()
+    with readable_errors():
+        if callable(sink):
+            sink(answer, new.batch)
+        elif sink is not None:
+            mode = "errorifexists" if sink in FILES else "append"
+            answer.write.format(sink).options(**options).mode(mode).save()
+        if not tasks.is_done(new, flow.partitions):
+            # runs every task, and writes nothing
+            answer.write.format("noop").mode("overwrite").save()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -16,24 +17,28 @@ from rdflib import RDF, URIRef
 from rdflive.entail.reasoning import Rules
 from rdflive.errors import RdfliveError
 from rdflive.feeds.writing import write_term
+from rdflive.query.planning import unbound_notes
 from rdflive.time.instants import DurationLike
 from rdflive_stores.spark.checkpoint import Checkpoint
 from rdflive_stores.spark.dataflow import tasks
 from rdflive_stores.spark.dataflow.event_time import TimeWindow
 from rdflive_stores.spark.dataflow.explanation import explain
-from rdflive_stores.spark.dataflow.identity import BEGUN, check, describe
+from rdflive_stores.spark.dataflow.identity import BEGUN, FIRST, check, describe, known
 from rdflive_stores.spark.dataflow.query_plan import Given, plan_queries
 from rdflive_stores.spark.dataflow.state import Home, Moment, StateError
 from rdflive_stores.spark.dataflow.types import column_types
 from rdflive_stores.spark.element_times import event_window
-from rdflive_stores.spark.parameters import as_changes, as_query
+from rdflive_stores.spark.parameters import Rows, as_changes, as_query
 from rdflive_stores.spark.running import readable
-from rdflive_stores.spark.snapshots import Sink, begin
+from rdflive_stores.spark.sinks import Sink, check_sink
+from rdflive_stores.spark.snapshots import begin
 from rdflive_stores.spark.stages import Flow, check_columns, lay_out
 
 __all__ = ["Sink", "SparkSubscription", "subscribe"]
 
 _PLACES: Final = ("s", "p", "o", "g")
+
+log: Final = logging.getLogger("rdflive")
 
 
 def subscribe(
@@ -49,9 +54,10 @@ def subscribe(
     partitions: int | None = None,
     types: Mapping[str, Any] | None = None,
     salted: Iterable[str] = (RDF.type,),
-    parameters: DataFrame | Given | None = None,
+    parameters: DataFrame | Given | Rows | None = None,
     entailment: str | None = None,
     rules: Rules | None = None,
+    path_steps: int | None = None,
 ) -> SparkSubscription:
     """Evaluate a query continuously on Spark, over a graph that is nothing but its changes.
 
@@ -89,8 +95,9 @@ def subscribe(
     of the object is kept in each of them.
 
     `parameters` gives terms to variables of the query, which is answered for each row of them: a query over
-    the same graph, as in `Prepared.subscribe`, or a DataFrame whose columns are the variables, of terms in
-    N-Triples. If that is a stream, rows come and go as changes do: `op` is "A" or "D", or all come.
+    the same graph, or a mapping to terms, or several, as in `Prepared.subscribe`; or a DataFrame whose
+    columns are the variables, of terms in N-Triples. If that is a stream, rows come and go as changes do:
+    `op` is "A" or "D", or all come.
 
     With `entailment="rdfs"` queries are answered over what their graph entails, as by `rdflive.subscribe`:
     its schema, of subclasses, subproperties, domains and ranges, is a part of it and comes with the changes.
@@ -99,14 +106,24 @@ def subscribe(
     With `rules`, as of `rdflive.subscribe`, they are answered over what their graph entails by these: each
     pattern of a query becomes the union of all that leads to it. Recursive rules are refused.
 
+    `path_steps` is how many steps the paths of `*` and `+` may have, 50 at most; without it they are refused.
+    Steps are counted from the constant, or the bound end, that the plan starts from. Each is a shuffle more
+    from a constant, else two, and keeps the edges once more. A longer path ends the query with an error:
+    then `rebuild` takes more, or a start, where no micro-batch is done yet.
+
+    A variable that no pattern binds is noted in the log, with the nearest that one does.
+
     Raises `UnsupportedQueryError` for queries that one process must maintain, `RuleError` for rules that
     cannot be used, and `LocationError` for a checkpoint that cannot be reached.
     """
     if not changes.isStreaming:
         raise ValueError("changes must be a streaming DataFrame: use spark.readStream")
-    given = as_query(parameters) if isinstance(parameters, DataFrame) else parameters
+    given = parameters if isinstance(parameters, str | os.PathLike | None) else as_query(parameters)
     terms = [write_term(URIRef(predicate)) for predicate in salted]
-    plan = plan_queries(query, initNs, terms, given, entailment, rules)
+    plan = plan_queries(query, initNs, terms, given, entailment, rules, path_steps)
+    for one in plan.queries:
+        for note in unbound_notes(one.plan):
+            log.warning("%s; the query is %.200r", note, one.plan.query.text)
     plan = replace(plan, window=event_window(changes, window, time, delay))
     if plan.window is not None and initial is not None:
         raise ValueError("initial= does not go with a window: what it holds has no times")
@@ -192,6 +209,7 @@ class SparkSubscription:
                 "with Spark Connect a function would run in the server, not in this process: name a format "
                 "of Spark as the sink"
             )
+        check_sink(sink)
         if self._running is not None and self._running.isActive:
             raise RdfliveError("the subscription runs already; stop it first, or subscribe once more")
         if sink == "rdf_patch" and not all(query.is_set for query in self._flow.plan.queries):
@@ -254,5 +272,13 @@ class SparkSubscription:
 
     def _check_state(self) -> None:
         state = self._checkpoint.state
-        if state is not None and self._checkpoint.committed is not None:
-            check(state / self._home.generation, describe(self._flow.plan, self.partitions))
+        if state is None:
+            return
+        folder, mine = state / self._home.generation, describe(self._flow.plan, self.partitions)
+        is_done = self._checkpoint.committed is not None or self._home.generation != FIRST
+        # Spark's notes of what is done may be lost, and then the state must not be
+        if is_done or tasks.is_past_first(folder):
+            check(folder, mine)
+        elif known(folder) is not None:
+            # nothing counts yet, and the first micro-batch may have failed because of the query
+            folder.delete()

@@ -89,6 +89,7 @@ class Simulation:
     """How many elements of the last micro-batch came too late."""
     entailment: str | None = None
     rules: Rules | None = None
+    path_steps: int | None = None
     joint: JointPlan = field(init=False)
 
     def __post_init__(self) -> None:
@@ -175,7 +176,13 @@ class Simulation:
         return +held
 
     def _planned(self) -> JointPlan:
-        plan = plan_queries(self.text, salted=self.salted, entailment=self.entailment, rules=self.rules)
+        plan = plan_queries(
+            self.text,
+            salted=self.salted,
+            entailment=self.entailment,
+            rules=self.rules,
+            path_steps=self.path_steps,
+        )
         plan = replace(plan, window=self.window)
         travelled: JointPlan = pickle.loads(pickle.dumps(plan))  # as it does to the executors
         return travelled

@@ -32,9 +32,8 @@ def rebuilt(old: Simulation, folder: str, buckets: int) -> tuple[Simulation, Cou
         for row in rows.to_pylist()
     ]
     begun = old.batch - 1
-    new = Simulation(
-        old.text, folder, buckets, old.hash, old.cuts, begun, entailment=old.entailment, rules=old.rules
-    )
+    planned = {"entailment": old.entailment, "rules": old.rules, "path_steps": old.path_steps}
+    new = Simulation(old.text, folder, buckets, old.hash, old.cuts, begun, **planned)
     return new, new.run(changes)
 
 

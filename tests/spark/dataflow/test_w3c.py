@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from rdflive.errors import UnsupportedQueryError
-from rdflive_stores.spark.dataflow.query_plan import plan_queries
 from spark.dataflow.simulation import Simulation, in_order
 from support.effort import drawn_from
 from support.one_process import Row, added
@@ -20,18 +19,14 @@ from support.w3c_streams import answers, check, draw_steps, written
 pytestmark = pytest.mark.shared
 
 MAINTAINED = [case for case in load_cases() if case.is_maintained]
-REFUSED = {"7 +property paths": 6, "A +GRAPH/FROM": 2, "Y ORDER BY/LIMIT/OFFSET": 3}
-"""How many of each class Spark refuses, of those that one process maintains."""
+PATH_STEPS = 6
+"""No path in the data is longer."""
 
 
 @pytest.mark.turns(3)
 @pytest.mark.parametrize("case", MAINTAINED, ids=repr)
 def test_w3c_query_is_maintained_by_stages(case: Case, tmp_path: Path) -> None:
     """After each micro-batch the deltas add up to the full answer, whatever is killed; nothing stays."""
-    try:
-        plan_queries(case.query)
-    except UnsupportedQueryError:
-        return  # which are refused is counted below
     if case.id not in TOLD_APART_ON_SPARK:
         play(case, tmp_path)
         return
@@ -42,7 +37,8 @@ def test_w3c_query_is_maintained_by_stages(case: Case, tmp_path: Path) -> None:
 def play(case: Case, folder: Path) -> None:
     """Run the micro-batches of a test, and compare each."""
     draw = drawn_from(case.id, "stages")
-    simulation = Simulation(case.query, str(folder / "state"), draw.randint(1, 4), cuts=draw)
+    options: dict[str, Any] = {"buckets": draw.randint(1, 4), "path_steps": PATH_STEPS}
+    simulation = Simulation(case.query, str(folder / "state"), cuts=draw, **options)
     steps, total = draw_steps(Case(case.entry)), Counter[Row]()
     for step, expected in zip(steps, answers(case, steps), strict=True):
         changes = in_order((op, quad) for op, *quad in written(step))  # type: ignore[misc]  # four texts
@@ -50,19 +46,12 @@ def play(case: Case, folder: Path) -> None:
             simulation.attempt(changes, draw.randint(1, simulation.length))
         total = added(total, simulation.run(changes))
         check(expected, simulation.joint.columns, total)
-    empty = Simulation(case.query, str(folder / "empty"), simulation.buckets)
+    empty = Simulation(case.query, str(folder / "empty"), **options)
     assert total == empty.run([])
     assert simulation.held() == empty.held()
 
 
-def test_w3c_queries_that_spark_refuses() -> None:
-    """So many of each class are refused as what cannot be maintained there; all others are planned."""
+def test_no_exception_is_left_over() -> None:
+    """Each test that is named as an exception is there."""
     shared("data", "w3c", "index.json")
-    refused: Counter[str] = Counter()
-    for case in MAINTAINED:
-        try:
-            plan_queries(case.query)
-        except UnsupportedQueryError:
-            refused[case.cls] += 1
-    assert refused == REFUSED
     assert TOLD_APART_ON_SPARK.keys() <= {case.id for case in MAINTAINED}

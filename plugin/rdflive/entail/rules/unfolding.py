@@ -13,7 +13,7 @@ an entailed graph has a triple once, whatever entails it. A rule that leads back
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, TypeAlias
 
@@ -45,21 +45,8 @@ def unfold(root: Node, program: Program) -> Node:
     unfolding = _Unfolding(program)
     made: dict[Node, Node] = {}
     for node in algebra.topological(root):
-        made[node] = unfolding.basic(node) if isinstance(node, Basic) else _with_inputs(node, made)
+        made[node] = unfolding.basic(node) if isinstance(node, Basic) else algebra.with_inputs(node, made)
     return made[root]
-
-
-def _with_inputs(node: Node, made: Mapping[Node, Node]) -> Node:
-    """Put the new inputs of a node in the place of the old ones."""
-    changed: dict[str, Any] = {}
-    for field in fields(node):
-        value = getattr(node, field.name)
-        if isinstance(value, Node):
-            changed[field.name] = made[value]
-        elif isinstance(value, tuple) and value and all(isinstance(part, Node) for part in value):
-            changed[field.name] = tuple(made[part] for part in value)
-    # a node that nothing below has changed stays, as others may read it
-    return replace(node, **changed) if any(changed[n] != getattr(node, n) for n in changed) else node
 
 
 class _Unfolding:
@@ -111,8 +98,9 @@ class _Unfolding:
             names = " and ".join(dict.fromkeys(each.name for each in self._open[self._open.index(rule) :]))
             raise UnsupportedQueryError(
                 f"recursive rules cannot be a part of a query, and {names} may lead back to what they read: "
-                "no number of steps is enough; subscribe in one process, with rdflive.subscribe(rules=), or "
-                "write the steps that you need as rules with predicates of their own",
+                "no number of steps is enough; subscribe in one process, with rdflive.subscribe(rules=), "
+                "write the steps that you need as rules with predicates of their own, or take "
+                "entailment='rdfs' where subclasses, subproperties, domains and ranges are all that is asked",
                 construct="recursive rules",
             )
         if any(str(term).startswith(AUXILIARY) for pattern in (*rule.body, *rule.head) for term in pattern):

@@ -8,7 +8,7 @@ outer solution of an EXISTS). Any other column may be unbound, and unbound is co
 
 from rdflive.query.algebra.conditions import AllOf, Condition, OneOf, SameTerm
 from rdflive.query.algebra.joins import Exists, Join, LeftJoin, Minus, Union
-from rdflive.query.algebra.node import Columns, Node, ordered, reads, topological
+from rdflive.query.algebra.node import Columns, Node, ordered, reads, topological, with_inputs
 from rdflive.query.algebra.patterns import CLASSIFIED, Basic, Classified, Closure, Graph, Parameters, Values
 from rdflive.query.algebra.row_operators import Construct, Extend, Filter, Project
 from rdflive.query.algebra.sets import Aggregate, Distinct, Group, OrderCondition, Slice
@@ -44,4 +44,5 @@ __all__ = [
     "ordered",
     "reads",
     "topological",
+    "with_inputs",
 ]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeAlias
 
 from rdflive.query.algebra.conditions import Condition
 from rdflive.query.bgp import Variable
 
-__all__ = ["Binary", "Columns", "Node", "Unary", "ordered", "reads", "topological"]
+__all__ = ["Binary", "Columns", "Node", "Unary", "ordered", "reads", "topological", "with_inputs"]
 
 Columns: TypeAlias = tuple[Variable, ...]
 
@@ -114,3 +114,16 @@ def topological(root: Node) -> list[Node]:
         yield node
 
     return list(dict.fromkeys(visit(root)))
+
+
+def with_inputs(node: Node, made: Mapping[Node, Node]) -> Node:
+    """Give a node whose inputs are those that `made` has in the place of its own."""
+    changed: dict[str, Any] = {}
+    for field in fields(node):
+        value = getattr(node, field.name)
+        if isinstance(value, Node):
+            changed[field.name] = made[value]
+        elif isinstance(value, tuple) and value and all(isinstance(part, Node) for part in value):
+            changed[field.name] = tuple(made[part] for part in value)
+    # a node that nothing below has changed stays, as others may read it
+    return replace(node, **changed) if any(changed[n] != getattr(node, n) for n in changed) else node

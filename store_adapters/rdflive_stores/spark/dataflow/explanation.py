@@ -17,7 +17,7 @@ __all__ = ["explain", "show_pattern"]
 
 def explain(plan: JointPlan, partitions: int) -> str:
     """Draw the plan of each query, then describe how Spark runs them."""
-    lines: list[str] = []
+    lines = ["the plan, with what its operators would keep and cost in one process:"]
     for label, query in zip(plan.labels or ("",), plan.queries, strict=True):
         # deltas on Spark are in no order; a slice has its own
         shown = replace(query.plan, query=replace(query.plan.query, order=()))

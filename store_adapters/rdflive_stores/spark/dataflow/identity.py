@@ -69,6 +69,7 @@ def describe(plan: JointPlan, partitions: int) -> dict[str, Any]:
         "rules": plan.rules,
         "entailment": plan.entailment,
         "parameters": plan.parameters,
+        "path steps": plan.path_steps,
         "patterns": [[*map(str, p.places), *(c.text for c in p.filters)] for p in matching.patterns],
         "arrangements": [[*shape.match, shape.key, shape.salt] for shape in matching.arrangements],
         "conditions": [*map(sorted, conditions)],
@@ -163,6 +164,11 @@ def _differing(folder: Folder, mine: Mapping[str, Any], theirs: Mapping[str, Any
         return (
             f"the state in {folder} is that of another window: {theirs.get(name)!r}, and here "
             f"{mine[name]!r}; take that window again, or {ANEW}"
+        )
+    if name == "path steps" and None not in (mine[name], theirs.get(name)):
+        return (
+            f"the state in {folder} is of paths of {theirs[name]} steps at most, and here of {mine[name]}: "
+            "take that number again, or make the state anew with rdflive spark rebuild --path-steps"
         )
     if name in _REBUILT_WITH:
         return (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -13,7 +14,7 @@ from rdflib import RDF
 from rdflive.entail.reasoning import Program, Rules, check_entailment, program_of, with_rules
 from rdflive.errors import UnsupportedQueryError
 from rdflive.query import planning
-from rdflive.query.planning import ParsedQuery, Plan, make_plan, parse_query, read_query
+from rdflive.query.planning import ParsedQuery, Plan, make_plan, parse_query, read_query, unroll
 from rdflive.syntax.tokens import Token, tokenize
 from rdflive_stores.spark.dataflow.event_time import EventWindow
 from rdflive_stores.spark.dataflow.plan import (
@@ -55,9 +56,10 @@ LABEL: Final = "query"
 _TRIPLE: Final = ("s", "p", "o")
 """The columns of CONSTRUCT, as changes have them."""
 _PATHS: Final = ("*", "+", "?")
+_MOST_STEPS: Final = 50
+"""Plans of more are nested more deeply than Python pickles."""
 _ADVICE: Final = (
-    "write the steps that you need one after another, as in :p/:p? for one or two, or subscribe in one "
-    "process, with rdflive.subscribe"
+    "say how many there are at most, as path_steps=8, or subscribe in one process, with rdflive.subscribe"
 )
 
 
@@ -74,6 +76,8 @@ class QueryPlan:
     """What runs on the rows of the last stage before they are shown."""
     prefixes: Mapping[str, str]
     """The prefixes that the text of the query had besides its own."""
+    path_steps: int | None = None
+    """How many steps its paths of `*` and `+` may have; None where it has none."""
 
     @property
     def is_set(self) -> bool:
@@ -129,6 +133,11 @@ class JointPlan:
     """The window over a stream of elements, which makes the changes; None where there are changes."""
 
     @property
+    def path_steps(self) -> int | None:
+        """How many steps the paths of `*` and `+` may have; None where no query has one."""
+        return max((query.path_steps for query in self.queries if query.path_steps), default=None)
+
+    @property
     def kept(self) -> tuple[Pattern, ...]:
         """The patterns of the quads that are kept: with entailment any quad may entail one that is wanted."""
         patterns = self.matching.patterns
@@ -174,11 +183,12 @@ def plan_queries(
     parameters: Given | None = None,
     entailment: str | None = None,
     rules: Rules | None = None,
+    path_steps: int | None = None,
 ) -> JointPlan:
     """Plan a query, a text or a file, or several by their names; `salted` as in `plan_matching`.
 
     `parameters` is a query whose variables are parameters of the others: these are answered for each of its
-    rows.
+    rows. `path_steps` is how many steps the paths of `*` and `+` may have; without it they are refused.
 
     Raises what `plan_query` does, with the name of the file, and `ValueError` for none; with `entailment` or
     `rules` also what `program_of` and `check_entailment` do.
@@ -186,6 +196,8 @@ def plan_queries(
     named = queries if isinstance(queries, Mapping) else {"": queries}
     if not named:
         raise ValueError("there is no query to subscribe to")
+    if path_steps is not None and (type(path_steps) is not int or not 1 <= path_steps <= _MOST_STEPS):
+        raise ValueError(f"path_steps must be a whole number from 1 to {_MOST_STEPS}, got {path_steps!r}")
     program = program_of(entailment, rules)
     rows = None
     if parameters is not None:
@@ -196,7 +208,7 @@ def plan_queries(
     for query in named.values():
         given = read_query(query)
         with given.naming():
-            plans.append(plan_query(given.text, prefixes, salted, rows, program))
+            plans.append(plan_query(given.text, prefixes, salted, rows, program, path_steps))
     if entailment is not None or program is not None:
         check_entailment(plan.plan for plan in plans)
     labels = tuple(named) if named is queries else ()
@@ -206,7 +218,16 @@ def plan_queries(
     matching = replace(matching, shown=tuple(shown))
     asked = None if rows is None else rows.text
     written = None if program is None else program.n3
-    return JointPlan(tuple(plans), labels, matching, ports, tuple(salted), asked, entailment, written)
+    plan = JointPlan(tuple(plans), labels, matching, ports, tuple(salted), asked, entailment, written)
+    try:
+        pickle.dumps(plan)
+    except RecursionError:
+        raise UnsupportedQueryError(
+            "the plan is nested too deeply to be sent to the executors: give fewer path_steps, or split the "
+            "query",
+            construct="nesting",
+        ) from None  # its traceback would have a thousand lines
+    return plan
 
 
 def plan_query(
@@ -215,19 +236,24 @@ def plan_query(
     salted: Iterable[str] = (TYPE,),
     parameters: ParsedQuery | None = None,
     program: Program | None = None,
+    path_steps: int | None = None,
 ) -> QueryPlan:
-    """Plan a query, perhaps with the rows of another one as parameters, and with rules.
+    """Plan a query, perhaps with the rows of another one as parameters, with rules, and paths of some steps.
 
     Raises `QuerySyntaxError`, and `UnsupportedQueryError` for queries that need one process.
     """
     query = parse_query(text, init_ns=prefixes or {}, given=parameters)
-    plan = make_plan(query if program is None else with_rules(query, program))
+    if program is not None:
+        query = with_rules(query, program)
+    root = query.root if path_steps is None else unroll(query.root, path_steps)
+    steps = None if root is query.root else path_steps
+    plan = make_plan(replace(query, root=root))
     if any(isinstance(step.node, planning.Closure) for step in plan.steps):
         raise _refused(_PATHS, tokenize(plan.query.text))
     leaves = [plan_matching(step.basic, tuple(salted)) for step in plan.steps if step.basic is not None]
     stages, closing = plan_stages(plan)
     given = {name: str(iri) for name, iri in (prefixes or {}).items()}
-    return QueryPlan(plan, tuple(leaves), stages, closing, given)
+    return QueryPlan(plan, tuple(leaves), stages, closing, given, steps)
 
 
 def _ports(plans: Sequence[QueryPlan]) -> Iterator[Port]:
@@ -261,8 +287,8 @@ def _refused(openings: Sequence[str], tokens: Iterable[Token]) -> UnsupportedQue
     construct = f"the path operator {place.text}" if place.text else "a path of unbounded length"
     where = f" (line {place.line}, column {place.column})" if place.text else ""
     return UnsupportedQueryError(
-        f"{construct}{where} cannot be maintained on Spark: a step more of the path is a shuffle more, and "
-        f"nothing bounds their number; {_ADVICE}",
+        f"{construct}{where} cannot be maintained on Spark without path_steps=: a step more of the path is "
+        f"a shuffle more, and nothing bounds their number; {_ADVICE}",
         construct=construct,
         line=place.line,
         column=place.column,

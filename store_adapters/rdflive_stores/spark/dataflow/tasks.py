@@ -42,6 +42,7 @@ __all__ = [
     "count",
     "finish",
     "is_done",
+    "is_past_first",
     "live_quads",
     "match",
     "walk",
@@ -273,6 +274,12 @@ def _part() -> int:
 def _note(now: Moment, part: int) -> None:
     """Note which micro-batch a part of the state has reached."""
     (now.folder / REACHED).write_text(str(part), str(now.batch))
+
+
+def is_past_first(folder: Folder) -> bool:
+    """Tell whether some part of the state has reached a micro-batch behind the first."""
+    parts = (part for part in (folder / REACHED).names() if part.isdigit())  # no drafts of killed tasks
+    return any((_noted(folder, int(part)) or 0) > 0 for part in parts)
 
 
 def _noted(folder: Folder, part: int) -> int | None:

@@ -11,6 +11,7 @@ from typing import BinaryIO, Final, NoReturn, TypedDict
 
 from rdflive.errors import FeedError, RdfliveError, ResyncNeeded
 from rdflive.feeds import FeedFormatError, open_bytes
+from rdflive.feeds.lines import blocks
 from rdflive_stores.spark.logs.log_rows import LOG_FORMATS, LogFormat
 from rdflive_stores.spark.logs.scan import LINE_END
 
@@ -31,7 +32,6 @@ __all__ = [
 STOPPED: Final = b"RECORDING-STOPPED\n"
 """The last line of a log whose recording could not go on. It is not RDF Patch, so no reader gets past it."""
 _CHECKED: Final = 4096
-_BLOCK: Final = 1 << 20
 _OFFERED: Final = " and ".join(
     f"{name} ({' '.join(form.feed.endings)})" for name, form in LOG_FORMATS.items()
 )
@@ -171,9 +171,8 @@ def refuse_line(path: str, offset: int, error: Exception) -> NoReturn:
     reads the file.
     """
     with open_log(path) as stream:
-        number, left, before = 1, offset, b""
-        while left and (block := stream.read(min(left, _BLOCK))):
-            left -= len(block)
+        number, before = 1, b""
+        for block in blocks(stream.read, offset):
             # a CRLF that lies in two blocks ends one line
             number += len(LINE_END.findall(block)) - (before == b"\r" and block.startswith(b"\n"))
             before = block[-1:]
