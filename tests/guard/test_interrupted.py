@@ -195,3 +195,33 @@ def test_a_guarded_write_is_interrupted(operation: str, store: str, error: type[
         made.close()
     gc.collect()
     assert wrong == {}
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("kind", [rdflive.guard, rdflive.validate], ids=["guard", "validation"])
+@pytest.mark.parametrize("store", ["default", "Oxigraph"])
+def test_what_is_interrupted_while_it_closes_fails_no_write(
+    store: str, kind: Callable[[rdflib.Graph, rdflib.Graph], rdflive.Guard | rdflive.LiveValidation]
+) -> None:
+    """Writes pass, or are refused as long as the guard is on; closed again, it is off."""
+    if store == "Oxigraph":
+        pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
+
+    def opened() -> tuple[rdflib.Graph, rdflive.Guard | rdflive.LiveValidation]:
+        graph = rdflib.Graph(store)
+        graph.add((EX.a, RDF.type, EX.Train))
+        return graph, kind(graph, SHAPES)
+
+    places = lines_of(opened()[1].close)
+    for place in drawn_from("closing", store, kind.__name__).sample(places, min(len(places), rounds(400))):
+        graph, live = opened()
+        if not raising_at(place, KeyboardInterrupt, live.close):
+            continue
+        try:
+            graph.add((EX.b, RDF.type, EX.Train))
+        except rdflive.ValidationError:
+            assert not live.closed, place
+        live.close()
+        graph.add((EX.c, RDF.type, EX.Train))
+        assert live.closed, place
+        assert (EX.c, RDF.type, EX.Train) in graph, place

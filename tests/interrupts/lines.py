@@ -104,11 +104,15 @@ def _is_whole(code: CodeType, at: int) -> bool:
     """Tell whether nothing can come between what runs next and what has run.
 
     That is so at the end of a `with` block (three None, behind what it returns, and a call), whose call of a
-    lock is not Python; where an exception leaves such a block; and at the word `try`, which is an instruction
-    that does nothing. Python looks for signals at none of them.
+    lock is not Python; where an exception leaves such a block; at the word `try`, which is an instruction
+    that does nothing; and where a generator is closed at a `yield from`, which Python 3.13 tells as a line.
+    Python looks for signals at none of them.
     """
     rest = [i for i in dis.get_instructions(code) if i.offset >= at and i.opname not in ("CACHE", "SWAP")]
-    if rest[0].opname == "NOP" or [i.opname for i in rest[:2]] == ["PUSH_EXC_INFO", "WITH_EXCEPT_START"]:
+    if rest[0].opname in ("NOP", "CLEANUP_THROW") or [i.opname for i in rest[:2]] == [
+        "PUSH_EXC_INFO",
+        "WITH_EXCEPT_START",
+    ]:
         return True
     following = rest[:3]
     return len(following) == 3 and all(i.opname == "LOAD_CONST" and i.argval is None for i in following)

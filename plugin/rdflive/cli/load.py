@@ -125,7 +125,7 @@ def _load_lines(
 
     rest = quads()
     try:
-        while block := list(islice(rest, _BLOCK)):
+        for block in iter(lambda: list(islice(rest, _BLOCK)), []):
             # on disk each call is a transaction
             dataset.store.addN(block)
     except FeedError:

@@ -104,7 +104,8 @@ def start(subscriptions: Sequence[Subscription], budget: Budget | None = None) -
     for one in subscriptions:
         one._use = Member(one)
     uses = [one._use for one in subscriptions]
-    try:
+
+    def begin() -> None:
         state, answers = membership.join(adapter, first._graph, question, uses, meter, answer=tells)
         for one in subscriptions:
             one._state = state
@@ -116,6 +117,9 @@ def start(subscriptions: Sequence[Subscription], budget: Budget | None = None) -
             elif maker is not None and maker.is_traced:
                 # Nobody is told, but the tracer must know where the solutions come from before they go.
                 maker.make(state, use, state.answer(use), capture.sequence, True, {})
+
+    try:
+        begin()
     except BaseException:
         for one in subscriptions:
             one.close()

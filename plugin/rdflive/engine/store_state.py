@@ -281,10 +281,7 @@ class StoreState:
         """Stop maintaining a query, until it is started again."""
         try:
             query.close()
-            for state in query.states:
-                owner = self.owners.pop(state, None)
-                if owner is not None:
-                    owner[1].remove(state)
+            self._disown(query)
         finally:
             # first: an interruption has the views counted anew
             views, query.views = query.views, []
@@ -292,6 +289,12 @@ class StoreState:
             for view in views:
                 view.queries -= 1
             self.sweep()
+
+    def _disown(self, query: QueryState) -> None:
+        for state in query.states:
+            owner = self.owners.pop(state, None)
+            if owner is not None:
+                owner[1].remove(state)
 
     def sweep(self) -> None:
         """Release terms without references, unless a commit or a write is under way.

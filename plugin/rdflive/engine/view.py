@@ -194,8 +194,10 @@ class View:
             for ids in changes:
                 for pattern in apply(sign, *ids):
                     pattern.hits += 1
-                    if pattern.keeps:
-                        kept += [ids[place] for place in pattern.places]
+                    # not as a condition at the end, where Python 3.13 would pass over `finally` at Ctrl-C
+                    if not pattern.keeps:
+                        continue
+                    kept += [ids[place] for place in pattern.places]
         finally:  # also what was taken before a failure
             (self._dictionary.hold if sign > 0 else self._dictionary.drop)(kept)
 

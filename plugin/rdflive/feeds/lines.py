@@ -8,14 +8,24 @@ import re
 import sys
 import threading
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import BinaryIO, Final, NamedTuple, cast
 
 from rdflive.errors import FeedError
 
-__all__ = ["LONGEST", "STDIN", "Line", "open_bytes", "open_lines", "to_lines", "to_pieces", "unreadable"]
+__all__ = [
+    "LONGEST",
+    "STDIN",
+    "Line",
+    "blocks",
+    "open_bytes",
+    "open_lines",
+    "to_lines",
+    "to_pieces",
+    "unreadable",
+]
 
 STDIN: Final = "-"
 """The path that stands for standard input."""
@@ -78,6 +88,13 @@ def open_lines(path: str) -> Iterator[Iterator[Line]]:
 def unreadable(source: str, error: OSError) -> FeedError:
     """Say that a feed cannot be opened, and why."""
     return FeedError(source, 0, f"cannot be opened: {error.strerror or error}; give the path of a file")
+
+
+def blocks(read: Callable[[int], bytes], size: int) -> Iterator[bytes]:
+    """Read so many bytes, or as many as there are, in blocks."""
+    while size and (block := read(min(size, _PIECE))):
+        size -= len(block)
+        yield block
 
 
 def to_pieces(stream: BinaryIO) -> Iterator[bytes]:

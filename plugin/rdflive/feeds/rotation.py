@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import BinaryIO, Final, NamedTuple, Protocol, TypeAlias, cast
 
 from rdflive.errors import ResyncNeeded
-from rdflive.feeds.lines import Line, open_bytes, to_lines, unreadable
+from rdflive.feeds.lines import Line, blocks, open_bytes, to_lines, unreadable
 
 __all__ = ["RotatedLog", "passes"]
 
@@ -47,7 +47,7 @@ def passes(stream: _Readable, begin: Line) -> str | None:
     """
     left, check = begin.end, 0
     try:
-        while left and (block := stream.read(min(left, _BLOCK))):
+        for block in blocks(stream.read, begin.end):
             left -= len(block)
             check = zlib.crc32(block, check)
     except (EOFError, zlib.error, gzip.BadGzipFile):  # a compressed file that was cut or changed
@@ -148,16 +148,19 @@ class RotatedLog:
     def lines(self, begin: Line | None) -> Iterator[Line]:
         """Give the lines behind a place, or all of them; raises `ResyncNeeded` and `FeedError`."""
         try:
-            file: _File | None = self._begin(begin)
-            last = begin if begin is not None and file is not None and file.reached.end else Line("", 0)
-            while file is not None:
-                pieces = self._pieces(file)
-                yield from to_lines(pieces, self._path, number=last.number, end=last.end, check=last.check)
-                self._close(file)
-                file, last = file.successor, Line("", 0)
+            yield from self._lines(begin)
         finally:
             for file in list(self._open):
                 self._close(file)
+
+    def _lines(self, begin: Line | None) -> Iterator[Line]:
+        file: _File | None = self._begin(begin)
+        last = begin if begin is not None and file is not None and file.reached.end else Line("", 0)
+        while file is not None:
+            pieces = self._pieces(file)
+            yield from to_lines(pieces, self._path, number=last.number, end=last.end, check=last.check)
+            self._close(file)
+            file, last = file.successor, Line("", 0)
 
     def _begin(self, begin: Line | None) -> _File:
         """Open the file that a place is in."""

@@ -169,8 +169,9 @@ class Exchange(ExitStack):
 
     def _release(self) -> None:
         with self._lock:
-            while self._watched:
-                self._watched.pop().close()
+            for line in self._watched:
+                line.close()
+            self._watched.clear()
 
     @contextmanager
     def _whole(self) -> Iterator[None]:

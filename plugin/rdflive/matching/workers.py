@@ -45,7 +45,9 @@ def match_in_processes(make: Callable[[], Matcher], events: Iterator[Any], worke
     broken: Exception | None = None
     try:
         while True:
-            while broken is None and len(waiting) < workers * _AHEAD:
+            for _ in range(workers * _AHEAD - len(waiting)):
+                if broken is not None:
+                    break
                 batch, broken = _read(events, number)
                 # no event is left, or the next one cannot be read
                 if not batch:

@@ -7,6 +7,7 @@ import re
 import secrets
 import threading
 from collections import Counter, deque
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import takewhile
@@ -186,19 +187,18 @@ class ChangeLog:
             self._sequence = commit.sequence
             self._size += commit.size
             most, size = self._most
-            while len(self._commits) > most or self._size > size:
-                self._drop()
+            self._drop_while(lambda: len(self._commits) > most or self._size > size)
             self._wake()
 
-    def _drop(self) -> None:
-        commit = self._commits.popleft()
-        self._size -= commit.size
-        self._oldest = commit.sequence
+    def _drop_while(self, is_too_much: Callable[[], bool]) -> None:
+        while self._commits and is_too_much():
+            commit = self._commits.popleft()
+            self._size -= commit.size
+            self._oldest = commit.sequence
 
     def _forget(self, sequence: int) -> None:
         with self._lock:
-            while self._commits and self._commits[0].sequence <= sequence:
-                self._drop()
+            self._drop_while(lambda: self._commits[0].sequence <= sequence)
 
     def _wake(self) -> None:
         for loop, changed in self._waiting:

@@ -350,7 +350,8 @@ class LiveValidation(Subscription):
     def _tell(self, sequence: int) -> None:
         """Tell what came and went since the last time; the whole answer where an interruption left doubt."""
         whole, net = self._owes, self._net
-        if not (whole or net):
+        # where `close` was interrupted its parts still follow, and a commit must not fail for them
+        if self._closed or not (whole or net):
             return
         self._owes = True  # as long as this may be interrupted
         self._use.emit(self._answer() if whole else net, sequence, whole, {})

@@ -16,17 +16,8 @@ from rdflive.store.adapter import (
     WriteRefusedError,
     value_of,
 )
-from rdflive.store.capture import (
-    NAMED,
-    OPEN,
-    UNION,
-    WRITING,
-    Capture,
-    Changes,
-    GraphKey,
-    Listener,
-    QuadTerms,
-)
+from rdflive.store.capture import OPEN, WRITING, Capture
+from rdflive.store.listening import NAMED, UNION, Changes, GraphKey, Listener, QuadTerms
 
 __all__ = [
     "NAMED",

@@ -12,12 +12,8 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from rdflive.errors import RdfliveError
 from rdflive.model import Foreign, Term, TermPattern, Triple
-from rdflive.store.capture import (
-    Capture,
-    Changes,
-    GraphKey,
-    QuadTerms,
-)
+from rdflive.store.capture import Capture
+from rdflive.store.listening import Changes, GraphKey, QuadTerms
 
 __all__ = [
     "Adapter",

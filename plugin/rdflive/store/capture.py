@@ -5,45 +5,17 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from enum import Enum
-from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from rdflive.errors import RdfliveError, WaitError, is_interruption
 from rdflive.model import Batch, Change, Quad, Term, Triple
 from rdflive.store.deliveries import Deliveries, Delivering
+from rdflive.store.listening import NAMED, UNION, Changes, GraphKey, Judge, Listener, QuadTerms
 
-__all__ = [
-    "IDLE", "NAMED", "OPEN", "UNION", "WRITING", "Capture", "Changes", "GraphKey", "Judge", "Listener",
-    "QuadTerms", "thread",
-]  # fmt: skip
+__all__ = ["IDLE", "OPEN", "WRITING", "Capture", "thread"]
 
-
-class _Every(Enum):
-    UNION = "union of all graphs"
-    NAMED = "all graphs by name"
-
-    __hash__ = object.__hash__  # that of Enum runs in Python, and this is asked on every write
-
-
-UNION: Final = _Every.UNION
-"""The key of the union of all graphs. It holds a triple once, however many graphs hold it."""
-
-NAMED: Final = _Every.NAMED
-"""The key of a listener to the quads of all graphs. Adapters never record under it; `Capture` does."""
-
-GraphKey: TypeAlias = Hashable
-"""How an adapter names a graph: any hashable value of its own, or `UNION`.
-
-The key of a named graph is the store's own term for its name, as `to_native` gives it.
-"""
-
-QuadTerms: TypeAlias = tuple[Term, Term, Term, GraphKey]
-"""Subject, predicate, object and the key of the graph."""
-
-Changes: TypeAlias = Mapping[QuadTerms, Literal[1, -1]]
-"""Net changes of a commit: +1 for a quad that comes, -1 for one that goes."""
 
 IDLE: Final = 0
 """No flag is set."""
@@ -91,65 +63,6 @@ def _may_wait() -> bool:
 _waits: Final[dict[int, Capture]] = {}
 """Thread → the store whose lock it has, waits for or is about to, while it has a batch of another open."""
 _waits_mutex: Final = threading.RLock()
-
-
-class Listener(Protocol):
-    """Follows one graph of a store. Called under the store's lock, in the thread that writes.
-
-    All listeners get the changes of a batch before any of them commits, and each that changed commits once.
-    """
-
-    def apply(self, sign: Literal[1, -1], change: tuple[Term, ...], /) -> bool:
-        """Take one change that really happened: +1 for a triple that was absent, -1 for one that was present.
-
-        Under `NAMED` it is a quad of any graph, the default graph included. Returns whether `commit` must
-        follow; False if the change leaves no trace.
-        """
-        ...
-
-    def wanted(self) -> Iterable[Term] | None:
-        """Give the predicates of triples whose change could leave a trace; None where any could."""
-        ...
-
-    def pass_by(self, count: int) -> None:
-        """Count changes that really happened, and that it does not want."""
-
-    def commit(self, sequence: int) -> None:
-        """The batch is complete and the store's state is the one after it."""
-        ...
-
-    def renew(self, sequence: int) -> None:
-        """Read the store again, because what changed is not known, or was taken only in part."""
-
-
-class Judge(Protocol):
-    """Decides whether changes may be committed. Called under the store's lock, before any listener."""
-
-    @property
-    def wants_union(self) -> bool:
-        """True where changes of the union of all graphs must be recorded."""
-        ...
-
-    def wants(self, predicate: Term) -> bool:
-        """Tell whether a triple with this predicate could be refused."""
-        ...
-
-    def begin(self) -> None:
-        """A batch begins, which may have to be undone."""
-        ...
-
-    def permit(self, changes: Changes) -> None:
-        """Look at the changes of a whole commit before the store is changed; raises to refuse them."""
-        ...
-
-    def settle(self, changes: Changes) -> None:
-        """Look at the changes of the open batch, which are the commit; has them undone and raises to refuse
-        them.
-        """
-        ...
-
-    def renew(self) -> None:
-        """Read the store again, because what changed is not known."""
 
 
 _captures: Final[weakref.WeakSet[Capture]] = weakref.WeakSet()
@@ -504,18 +417,21 @@ class Capture:
         me = threading.get_ident()
         with _waits_mutex:
             _waits[me] = self
-            owner, seen = self._owner, set[int]()
-            # `seen`: the threads met may wait in a circle of their own, which does not concern this one
-            while owner not in (0, me) and owner not in seen:
-                seen.add(owner)
-                waited = _waits.get(owner)
-                owner = 0 if waited is None else waited._owner
-            if owner == me != self._owner:
+            if self._owner != me and self._waits_for(me):
                 del _waits[me]
                 raise WaitError(
                     "this thread has a batch open on another store, which the thread waits for that has one "
                     "open on this store: use the stores in the same order in all threads"
                 )
+
+    def _waits_for(self, me: int) -> bool:
+        owner, seen = self._owner, set[int]()
+        # `seen`: the threads met may wait in a circle of their own, which does not concern this one
+        while owner not in (0, me) and owner not in seen:
+            seen.add(owner)
+            waited = _waits.get(owner)
+            owner = 0 if waited is None else waited._owner
+        return owner == me
 
     def _commit(self, net: dict[QuadTerms, Literal[1, -1]]) -> None:
         self.sequence += 1

@@ -10,6 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Final, TypeAlias
 
 from rdflive.errors import is_interruption
@@ -57,8 +58,8 @@ class Delivering:
             left = self._left
             if left is None:
                 left = self._left = self.steps()
-            while left:
-                left[0]()
+            for step in tuple(left):
+                step()
                 del left[0]
             self.has_run = True
         except BaseException as error:
@@ -131,7 +132,7 @@ class Deliveries(deque[Delivering]):
             return
         failure: BaseException | None = None
         try:
-            while delivery := self._next(me):
+            for delivery in iter(partial(self._next, me), None):
                 try:
                     delivery.go_on()
                 except BaseException as error:  # noqa: BLE001 - raised below, when nothing is left behind

@@ -7,7 +7,7 @@ from itertools import chain
 
 from rdflive.model import Term, TermPattern, Triple
 from rdflive.store.adapter import Adapter
-from rdflive.store.capture import GraphKey, QuadTerms
+from rdflive.store.listening import GraphKey, QuadTerms
 
 __all__ = ["committed_quads", "committed_triples", "matches"]
 

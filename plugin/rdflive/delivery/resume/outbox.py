@@ -117,12 +117,7 @@ class Outbox:
             if not self._serves(consumer):
                 return None, False
             self._settle(consumer)
-            delta, more = None if self._journal.closed else self._pending, True
-            while delta is None:
-                waiting, more = self.mailbox.take_now(wake)
-                if waiting is None:
-                    break
-                delta = self._pending = self._number(waiting)
+            delta, more = self._look(wake)
             # it may have been stopped while the delta was written; then that is for the next consumer
             if not self._serves(consumer):
                 return None, False
@@ -130,6 +125,15 @@ class Outbox:
                 consumer.has_taken = True
                 self.count += 1
             return delta, more
+
+    def _look(self, wake: Callable[[], None]) -> tuple[Delta | None, bool]:
+        delta, more = None if self._journal.closed else self._pending, True
+        while delta is None:
+            waiting, more = self.mailbox.take_now(wake)
+            if waiting is None:
+                break
+            delta = self._pending = self._number(waiting)
+        return delta, more
 
     def _acknowledge(self, consumer: Consumer) -> None:
         with self._taking:

@@ -191,19 +191,21 @@ class StreamLog:
         Unless it is `durable`, a commit of the file that is must follow.
         """
         with self._lock:
-            if not self._acts:
-                return
-            # all that has moved the windows is written before, or now
-            moved, below = self._dropped()
-            last = self._journal.append([self._written()], moved, below, durable=durable)
-            for name, more in moved.items():
-                self._needed[name] += more
-            self._last = last
-            self._segments = [segment for segment in self._segments if segment.row >= below]
-            if self._state is not None:
-                self._begin(last)
-            self._enter(self._acts)
-            self._state, self._acts = None, []
+            if self._acts:
+                self._flush(durable=durable)
+
+    def _flush(self, *, durable: bool) -> None:
+        # all that has moved the windows is written before, or now
+        moved, below = self._dropped()
+        last = self._journal.append([self._written()], moved, below, durable=durable)
+        for name, more in moved.items():
+            self._needed[name] += more
+        self._last = last
+        self._segments = [segment for segment in self._segments if segment.row >= below]
+        if self._state is not None:
+            self._begin(last)
+        self._enter(self._acts)
+        self._state, self._acts = None, []
 
     def flush_or_end(self) -> None:
         """Write what is not in the file yet; what fails ends those who resume from it."""

@@ -147,14 +147,17 @@ class Labels:
             table.update(dict.fromkeys(changed, label))
             self._enter(new)
             if self._ordered:
-                if len(new) < len(changed):  # some had a label
-                    for triple, old in changed.items():
-                        if old is not None:
-                            self._leave(old, triple)
+                if len(new) < len(changed):
+                    self._leave_labels(changed)
                 self._join(label, list(changed))
         except BaseException:
             self._mend()
             raise
+
+    def _leave_labels(self, labels: Mapping[IdTriple, int | None]) -> None:
+        for triple, label in labels.items():
+            if label is not None:
+                self._leave(label, triple)
 
     def remove(self, triple: IdTriple) -> None:
         """Remove a triple."""
@@ -191,8 +194,8 @@ class Labels:
         """
         dropped: list[IdTriple] = []
         try:
-            while self._by_label and self._by_label.peekitem(0)[0] < below:
-                there = self._by_label.popitem(0)[1]
+            for label in tuple(self._by_label.irange(None, below, inclusive=(True, False))):
+                there = self._by_label.pop(label)
                 dropped += there if isinstance(there, set) else (there,)
             self._forget(dropped)
         except BaseException:

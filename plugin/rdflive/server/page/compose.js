@@ -153,6 +153,7 @@ class Compose {
   /** Subscribes; a query that cannot be has the focus put to the place. */
   async submit() {
     const asked = this.#asked();
+    const place = document.activeElement; // who has gone elsewhere meanwhile keeps the focus
     const isSame = () => this.box.text === asked.query; // one may write on, or choose another tab, meanwhile
     this.#newCheck();
     if (!asked.query.trim()) return this.#refuse("There is no query yet.");
@@ -165,7 +166,7 @@ class Compose {
     }
     byId("query-alert").textContent = "";
     this.#past.add(asked);
-    this.#desk.open(asked);
+    this.#desk.open(asked, isSame() && document.activeElement === place);
   }
 
   /** Ends the check that is due or under way, and gives what would end a new one. */

@@ -29,13 +29,15 @@ export class Desk {
   }
 
   /**
-   * Opens a subscription, or shows the panel that has it already.
+   * Opens a subscription, or shows the panel that has it already, and leads there.
    * @param {Asked} asked
+   * @param {boolean} isLeading False where the focus stays
    */
-  open(asked) {
-    const panel = this.#find(asked);
-    if (panel || this.#panels.length < MOST) (panel ?? this.#add(asked)).focus();
-    else this.#refuse();
+  open(asked, isLeading = true) {
+    const found = this.#find(asked);
+    if (!found && this.#panels.length >= MOST) return this.#refuse();
+    const panel = found ?? this.#add(asked);
+    if (isLeading) panel.focus();
   }
 
   /** Shows what a node is linked to. @param {import("./terms.js").Term} term */

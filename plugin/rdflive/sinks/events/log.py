@@ -97,13 +97,16 @@ class EventLog:
             self._take(net)
             if not delta.initial:
                 self._backlog.append(delta.first_sequence, delta.sequence, net)
-                if self._backlog.exceeds(len(self._answer)):
-                    places = {reader.place for reader in self._readers if self._can_go_on(reader)}
-                    self._backlog.trim(places, len(self._answer))
+                self._trim()
             # what was put together led to the place before
             self._merged.clear()
             self._whole = None
         self._tell()
+
+    def _trim(self) -> None:
+        if self._backlog.exceeds(len(self._answer)):
+            places = {reader.place for reader in self._readers if self._can_go_on(reader)}
+            self._backlog.trim(places, len(self._answer))
 
     def join(self, last: str | None = None) -> Reader:
         """Add a reader that has seen the event `last`.
