@@ -137,6 +137,21 @@ def test_who_watches_what_is_data() -> None:
         assert not +told
 
 
+def test_a_row_that_is_given_twice_is_answered_once() -> None:
+    """Two users watch the same line; as long as one of them does, the answer stays."""
+    graph = rdflib.Graph()
+    trains = rdflive.prepare("SELECT ?train { ?train e:line ?line }", initNs={"e": E})
+    with trains.subscribe(graph, None, WATCHED_LINES) as subscription:
+        graph.add((E.IC5, E.line, E.S1))
+        for user in (E.ann, E.bob):
+            graph.add((user, E.watches, E.S1))
+            assert subscription.answers() == [(E.S1, E.IC5)]
+        graph.remove((E.ann, E.watches, E.S1))
+        assert subscription.answers() == [(E.S1, E.IC5)]
+        graph.remove((E.bob, E.watches, E.S1))
+        assert subscription.answers() == []
+
+
 def test_ask_is_about_any_row() -> None:
     graph, told = rdflib.Graph(), list[bool]()
     late = rdflive.prepare("ASK { ?train e:line ?line }", initNs={"e": E})

@@ -108,6 +108,7 @@ def test_it_plays_until_it_is_stopped(page: Page) -> None:
     from support.browser import expect
 
     page.emulate_media(reduced_motion="no-preference")
+    page.wait_for_load_state("networkidle")  # the theme logs an error for what a reload breaks off
     page.reload()
     said = page.locator(".live [role=status]")
     expect(said).to_have_attribute("aria-live", "off")

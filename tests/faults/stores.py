@@ -160,8 +160,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "threads that wait for each other are not seen",
         "rdflive/store/capture.py",
-        "if owner == me != self._owner:",
-        "if owner == me == self._owner:",
+        "if self._owner != me and self._waits_for(me):",
+        "if self._owner == me and self._waits_for(me):",
         LOCKS,
     ),
     Fault(

@@ -490,6 +490,23 @@ def test_the_recipe_serves_what_is_mounted(caplog: pytest.LogCaptureFixture) -> 
 
 
 @FORKS
+def test_an_application_that_is_run_again_counts_anew() -> None:
+    """Its metrics name the subscriptions once, not those of each run."""
+    from rdflive.server import make_app
+
+    live = make_app(rdflib.Dataset())
+
+    async def program() -> bytes:
+        async with live.router.lifespan_context(live):
+            status, metrics = await request(live, "/metrics")
+            assert status == 200
+            return metrics
+
+    for _ in range(2):
+        assert asyncio.run(program()).count(b"\nrdflive_subscriptions 0") == 1
+
+
+@FORKS
 def test_a_mounted_server_asks_for_tokens_where_it_is_mounted() -> None:
     """`/health` needs none there either, and no other path passes for it."""
     from starlette.applications import Starlette

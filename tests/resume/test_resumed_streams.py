@@ -15,6 +15,7 @@ from rdflib import URIRef
 
 import rdflive
 from rdflive.delivery.resume import journal, stream_log
+from rdflive.time import course
 from support.effort import drawn_from, rounds
 from support.waiting import until
 
@@ -376,6 +377,41 @@ def test_what_a_closed_subscriber_needs_stays_in_the_file(
             for at in range(301, 330):
                 stream.add(triple("a", f"b{at}"), at=at)
             assert rows() <= 80
+
+
+def test_a_window_of_counts_needs_what_came_with_what_is_not_counted_yet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`c` and `d` are in the window, and `e` waits; all are in the first segment of the file. When `f` begins
+    the second, the first must stay, or a program that resumes would not know `c` and `d`.
+    """
+    monkeypatch.setattr(stream_log, "BATCH", 1)
+    monkeypatch.setattr(stream_log, "_SEGMENT", 4)
+    path, options = tmp_path / "streams.db", {"window": rdflive.Count(2)}
+    stream = rdflive.Stream(delay=5)
+    with resumed(stream, path, [], **options) as subscription:
+        for y, at in (("b", 1), ("c", 2), ("d", 3), ("e", 9), ("f", 9)):
+            stream.add(triple("a", y), at=at)
+        held = [triple("a", y)[::2] for y in "cd"]
+        assert sorted(subscription.answers()) == held
+        left = copied(path)
+    with resumed(rdflive.Stream(delay=5), left, [], **options) as subscription:
+        assert sorted(subscription.answers()) == held
+
+
+def test_each_window_begins_with_the_elements_that_wait() -> None:
+    """One state of the streams is loaded for several windows; the first must not take from the others."""
+    stream = rdflive.Stream(delay=5)
+    with rdflive.subscribe(stream, QUERY, window=rdflive.Sliding(10)):
+        stream.add(triple("a", "b"), at=1)
+        state = course.state_of(stream.timeline.watermark)
+    for _ in range(2):
+        again = rdflive.Stream(delay=5)
+        with rdflive.subscribe(again, QUERY, window=rdflive.Sliding(10)) as subscription:
+            course.load(again.timeline.watermark, state)
+            assert subscription.answers() == []
+            again.advance_to(2)
+            assert len(subscription.answers()) == 1
 
 
 def test_windows_that_are_not_resumed_go_on_beside_others(tmp_path: Path) -> None:

@@ -112,6 +112,29 @@ def test_another_parent_brings_siblings() -> None:
         assert found(validation) == []
 
 
+def test_a_result_comes_once_for_each_way_to_its_focus_node() -> None:
+    """`:v` is a value of `:a` and of `:b`, so a result of the inner shape there comes twice (4.7.2)."""
+    shapes = read(""":S sh:targetNode :a, :b ; sh:property [ sh:path :p ;
+        sh:property [ sh:path :q ; sh:minCount 1 ] ] .""")
+    data = read(":a :p :v . :b :p :v .")
+    with rdflive.validate(data, shapes) as validation:
+        assert found(validation) == ["<http://e/v>", "<http://e/v>"]
+        data.remove((EX.b, EX.p, EX.v))
+        assert found(validation) == ["<http://e/v>"]
+
+
+def test_values_with_a_language_have_no_order() -> None:
+    """SPARQL does not compare `"a"@en` with `"b"@en`, so it is not less, and sh:lessThan fails (4.5.3)."""
+    shapes = read(":S sh:targetNode :a ; sh:property [ sh:path :p ; sh:lessThan :q ] .")
+    data = read(':a :p "a"@en ; :q "b"@en .')
+    with rdflive.validate(data, shapes) as validation:
+        assert found(validation) == ["<http://e/a>"]
+        data.set((EX.a, EX.p, Literal("a")))
+        assert found(validation) == ["<http://e/a>"]
+        data.set((EX.a, EX.q, Literal("b")))
+        assert found(validation) == []
+
+
 def test_a_parameter_is_called_by_its_local_name() -> None:
     """The longest name at the end of its IRI."""
     shapes = read("""@prefix u: <urn:ex:> .

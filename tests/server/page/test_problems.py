@@ -107,6 +107,28 @@ def test_what_is_said_of_a_query_is_not_shown_at_another(
     expect(page.locator("#query-form")).to_have_text("SELECT ?new")
     expect(page.locator("#query-problem")).to_be_hidden()
     expect(page.locator(".cm-lintRange-error")).to_have_count(0)
+    expect(page.get_by_role("textbox", name="Query")).to_be_focused()
+
+
+def test_focus_stays_where_one_has_gone_meanwhile(page: Page, served: Served) -> None:
+    """A panel that opens late takes no key from who has gone back to the query; else it has the focus."""
+    page.goto(served.url)
+    write(page, "SELECT ?old { ?old ?b ?c }")
+    expect(page.locator("#query-form")).to_have_text("SELECT ?old")
+    waiting: list[Route] = []
+    for has_gone in (True, False):
+        page.route("**/explain", lambda route: waiting.append(route), times=1)
+        with page.expect_request("**/explain"):
+            page.get_by_role("button", name="Subscribe", exact=True).click()
+        if has_gone:
+            page.get_by_role("textbox", name="Query").focus()
+        waiting.pop().continue_()
+        heading = page.get_by_role("article").locator("h3")
+        if has_gone:
+            expect(heading).to_be_visible()
+            expect(page.get_by_role("textbox", name="Query")).to_be_focused()
+        else:
+            expect(heading).to_be_focused()
 
 
 def test_page_does_not_blame_the_query_for_a_busy_server(

@@ -10,6 +10,7 @@ import pytest
 
 from support.axe import violations
 from support.browser import Page, Watched, expect, panel_of, subscribe
+from support.browser import write as write_query
 from support.served import Served
 
 PREFIX = "PREFIX : <http://example.org/> "
@@ -171,11 +172,7 @@ def test_validation_is_no_query_that_is_live(page: Page, served: Served) -> None
     expect(page.locator("#served")).not_to_contain_text("SHACL")
     for number in range(4):
         subscribe(page, f"SELECT ?s{number} {{ ?s{number} ?p ?o }}")
-    page.get_by_role("button", name="Subscribe", exact=True).click()
-    write_query = "SELECT ?more { ?more ?p ?o }"
-    page.get_by_role("textbox", name="Query").focus()
-    page.keyboard.press("Control+A")
-    page.keyboard.insert_text(write_query)
+    write_query(page, "SELECT ?more { ?more ?p ?o }")
     page.get_by_role("button", name="Subscribe", exact=True).click()
     expect(page.locator("#open-limit")).to_contain_text("4 subscriptions are open")
 
