@@ -61,7 +61,8 @@ def page(browser: Browser, address: str) -> Iterator[Page]:
 
     page = browser.new_page(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
     watched = Watched(page)
-    page.clock.install()  # before the theme starts timers, since it cannot stop those from before
+    # first: later it would be a clock that cannot stop the timers which the theme has started
+    page.clock.install()
     # the theme logs an error for what a reload, or the end, breaks off
     page.goto(address, wait_until="networkidle")
     yield page

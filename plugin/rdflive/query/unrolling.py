@@ -22,7 +22,7 @@ __all__ = ["unroll"]
 def unroll(root: Node, steps: int) -> Node:
     """Give the query without closures whose answers are those of `root` as long as no path is longer.
 
-    To evaluate it raises `BudgetError` where one is.
+    Its evaluation raises `BudgetError` where a path has more steps.
     """
     made: dict[Node, Node] = {}
     for node in algebra.topological(root):
