@@ -19,7 +19,7 @@ from rdflive import Budget, BudgetError
 from rdflive.delivery.membership import _states
 from rdflive.query.budget import Meter
 from support.bombs import BOMBS
-from support.effort import drawn_from, in_turn, rounds
+from support.effort import drawn_from, rounds, sampled
 
 P, Q, E = (URIRef(f"urn:{name}") for name in "pqe")
 
@@ -183,7 +183,7 @@ CHEAP = [
 ]  # which rdflib parses for minutes
 
 
-@pytest.mark.parametrize("name", in_turn("budgets", CHEAP, 4))
+@pytest.mark.parametrize("name", sampled("budgets", CHEAP, 4))
 def test_bomb_ends_alone(name: str) -> None:
     """The write stands, the other subscription has its rows, and `answers()` tells of the end."""
     bomb, graph = BOMBS[name], rdflib.Graph()

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import rdflive
-from support.effort import DEEP, examples
+from support.effort import HUNT, examples
 from support.worlds import EX, KINDS, PRIMARY, Face, Follower
 
 NODES = st.sampled_from("aabbc")
@@ -136,4 +136,4 @@ def test_accumulated_deltas_equal_full_evaluation(kind: str, record_property: An
     record_property("share of commits with a delta", f"{changed:.0%}")
     print(f"{kind}: {changed:.0%} of {share.total()} commits gave a delta")
     # few examples resemble each other, so that their share may be far from that of many
-    assert changed > (0.3 if DEEP else 0.1 if kind in PRIMARY else 0)
+    assert changed > (0.3 if HUNT else 0.1 if kind in PRIMARY else 0)

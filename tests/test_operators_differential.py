@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import rdflive
 from rdflive.errors import UnsupportedQueryError
-from support.effort import DEEP, examples
+from support.effort import HUNT, examples
 from support.evaluate import answer
 from support.quads import DATASETS, Store, Sum
 from support.queries import Quad, make_commits, make_quad, make_query
@@ -66,8 +66,8 @@ def test_nested_queries_equal_full_evaluation(kind: str) -> None:
     run()
     print(kind, dict(outcomes))
     # few examples resemble each other, so that their shares may be far from those of many
-    assert outcomes["some answer"] >= count / (8 if DEEP else 40)
-    assert outcomes["some answer"] + outcomes["no answer"] >= count * (0.9 if DEEP else 0.6)
+    assert outcomes["some answer"] >= count / (8 if HUNT else 40)
+    assert outcomes["some answer"] + outcomes["no answer"] >= count * (0.9 if HUNT else 0.6)
 
 
 def follow(follower: Sum, store: Store, scenario: Scenario) -> None:

@@ -19,7 +19,7 @@ from bench.peer_dred import DRed
 from bench.report import Section, to_markdown, write_json
 from bench.sizes import QUICK
 from bench.stream import reference_stream, social_stream
-from support.effort import DEEP, drawn_from
+from support.effort import HUNT, drawn_from
 from support.entailment import saturated
 from support.pages import DOCS
 from support.shared import shared
@@ -63,11 +63,11 @@ def measured(name: str) -> Section:
     return SECTIONS[name](TINY)
 
 
-ON_SPARK = [POSIX, pytest.mark.deep("a quick run has Spark's smoke tests, and not more sessions")]
+ON_SPARK = [POSIX, pytest.mark.hunted("the gate has Spark's smoke tests, and not more sessions")]
 MARKS = {"serve": [POSIX], "spark": ON_SPARK, "spark-operators": ON_SPARK}
 
 
-@pytest.mark.turns(5)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", [pytest.param(name, marks=MARKS.get(name, ())) for name in SECTIONS])
 def test_every_section_gives_figures(name: str) -> None:
     """Each row is named and has a positive figure in every column that was measured."""
@@ -122,7 +122,7 @@ def test_figures_of_expiry_have_a_point_for_every_figure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each kind of data has a picture with a point for each way at each rate."""
-    if not DEEP:  # each is a process
+    if not HUNT:  # each is a process
         monkeypatch.setattr(section_expiry, "WORLDS", list(section_expiry.WORLDS)[:2])
     section = section_expiry.run(TINY)
     write_json(tmp_path / "bench.json", [section])
@@ -164,7 +164,7 @@ def test_a_run_writes_json(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The command prints its tables and writes figures, machine and command."""
-    if not DEEP:
+    if not HUNT:
         monkeypatch.setattr("bench.__main__.QUICK", TINY)
     target = tmp_path / "deep" / "bench.json"
     assert main(["--quick", "--repeat", "1", "--only", "masks", "--json", str(target)]) == 0

@@ -22,7 +22,7 @@ REAL_QUERIES = [
 
 
 @pytest.mark.shared
-@pytest.mark.turns(by="query")
+@pytest.mark.sampled(by="query")
 @pytest.mark.parametrize("query", REAL_QUERIES)
 def test_the_history_of_schema_org_adds_up(query: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The summed deltas of 99 real transactions are the answer over the final graph, by rdflib alone."""

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from support.cli import ON_DATA, printed, watch
-from support.effort import DEEP, drawn_from
+from support.effort import HUNT, drawn_from
 from support.sinks import Receiver, Request, receiving
 
 RESUME = ["--resume", "r.sqlite", "--name", "n"]
@@ -88,7 +88,7 @@ def test_no_kill_loses_a_delta(receiver: Receiver) -> None:
     Path("data.ttl").write_text("")
     command = [sys.executable, *ON_DATA, "--to", "webhook", "--url", receiver.url, *RESUME]
     command += ["--store-path", "store"]
-    chance, most, cut = drawn_from("webhook"), 5 if DEEP else 2, 0
+    chance, most, cut = drawn_from("webhook"), 5 if HUNT else 2, 0
     running: list[subprocess.Popen[bytes]] = []
 
     def kill(_: Request) -> None:

@@ -37,7 +37,7 @@ def modules() -> list[str]:
 
 def marks(name: str) -> list[pytest.MarkDecorator]:
     # a session of Spark is slow to start
-    found = [pytest.mark.turns(5)] if name in ("docs/spark.md", "docs/howto/spark.md") else []
+    found = [pytest.mark.sampled(5)] if name in ("docs/spark.md", "docs/howto/spark.md") else []
     return [*found, pytest.mark.posix(POSIX[name])] if name in POSIX else found
 
 

@@ -22,7 +22,7 @@ POSIX = {"server": "the server forks", "spark": "Hadoop needs winutils.exe on Wi
 
 
 def marks(chapter: str) -> list[pytest.MarkDecorator]:
-    found = [pytest.mark.turns(5)] if chapter == "spark" else []  # a session of Spark is slow to start
+    found = [pytest.mark.sampled(5)] if chapter == "spark" else []  # a session of Spark is slow to start
     return [*found, pytest.mark.posix(POSIX[chapter])] if chapter in POSIX else found
 
 

@@ -3,7 +3,7 @@
     RDFLIVE_EFFORT=deep PYTHONPATH=tests python -m entail.differential --updates 20000 --seed 1
 
 Every commit is followed by each subscription under each strategy: their deltas must be equal, and add up to
-what Oxigraph evaluates over what the naive oracle says is entailed. Quick runs ask the oracle now and then.
+what Oxigraph evaluates over what the naive oracle says is entailed. The gate asks the oracle now and then.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import rdflib
 from rdflib import RDF, RDFS, Namespace
 
 import rdflive
-from support.effort import DEEP
+from support.effort import HUNT
 from support.entailment import saturated
 from support.failing import QUICK_STEPS, fail_at, file_of, lines
 
@@ -103,4 +103,4 @@ def test_failure_at_any_line_is_mended(options: dict[str, Any], error: type[Base
         entailed.close()
         subscription.close()
         assert type(graph.store) is type(rdflib.Graph().store)
-    assert tried > (20 if DEEP else 20 // QUICK_STEPS - 1)
+    assert tried > (20 if HUNT else 20 // QUICK_STEPS - 1)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 
 from entail.differential import FAMILIES, KINDS, Family, run
-from support.effort import DEEP
+from support.effort import HUNT
 from support.worlds import PRIMARY
 
-UPDATES = 160 if DEEP else 64
+UPDATES = 160 if HUNT else 64
 """Per kind of store and family of schemas; fewer entail little.
 
 `python -m entail.differential` makes more.
 """
 
 
-@pytest.mark.turns(by="family", always={"kind": PRIMARY})
+@pytest.mark.sampled(by="family", always={"kind": PRIMARY})
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
 @pytest.mark.parametrize("kind", KINDS)
 def test_strategies_deliver_equal_deltas(kind: str, family: Family) -> None:
@@ -28,4 +28,4 @@ def test_strategies_deliver_equal_deltas(kind: str, family: Family) -> None:
     assert outcome.updates % UPDATES == 0
     assert outcome.changed >= outcome.updates / 8
     # a graph of few commits may entail little
-    assert outcome.entailed >= (outcome.compared if DEEP else 1)
+    assert outcome.entailed >= (outcome.compared if HUNT else 1)

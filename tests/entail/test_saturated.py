@@ -413,7 +413,7 @@ def test_literals_have_no_class() -> None:
         assert entailed.support((EX.rex, RDF.type, EX.Animal)) == 2
 
 
-@pytest.mark.turns(5)
+@pytest.mark.sampled(5)
 def test_deep_schemas_are_no_deeper_than_memory() -> None:
     """A chain of thousands of classes needs no recursion."""
     graph = rdflib.Graph()

@@ -51,7 +51,7 @@ def test_example_runs(example: Path) -> None:
     assert example_prints(example)
 
 
-@pytest.mark.deep("quick runs have the README's in tests/spark, and the other one below, in turn")
+@pytest.mark.hunted("the gate has the README's in tests/spark, and the other one below, in turn")
 @pytest.mark.posix("Hadoop needs winutils.exe on Windows")
 @pytest.mark.parametrize("example", ON_SPARK, ids=lambda path: path.name)
 def test_example_on_spark_runs(example: Path) -> None:
@@ -91,7 +91,7 @@ def test_live_server_tells_what_was_missed() -> None:
 
 
 @pytest.mark.posix("Hadoop needs winutils.exe on Windows")
-@pytest.mark.turns(5)
+@pytest.mark.sampled(5)
 def test_mirror_table_nets_what_comes_in_one_micro_batch() -> None:
     """A row that changes twice gives one delta, and a row that goes takes its triples along."""
     pytest.importorskip("pyspark", reason="needs the extra rdflive[spark]")

@@ -1,10 +1,22 @@
-"""One-line faults planted in a copy of rdflive, and the quick tests that are run against the copy.
+"""One-line faults that are planted in a copy of rdflive, and the gate's tests that run against the copy.
 
-The copy comes before the installed package on the path, so nothing that others use is changed.
+The copy comes before the installed package on the path, so the code that others use stays as it is. The
+faults are in text files beside this module, grouped by the file in which they are planted and the tests that
+catch them:
+
+    == rdflive/engine/operators/index.py: engine/operators/test_minus.py
+    MINUS takes any bound column for one in common
+        not overlap ⇒ not bound
+
+The fragment on the left stands in that file once, or once in the function or class that `@name` before it
+says. In place of what is on the right there may be `(nothing)`, which removes the fragment; `(gone)`, which
+makes the whole line `pass`; `(always)` or `(never)`, which make its condition `True` or `False`. A line ends
+with `\\n`.
 """
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shutil
@@ -15,14 +27,14 @@ from importlib.util import cache_from_source, find_spec
 from pathlib import Path
 from time import perf_counter
 
-from support.effort import KEY, SEED
-
-__all__ = ["NONE_ENDED", "Caught", "Copy", "Fault", "run_tests"]
+__all__ = ["FAULTS", "NONE_ENDED", "Caught", "Copy", "Fault", "run_tests"]
 
 ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests"
 PACKAGES = ("rdflive", "rdflive_stores")
 FIRST = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
+ESCAPED = re.compile(r"\\(.)")
+CONDITION = re.compile(r"(\s*(?:if|elif|while) ).*:$")
 ALL_SECONDS = 600
 NONE_ENDED = "none ended"
 MEMORY = 6 << 30
@@ -31,30 +43,94 @@ MEMORY = 6 << 30
 
 @dataclass(frozen=True)
 class Fault:
-    """A line of the code, what stands there instead, and where the quick tests are that should fail then."""
+    """A fragment of the code, what stands there instead, and where the tests are that should fail then."""
 
     name: str
+    """What is wrong with the fault in place; no other says the same."""
     module: str
     """The file, such as `rdflive/engine/dictionary.py`."""
-    line: str
-    """The text of the line without its indentation; it stands there once, or behind `after` first."""
+    fragment: str
     instead: str
     tests: tuple[str, ...]
     """Files or folders below tests/."""
-    after: str = ""
-    """A line above it, where the line itself stands in several places."""
+    within: str = ""
+    """The function or class in which the fragment stands once, where it stands in several."""
 
     def planted(self, source: str) -> str:
         """Give the source with the fault in it."""
-        head, found, tail = source.partition(f"{self.after}\n") if self.after else ("", "", source)
-        places = list(re.finditer(rf"^[ \t]*({re.escape(self.line)})$", tail, re.MULTILINE))
-        if self.after and not (found and places):
-            raise LookupError(f"{self.name}: {self.module} has no {self.line!r} behind {self.after!r}")
-        if not self.after and len(places) != 1:
-            times = f"has {self.line!r} {len(places)} times"
-            raise LookupError(f"{self.name}: {self.module} {times}; say behind which line it stands")
-        start, end = places[0].span(1)
-        return head + found + tail[:start] + self.instead + tail[end:]
+        first, last = self._place(source)
+        start = source.find(self.fragment, first, last)
+        times = source.count(self.fragment, first, last)
+        if times != 1:
+            place = f"{self.within} of {self.module}" if self.within else self.module
+            raise LookupError(f"{self.name}: {place} has {self.fragment!r} {times} times, not once")
+        end = start + len(self.fragment)
+        if self.instead not in ("(gone)", "(always)", "(never)"):
+            return source[:start] + self.instead.replace("(nothing)", "") + source[end:]
+        start, end = source.rfind("\n", 0, start) + 1, source.index("\n", end)
+        line = source[start:end]
+        condition = CONDITION.match(line)
+        if self.instead == "(gone)":
+            line = line[: len(line) - len(line.lstrip())] + "pass"
+        elif condition:
+            line = f"{condition[1]}{self.instead == '(always)'}:"
+        else:
+            raise LookupError(f"{self.name}: {line!r} has no condition")
+        return source[:start] + line + source[end:]
+
+    def _place(self, source: str) -> tuple[int, int]:
+        """Give the first and the last place of the function or class, or of the file."""
+        if not self.within:
+            return 0, len(source)
+        lines = [0, *(match.end() for match in re.finditer("\n", source)), len(source)]
+        found = [
+            (lines[node.lineno - 1], lines[node.end_lineno or 0])
+            for name, node in _definitions(ast.parse(source), "")
+            if f".{name}".endswith(f".{self.within}")
+        ]
+        if len(found) != 1:
+            raise LookupError(f"{self.name}: {self.module} has {self.within} {len(found)} times, not once")
+        return found[0]
+
+
+def _definitions(node: ast.AST, before: str) -> list[tuple[str, ast.stmt]]:
+    found: list[tuple[str, ast.stmt]] = []
+    for child in ast.iter_child_nodes(node):
+        name = before
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            name = f"{before}.{child.name}" if before else child.name
+            found.append((name, child))
+        found += _definitions(child, name)
+    return found
+
+
+def _read(path: Path) -> list[Fault]:
+    """Read the faults of a file."""
+    found: list[Fault] = []
+    module, tests, name = "", (), ""  # type: str, tuple[str, ...], str
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if line.startswith("== "):
+            module, _, others = line[3:].partition(": ")
+            tests = tuple(others.split())
+        elif line.startswith("    "):
+            fragment, arrow, instead = line[4:].partition(" ⇒ ")
+            within, _, rest = fragment[1:].partition(" ") if fragment.startswith("@") else ("", "", fragment)
+            if not (module and tests and name and rest and arrow and instead):
+                raise SystemExit(
+                    f"{path}:{number}: a fault is a name, and below it: a fragment ⇒ what is instead"
+                )
+            texts = (
+                ESCAPED.sub(lambda found: "\n" if found[1] == "n" else found[1], text)
+                for text in (rest, instead)
+            )
+            found.append(Fault(name, module, *texts, tests, within))
+            name = ""
+        elif not line.startswith("#"):
+            name = line
+    return found
+
+
+FAULTS = [fault for path in sorted(Path(__file__).parent.glob("*.txt")) for fault in _read(path)]
 
 
 @dataclass(frozen=True)
@@ -77,33 +153,39 @@ class Copy:
             # with the compiled modules, which hold as long as the times of the files do
             shutil.copytree(next(iter(spec.submodule_search_locations)), folder / name)
 
-    def run(self, module: str, source: str, tests: tuple[str, ...], seed: str = SEED) -> Caught | None:
+    def run(self, module: str, source: str, tests: tuple[str, ...]) -> Caught | None:
         """Run tests with other source for a module: give what failed first, or None where all passed."""
         path = self.folder / module
         original, times = path.read_bytes(), path.stat()
         path.write_text(source, encoding="utf-8")
         Path(cache_from_source(str(path))).unlink(missing_ok=True)
         try:
-            return run_tests(tests, self.folder, seed)
+            return run_tests(tests, self.folder)
         finally:
             path.write_bytes(original)
             os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
             Path(cache_from_source(str(path))).unlink(missing_ok=True)
 
 
-def run_tests(tests: tuple[str, ...], path: Path | None = None, seed: str = SEED) -> Caught | None:
-    """Run quick tests up to the first that fails, with a folder before all others on the path."""
+def run_tests(tests: tuple[str, ...], path: Path | None = None) -> Caught | None:
+    """Run tests as the gate does, up to the first that fails, with a folder before all others on the path."""
     command = [
         *(sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "--no-header", "--tb=no"),
         *("-p", "no:cacheprovider", "-p", "pytest_timeout", "-p", "faults.unshrunk"),
         *(str(TESTS / name) for name in tests),
     ]
-    environment = {**os.environ, "RDFLIVE_EFFORT": "quick", "RDFLIVE_SEED": seed or "1", "RDFLIVE_KEY": KEY}
-    for name in [name for name in environment if name.startswith("PYTEST_")]:
-        del environment[name]  # a worker's own
-    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # some plugins take seconds to load
     folders = [TESTS] if path is None else [path, TESTS]
-    environment["PYTHONPATH"] = os.pathsep.join(map(str, folders))
+    environment = {
+        # a worker's own, and the seed of a hunt
+        **{
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("PYTEST_", "RDFLIVE_HUNT"))
+        },
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # some plugins take seconds to load
+        "PYTHONHASHSEED": "0",
+        "PYTHONPATH": os.pathsep.join(map(str, folders)),
+    }
     begun = perf_counter()
     try:
         run = subprocess.run(

@@ -1,4 +1,4 @@
-"""A table behind a run: which quick test caught each planted fault, and how fast."""
+"""A table behind a run: which test of the gate caught each planted fault, and how fast."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     ]
     if not found:
         return
-    terminalreporter.section(f"{len(found)} planted faults that quick tests caught")
+    terminalreporter.section(f"{len(found)} planted faults that the gate caught")
     for name, module, test, seconds in sorted(found, key=lambda each: each[3]):
         terminalreporter.write_line(f"{seconds:5.1f} s  {name} ({module})")
         terminalreporter.write_line(f"         by {test}")

@@ -14,13 +14,13 @@ from rdflib import Dataset, Literal, URIRef
 import rdflive
 from rdflive import Quad
 from rdflive.feeds import Entry
-from support.effort import DEEP
+from support.effort import HUNT
 from support.mirrors import objects
 from support.rotating_writer import KEPT, WAYS
 
 pytestmark = pytest.mark.posix("renames a file that is open")
 RATE = 1000
-TRANSACTIONS = RATE * 60 if DEEP else 2500
+TRANSACTIONS = RATE * 60 if HUNT else 2500
 QUERY = "SELECT ?n { <urn:s> <urn:n> ?n }"
 
 

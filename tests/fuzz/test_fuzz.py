@@ -15,7 +15,7 @@ PROGRAM = Path(__file__).with_name("feeds.py")
 
 
 @pytest.mark.linux("atheris has wheels for Linux only")
-@pytest.mark.turns(5, by="name")
+@pytest.mark.sampled(5, by="name")
 @pytest.mark.parametrize("name", sorted(FORMATS))
 def test_no_bytes_crash_a_decoder(name: str) -> None:
     """Hundreds of inputs, new ones and mutations of the golden files, give entries or a feed error."""

@@ -19,7 +19,7 @@ NEVER = "SELECT * { { ?s ?p ?o } UNION { GRAPH ?g { ?s ?p ?o } } FILTER(?o = <ur
 NEVER_HERE = "SELECT * { ?s ?p ?o FILTER(?o = <urn:never>) }"
 
 
-@pytest.mark.turns(8)
+@pytest.mark.sampled(8)
 class Guarded(AdapterContract):
     """Writes are what they are without a guard."""
 

@@ -105,7 +105,7 @@ def names(graph: Any) -> set[Any]:
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.turns(4, by="kind", always={"kind": ["graph"]})
+@pytest.mark.sampled(4, by="kind", always={"kind": ["graph"]})
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_preview_is_what_the_change_does(kind: str, tmp_path: Path) -> None:
     """To every subscription, validation and window beside the graph; and the next change is told as ever."""

@@ -191,7 +191,7 @@ def play_all(play: Callable[[], Play], least: int) -> None:
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.turns(by="kind")
+@pytest.mark.sampled(by="kind")
 @pytest.mark.parametrize("regime", REGIMES)
 @pytest.mark.parametrize("kind", ["graph", "simple memory", "oxigraph graph", *DATASETS])
 def test_queries_refuse_what_would_add_rows(kind: str, regime: str) -> None:
@@ -324,7 +324,7 @@ def plain(term: Any) -> Any:
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.turns(by="kind")
+@pytest.mark.sampled(by="kind")
 @pytest.mark.parametrize("regime", REGIMES)
 @pytest.mark.parametrize("kind", DATA)
 def test_shapes_refuse_what_would_add_results(kind: str, regime: str) -> None:

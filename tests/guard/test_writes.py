@@ -18,7 +18,7 @@ from rdflib import BNode
 import rdflive
 from guard.worlds import STORES, guarded, make_store
 from rdflive.testing.operations import DATASET_OPERATIONS, EX, GRAPH_OPERATIONS, Operation, World, term
-from support.effort import in_turn
+from support.effort import sampled
 
 OPERATIONS = {each.name: each for each in (*GRAPH_OPERATIONS, *DATASET_OPERATIONS)}
 
@@ -71,7 +71,7 @@ WAYS: dict[str, Callable[[Operation], Callable[[World], object]]] = {
 def test_a_refused_write_leaves_everything_as_it_was(kind: str, way: str, tmp_path: Path) -> None:
     """Whatever would change a graph is refused, and nobody notices; the error has what it would change."""
     wrong = {}
-    for number, name in enumerate(in_turn(f"{kind} {way}", OPERATIONS, 8)):
+    for number, name in enumerate(sampled(f"{kind} {way}", OPERATIONS, 8)):
         operation = WAYS[way](OPERATIONS[name])
         folder = tmp_path / str(number)
         folder.mkdir()

@@ -13,7 +13,7 @@ import pytest
 
 from interrupts.lines import LineRun, lines_of, raising_at
 from interrupts.worlds import OPERATIONS, REGIMES, world
-from support.effort import DEEP, drawn_from, rounds
+from support.effort import HUNT, drawn_from, rounds
 
 ERRORS = {error.__name__: error for error in (KeyboardInterrupt, MemoryError, RecursionError)}
 STORES = ["default", "Oxigraph"]
@@ -50,7 +50,7 @@ def drawn(store: str, operation: str, regime: str, error: str) -> list[LineRun]:
 
 
 @pytest.mark.timeout(3600)
-@pytest.mark.turns(by="error")
+@pytest.mark.sampled(by="error")
 @pytest.mark.parametrize("error", ERRORS)
 @pytest.mark.parametrize("regime", REGIMES)
 @pytest.mark.parametrize("store", STORES)
@@ -60,7 +60,7 @@ def test_an_exception_at_any_line_is_mended(operation: str, store: str, regime: 
     if store == "Oxigraph":
         pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
     act = OPERATIONS[operation]
-    places = shared_out(store, error)[operation, regime] if DEEP else drawn(store, operation, regime, error)
+    places = shared_out(store, error)[operation, regime] if HUNT else drawn(store, operation, regime, error)
     wrong = {}
     for place in places:
         with world(store, regime) as made:

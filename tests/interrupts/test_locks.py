@@ -18,7 +18,7 @@ from rdflib import URIRef
 import rdflive
 from rdflive.errors import WaitError
 from rdflive.store import Capture
-from support.effort import DEEP, drawn_from, rounds
+from support.effort import HUNT, drawn_from, rounds
 
 QUERY = "SELECT ?s ?o { ?s <urn:p> ?o }"
 
@@ -166,7 +166,7 @@ class Stores:
 @pytest.mark.parametrize("count", [2, 3])
 def test_no_schedule_of_threads_ends_in_a_deadlock(count: int) -> None:
     """Batches, writes, subscriptions and callbacks that write, in any order of stores, all come to an end."""
-    for number in range(5000 if DEEP else 100):
+    for number in range(5000 if HUNT else 100):
         stores = Stores(count)
         failures: list[Exception] = []
 

@@ -20,7 +20,7 @@ from interrupts.worlds import Follower
 from rdflive.engine.view import View
 from rdflive.store import Capture
 from rdflive.store.deliveries import Delivering
-from support.effort import DEEP, drawn_from, rounds
+from support.effort import HUNT, drawn_from, rounds
 
 QUERY = "SELECT ?s { ?s <urn:p> ?o }"
 
@@ -147,7 +147,7 @@ def test_a_delivery_to_an_executor_may_be_interrupted_anywhere(error: type[BaseE
     first = opened()
     places = lines_of(lambda: first[0].add(triple("a")))
     draw = drawn_from("executor", error.__name__)
-    for place in places if DEEP else draw.sample(places, min(len(places), rounds(60))):
+    for place in places if HUNT else draw.sample(places, min(len(places), rounds(60))):
         graph, follower, later, subscription = opened()
         raising_at(place, error, lambda graph=graph: graph.add(triple("a")))
         graph.add(triple("b"))
@@ -207,7 +207,7 @@ def test_a_close_that_was_interrupted_anywhere_is_done_by_the_next(resumes: bool
 
     places = lines_of(opened("board")[1].close)
     draw = drawn_from("close", resumes)
-    chosen = places if DEEP else draw.sample(places, min(len(places), rounds(25)))
+    chosen = places if HUNT else draw.sample(places, min(len(places), rounds(25)))
     for number, place in enumerate(chosen):
         graph, subscription = opened(str(number))
         deltas = subscription.deltas(5.0)
@@ -227,7 +227,7 @@ def test_the_first_subscription_of_a_store_may_be_interrupted_anywhere() -> None
 
     places = lines_of(lambda: subscribe(rdflib.Graph()).close())
     draw = drawn_from("first subscription")
-    for place in places if DEEP else draw.sample(places, rounds(60)):
+    for place in places if HUNT else draw.sample(places, rounds(60)):
         graph, told = rdflib.Graph(), list[rdflive.Delta]()
         raising_at(place, KeyboardInterrupt, lambda graph=graph: subscribe(graph).close())
         graph.add(triple("a"))
@@ -274,7 +274,7 @@ def test_a_stream_may_be_interrupted_anywhere(error: type[BaseException], window
     places: list[Any] = []
     play(lambda stream: places.extend(lines_of(lambda: act(stream))))
     draw = drawn_from("stream", error.__name__, repr(window), until)
-    for place in places if DEEP else draw.sample(places, 40):
+    for place in places if HUNT else draw.sample(places, 40):
 
         def interrupted(stream: rdflive.Stream, place: Any = place) -> None:
             raising_at(place, error, lambda: act(stream))
@@ -292,7 +292,7 @@ def test_a_mirror_may_be_interrupted_anywhere(uncollected: None) -> None:
 
     places = lines_of(lambda: follow(rdflib.Graph()))
     draw = drawn_from("mirror")
-    for place in places if DEEP else draw.sample(places, rounds(80)):
+    for place in places if HUNT else draw.sample(places, rounds(80)):
         graph = rdflib.Graph()
         raising_at(place, KeyboardInterrupt, lambda graph=graph: follow(graph))
         with rdflive.subscribe(graph, QUERY) as subscription:

@@ -32,7 +32,7 @@ READS = ("answers", "an iterator", "close")
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.turns(by="act")
+@pytest.mark.sampled(by="act")
 @pytest.mark.parametrize("act", ACTS)
 @pytest.mark.parametrize("regime", ["none", "rdfs"])
 @pytest.mark.parametrize("store", ["default", "Oxigraph"])

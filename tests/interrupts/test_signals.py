@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from interrupts.signals import RESULTS, run
-from support.effort import DEEP, drawn_from
+from support.effort import HUNT, drawn_from
 
-PROCESSES = 50 if DEEP else 4
+PROCESSES = 50 if HUNT else 4
 
 
 @pytest.mark.posix("forks, and sets timers")

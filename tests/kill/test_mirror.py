@@ -8,7 +8,7 @@ from kill import mirror
 from support.effort import drawn_from
 
 
-@pytest.mark.turns(by="seed")
+@pytest.mark.sampled(by="seed")
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_killed_mirror_loses_nothing_and_applies_nothing_twice(seed: int) -> None:
     """After each kill the store is at the batch its cursor names, and at the end at the last."""

@@ -12,7 +12,7 @@ from rdflib import Graph, Literal, URIRef
 import rdflive
 from rdflive.errors import UnsupportedQueryError
 from rdflive.query import rdflib_algebra
-from support.effort import DEEP
+from support.effort import HUNT
 
 
 def optionals(count: int, *, nested: bool) -> str:
@@ -59,7 +59,7 @@ def test_a_long_union_is_the_union_of_its_branches(count: int, where: str) -> No
 
 def test_a_union_may_have_thousands_of_branches() -> None:
     """More than Python allows calls within calls."""
-    count = 5 * sys.getrecursionlimit() if DEEP else sys.getrecursionlimit() + 1
+    count = 5 * sys.getrecursionlimit() if HUNT else sys.getrecursionlimit() + 1
     branches = " UNION ".join(f"{{ ?s <urn:{n}> ?o }}" for n in range(count))
     graph = Graph()
     with rdflive.subscribe(graph, f"SELECT * {{ {branches} }}") as subscription:

@@ -1,19 +1,20 @@
-"""Slices, turns, limits of time and repetitions, in runs of small suites of their own."""
+"""Shares, slices, limits of time, repetitions and hunts, in runs of small suites of their own."""
 
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hunt.__main__ import hunt, report
 from support.selection import Slice
 
 TESTS = Path(__file__).parents[1]
@@ -25,14 +26,14 @@ ALONE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 """Some plugins take seconds to load."""
 CASES = """
 import pytest
-@pytest.mark.turns(by="engine")
+@pytest.mark.sampled(by="engine")
 @pytest.mark.parametrize("engine", ["memory", "oxigraph"])
 @pytest.mark.parametrize("case", range(10))
 def test_case(case, engine): pass
-@pytest.mark.turns(3, always={"kind": ["graph"]})
+@pytest.mark.sampled(3, always={"kind": ["graph"]})
 @pytest.mark.parametrize("kind", ["graph", "union", "conjunctive", "auditable"])
 def test_kind(kind): pass
-@pytest.mark.deep("a quick run has test_kind")
+@pytest.mark.hunted("a quick run has test_kind")
 def test_long(): pass
 def test_plain(): pass
 """
@@ -55,7 +56,7 @@ class Suite:
         return subprocess.run(
             [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "pytest_timeout", *arguments],
             cwd=self.folder,
-            env={**environment, "PYTHONPATH": str(TESTS), "RDFLIVE_KEY": "1", **variables, **ALONE},
+            env={**environment, "PYTHONPATH": str(TESTS), **variables, **ALONE},
             preexec_fn=prepare,
             capture_output=True,
             text=True,
@@ -76,24 +77,7 @@ def test_slices_are_disjoint_and_have_everything(names: list[str], parts: int) -
     assert all(sum(name in one for one in slices) == 1 for name in names)
 
 
-@pytest.mark.parametrize("of", ["key", "Python"])
-@pytest.mark.parametrize("parts", [1, 2, 3])
-def test_slices_take_turns(of: str, parts: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each is the turn of some keys, and Pythons in a row have them in turn."""
-    found = []
-    for number in range(parts):
-        key, minor = (60 * number, 11) if of == "key" else (7, number)
-        monkeypatch.setattr("support.selection.TURN", key)
-        monkeypatch.setattr(
-            "support.selection.sys", SimpleNamespace(version_info=SimpleNamespace(minor=minor))
-        )
-        found.append(Slice(f"turn/{parts}").part)
-    assert sorted(found) == list(range(1, parts + 1))
-
-
-@pytest.mark.parametrize(
-    "text", ["", "0/3", "turn/0", "turn/a", "turn", "4/3", "1", "1/0", "-1/3", "a/b", "1/3/2"]
-)
+@pytest.mark.parametrize("text", ["", "0/3", "turn/3", "4/3", "1", "1/0", "-1/3", "a/b", "1/3/2"])
 def test_a_slice_that_is_none_is_refused(text: str) -> None:
     """The message says what a slice is."""
     with pytest.raises(pytest.UsageError, match="k from 1 to N"):
@@ -101,11 +85,11 @@ def test_a_slice_that_is_none_is_refused(text: str) -> None:
 
 
 def test_slices_of_a_run_make_up_the_run(tmp_path: Path) -> None:
-    """The parts that pytest collects are those of the whole, at both efforts."""
+    """The parts that pytest collects are those of the whole, in the gate and in a hunt."""
     suite = Suite(tmp_path, CASES)
-    for effort in ("quick", "deep"):
-        whole = suite.names(RDFLIVE_EFFORT=effort)
-        parts = [suite.names("--slice", f"{part}/3", RDFLIVE_EFFORT=effort) for part in (1, 2, 3)]
+    for seed in ("", "5"):
+        whole = suite.names(RDFLIVE_HUNT=seed)
+        parts = [suite.names("--slice", f"{part}/3", RDFLIVE_HUNT=seed) for part in (1, 2, 3)]
         assert sorted(name for part in parts for name in part) == sorted(whole)
         assert all(len(part) < len(whole) for part in parts)
     assert len(whole) == WHOLE
@@ -118,51 +102,26 @@ def test_a_slice_may_have_nothing_but_a_run_may_not(tmp_path: Path) -> None:
     assert codes == [0, 0, 0]
     nothing = pytest.ExitCode.NO_TESTS_COLLECTED
     assert suite.run("-q", "-k", "nothing").returncode == nothing
-    assert {nothing} <= {
-        suite.run("-q", "--slice", "turn/9", RDFLIVE_KEY=str(60 * k)).returncode for k in (0, 1)
-    }
     assert Suite(tmp_path, "").run("-q", "--slice", "1/3").returncode == nothing
 
 
-CASES_OF_TWO_KINDS = """
-import pytest
-@pytest.mark.turns(2)
-@pytest.mark.parametrize("number", range(12))
-def test_two(number): pass
-@pytest.mark.turns(by="kind")
-@pytest.mark.parametrize("kind", "abcd")
-@pytest.mark.parametrize("number", range(6))
-def test_four(number, kind): pass
-"""
-
-
-def test_turns_of_cases_and_of_slices_meet(tmp_path: Path) -> None:
-    """Every case is run at some key, also where a run has a slice in turn."""
-    suite, found = Suite(tmp_path, CASES_OF_TWO_KINDS), set[str]()
-    for key in (*range(4), *range(60, 64)):
-        found.update(suite.names("--slice", "turn/2", RDFLIVE_KEY=str(key)))
-    assert len(found) == 12 + 24
-
-
-def test_cases_take_turns(tmp_path: Path) -> None:
-    """A quick run has a case on one engine and at the next key on the other; a deep run has all."""
+def test_the_gate_has_a_share_of_the_cases(tmp_path: Path) -> None:
+    """It has each case on one of the engines, always the same; a hunt has all."""
     suite = Suite(tmp_path, CASES)
-    first, second, third = (suite.names(RDFLIVE_KEY=key) for key in ("7", "8", "9"))
-    cases = [{name for name in run if "test_case" in name} for run in (first, second)]
-    assert [len(run) for run in cases] == [10, 10]
-    assert len(cases[0] | cases[1]) == 20
-    assert 0 < sum("memory" in name for name in cases[0]) < 10
-    kinds = [{name for name in run if "test_kind" in name} for run in (first, second, third)]
-    assert all("test_it.py::test_kind[graph]" in run for run in kinds)
-    assert len(set.union(*kinds)) == 4
-    assert sum(map(len, kinds)) == 3 + 3
-    assert "test_it.py::test_plain" in first
-    assert "test_it.py::test_long" not in first
-    assert len(suite.names(RDFLIVE_EFFORT="deep")) == WHOLE
+    names = suite.names()
+    assert names == suite.names()
+    cases = [name for name in names if "test_case" in name]
+    assert len({name.partition("-")[0] for name in cases}) == len(cases) == 10
+    assert 0 < sum("memory" in name for name in cases) < 10
+    assert "test_it.py::test_kind[graph]" in names
+    assert sum("test_kind" in name for name in names) < 4
+    assert "test_it.py::test_plain" in names
+    assert "test_it.py::test_long" not in names
+    assert len(suite.names(RDFLIVE_HUNT="5")) == WHOLE
 
 
 def test_what_is_named_is_run(tmp_path: Path) -> None:
-    """Somebody who names a test gets it, whoever's turn it is."""
+    """A test that is named is run, also if the gate has another case."""
     suite = Suite(tmp_path, CASES)
     assert suite.names("test_it.py::test_long", "test_it.py::test_case[3-memory]") == [
         "test_it.py::test_long",
@@ -170,51 +129,39 @@ def test_what_is_named_is_run(tmp_path: Path) -> None:
     ]
 
 
-def test_a_failure_says_how_to_repeat_it(tmp_path: Path) -> None:
-    """The printed command draws the same, from hypothesis and from the helper, without a database."""
-    suite = Suite(
-        tmp_path,
-        """
+DRAWN = """
 from hypothesis import given, settings, strategies as st
 from support.effort import drawn_from
-@settings(database=None, max_examples=5)
+@settings(max_examples=5)
 @given(st.integers(0, 1 << 40), st.randoms())
 def test_drawn(number, random): print("drew", number)
 def test_failing():
-    print("drew", drawn_from("x").getrandbits(40))
+    print("drew", drawn_from("x").getrandbits(40), "set", {str(n) for n in range(9)})
     assert False
-""",
-    )
+"""
+
+
+def test_the_gate_draws_the_same_each_time(tmp_path: Path) -> None:
+    """Hypothesis, the helper and the order of sets are those of the run before."""
+    suite = Suite(tmp_path, DRAWN)
+    first, second = (suite.run("-rA", "-p", "xdist", "-n", "1").stdout for _ in range(2))
+    drawn = re.findall("drew .*", first)
+    assert drawn
+    assert drawn == re.findall("drew .*", second)
+    assert "python -m pytest 'test_it.py::test_failing'" in first
     assert "tox run -e py312 -- 'test_it.py::test_failing'" in suite.run("-q", TOX_ENV_NAME="py312").stdout
-    first = suite.run("-s", "-v").stdout
-    assert "effort: quick, seed: " in first
-    command = next(line for line in first.splitlines() if line.startswith("RDFLIVE_EFFORT="))
-    assert command.endswith("python -m pytest 'test_it.py::test_failing'")
-    variables = dict(word.split("=") for word in command.split(" python")[0].split())
-    drawn = [line for line in first.splitlines() if "drew" in line]
+
+
+def test_a_failure_of_a_hunt_says_how_to_repeat_it(tmp_path: Path) -> None:
+    """The printed command draws the same, from hypothesis and from the helper; another seed draws others."""
+    suite = Suite(tmp_path, DRAWN)
+    first = suite.run("-s", "-v", RDFLIVE_HUNT="17").stdout
+    assert "a hunt with the seed 17" in first
+    assert "RDFLIVE_HUNT=17 python -m pytest 'test_it.py::test_failing'" in first
+    drawn = re.findall(r"drew \d+", first)
     assert len(drawn) > 2
-    assert drawn == [
-        line for line in suite.run("-s", "-v", **variables).stdout.splitlines() if "drew" in line
-    ]
-    assert drawn != [line for line in suite.run("-s", "-v").stdout.splitlines() if "drew" in line]
-
-
-def test_examples_that_failed_come_first_in_the_next_run(tmp_path: Path) -> None:
-    """The database of hypothesis is kept although quick runs have seeds."""
-    suite = Suite(
-        tmp_path,
-        """
-from hypothesis import given, settings, strategies as st, Phase
-@settings(max_examples=300)
-@given(st.integers(0, 1000))
-def test_drawn(number): assert number < 500
-""",
-    )
-    in_ci = {"CI": "true", "GITHUB_ACTIONS": "true"}  # there it keeps none of its own accord
-    assert suite.run("-q", **in_ci).returncode == 1
-    text = (tmp_path / "test_it.py").read_text().replace("max_examples=300", "phases=[Phase.reuse]")
-    (tmp_path / "test_it.py").write_text(text)
-    assert "assert 500 < 500" in suite.run("-q", **in_ci).stdout
+    assert drawn == re.findall(r"drew \d+", suite.run("-s", "-v", RDFLIVE_HUNT="17").stdout)
+    assert drawn != re.findall(r"drew \d+", suite.run("-s", "-v", RDFLIVE_HUNT="18").stdout)
 
 
 @pytest.mark.posix("Windows has no alarm: a test that hangs ends the run")
@@ -273,30 +220,40 @@ def test_child():
     assert run.returncode == 0, run.stdout
 
 
-def test_tests_of_slow_folders_take_turns(tmp_path: Path) -> None:
-    """A run of everything has each test of them at one of three keys; who names a file has it whole."""
+def test_heavy_folders_are_run_if_they_are_named(tmp_path: Path) -> None:
+    """A run of everything passes over them."""
     suite = Suite(tmp_path, "")
-    file = tmp_path / "tests" / "spark" / "test_slow.py"
-    file.parent.mkdir(parents=True)
-    file.write_text("import pytest\n@pytest.mark.parametrize('n', range(30))\ndef test_slow(n): pass\n")
-    found = [suite.names(RDFLIVE_KEY=str(key)) for key in (1, 2, 3)]
-    assert all(len(names) < 30 for names in found)
-    assert sorted(name for names in found for name in names) == sorted(suite.names(RDFLIVE_EFFORT="deep"))
-    assert len(suite.names("tests/spark/test_slow.py")) == 30
-
-
-@pytest.mark.parametrize("last", [0, 5, 39], ids=["first", "early", "last"])
-def test_a_run_goes_on_behind_a_worker_that_ended(last: int, tmp_path: Path) -> None:
-    """All tests but one pass, those that stay together too: xdist's own schedule waits for ever behind it."""
-    suite = Suite(tmp_path, "")
-    for area in ("spark", "engine"):  # those of the first stay together
+    for area in ("spark", "engine"):
         file = tmp_path / "tests" / area / f"test_{area}.py"
         file.parent.mkdir(parents=True)
-        file.write_text(
-            "import os, pytest\n@pytest.mark.parametrize('n', range(40))\n"
-            f"def test_{area}(n):\n    if n == {last}: os._exit(1)\n"
-        )
-    run = suite.run("-p", "xdist", "-n", "2", "--dist", "loadgroup", "-q", RDFLIVE_EFFORT="deep")
-    assert "2 failed, 78 passed" in run.stdout
-    assert run.stdout.count("crashed while running") >= 2
-    assert run.returncode == pytest.ExitCode.TESTS_FAILED
+        file.write_text("def test_it(): pass\n")
+    light, heavy = "tests/engine/test_engine.py::test_it", "tests/spark/test_spark.py::test_it"
+    assert suite.names("tests") == suite.names() == [light]
+    assert suite.names("tests/spark") == suite.names(heavy) == [heavy]
+    assert sorted(suite.names("tests", "tests/spark")) == [light, heavy]
+
+
+def test_a_hunt_reports_what_it_tried(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each failure comes with the command that repeats it; without a test the exit code is 2."""
+    found = [
+        {"test": "tests/engine/test_a.py::test_b", "outcome": "passed", "repeat": "one"},
+        {"test": "tests/engine/test_a.py::test_c[1]", "outcome": "failed", "repeat": "two"},
+        {"test": "tests/test_d.py::test_e", "outcome": "skipped", "repeat": "three"},
+    ]
+    assert report(found, ["7-1"]) == 1
+    printed = capsys.readouterr().out
+    assert re.findall(r"^(\S+) +(\d+) +(\d+) +(\d+)$", printed, re.MULTILINE) == [
+        (".", "0", "0", "1"), ("engine", "1", "1", "0"), ("all", "1", "1", "1")
+    ]  # fmt: skip
+    assert printed.endswith("seeds: 7-1\nfailed: two\n")
+    assert report(found[:1], ["7-1"]) == 0
+    assert report([], []) == 2
+
+
+def test_a_hunt_ends_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test begins behind its end."""
+    monkeypatch.setattr("hunt.__main__.LOG", tmp_path / "hunt.log")
+    record = tmp_path / "record"
+    record.touch()
+    assert hunt([TESTS / "running" / "test_layers.py"], "7", 0.1, 1, record) == ["7-1"]
+    assert record.read_text() == ""

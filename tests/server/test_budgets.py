@@ -18,7 +18,7 @@ import rdflib
 from websockets.sync.client import connect
 
 from support.bombs import BOMBS
-from support.effort import in_turn
+from support.effort import sampled
 from support.protocol import asked, updated
 from support.served import Served
 from support.serving import serving
@@ -54,7 +54,7 @@ def initial(events: Iterator[Event]) -> Event:
 
 
 @asks_proc
-@pytest.mark.parametrize("name", in_turn("bombs", BOMBS, 4))
+@pytest.mark.parametrize("name", sampled("bombs", BOMBS, 4))
 def test_bomb_ends_alone(server: Served, name: str) -> None:
     """The update is done, other clients have its rows, the topic is told why it ended, /health answers."""
     bomb = BOMBS[name]

@@ -18,7 +18,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance  # noqa: 
 import rdflive  # noqa: E402 - as above
 from rdflive.server.access import Client, digest  # noqa: E402 - as above
 from rdflive.server.openapi import describe_api  # noqa: E402
-from support.effort import DEEP, examples  # noqa: E402
+from support.effort import HUNT, examples  # noqa: E402
 from support.serving import serving  # noqa: E402
 
 pytestmark = pytest.mark.posix("the server forks")
@@ -90,7 +90,7 @@ def test_server_does_as_it_is_described(api: Any, path: str, method: str, mode: 
     excluded = [positive_data_acceptance] if (path, method) in REFUSABLE else []
 
     @given(api[path][method].as_strategy(generation_mode=schemathesis.GenerationMode[mode]))
-    @settings(max_examples=examples(15), derandomize=DEEP, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(15), derandomize=HUNT, suppress_health_check=list(HealthCheck))
     def ask(case: Any) -> None:
         headers = {"Authorization": f"Bearer {TOKEN}"}
         with Session() as session:

@@ -9,7 +9,7 @@ import pytest
 from rdflive.errors import QuerySyntaxError
 from rdflive.syntax.tokens import looks_continuous, tokenize
 from rdflive.time.languages import parse_continuous
-from support.effort import in_turn
+from support.effort import sampled
 from support.shared import SHARED, shared
 
 pytestmark = pytest.mark.shared
@@ -25,7 +25,7 @@ def load() -> dict[str, str]:
 
 
 QUERIES = load()
-TRIED = in_turn("continuous", sorted(QUERIES), 3)
+TRIED = sampled("continuous", sorted(QUERIES), 3)
 
 
 def pattern_of(text: str) -> int | None:

@@ -145,7 +145,7 @@ def test_cqels_answers_are_the_deltas(query: int) -> None:
     assert followed.told == [(at // 1000, answer) for at, answer in recorded("cqels", query)]
 
 
-@pytest.mark.turns(by="closed")
+@pytest.mark.sampled(by="closed")
 @pytest.mark.parametrize("closed", ["left", "right"])
 def test_queries_are_as_a_naive_evaluation(closed: Any) -> None:
     """All seven queries have the naive answer at each report of their windows, until all has expired."""

@@ -15,7 +15,7 @@ import rdflib
 from rdflib import OWL, RDF, RDFS, Namespace
 
 import rdflive
-from support.effort import DEEP, drawn_from
+from support.effort import HUNT, drawn_from
 from support.oracle import comparable
 from support.shared import shared
 from support.solutions import Row, folded_row, row_of
@@ -51,7 +51,7 @@ FRAGMENT = (1, 3, 4, 5, 14)
 OF_DEPARTMENT_0 = (1, 3, 4, 5, 10)
 """The queries whose answers are all in one department."""
 ALL = tuple(range(15))
-DEPARTMENTS = ALL if DEEP else (0, *drawn_from("departments").sample(ALL[1:], 2))
+DEPARTMENTS = ALL if HUNT else (0, *drawn_from("departments").sample(ALL[1:], 2))
 LEAVING = tuple(drawn_from("leaving").sample(DEPARTMENTS, len(DEPARTMENTS)))
 """The order in which departments are deleted."""
 
@@ -209,7 +209,7 @@ RUNS = {
 }
 
 
-@pytest.mark.turns(by="name")
+@pytest.mark.sampled(by="name")
 @pytest.mark.parametrize("name", RUNS)
 def test_departments_come_and_go(name: str) -> None:
     """After each department the answers are those of a new closure; in the end, the official ones."""
@@ -233,7 +233,7 @@ def test_departments_come_and_go(name: str) -> None:
             for triple in department(number):
                 graph.add(triple)
         check()
-    for n in set(WITH_ANSWERS if owl else FRAGMENT) & set(WITH_ANSWERS if DEEP else OF_DEPARTMENT_0):
+    for n in set(WITH_ANSWERS if owl else FRAGMENT) & set(WITH_ANSWERS if HUNT else OF_DEPARTMENT_0):
         assert shown(followers[n]) == official(n), n
     for number in LEAVING:
         present.remove(number)
@@ -251,7 +251,7 @@ def test_departments_share_triples() -> None:
     """Over two thousand triples are in more than one department, so that deleting one leaves support."""
     counts = Counter(triple for number in DEPARTMENTS for triple in department(number))
     assert sum(count > 1 for count in counts.values()) > 50
-    if DEEP:  # three of them share fewer
+    if HUNT:  # three of them share fewer
         assert sum(counts.values()) - len(counts) == 2164
 
 

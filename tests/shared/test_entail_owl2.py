@@ -14,7 +14,7 @@ from entail.rules.driver import Driver, match
 from entail.rules.naive import Index, entailed, matches
 from rdflive.entail.rules import load_program
 from rdflive.query.bgp import TriplePattern, Variable
-from support.effort import in_turn
+from support.effort import sampled
 from support.shared import shared
 
 pytestmark = pytest.mark.shared
@@ -61,7 +61,7 @@ OUT_OF_REACH: Final = {
 PREMISES_REMOVED: Final = 8
 """At most so many premises of a test are removed in turn, spread over all."""
 TURNS: Final = 5
-"""A quick run has one of so many tests."""
+"""The gate has one of so many tests."""
 
 
 @cache
@@ -115,7 +115,7 @@ def in_reach() -> list[str]:
 
 def test_reachable_conclusions_hold_exactly_while_the_premises_do() -> None:
     """Each conclusion in reach is entailed by all premises, and each state equals the fixpoint."""
-    for name in in_turn("OWL 2, in reach", in_reach(), TURNS):
+    for name in sampled("OWL 2, in reach", in_reach(), TURNS):
         case = cases()[name]
         positive = case["kind"] == "POSITIVE_IMPL"
         told = follow(case)
@@ -133,7 +133,7 @@ def test_all_conclusions_are_in_reach_or_not(capsys: pytest.CaptureFixture[str])
 def test_conclusions_out_of_reach_are_not_entailed() -> None:
     """What is listed as out of reach is: a rule that reaches it must take it off the list."""
     program = load_program("owl-rl")
-    for name in in_turn("OWL 2, out of reach", OUT_OF_REACH, TURNS):
+    for name in sampled("OWL 2, out of reach", OUT_OF_REACH, TURNS):
         case = cases()[name]
         driver = Driver(program)
         driver.want((None, None, None))

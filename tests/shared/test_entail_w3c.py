@@ -71,7 +71,7 @@ def test_tests_are_there() -> None:
     assert (len(CASES), len(FRAGMENT)) == (33, 28)
 
 
-@pytest.mark.turns(by="way")
+@pytest.mark.sampled(by="way")
 @pytest.mark.parametrize("way", STRATEGIES, ids="-".join)
 @pytest.mark.parametrize("case", FRAGMENT, ids=repr)
 def test_fragment_answers(case: Case, way: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,7 +82,7 @@ def test_fragment_answers(case: Case, way: tuple[str, str], monkeypatch: pytest.
     assert maintain(case, engine, saturated, entailment="rdfs", strategy=strategy)
 
 
-@pytest.mark.turns(by="engine")
+@pytest.mark.sampled(by="engine")
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("case", CASES, ids=repr)
 def test_rule_set_answers(case: Case, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +101,7 @@ def test_fragment_does_not_answer(case: Case) -> None:
 def maintain(case: Case, engine: str, closure: Entail, *, checks: int | None = None, **options: Any) -> bool:
     """Follow the query through all data, in and out; tell if the full data gave the W3C result.
 
-    It is compared after each triple, or in a quick run after some, or `checks` times on the way.
+    It is compared after each triple, or in the gate after some, or `checks` times on the way.
     """
     world = World(case, engine)
     follower = Entailed(world.graph, case.query, **options)

@@ -28,7 +28,7 @@ def test_formats_that_are_written_are_known() -> None:
     assert {"rdf-patch", "nquads", "sparql-update"} <= set(WRITTEN)
 
 
-@pytest.mark.turns(by="kind")
+@pytest.mark.sampled(by="kind")
 @pytest.mark.parametrize("kind", ["dataset", "oxigraph dataset", "live store"])
 @pytest.mark.parametrize("name", WRITTEN)
 def test_history_end_to_end(tmp_path: Path, name: str, kind: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import rdflive
-from support.effort import DEEP, checked, in_turn
+from support.effort import HUNT, checked, sampled
 from support.history import FOLDER, history
 from support.oracle import Oracle, difference
 from support.shared import shared
@@ -42,7 +42,7 @@ PATTERNS = {
 }
 """Queries of basic graph patterns, beside those of the vocabulary's maintainers."""
 ENGINES = {"memory": "graph", "oxigraph": "oxigraph graph"}
-COMPARED = in_turn("history", ENGINES, len(ENGINES))
+COMPARED = sampled("history", ENGINES, len(ENGINES))
 
 NOT_SPARQL = "EnumerationWithoutEnums"
 """The maintainers' one query that neither rdflib nor Oxigraph can read, and what it must mean."""
@@ -107,7 +107,7 @@ class Judge:
 
 
 class Replay:
-    """All queries on a graph of each engine (of one in a quick run), and Oxigraph as the judge of them."""
+    """All queries on a graph of each engine (of one in the gate), and Oxigraph as the judge of them."""
 
     def __init__(self, triples: list[Any]) -> None:
         self.oracle = Oracle(triples)
@@ -163,7 +163,7 @@ def test_every_transaction_forward_and_backward() -> None:
             if is_compared:
                 replay.check()
         replay.check_order()
-    if DEEP:  # a part may change little
+    if HUNT:  # a part may change little
         assert replay.changed > 200
     for engine, graph in replay.graphs.items():
         assert set(graph) == replay.start[engine]

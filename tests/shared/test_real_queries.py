@@ -14,7 +14,7 @@ from rdflib.plugins.sparql import prepareQuery
 import rdflive
 from rdflive.errors import QuerySyntaxError, UnsupportedQueryError
 from rdflive.syntax.tokens import tokenize
-from support.effort import DEEP, in_turn
+from support.effort import HUNT, sampled
 from support.examples import NODE, example_triples, graph_names
 from support.shared import ROOT, SHARED, shared
 from support.solutions import isomorphic, state_of
@@ -27,7 +27,7 @@ LEAST = 0.95
 """The share of the queries without SERVICE that must be followed."""
 CHUNKS = 10
 TURNS = 5
-"""A quick run has one of so many queries."""
+"""The gate has one of so many queries."""
 REPORT = ROOT / "build" / "real_queries.txt"
 LEAVES_A_CHOICE = {"LIMIT", "OFFSET", "SAMPLE", "GROUP_CONCAT", "FROM"}
 """Words of queries with several right answers, and FROM, which oxrdflib overrides."""
@@ -68,7 +68,7 @@ def test_queries_are_there() -> None:
 def test_real_queries_can_be_followed(record_property: Callable[..., None]) -> None:
     """At least 95 in 100 of the queries without SERVICE are parsed and subscribed on an empty graph."""
     shared("data", "queries", "sib_examples.jsonl")
-    tried = in_turn("real queries", sorted(LOCAL), TURNS)
+    tried = sampled("real queries", sorted(LOCAL), TURNS)
     dataset = KINDS["dataset"]()
     refused: dict[str, str] = {}
     crashed: dict[str, str] = {}
@@ -84,7 +84,7 @@ def test_real_queries_can_be_followed(record_property: Callable[..., None]) -> N
         f"{followed} of {len(tried)} queries are followed",
         *(f"{n}: {why}" for n, why in refused.items()),
     ]
-    if DEEP:
+    if HUNT:
         REPORT.parent.mkdir(exist_ok=True)
         REPORT.write_text("\n".join(lines) + "\n", encoding="utf-8")
     record_property("real queries", lines[0])
@@ -95,7 +95,7 @@ def test_real_queries_can_be_followed(record_property: Callable[..., None]) -> N
 def test_real_queries_with_service_are_refused() -> None:
     """SERVICE is refused with its place."""
     shared("data", "queries", "sib_examples.jsonl")
-    for name in in_turn("queries with SERVICE", REMOTE, TURNS):
+    for name in sampled("queries with SERVICE", REMOTE, TURNS):
         with pytest.raises(UnsupportedQueryError) as refusal:
             rdflive.explain(QUERIES[name])
         assert refusal.value.construct == "SERVICE", name
@@ -106,7 +106,7 @@ def test_real_queries_with_service_are_refused() -> None:
             rdflive.explain(QUERIES[name])
 
 
-@pytest.mark.turns(TURNS, by="chunk")
+@pytest.mark.sampled(TURNS, by="chunk")
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_real_queries_follow_a_small_graph(chunk: int) -> None:
     """On triples made of its own patterns each query gives what Oxigraph gives, until they are gone."""

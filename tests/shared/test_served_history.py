@@ -15,7 +15,7 @@ import rdflib
 
 import rdflive
 from rdflive.model import Delta
-from support.effort import DEEP
+from support.effort import HUNT
 from support.history import history
 from support.served import Served
 
@@ -61,7 +61,7 @@ def test_the_history_of_schema_org_reaches_clients_across_a_restart(tmp_path: Pa
             assert [delta.initial for delta in deltas] == [True] + [False] * (len(deltas) - 1)
             assert _sum(deltas) == rows
             subscription.close()
-    assert not DEEP or len(told[0]) > 6
+    assert not HUNT or len(told[0]) > 6
 
 
 def _until(condition: Any) -> None:

@@ -103,7 +103,7 @@ def test_the_report_is_the_expected_one(name: str) -> None:
         assert text.startswith("Conforms" if conforms else "Does not conform")
 
 
-@pytest.mark.turns(3, by="name")
+@pytest.mark.sampled(3, by="name")
 @pytest.mark.parametrize("store", ["Memory", "Oxigraph"])
 @pytest.mark.parametrize("moving", ["data", "shapes"])
 @pytest.mark.parametrize("name", CORE)
@@ -133,7 +133,7 @@ def test_each_step_is_that_of_validation_anew(
                 assert told.total == wanted
 
 
-@pytest.mark.turns(3, by="name")
+@pytest.mark.sampled(3, by="name")
 @pytest.mark.parametrize("moving", ["data", "shapes"])
 @pytest.mark.parametrize("name", [name for name in CASES if name not in CORE and name not in REFUSED])
 def test_each_step_of_sparql_is_that_of_another_validation(

@@ -88,7 +88,7 @@ class Railway:
             assert follower.state() == self.face.evaluate(self.queries[name]), name
 
 
-@pytest.mark.turns(by="kind")
+@pytest.mark.sampled(by="kind")
 @pytest.mark.parametrize("kind", ["oxigraph graph", "live store"])
 @pytest.mark.parametrize("model", MODELS)
 def test_faults_come_and_go(model: str, kind: str) -> None:

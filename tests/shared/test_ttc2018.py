@@ -58,7 +58,7 @@ def _fail(subscription: Any, error: Exception) -> None:
     raise error
 
 
-@pytest.mark.turns(by="kind")
+@pytest.mark.sampled(by="kind")
 @pytest.mark.parametrize("kind", ["graph", "oxigraph graph"])
 @pytest.mark.parametrize("size", SIZES)
 def test_q1_ranks_every_state_forward_and_backward(size: str, kind: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 from support.shared import ROOT
 
 
-@pytest.mark.deep("a server and a client of their own")
+@pytest.mark.hunted("a server and a client of their own")
 @pytest.mark.timeout(600)
 @pytest.mark.posix("Hadoop needs winutils.exe on Windows")
 def test_a_subscription_runs_on_spark_connect() -> None:

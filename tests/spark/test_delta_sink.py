@@ -103,7 +103,7 @@ def test_a_sink_takes_a_function() -> None:
         DeltaSink(None, "out")  # type: ignore[arg-type]  # on purpose
 
 
-@pytest.mark.turns(3)
+@pytest.mark.sampled(3)
 def test_deltas_add_up_in_a_parquet_table(spark: SparkSession, tmp_path: Path) -> None:
     """Signed rows that were appended to a table sum up to the answer."""
     graph = graph_of(1, 2)
@@ -122,7 +122,7 @@ def test_deltas_add_up_in_a_parquet_table(spark: SparkSession, tmp_path: Path) -
     assert {row.sequence for row in table.where("initial").collect()} == {0}
 
 
-@pytest.mark.turns(3)
+@pytest.mark.sampled(3)
 def test_a_delta_that_comes_again_counts_once(spark: SparkSession, tmp_path: Path) -> None:
     """With `resume`, what was not acknowledged is written again under its number, over what was written."""
     graph = graph_of(1)

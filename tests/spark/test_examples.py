@@ -27,7 +27,7 @@ def test_the_example_prints_deltas() -> None:
     assert (came, went) == (trains, trains[:-2])
 
 
-@pytest.mark.deep("what the benchmark runs is in other tests; quick runs do not measure")
+@pytest.mark.hunted("what the benchmark runs is in other tests; the gate does not measure")
 def test_the_jobs_of_the_benchmark_give_figures() -> None:
     """Each kind of job has a rate or a time, and the peers agree on the answers."""
     shape = {"query": "star", "batch": 100, "updates": 300}

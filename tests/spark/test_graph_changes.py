@@ -334,7 +334,7 @@ for i in range(10**9):
 """
 
 
-@pytest.mark.turns(by="after")
+@pytest.mark.sampled(by="after")
 @pytest.mark.parametrize("after", [0.05, 0.2])
 def test_a_killed_recording_of_a_durable_graph_goes_on(after: float, tmp_path: Path) -> None:
     """After kill -9 a new recording brings the log to what the store on disk holds."""
@@ -367,7 +367,7 @@ def rows(spark: SparkSession, tmp_path: Path) -> Iterator[Any]:
     return run
 
 
-@pytest.mark.turns(3)
+@pytest.mark.sampled(3)
 def test_changes_of_a_graph_are_a_stream(spark: SparkSession, rows: Any) -> None:
     """The stream of a graph begins with its content and goes on with its changes."""
     graph = rdflib.Dataset()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 pytestmark = [
     needs_kafka,
-    pytest.mark.deep("a broker and Spark; quick runs have rows with the places of topics without a broker"),
+    pytest.mark.hunted("a broker and Spark; the gate has rows with the places of topics without a broker"),
 ]
 PARTITIONS = 3
 PEOPLE = {

@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from kill import spark_mirror, spark_subscription
-from support.effort import DEEP, drawn_from
+from support.effort import HUNT, drawn_from
 
-KILLS = 3 if DEEP else 1
+KILLS = 3 if HUNT else 1
 
 
 def kill_mirror(folder: Path) -> None:
     """Whether its Python or its JVM is killed both end, and the next run goes on with the graph as it is."""
     pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
-    batches = 300 if DEEP else 100
-    seed = 1 if DEEP else drawn_from("kills of a mirror").randrange(1000)
+    batches = 300 if HUNT else 100
+    seed = 1 if HUNT else drawn_from("kills of a mirror").randrange(1000)
     outcome = spark_mirror.run(kills=KILLS, batches=batches, seed=seed)
     assert (outcome.kills, outcome.batches) == (KILLS, batches)
     assert outcome.jvm_kills == (KILLS + seed % 2) // 2
@@ -25,9 +25,9 @@ def kill_mirror(folder: Path) -> None:
 
 def kill_subscription(folder: Path) -> None:
     """Whatever is killed, no net is lost, none is told in two ways, and the state is what is live."""
-    batches = 16 if DEEP else 8
-    seed = 5 if DEEP else drawn_from("kills of a subscription").randrange(1000)
-    outcome = spark_subscription.run(folder, kills=KILLS, batches=batches, seed=seed, left=1 if DEEP else 4)
+    batches = 16 if HUNT else 8
+    seed = 5 if HUNT else drawn_from("kills of a subscription").randrange(1000)
+    outcome = spark_subscription.run(folder, kills=KILLS, batches=batches, seed=seed, left=1 if HUNT else 4)
     assert outcome.batches == batches
     assert outcome.groups > 0
     assert outcome.killed == KILLS
@@ -38,7 +38,7 @@ KILLED = {"mirror": kill_mirror, "subscription": kill_subscription}
 
 @pytest.mark.linux("asks /proc whether a JVM has ended")
 @pytest.mark.usefixtures("spark")  # there is a Java
-@pytest.mark.turns(by="what")
+@pytest.mark.sampled(by="what")
 @pytest.mark.parametrize("what", KILLED)
 def test_what_is_killed_goes_on_where_it_was(what: str, tmp_path: Path) -> None:
     """Nothing is lost, and nothing is applied or told twice."""

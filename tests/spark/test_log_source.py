@@ -19,9 +19,9 @@ from rdflive_stores.spark.sources import register
 from support.effort import drawn_from
 from support.logs import Row, rows_of
 
-pytestmark = pytest.mark.turns(3)
+pytestmark = pytest.mark.sampled(3)
 
-WITHOUT = pytest.mark.deep("quick runs have the same stream without Spark, in test_log_reading.py")
+WITHOUT = pytest.mark.hunted("the gate has the same stream without Spark, in test_log_reading.py")
 _OBJECTS = ("<urn:o>", "_:b.1", '"é\\t\\"x\\" 😀"@en-GB', '"1"^^<http://www.w3.org/2001/XMLSchema#integer>')
 
 

@@ -32,9 +32,9 @@ from support.effort import drawn_from
 from support.spark_mirrors import Answers, state
 from support.worlds import KINDS
 
-pytestmark = pytest.mark.turns(3)
+pytestmark = pytest.mark.sampled(3)
 
-CURSOR = pytest.mark.deep("several runs of Spark; quick runs have the cases of test_cursor.py")
+CURSOR = pytest.mark.hunted("several runs of Spark; the gate has the cases of test_cursor.py")
 PEOPLE = {"people": {"subject": "http://e/{id}", "predicates": {"name": "http://e/name"}}}
 
 
@@ -130,7 +130,7 @@ def expected(batches: list[list[Change]], kind: str = "dataset") -> set[Quad]:
     return state(graph)
 
 
-@pytest.mark.turns(by="kind")
+@pytest.mark.sampled(by="kind")
 @pytest.mark.parametrize("kind", ["dataset", "oxigraph dataset", "live store"])
 def test_a_log_through_spark_is_the_log_without(world: World, kind: str) -> None:
     """The same graph, and deltas that add up to the same answers, in two runs of several micro-batches."""

@@ -30,7 +30,7 @@ from support.decoders import read
 from support.effort import drawn_from
 from support.spark_mirrors import mirrored, refuse, state
 
-pytestmark = pytest.mark.turns(3)
+pytestmark = pytest.mark.sampled(3)
 
 PEOPLE = {
     "people": {
@@ -78,7 +78,7 @@ def applied(changes: Any) -> set[Quad]:
     return held
 
 
-@pytest.mark.turns(by="seed")
+@pytest.mark.sampled(by="seed")
 @pytest.mark.parametrize("seed", [1, 2])
 def test_change_rows_are_net_and_in_order(spark: SparkSession, seed: int) -> None:
     """Shuffled rows with places give each quad once, with its last change."""
@@ -229,7 +229,7 @@ class Deltas:
         return "".join(json.dumps({k: v for k, v in r.items() if v is not None}) + "\n" for r in records)
 
 
-@pytest.mark.turns(by="seed")
+@pytest.mark.sampled(by="seed")
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_delta_rows_are_counted_by_spark(spark: SparkSession, seed: int) -> None:
     """Micro-batches of versions, shuffled, restarted and repeated, make what the feed makes."""

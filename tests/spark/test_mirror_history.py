@@ -19,7 +19,7 @@ from support.worlds import KINDS
 
 pytestmark = [
     pytest.mark.shared,
-    pytest.mark.deep("quick runs mirror it without Spark, and other logs with it"),
+    pytest.mark.hunted("the gate mirrors it without Spark, and other logs with it"),
 ]
 
 FOLDER = ("data", "history", "schemaorg")

@@ -15,7 +15,7 @@ from support.maven import succeeded
 from support.shared import ROOT
 
 
-@pytest.mark.deep("a session of its own, with a connector of 670 MB from Maven")
+@pytest.mark.hunted("a session of its own, with a connector of 670 MB from Maven")
 @pytest.mark.timeout(600)
 @pytest.mark.posix("Hadoop needs winutils.exe on Windows")
 def test_a_subscription_keeps_its_checkpoint_in_an_object_store() -> None:

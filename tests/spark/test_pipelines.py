@@ -29,8 +29,8 @@ PATIENCE = 120.0
 RAIL = "http://example.org/railway/"
 
 pytestmark = [
-    pytest.mark.deep(
-        "servers and connectors from the registries; quick runs have the same events without them"
+    pytest.mark.hunted(
+        "servers and connectors from the registries; the gate has the same events without them"
     ),
     pytest.mark.posix("Hadoop needs winutils.exe on Windows"),
     pytest.mark.timeout(600),

@@ -22,7 +22,7 @@ from support.rail_tables import CODES, TABLES, Transactions
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = pytest.mark.deep("a database and Spark; quick runs have the events of test_table_events.py")
+pytestmark = pytest.mark.hunted("a database and Spark; the gate has the events of test_table_events.py")
 
 E = Namespace("http://rail.example/")
 LABEL = "http://www.w3.org/2000/01/rdf-schema#label"

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from rdflive_stores.spark.dataflow.query_plan import plan_queries
 from spark.world import Fails, World
-from support.effort import DEEP, drawn_from
+from support.effort import HUNT, drawn_from
 from support.spark_queries import GRAPHS, PREDICATES, QUERIES, TELLING
 from support.spark_streams import Operation, by_query, live_quads, operations
 
@@ -34,7 +34,7 @@ def test_one_subscription_keeps_many_queries_up_to_date(spark: SparkSession, tmp
     for batch in (TELLING, drawn(40), drawn(10)):
         write(batch)
     world.run()
-    for size in (20, 0, 10) if DEEP else (20,):
+    for size in (20, 0, 10) if HUNT else (20,):
         write(drawn(size))
     with pytest.raises(StreamingQueryException, match="the disk is full"):
         world.run(Fails(world.found, 3))

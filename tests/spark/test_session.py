@@ -24,7 +24,7 @@ from rdflive_stores.spark.session import SessionError, _checked, session, settin
 pytestmark = pytest.mark.oldest_spark
 
 PATIENCE = 120
-OWN_PROGRAM = pytest.mark.deep("a program with a session of its own; quick runs have the README's example")
+OWN_PROGRAM = pytest.mark.hunted("a program with a session of its own; the gate has the README's example")
 
 
 def test_session_is_given_again(spark: Any) -> None:

@@ -17,7 +17,7 @@ from rdflive_stores.spark.snapshots import rebuild
 from spark.world import GROUPS, PATH, Fails, World
 from support.spark_streams import AT_ONCE, Nets, Operation, live_quads, nets, node
 
-ON_SPARK = pytest.mark.deep("quick runs have one snapshot on Spark, and what it is made of in dataflow/")
+ON_SPARK = pytest.mark.hunted("the gate has one snapshot on Spark, and what it is made of in dataflow/")
 GRAPHS = "SELECT ?g (COUNT(?y) AS ?n) { GRAPH ?g { ?x <urn:p> ?y . ?y <urn:q> ?z } } GROUP BY ?g"
 
 

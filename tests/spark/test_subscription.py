@@ -17,10 +17,10 @@ from rdflive.cli import main
 from rdflive_stores.spark.dataflow.state import StateError
 from rdflive_stores.spark.running import DataflowError
 from rdflive_stores.spark.subscription import subscribe
-from support.effort import DEEP, drawn_from, in_turn
+from support.effort import HUNT, drawn_from, sampled
 from support.spark_streams import AT_ONCE, ChangeFiles, Nets, Operation, nets, node, number, operations
 
-ON_SPARK = pytest.mark.deep("quick runs compare some queries on Spark, and the rest without, in dataflow/")
+ON_SPARK = pytest.mark.hunted("the gate compares some queries on Spark, and the rest without, in dataflow/")
 PREDICATES = [node(name) for name in ("p", "q", "r", "value")]
 PATH = "SELECT * { ?x <urn:p> ?y . ?y <urn:q> ?z }"
 DISTINCT = "SELECT DISTINCT ?x { ?x <urn:p> ?y . ?y <urn:q> ?z }"
@@ -60,7 +60,7 @@ def links(count: int, seed: int, *, size: int = 30) -> list[list[Operation]]:
 
 def test_nets_are_those_of_one_process(spark: SparkSession, tmp_path: Path) -> None:
     """After every micro-batch nets equal those of the engine; subscriptions may run side by side."""
-    chance, queries = drawn_from("nets of one process"), in_turn("subscriptions on Spark", QUERIES, 4)
+    chance, queries = drawn_from("nets of one process"), sampled("subscriptions on Spark", QUERIES, 4)
     batches = [operations(chance, 70, PREDICATES, graphs=[None, None, node("g"), node(1)]) for _ in range(4)]
     changes = stream(tmp_path / "changes", batches).stream(spark)
     sinks = {name: Nets() for name in queries}
@@ -76,8 +76,8 @@ def test_nets_are_those_of_one_process(spark: SparkSession, tmp_path: Path) -> N
         wanted = nets(QUERIES[name], batches)
         assert sinks[name].list == wanted, name
         told[name] = sum(map(bool, wanted))
-    # of the two queries of a quick run one may stay empty
-    assert (min if DEEP else sum)(told.values()) >= 3, told
+    # of the two queries of the gate one may stay empty
+    assert (min if HUNT else sum)(told.values()) >= 3, told
 
 
 @ON_SPARK

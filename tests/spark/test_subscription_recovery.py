@@ -18,7 +18,7 @@ from spark.world import GROUPS, PATH, PATIENCE, PREDICATES, Fails, World
 from support.effort import drawn_from
 from support.spark_streams import AT_ONCE, Nets, Operation, nets, node, rows_held
 
-pytestmark = pytest.mark.deep("quick runs kill a subscription, and repeat micro-batches in dataflow/")
+pytestmark = pytest.mark.hunted("the gate kills a subscription, and repeats micro-batches in dataflow/")
 
 
 def test_a_subscription_goes_on_where_another_stopped(spark: SparkSession, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from rdflive_stores.spark.running import DataflowError
 from rdflive_stores.spark.subscription import subscribe
 from support.spark_streams import AT_ONCE, ChangeFiles, Nets, Operation, node
 
-ON_SPARK = pytest.mark.deep("quick runs have the checks behind it, without Spark, below and in dataflow/")
+ON_SPARK = pytest.mark.hunted("the gate has the checks behind it, without Spark, below and in dataflow/")
 QUERY = "SELECT ?x (COUNT(*) AS ?n) { ?x <urn:p> ?y . ?y <urn:q> ?z } GROUP BY ?x"
 
 

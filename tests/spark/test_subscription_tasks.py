@@ -17,7 +17,7 @@ from rdflive_stores.spark.subscription import subscribe
 from support.effort import drawn_from
 from support.spark_streams import AT_ONCE, ChangeFiles, Nets, Operation, node, rows_held
 
-pytestmark = pytest.mark.deep("it measures; quick runs count the rows that are made, in dataflow/")
+pytestmark = pytest.mark.hunted("it measures; the gate counts the rows that are made, in dataflow/")
 
 HUB = int(os.environ.get("RDFLIVE_HUB", "100000"))
 """The neighbours of a hub."""

@@ -20,7 +20,7 @@ from support.w3c_streams import answers, check, draw_steps, written
 
 pytestmark = [
     pytest.mark.shared,
-    pytest.mark.deep("a quick run has them by the same stages without Spark, in dataflow/test_w3c.py"),
+    pytest.mark.hunted("the gate has them by the same stages without Spark, in dataflow/test_w3c.py"),
 ]
 PARTS = 12
 TOGETHER = 3

@@ -13,11 +13,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 import rdflive
+from dataflow.simulation import Change
+from dataflow.test_windowing import Engine
 from rdflive_stores.spark import inspect, rebuild
 from rdflive_stores.spark.dataflow.windowing import WINDOW
 from rdflive_stores.spark.subscription import SparkSubscription, subscribe
-from spark.dataflow.simulation import Change
-from spark.dataflow.test_windowing import Engine
 from support.effort import drawn_from
 from support.spark_streams import AT_ONCE, Nets, node
 
@@ -74,7 +74,7 @@ def expected(batches: list[list[Change]], delay: int) -> tuple[list[Any], int]:
     return found, late
 
 
-@pytest.mark.deep("quick runs compare windows without Spark, in dataflow/, and run the example of the page")
+@pytest.mark.hunted("the gate compares windows without Spark, in dataflow/, and run the example of the page")
 def test_a_window_follows_the_watermark_of_spark(spark: SparkSession, tmp_path: Path) -> None:
     """Its column and delay are those of withWatermark. It goes on behind a restart, and in other parts, with
     what it holds and with the elements that wait; a row that no pattern matches moves the watermark.

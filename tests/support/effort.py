@@ -1,124 +1,71 @@
-"""How much the tests try: all that they can (deep), or a part that differs from run to run (quick).
+"""How much the tests try: the gate tries the same cases each time, a hunt more of them and others.
 
-Three variables of the environment say so; a failure prints the command that repeats it with the same ones.
-
-- RDFLIVE_EFFORT: `quick` (the default) or `deep`.
-- RDFLIVE_SEED: what quick runs draw random cases from; a new number in each run unless it is given.
-- RDFLIVE_KEY: whose turn it is among cases that take turns; the hash of the commit, or the date without git.
-
-A deep run draws from the names of its cases alone, so that it is the same each time.
+The environment variable RDFLIVE_HUNT is the seed of a hunt, any text. Without it the tests are the gate.
 """
 
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterable, Iterator
-from datetime import date
 from hashlib import sha256
-from pathlib import Path
-from random import Random, SystemRandom
+from random import Random
 from typing import TypeVar
 
-__all__ = [
-    "DEEP",
-    "EFFORT",
-    "KEY",
-    "SEED",
-    "TURN",
-    "checked",
-    "drawn_from",
-    "examples",
-    "has_turn",
-    "in_turn",
-    "repeat",
-    "rounds",
-]
+__all__ = ["HUNT", "SEED", "checked", "drawn_from", "examples", "in_share", "repeat", "rounds", "sampled"]
 
 Item = TypeVar("Item")
 
-ROOT = Path(__file__).parents[2]
-QUICK_SHARE = 5
-"""A quick run tries one example of so many."""
+SEED = os.environ.get("RDFLIVE_HUNT", "")
+"""What a hunt draws its random cases from; empty in the gate."""
+HUNT = bool(SEED)
+SHARE = 5
+"""The gate tries one example of so many."""
 SAMPLE_SHARE = 4
-"""Of a kind that only stands beside another of its engine, a quick run tries one example of so many again."""
+"""Of a kind that only stands beside another of its engine, the gate tries one example of so many again."""
 LEAST = 4
 """So many examples are tried at least, where there are as many."""
 STEPS = 5
-"""A quick run compares every so many steps, and the last one."""
+"""The gate compares every so many steps, and the last one."""
 
 
-def _effort() -> str:
-    effort = os.environ.get("RDFLIVE_EFFORT") or "quick"
-    if effort not in ("quick", "deep"):
-        raise SystemExit(f"RDFLIVE_EFFORT is {effort!r}; it can be quick or deep")
-    return effort
-
-
-def _key() -> str:
-    """Give the hash of the commit; without git, the number of the day."""
-    git = ["git", "-C", str(ROOT), "rev-parse", "--short=12", "HEAD"]
-    try:
-        return subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return str(date.today().toordinal())
-
-
-def _turn(key: str) -> int:
-    """Make a number of a key; one that is a number already stays, so that 1, 2, 3 are turns in a row."""
-    return int(key) if key.isdecimal() else int(sha256(key.encode()).hexdigest(), 16)
-
-
-EFFORT = _effort()
-DEEP = EFFORT == "deep"
-# Kept in the environment, so that the workers of a run and the programs that tests start have the same ones.
-SEED = os.environ.setdefault("RDFLIVE_SEED", "" if DEEP else str(SystemRandom().getrandbits(32)))
-KEY = os.environ.setdefault("RDFLIVE_KEY", _key())
-TURN = _turn(KEY)
-
-
-def examples(deep: int, *, sample: bool = False) -> int:
-    """Give how many examples are tried where a deep run tries `deep`.
+def examples(most: int, *, sample: bool = False) -> int:
+    """Give how many examples are tried where a hunt tries `most`.
 
     `sample` is for kinds of stores that differ little from one that is tried in full.
     """
-    if DEEP:
-        return deep
+    if HUNT:
+        return most
     if sample:
-        return min(deep, max(2, deep // (QUICK_SHARE * SAMPLE_SHARE)))
-    return min(deep, max(LEAST, deep // QUICK_SHARE))
+        return min(most, max(2, most // (SHARE * SAMPLE_SHARE)))
+    return min(most, max(LEAST, most // SHARE))
 
 
-def rounds(deep: int) -> int:
-    """Give how often a loop of random cases is run, where a deep run runs it `deep` times."""
-    return examples(deep)
+def rounds(most: int) -> int:
+    """Give how often a loop of random cases is run, where a hunt runs it `most` times."""
+    return examples(most)
 
 
 def drawn_from(*names: object) -> Random:
-    """Give a source of random numbers: by its name alone in a deep run, else another in each run."""
-    return Random(" ".join(map(str, (SEED, *names) if SEED else names)))
+    """Give a source of random numbers: by its name alone in the gate, by the seed too in a hunt."""
+    return Random(" ".join(map(str, (SEED, *names) if HUNT else names)))
 
 
-def has_turn(name: str, among: int, place: int = 0) -> bool:
-    """Tell if it is the turn of something; of `among` keys in a row, one says yes.
-
-    Those of the same name and different places, from 0 to `among` - 1, have their turns one after another.
-    """
-    offset = int(sha256(name.encode()).hexdigest(), 16)
-    return (offset + place + TURN) % among == 0
+def in_share(name: str, among: int, place: int = 0) -> bool:
+    """Tell if a case is in the share of the gate: by a hash of its name, one of `among` places is."""
+    return (int(sha256(name.encode()).hexdigest(), 16) + place) % among == 0
 
 
-def in_turn(name: str, items: Iterable[Item], among: int) -> list[Item]:
-    """Give the items whose turn it is: in each of `among` keys in a row others of them, in a deep run all."""
-    return [item for place, item in enumerate(items) if DEEP or has_turn(name, among, place)]
+def sampled(name: str, items: Iterable[Item], among: int) -> list[Item]:
+    """Give the items that are tried: all in a hunt, one of `among` in the gate."""
+    return [item for place, item in enumerate(items) if HUNT or in_share(name, among, place)]
 
 
 def checked(steps: Iterable[Item]) -> Iterator[tuple[Item, bool]]:
-    """Give each step of a run, and if it is compared: in a deep run each one, else some and the last."""
+    """Give each step of a run, and if it is compared: in a hunt each one, else some and the last."""
     last: tuple[int, Item] | None = None
     for number, step in enumerate(steps, 1):
         if last is not None:
-            yield last[1], DEEP or last[0] % STEPS == 0
+            yield last[1], HUNT or last[0] % STEPS == 0
         last = number, step
     if last is not None:
         yield last[1], True
@@ -126,8 +73,8 @@ def checked(steps: Iterable[Item]) -> Iterator[tuple[Item, bool]]:
 
 def repeat(test: str) -> str:
     """Give the command that repeats one test as it was run."""
-    variables = {"EFFORT": EFFORT, "SEED": SEED, "KEY": KEY}
-    given = " ".join(f"RDFLIVE_{name}={value}" for name, value in variables.items() if value)
+    seed = f"RDFLIVE_HUNT={SEED} " if HUNT else ""
     environment = os.environ.get("TOX_ENV_NAME")
-    command = f"tox run -e {environment} --" if environment else "python -m pytest"
-    return f"{given} {command} {test!r}"
+    if environment == "hunt":
+        return f"{seed}.tox/hunt/bin/python -m pytest {test!r}"
+    return seed + (f"tox run -e {environment} -- {test!r}" if environment else f"python -m pytest {test!r}")

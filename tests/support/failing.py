@@ -8,18 +8,18 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
 
-from support.effort import DEEP, drawn_from
+from support.effort import HUNT, drawn_from
 
 __all__ = ["QUICK_STEPS", "fail_at", "file_of", "lines"]
 
-QUICK_STEPS = 1 if DEEP else 5
-"""Quick runs plant a failure at one of so many lines that deep runs plant one at."""
+QUICK_STEPS = 1 if HUNT else 5
+"""The gate plants a failure at one of so many lines that a hunt plants one at."""
 
 
 def lines(step: int, *names: object) -> Iterator[int]:
-    """Give the lines to fail at: every `step`-th in a deep run, else fewer of them, others in each run."""
+    """Give the lines to fail at: every `step`-th in a hunt, else fewer of them."""
     step *= QUICK_STEPS
-    return count(1 if DEEP else drawn_from(*names).randint(1, step), step)
+    return count(1 if HUNT else drawn_from(*names).randint(1, step), step)
 
 
 def file_of(frame: Any) -> str:

@@ -1,4 +1,4 @@
-"""The change history of schema.org's vocabulary: all of it, or in a quick run some transactions in a row."""
+"""The change history of schema.org's vocabulary: all of it, or in the gate some transactions in a row."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rdflive import Batch, Quad
 from rdflive.feeds import decode, feed_format, open_lines, read_nquads
 from rdflive.feeds.rdf_patch import encode_rdf_patch
 from rdflive.feeds.writing import write_quad
-from support.effort import DEEP, drawn_from
+from support.effort import HUNT, drawn_from
 from support.shared import shared
 
 __all__ = ["FOLDER", "History", "history"]
@@ -21,7 +21,7 @@ FOLDER = ("data", "history", "schemaorg")
 COUNT = 99
 """So many transactions there are; the 28th renames every term, and most others change one or two."""
 PART = 40
-"""So many of them a quick run has."""
+"""So many of them the gate has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +57,11 @@ class History:
 
 
 def history(*names: object) -> History:
-    """Give it; in a quick run a part of it that is drawn from the names of the test."""
+    """Give it; in the gate a part of it that is drawn from the names of the test."""
     shared(*FOLDER)
     whole = _read()
     assert len(whole.batches) == COUNT
-    if DEEP:
+    if HUNT:
         return whole
     start = drawn_from("history", *names).randint(0, COUNT - PART)
     held = set(whole.base)

@@ -8,11 +8,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
 
 from rdflive_stores.spark.dataflow.files import Folder
 from rdflive_stores.spark.dataflow.matching import LAYOUT, LIVE
@@ -21,6 +20,9 @@ from rdflive_stores.spark.dataflow.runs import Run
 from rdflive_stores.spark.dataflow.state import Bucket
 from support.effort import drawn_from
 from support.one_process import OneProcess, Row, added
+
+if TYPE_CHECKING:  # what runs without Spark takes its streams from here too
+    from pyspark.sql import DataFrame, SparkSession
 
 __all__ = [
     "AT_ONCE",

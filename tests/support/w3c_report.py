@@ -20,7 +20,7 @@ BASELINE = ROOT / "tests" / "shared" / "w3c_baseline.json"
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Print the table, and after a run of all tests keep it in build/w3c.txt; pytest calls this.
 
-    A quick run has each test on one engine, so its numbers are not those of the baseline.
+    The gate has each test on one engine, so its numbers are not those of the baseline.
     """
     table = tally(
         value

@@ -51,7 +51,7 @@ KINDS: dict[str, Callable[[], Any]] = {
 }
 
 PRIMARY = ("graph", "oxigraph graph", "live store")
-"""The kinds that quick runs try in full, one for each engine; of the others they try a sample."""
+"""The kinds that the gate tries in full, one for each engine; of the others it tries a sample."""
 PRIMARY_DATASETS = ("dataset", "oxigraph dataset", "live store")
 """The same of the kinds that have named graphs."""
 

@@ -137,7 +137,7 @@ def alarmed(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     assert not caplog.records, caplog.text
 
 
-@pytest.mark.turns(by="seed")
+@pytest.mark.sampled(by="seed")
 @pytest.mark.parametrize("name", WORLDS)
 @pytest.mark.parametrize("seed", range(4))
 def test_strategies_are_equal_to_the_book(name: str, seed: int) -> None:

@@ -12,7 +12,7 @@ import rdflib
 from rdflib import Namespace
 
 import rdflive
-from support.effort import DEEP
+from support.effort import HUNT
 from support.failing import QUICK_STEPS, fail_at, file_of, lines
 
 EX = Namespace("urn:example:")
@@ -123,4 +123,4 @@ def test_failure_at_any_line_is_mended(options: dict[str, Any], window: Any) -> 
             break
         tried += 1
         assert states == expected, number
-    assert tried > (5 if DEEP else 5 // QUICK_STEPS - 1)
+    assert tried > (5 if HUNT else 5 // QUICK_STEPS - 1)

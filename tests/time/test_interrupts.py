@@ -10,7 +10,7 @@ import pytest
 from rdflib import Namespace
 
 import rdflive
-from support.effort import DEEP
+from support.effort import HUNT
 from support.failing import QUICK_STEPS, fail_at, file_of, lines
 
 EX = Namespace("urn:example:")
@@ -88,7 +88,7 @@ def test_interrupted_elements_are_in_or_not(act: str) -> None:
             break
         assert states[1:] in (taken[1:], left_out[1:]), number
         outcomes.append(states == taken)
-    assert sum(outcomes) > (20 if DEEP else 20 // QUICK_STEPS - 2)
+    assert sum(outcomes) > (20 if HUNT else 20 // QUICK_STEPS - 2)
 
 
 def test_deltas_that_cannot_be_made_harm_no_other(caplog: pytest.LogCaptureFixture) -> None:

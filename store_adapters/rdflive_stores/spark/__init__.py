@@ -1,22 +1,31 @@
 """rdflive on Apache Spark: change feeds mirrored into graphs, and subscriptions past one machine."""
 
-from rdflive_stores.spark.installed import SparkNotFoundError, require_spark
+from typing import TYPE_CHECKING
 
-require_spark()  # what follows imports PySpark
+from rdflive_stores.spark.installed import SparkNotFoundError, has_spark, require_spark
 
-from rdflive_stores.spark.checkpoint import LocationError  # noqa: E402
-from rdflive_stores.spark.connectors import ConnectorError  # noqa: E402
-from rdflive_stores.spark.dataflow.state import StateError  # noqa: E402
-from rdflive_stores.spark.delta_sink import DeltaSink  # noqa: E402
-from rdflive_stores.spark.graph_changes import ChangeLog, changes  # noqa: E402
-from rdflive_stores.spark.inspection import Inspection, inspect  # noqa: E402
-from rdflive_stores.spark.java import JavaNotFoundError  # noqa: E402
-from rdflive_stores.spark.mirror import MirroredBatch, mirror  # noqa: E402
-from rdflive_stores.spark.running import DataflowError  # noqa: E402
-from rdflive_stores.spark.session import SessionError, session  # noqa: E402
-from rdflive_stores.spark.snapshots import rebuild  # noqa: E402
-from rdflive_stores.spark.sources import register  # noqa: E402
-from rdflive_stores.spark.subscription import SparkSubscription, subscribe  # noqa: E402
+if TYPE_CHECKING or has_spark():
+    from rdflive_stores.spark.checkpoint import LocationError
+    from rdflive_stores.spark.connectors import ConnectorError
+    from rdflive_stores.spark.dataflow.state import StateError
+    from rdflive_stores.spark.delta_sink import DeltaSink
+    from rdflive_stores.spark.graph_changes import ChangeLog, changes
+    from rdflive_stores.spark.inspection import Inspection, inspect
+    from rdflive_stores.spark.java import JavaNotFoundError
+    from rdflive_stores.spark.mirror import MirroredBatch, mirror
+    from rdflive_stores.spark.running import DataflowError
+    from rdflive_stores.spark.session import SessionError, session
+    from rdflive_stores.spark.snapshots import rebuild
+    from rdflive_stores.spark.sources import register
+    from rdflive_stores.spark.subscription import SparkSubscription, subscribe
+else:
+    # the stages of `dataflow` need no PySpark, and can be imported without it
+
+    def __getattr__(name: str) -> object:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return require_spark()
+
 
 __all__ = [
     "ChangeLog",

@@ -8,7 +8,7 @@ from importlib import import_module
 from rdflive.errors import RdfliveError
 from rdflive.extras import install_command
 
-__all__ = ["OLDEST", "SparkNotFoundError", "release", "require_spark"]
+__all__ = ["OLDEST", "SparkNotFoundError", "has_spark", "release", "require_spark"]
 
 # The first Spark whose streaming readers in Python are asked for `latestOffset(start, limit)`.
 OLDEST = (4, 2)
@@ -30,6 +30,15 @@ def require_spark() -> None:
             f"pyspark {pyspark.__version__} is too old, {OLDEST[0]}.{OLDEST[1]} is the oldest that does: "
             f"{install_command('spark')}"
         )
+
+
+def has_spark() -> bool:
+    """Tell if PyArrow and a PySpark that is new enough can be imported."""
+    try:
+        require_spark()
+    except SparkNotFoundError:
+        return False
+    return True
 
 
 def release(version: str) -> tuple[int, ...]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import gc
+import sys
 from itertools import count
 from typing import Final
-
-from pyspark import TaskContext
 
 __all__ = ["spare_collections"]
 
@@ -22,5 +21,6 @@ def spare_collections() -> None:
     ms, more than most tasks of a small micro-batch.
     """
     # not in each task, as what is frozen is never collected; and not in the program that runs Spark
-    if TaskContext.get() is not None and next(_tasks) < _FIRST:
+    spark = sys.modules.get("pyspark")  # a worker has imported it; the stages themselves run without
+    if spark is not None and spark.TaskContext.get() is not None and next(_tasks) < _FIRST:
         gc.freeze()

@@ -70,7 +70,7 @@ def named(dataset: rdflib.Dataset) -> rdflib.Graph:
     return graph
 
 
-@pytest.mark.turns(by="make")
+@pytest.mark.sampled(by="make")
 @pytest.mark.parametrize("make", [rdflib.Dataset, lambda: rdflib.Dataset(store="Oxigraph")])
 def test_endpoint_is_mirrored_whenever_the_writer_pauses(
     endpoint: RunningEndpoint, make: Callable[[], rdflib.Dataset]

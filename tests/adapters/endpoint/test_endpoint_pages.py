@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rdflive_stores import blank_nodes
 from rdflive_stores.endpoint_requests import EndpointError
-from support.effort import DEEP
+from support.effort import HUNT
 from support.misbehaving import COUNT, N_TRIPLES, Answering, Asked, Reply, Server, rows, serve, window
 from support.set_target import SetTarget, feed, line, triple
 
@@ -158,8 +158,8 @@ def test_feed_refuses_blank_nodes_that_cannot_be_told_apart(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nodes in a large symmetric tangle cannot be matched in time; the advice is how to do without."""
-    size = 100 if DEEP else 40
-    if not DEEP:
+    size = 100 if HUNT else 40
+    if not HUNT:
         monkeypatch.setattr(blank_nodes, "_LEAST_WORK", 10_000)
     tangle = [f"_:b{i} <urn:p> _:b{j} ." for i in range(size) for j in range(size) if i != j]
     renamed = [text.replace("_:b", "_:c") for text in tangle]

@@ -109,7 +109,7 @@ def test_a_server_holds_nothing_that_threads_are_making(monkeypatch: pytest.Monk
     assert bool(held) == (sys.version_info < (3, 12))
 
 
-@pytest.mark.turns(by="bomb")
+@pytest.mark.sampled(by="bomb")
 @pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS)
 def test_query_is_ended_at_its_limit_of_time(server: Serving, bomb: str) -> None:
     """A query that takes for ever is answered with 503, or cut where it has begun; its process is gone."""
@@ -135,7 +135,7 @@ def test_query_is_ended_at_its_limit_of_memory(store: str) -> None:
         assert answered(server, "ASK {}").status == 200
 
 
-@pytest.mark.turns(by="bomb")
+@pytest.mark.sampled(by="bomb")
 @pytest.mark.parametrize("bomb", [BOMBS["cross"], BOMBS["path"]], ids=["cross", "path"])
 def test_update_is_tried_before_it_runs(server: Serving, bomb: str) -> None:
     """An update whose pattern takes for ever is refused with 503, and nothing has changed."""
@@ -150,7 +150,7 @@ def test_update_is_tried_before_it_runs(server: Serving, bomb: str) -> None:
 SUBSCRIPTION = f"SELECT * {CROSS}"
 
 
-@pytest.mark.turns(by="entailment")
+@pytest.mark.sampled(by="entailment")
 @pytest.mark.parametrize("entailment", ["", "rdfs"])
 def test_subscription_is_tried_before_it_is_opened(server: Serving, entailment: str) -> None:
     """One that takes for ever is refused with 503, over events and SEPA, and the server serves on."""
@@ -204,7 +204,7 @@ def test_error_of_a_subscription_keeps_its_place(server: Serving) -> None:
     assert (reply.status, reply.json["line"], reply.json["construct"]) == (400, 2, "SERVICE"), reply.body
 
 
-@pytest.mark.turns(by="server")
+@pytest.mark.sampled(by="server")
 def test_rehearsals_take_turns(server: Serving) -> None:
     """A client that opens more at once than it may have queries waits, and is refused nothing."""
     replies: list[int] = []
@@ -225,7 +225,7 @@ def test_rehearsals_take_turns(server: Serving) -> None:
     assert replies == [200] * 20
 
 
-@pytest.mark.turns(by="server")
+@pytest.mark.sampled(by="server")
 def test_nothing_is_left_behind(server: Serving) -> None:
     """After queries that answer, fail, and are given up, there are as many files as before, and no child."""
 
@@ -269,7 +269,7 @@ def test_client_that_goes_ends_its_query(server: Serving) -> None:
         until(lambda: not children())
 
 
-@pytest.mark.turns(by="server")
+@pytest.mark.sampled(by="server")
 def test_client_that_does_not_read_is_cut(server: Serving) -> None:
     """A slow reader holds no more than pipes hold, and its answer breaks off at the limit of time."""
     text = "SELECT * { ?s ?p ?o . ?a ?b ?c }"
@@ -284,7 +284,7 @@ def test_client_that_does_not_read_is_cut(server: Serving) -> None:
     connection.close()
 
 
-@pytest.mark.turns(by="server")
+@pytest.mark.sampled(by="server")
 def test_answer_that_fails_on_the_way_has_no_end(server: Serving) -> None:
     """What is cut off is never taken for a whole answer."""
     for kind in ("text/csv", "application/sparql-results+json"):
@@ -300,7 +300,7 @@ def test_answer_that_its_format_cannot_hold_has_no_end() -> None:
         answered(server, text, Accept="application/sparql-results+xml")
 
 
-@pytest.mark.turns(by="server")
+@pytest.mark.sampled(by="server")
 def test_each_client_has_so_many_queries_at_once(server: Serving) -> None:
     """One more than the limit is refused with 429, and none is when they have ended."""
     replies: list[int] = []

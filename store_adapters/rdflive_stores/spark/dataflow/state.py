@@ -28,7 +28,6 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from pyspark import TaskContext
 
 from rdflive.errors import RdfliveError
 from rdflive_stores.spark.dataflow.files import Folder, is_draft
@@ -82,6 +81,8 @@ def moment(home: Home) -> Moment:
     """Ask Spark for the query and the micro-batch of the calling task."""
     if home.snapshot is not None:
         return home.snapshot
+    from pyspark import TaskContext  # the stages themselves run without PySpark
+
     context = TaskContext.get()
     query = context.getLocalProperty(_QUERY) if context is not None else None
     batch = context.getLocalProperty(_BATCH) if context is not None else None

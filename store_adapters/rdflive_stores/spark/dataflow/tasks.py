@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 import pyarrow as pa
-from pyspark import TaskContext
 
 from rdflive_stores.spark.dataflow import counting, entailing, finishing, matching, walking, windowing
 from rdflive_stores.spark.dataflow.files import Folder
@@ -265,6 +264,8 @@ def _kept(plan: JointPlan) -> dict[str, Layout]:
 
 
 def _part() -> int:
+    from pyspark import TaskContext  # the stages themselves run without PySpark
+
     context = TaskContext.get()
     if context is None:
         raise RuntimeError("only tasks of Spark have a part")

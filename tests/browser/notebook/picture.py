@@ -1,0 +1,88 @@
+"""Takes the picture of docs/howto/notebook.md: `python tests/browser/notebook/picture.py`.
+
+It needs what tox installs for `tests`, JupyterLab, and Pillow, which makes the file small.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+
+from PIL import Image
+
+ROOT = Path(__file__).parents[3]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from support.browser import Page, expect, launched  # noqa: E402 - found by the line above
+
+TOKEN = "picture"
+
+
+def main(target: Path, theme: str) -> None:
+    """Run the notebook of the examples in JupyterLab, and wait until its outputs have followed."""
+    with lab(theme) as url, launched() as browser:
+        page = browser.new_page(viewport={"width": 920, "height": 1520})
+        page.goto(f"{url}/lab/tree/late_trains.ipynb?token={TOKEN}")
+        # a kernel, without which JupyterLab asks for one
+        expect(page.get_by_text("| Idle")).to_be_visible(timeout=120_000)
+        page.keyboard.press("Control+B")  # the bar at the side
+        run(page)
+        for caption in page.locator(".jp-OutputArea caption").all():
+            expect(caption).to_contain_text(re.compile("[#–]2"))
+        expect(page.locator(".jp-OutputArea img")).to_be_visible()
+        page.wait_for_timeout(3_000)  # the chart is drawn twice a second at most
+        shot = Image.open(BytesIO(page.locator(".jp-Notebook .jp-WindowedPanel-viewport").screenshot()))
+        shot.quantize(256, dither=Image.Dither.NONE).save(target, optimize=True)
+
+
+def run(page: Page) -> None:
+    """Run all cells."""
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_text("Run All Cells", exact=True).click()
+    expect(page.locator(".rdflive-bars")).to_be_visible(timeout=120_000)
+
+
+@contextmanager
+def lab(theme: str) -> Iterator[str]:
+    """Serve a folder with the notebook and its data, with settings of its own."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for file in ("late_trains.ipynb", "railway.ttl"):
+            shutil.copy(ROOT / "examples" / file, folder)
+        settings = folder / "settings"
+        settings.mkdir()
+        (settings / "overrides.json").write_text(
+            f'{{"@jupyterlab/apputils-extension:themes": {{"theme": "JupyterLab {theme}"}},'
+            '"@jupyterlab/apputils-extension:notification": {"fetchNews": "false"}}'
+        )
+        places = {f"JUPYTER_{each}_DIR": str(folder / each) for each in ("CONFIG", "DATA", "RUNTIME")}
+        command = [
+            *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1"),
+            *(f"--port={port}", "--port-retries=0", f"--IdentityProvider.token={TOKEN}"),
+            *(f"--ServerApp.root_dir={folder}", f"--LabApp.app_settings_dir={settings}"),
+        ]
+        server = subprocess.Popen(command, env={**os.environ, **places}, stderr=subprocess.PIPE, text=True)
+        assert server.stderr is not None
+        try:
+            while "Use Control-C" not in server.stderr.readline():
+                assert server.poll() is None
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            server.terminate()
+            server.communicate()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if sys.argv[1:] else ROOT / "docs" / "notebook.png", *sys.argv[2:] or ["Light"])

@@ -1,0 +1,124 @@
+"""The search with fresh seeds: every test with all its cases, planted faults too, until the time is over.
+
+    tox run -e hunt -- --minutes 20 engine query time
+
+Areas are files and folders below tests/; without any, all are tried. A round runs each of their tests once,
+in an order of its own; the next round has another seed. The end of the output lists what was tried, and for
+each failure the command that repeats it; the output of the tests is in build/hunt.log.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path, PurePosixPath
+from random import SystemRandom
+from typing import Any
+
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from hunt.clock import END, RECORD
+from support.selection import HEAVY
+
+TESTS = Path(__file__).parents[1]
+ROOT = TESTS.parent
+LOG = ROOT / "build" / "hunt.log"
+LATE = 120
+"""So many seconds after the end a test that still runs is stopped."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Hunt; the exit code is 1 if a test failed, and 2 if none was tried."""
+    parser = argparse.ArgumentParser(
+        prog="hunt", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("areas", nargs="*", metavar="area", help="a file or folder below tests/")
+    parser.add_argument("--minutes", type=float, default=20.0, help="when to end (%(default)s)")
+    parser.add_argument("--workers", type=int, default=2, help="how many tests run at a time (%(default)s)")
+    parser.add_argument(
+        "--seed", default=f"{SystemRandom().getrandbits(32)}", help="fresh if it is not given"
+    )
+    options = parser.parse_args(arguments)
+    places = [TESTS / area for area in options.areas] or [TESTS, *(TESTS / name for name in HEAVY)]
+    for place in places:
+        if not place.exists():
+            parser.error(f"there is no {place.relative_to(ROOT)}")
+    with tempfile.TemporaryDirectory(prefix="rdflive-hunt-") as folder:
+        record = Path(folder, "record")
+        record.touch()
+        seeds = hunt(places, options.seed, options.minutes * 60, options.workers, record)
+        lines = record.read_text(encoding="utf-8").splitlines()
+    return report([json.loads(line) for line in lines], seeds)
+
+
+def hunt(places: list[Path], seed: str, seconds: float, workers: int, record: Path) -> list[str]:
+    """Run rounds until the time is over or Ctrl-C comes; gives their seeds."""
+    LOG.parent.mkdir(exist_ok=True)
+    end, seeds = time.time() + seconds, list[str]()
+    columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
+    with LOG.open("w", encoding="utf-8") as log, Progress(*columns) as progress:
+        task = progress.add_task("hunting", total=seconds)
+        while time.time() < end:
+            seeds.append(f"{seed}-{len(seeds) + 1}")
+            command = [
+                *(sys.executable, "-m", "pytest", "-n", str(workers), "--dist", "worksteal"),
+                *("-p", "hunt.clock", "-p", "no:cacheprovider", *map(str, places)),
+            ]
+            environment = {
+                **os.environ,
+                "RDFLIVE_HUNT": seeds[-1],
+                END: str(end),
+                RECORD: str(record),
+                "PYTHONPATH": os.pathsep.join(filter(None, (str(TESTS), os.environ.get("PYTHONPATH")))),
+            }
+            run = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
+            try:
+                while run.poll() is None:
+                    time.sleep(0.5)
+                    tried = record.read_bytes().count(b"\n")
+                    text = f"round {len(seeds)}, {tried} tests"
+                    progress.update(task, completed=seconds - (end - time.time()), description=text)
+                    if time.time() > end + LATE:
+                        run.send_signal(signal.SIGINT)
+                        run.wait(LATE)
+            except KeyboardInterrupt:
+                run.wait()  # it has heard Ctrl-C too
+                break
+            if run.returncode not in (0, 1):
+                print(f"pytest ended with {run.returncode}: {LOG}", file=sys.stderr)
+                break
+    return seeds
+
+
+def report(found: list[dict[str, Any]], seeds: list[str]) -> int:
+    """Print what was tried in each area, and how to repeat what failed."""
+    tried = Counter((_area(each["test"]), each["outcome"]) for each in found)
+    print(f"{'area':20}{'passed':>8}{'failed':>8}{'skipped':>9}")
+    for area in [*sorted({area for area, _ in tried}), "all"]:
+        counts = [
+            sum(number for (of, what), number in tried.items() if what == outcome and area in (of, "all"))
+            for outcome in ("passed", "failed", "skipped")
+        ]
+        print(f"{area:20}{counts[0]:8}{counts[1]:8}{counts[2]:9}")
+    print(f"seeds: {', '.join(seeds)}")
+    failed = dict.fromkeys(each["repeat"] for each in found if each["outcome"] == "failed")
+    for command in failed:
+        print(f"failed: {command}")
+    return 1 if failed else 0 if found else 2
+
+
+def _area(test: str) -> str:
+    """Give the folder of a test; that of the modules beside the folders has no name."""
+    parts = PurePosixPath(test.partition("::")[0]).parts
+    return parts[1] if len(parts) > 2 else "."
+
+
+if __name__ == "__main__":
+    sys.exit(main())
