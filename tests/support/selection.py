@@ -36,7 +36,7 @@ __all__ = ["Slice"]
 
 SECONDS = 900 if HUNT else 120
 """How long a test may take, if it does not say so itself; all stacks are printed then."""
-HEAVY = ("bench", "browser", "examples", "faults", "fuzz", "packages", "spark")
+HEAVY = ("bench", "browser", "examples", "faults", "fuzz", "shared", "spark")
 """Folders that need more than the gate installs, or are slow: a run has them if it names them."""
 CORE = (
     "adapters", "engine", "entail", "feeds", "first_contact", "http", "query", "resume", "shacl", "time",
