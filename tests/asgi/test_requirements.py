@@ -35,7 +35,7 @@ def test_a_missing_extra_names_its_installation(program: str, what: str) -> None
     done = run(program)
     assert done.returncode
     assert f"{what} needs " in done.stderr
-    assert re.search(r"pip install '.*\[server\]", done.stderr)
+    assert re.search(r"pip install (-e )?'.*\[server\]", done.stderr)
 
 
 def test_the_command_line_needs_no_extra() -> None:

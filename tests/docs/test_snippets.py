@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import pkgutil
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -24,21 +25,28 @@ POSIX = {
     "rdflive.server.app": "the server forks",
 }
 """What has code that not every system runs, and why."""
-NEEDS = {"docs/howto/notebook.md": ("duckdb", "polars"), "docs/web.md": ("fastapi", "flask", "django")}
-"""What code uses beside rdflive and its extras."""
+NEEDS = {
+    "docs/frames.md": ("pandas",),
+    "docs/howto/notebook.md": ("duckdb", "polars"),
+    "docs/server.md": ("fastapi",),
+    "docs/web.md": ("fastapi", "flask", "django"),
+    "rdflive.model.frames": ("pandas",),
+    **dict.fromkeys(("docs/howto/spark.md", "docs/spark.md"), ("pyspark",)),
+}
+"""What code uses beside rdflive and the extras of the gate; `tox run -e packages` and `-e spark` have it."""
 
 
 def modules() -> list[str]:
     found = []
     for package in (rdflive, rdflive_stores):
         found += [m.name for m in pkgutil.walk_packages(package.__path__, package.__name__ + ".")]
+    if find_spec("pyspark") is None:
+        found = [name for name in found if not name.startswith("rdflive_stores.spark.") or ".dataflow" in name]
     return [name for name in found if not name.endswith("__main__")]
 
 
 def marks(name: str) -> list[pytest.MarkDecorator]:
-    # a session of Spark is slow to start
-    found = [pytest.mark.sampled(5)] if name in ("docs/spark.md", "docs/howto/spark.md") else []
-    return [*found, pytest.mark.posix(POSIX[name])] if name in POSIX else found
+    return [pytest.mark.posix(POSIX[name])] if name in POSIX else []
 
 
 def snippets(page: Path) -> list[str]:
@@ -50,8 +58,7 @@ def snippets(page: Path) -> list[str]:
 )
 def test_snippets_of_a_page_run(page: Path) -> None:
     """Each Python snippet runs by itself; those of a chapter of the tutorial belong together."""
-    for library in NEEDS.get(page_name(page), ()):
-        pytest.importorskip(library, reason=f"needs {library}, which tox installs")
+    _need(page_name(page))
     for snippet in snippets(page):
         exec(compile(snippet, page.name, "exec"), {"__name__": "snippet"})
 
@@ -64,6 +71,7 @@ def test_there_are_snippets() -> None:
 @pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name)) for name in modules()])
 def test_doctests_of_a_module_pass(name: str) -> None:
     """Examples in docstrings are true."""
+    _need(name)
     result = doctest.testmod(importlib.import_module(name), raise_on_error=False)
     assert result.failed == 0
 
@@ -73,3 +81,8 @@ def test_there_are_doctests() -> None:
     finder = doctest.DocTestFinder()
     count = sum(len(test.examples) > 0 for n in modules() for test in finder.find(importlib.import_module(n)))
     assert count >= 12
+
+
+def _need(name: str) -> None:
+    for library in NEEDS.get(name, ()):
+        pytest.importorskip(library, reason=f"needs {library}, which tox installs")

@@ -95,7 +95,9 @@ def pytest_configure(config: pytest.Config) -> None:
         database=settings.get_profile("default").database if HUNT else None,
     )
     settings.load_profile("rdflive")
-    # for workers and for programs of tests: sets of texts have the same order in each run of the gate
+    # Programs that tests start compile rdflive once, not each time they start: that takes a second.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    # For workers and for programs of tests: sets of texts have the same order in each run of the gate
     os.environ.setdefault("PYTHONHASHSEED", str(Random(SEED).getrandbits(32) if HUNT else 0))
     if threading.current_thread() is threading.main_thread():
         # Shells start what is in the background with the signal ignored, and programs inherit that.
@@ -175,13 +177,13 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Have hypothesis draw from the seed of a hunt and the name of the test.
+    """Have hypothesis draw from the seed of a hunt and the name of the test; the gate is derandomized.
 
     Its own option for seeds would make it forget the examples that failed before.
     """
     # a variable of the module until 6.12x, then of the thread
     holder = getattr(hypothesis.core, "threadlocal", hypothesis.core)
-    holder._hypothesis_global_random = Random(f"{SEED} {item.nodeid}") if HUNT else None
+    holder._hypothesis_global_random = Random(f"{SEED} {item.nodeid}")
 
 
 @pytest.hookimpl(wrapper=True)
