@@ -138,16 +138,3 @@ def test_many_subscriptions_share_their_patterns(kind: str) -> None:
     for follower in followers:
         follower.subscription.close()
     assert (len(state.dictionary), state.views) == (0, {})
-
-
-def test_deep_nesting_is_maintained() -> None:
-    """Twelve OPTIONALs inside each other follow a path of twelve steps as it grows."""
-    text = "?v12 ?p12 ?v13"
-    for i in range(11, -1, -1):
-        text = f"?v{i} {P} ?v{i + 1} OPTIONAL {{ {text} }}"
-    follower = Sum(store := Store("graph"), f"SELECT * {{ {text} }}")
-    for node, target in ((A, B), (B, C), (C, A)):
-        store.write((1, (node, PREDICATES[0], target, None)))
-    assert {len(row) for row in follower.weights} == {15}
-    store.write((-1, (C, PREDICATES[0], A, None)))
-    assert sorted(len(row) for row in follower.weights) == [2, 3]

@@ -108,21 +108,3 @@ def test_blank_nodes_are_stable_per_solution() -> None:
         store.write((-1, (A, P, C, None)))
         assert set(subscription.graph.subjects(P, A)) == {node}
         assert isinstance(node, BNode)
-
-
-def test_triples_of_several_solutions_are_net() -> None:
-    """A triple that several solutions make comes with the first and goes with the last."""
-    store, deltas = Store("graph"), []
-    with rdflive.subscribe(store.graph, text_of("constant"), deltas.append, initial=False):
-        for sign, target in ((1, B), (1, C), (-1, B), (-1, C)):
-            store.write((sign, (A, P, target, None)))
-    assert [(len(delta.added), len(delta.removed)) for delta in deltas] == [(1, 0), (0, 1)]
-
-
-def test_invalid_triples_are_left_out() -> None:
-    """A literal is no subject and no predicate."""
-    store = Store("graph")
-    text = f"CONSTRUCT {{ ?y <{Q}> ?x . ?x ?y ?x . ?x <{Q}> ?y }} WHERE {{ ?x <{P}> ?y }}"
-    with rdflive.subscribe(store.graph, text) as subscription:
-        store.write((1, (A, P, Literal(1), None)))
-        assert set(subscription.graph) == {(A, Q, Literal(1))}

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import io
-import os
-import queue
-import re
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rdflib import XSD, BNode, Dataset, Graph, Literal, URIRef
+from rdflib import RDF, XSD, BNode, Dataset, Graph, Literal, URIRef
 
 import rdflive
 from rdflive import Batch, Change, FeedError, Mirrored, Quad
@@ -58,15 +54,6 @@ def test_the_next_call_goes_on_behind_the_last(tmp_path: Path, dataset: Any) -> 
     append(log, f"+ {row('2')}\n")
     assert rdflive.mirror(dataset, path).changes == 1
     assert objects(dataset) == {"2"}
-
-
-def test_the_cursor_is_hidden(tmp_path: Path, dataset: Any) -> None:
-    """Nobody who reads the dataset sees what the mirror keeps."""
-    union = "SELECT * { { ?s ?p ?o } UNION { GRAPH ?g { ?s ?p ?o } } }"
-    subscription = rdflive.subscribe(dataset, union)
-    rdflive.mirror(dataset, append(tmp_path / "log.nq", f"+ {row('1')}\n"))
-    assert len(subscription.answers()) == len(list(dataset.query(union))) == 1
-    assert len(dataset) == 1
 
 
 def test_a_given_cursor_goes_before_the_kept_one(tmp_path: Path, dataset: Any) -> None:
@@ -140,22 +127,14 @@ def test_a_callback_runs_outside_the_stores_lock(dataset: Any) -> None:
 def test_patterns_are_those_of_the_open_subscriptions(dataset: Any) -> None:
     """A feed can ask which triples anybody needs in which graphs: any triple tells that a graph is there."""
     target = GraphTarget(dataset)
-    assert target.patterns() == []
-    text = (
-        f"SELECT * {{ ?s <{E}p> 1 . GRAPH ?g {{ ?s a ?c }} GRAPH <{E}g> {{ <{E}s> (<{E}p>/<{E}q>)+ ?o }} }}"
-    )
+    text = f"""SELECT * {{ ?s <{E}p> 1 . GRAPH ?g {{ ?s a ?c }}
+                           GRAPH <{E}g> {{ <{E}s> (<{E}p>/<{E}q>)+ ?o }} }}"""
     with rdflive.subscribe(dataset, text):
         found = set(target.patterns())
-    assert Quad(None, URIRef(E + "p"), Literal(1), None) in found
-    assert (
-        Quad(
-            None, URIRef("http://www.w3.org/1999/02/22-rdf-syntax-ns#type"), None, rdflive.feeds.NAMED_GRAPHS
-        )
-        in found
-    )
-    assert {quad.predicate for quad in found if quad.graph == URIRef(E + "g")} == {
-        None, URIRef(E + "p"), URIRef(E + "q"),
-    }  # fmt: skip
+    p, q = URIRef(E + "p"), URIRef(E + "q")
+    assert Quad(None, p, Literal(1), None) in found
+    assert Quad(None, RDF.type, None, rdflive.feeds.NAMED_GRAPHS) in found
+    assert {quad.predicate for quad in found if quad.graph == URIRef(E + "g")} == {None, p, q}
     assert target.patterns() == []
 
 
@@ -237,43 +216,18 @@ def test_a_mirror_that_is_stopped_anywhere_ends_with_the_feeds_state(
             assert {s: w for s, w in total.items() if w} == {s: answers.count(s) for s in answers}
 
 
-class Followed:
-    """A mirror that follows a growing file in a thread of its own."""
-
-    def __init__(self, dataset: Any, path: str) -> None:
-        self.entries: queue.Queue[Entry | None] = queue.Queue()
-        self.failure: BaseException | None = None
-        self.thread = threading.Thread(target=self._run, args=(dataset, path))
-        self.thread.start()
-
-    def _run(self, dataset: Any, path: str) -> None:
-        try:
-            rdflive.mirror(dataset, path, follow=0.01, on_entry=self.entries.put)
-        except rdflive.ResyncNeeded as error:
-            self.failure = error
-            self.entries.put(None)
-
-    def take(self) -> Any:
-        return self.entries.get(timeout=20)
-
-
 def test_literals_reach_the_store_as_they_are_spelt() -> None:
     """Oxigraph holds what the feed says, so that the feed can delete it; rdflib's stores normalise."""
     xsd, feed = "http://www.w3.org/2001/XMLSchema#", ""
-    spelt = [
-        ("2020-01-01+02:00", "date"),
-        ("12:00:00.1234567", "time"),
-        (" a  b", "token"),
-        ("0A", "hexBinary"),
-    ]
-    for text, name in spelt:
+    spelt = {"2020-01-01+02:00": "date", "12:00:00.1234567": "time", " a  b": "token", "0A": "hexBinary"}
+    for text, name in spelt.items():
         feed += f'+ <{E}s> <{E}p> "{text}"^^<{xsd}{name}> .\n'
     store, graph = rdflive.LiveStore(), Graph()
     store.update("INSERT DATA { " + feed.replace("+ ", "") + " }")
     rdflive.mirror(store, io.BytesIO(feed.replace("+ ", "- ").encode()), "nquads")
     assert len(store) == 0
     rdflive.mirror(store, io.BytesIO(feed.encode()), "nquads")
-    assert {quad.object.value for quad in store} == {text for text, _ in spelt}
+    assert {quad.object.value for quad in store} == set(spelt)
     graph.parse(data=f'<{E}s> <{E}p> "01"^^<{xsd}integer> .', format="nt")
     rdflive.mirror(graph, io.BytesIO(f'- <{E}s> <{E}p> "01"^^<{xsd}integer> .'.encode()), "nquads")
     assert len(graph) == 0
@@ -308,42 +262,6 @@ def test_what_changes_a_dataset_can_be_logged_and_mirrored(dataset: Any, other: 
     assert set(GraphTarget(copy).quads()) == set(GraphTarget(dataset).quads())
 
 
-def test_the_adapter_is_looked_up_once_for_all_entries(dataset: Any) -> None:
-    """However many entries there are, plugins are asked for the store's adapter equally often."""
-
-    def rounds(entries: int) -> int:
-        feed = "".join(f"+ {row(str(number))}\n" for number in range(entries)).encode()
-        asked: list[Any] = []
-        plugin = SimpleNamespace(rdflive_attach=rdflive.hookimpl(lambda store: asked.append(store)))
-        rdflive.register_plugin(plugin)
-        try:
-            assert rdflive.mirror(dataset, io.BytesIO(feed), "nquads", name=str(entries)).entries == entries
-        finally:
-            rdflive.unregister_plugin(plugin)
-        return len(asked)
-
-    assert rounds(1) == rounds(100) == 2  # in front of the lock, and under it
-
-
-def test_subscriptions_come_and_go_while_a_graph_is_mirrored() -> None:
-    """Each hears of the entries of its time, and the store is its own again when the mirror is done."""
-    graph = Graph()
-    plain, heard = type(graph.store), list[list[str]]()
-
-    def subscribe(entry: Entry) -> None:
-        nonlocal deltas
-        heard.append([text for added, _ in deltas.take() for text in added])
-        deltas.close()
-        deltas = Deltas(graph)
-
-    deltas = Deltas(graph)
-    feed = "".join(f"+ {row(str(number))}\n" for number in range(3)).encode()
-    rdflive.mirror(graph, io.BytesIO(feed), "nquads", on_entry=subscribe)
-    assert heard == [["0"], ["1"], ["2"]]
-    deltas.close()
-    assert type(graph.store) is plain
-
-
 def test_a_line_that_comes_in_pieces_is_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However often the file is looked at meanwhile, a line counts when its end is there."""
     pieces = ["+ ", row("1"), "\n+", f" {row('2')}", "\n"]
@@ -355,35 +273,12 @@ def test_a_line_that_comes_in_pieces_is_read_whole(tmp_path: Path, monkeypatch: 
     assert [[str(quad.object) for _, quad in next(entries).batch.changes] for _ in range(2)] == [["1"], ["2"]]
 
 
-def test_a_growing_file_is_followed(tmp_path: Path, dataset: Any) -> None:
-    """What is half written waits for its end, and the next call goes on where the first one was."""
-    log = tmp_path / "log.rdfp"
-    path = append(log, patch("A " + row("1")), "TX .\nA ")
-    followed = Followed(dataset, path)
-    assert followed.take().batch.sequence == 1
-    append(log, row("2"))
-    append(log, "\nTC ")
-    assert objects(dataset) == {"1"}
-    append(log, ".\n")
-    assert followed.take().batch.sequence == 2
-    assert objects(dataset) == {"1", "2"}
-    os.truncate(log, 10)
-    assert followed.take() is None
-    followed.thread.join()
-    # the second where it was cut between the look at its size and the look at its bytes
-    assert re.search(r"(was cut|has changed before byte \d+) while it was followed", str(followed.failure))
-
-
 def test_a_feed_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
     """A missing file, a folder and a missing snapshot are errors of the feed, with what to give."""
     log = append(tmp_path / "log.nq", f"+ {row('1')}\n")
     missing = tmp_path / "missing.nq"
-    cases: list[tuple[Any, dict[str, Any]]] = [
-        (missing, {}),
-        (missing, {"follow": 1.0}),
-        (tmp_path, {"format": "nquads"}),
-        (log, {"snapshot": missing}),
-    ]
+    follow, form, base = {"follow": 1.0}, {"format": "nquads"}, {"snapshot": missing}
+    cases: list[Any] = [(missing, {}), (missing, follow), (tmp_path, form), (log, base)]
     for source, given_ in cases:
         with pytest.raises(FeedError, match=r": cannot be opened: .*; give the path of a file") as raised:
             rdflive.mirror(Graph(), source, **given_)

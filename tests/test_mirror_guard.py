@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +40,7 @@ def test_a_refused_entry_stops_the_mirror(dataset: Any, log: str, kind: str) -> 
     assert len(cause.results) == 1
     assert objects(dataset) == {"1"}
     assert deltas.take() == [(["1"], [])]
+    assert rdflive.mirror(dataset, log).entries == 2  # the guard has ended with the mirror
 
 
 def test_a_refused_entry_goes_to_the_dead_letters(dataset: Any, log: str, tmp_path: Path) -> None:
@@ -79,14 +79,6 @@ def test_an_update_that_a_guard_refuses_is_a_bad_entry(dataset: Any, tmp_path: P
     assert (done.skipped, objects(dataset)) == (1, {"1"})
 
 
-def test_the_guard_ends_with_the_mirror(dataset: Any, log: str) -> None:
-    """In whatever way the mirror ends, all may be written again."""
-    with pytest.raises(FeedError):
-        rdflive.mirror(dataset, log, guard=SHAPES)
-    assert rdflive.mirror(dataset, log).entries == 2
-    assert objects(dataset) == {"1", "2", "3", "4"}
-
-
 def test_a_guard_that_is_open_refuses_entries_too(dataset: Any, log: str, tmp_path: Path) -> None:
     """It need not be given, and stays when the mirror has ended."""
     with rdflive.guard(dataset, SHAPES) as guard:
@@ -101,15 +93,6 @@ def test_a_snapshot_that_a_guard_refuses_ends_the_mirror(dataset: Any, tmp_path:
     with pytest.raises(ValidationError, match='"2"'):
         rdflive.mirror(dataset, log, snapshot=base, guard=SHAPES)
     assert objects(dataset) == set()
-
-
-def test_mirrors_in_threads_have_a_guard_too(dataset: Any, log: str, tmp_path: Path) -> None:
-    """In the background and for `await`."""
-    options: Any = {"on_bad": "skip", "guard": SHAPES, "dead_letters": tmp_path / "dead"}
-    with rdflive.mirror(dataset, log, background=True, name="one", **options) as running:
-        assert running.wait(timeout=60).skipped == 1
-    assert asyncio.run(rdflive.amirror(dataset, log, name="two", **options)).skipped == 1
-    assert objects(dataset) == {"1", "3"}
 
 
 def test_a_wrong_guard_is_refused_before_anything_is_read(dataset: Any, log: str) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import pytest
 import rdflib
-from rdflib import Literal, URIRef
+from rdflib import Literal
 
 import rdflive
 from support.effort import checked
@@ -111,22 +110,6 @@ def test_from_clauses_choose_the_graphs(kind: str, clauses: dict[str, Any]) -> N
     check_history(Store(kind), [Query(select, **clauses) for select in QUERIES.values()])
 
 
-@pytest.mark.parametrize("kind", [kind for kind in DATASETS if "union" in kind])
-def test_union_view_counts_a_triple_once(kind: str) -> None:
-    """A triple in several graphs is one, and stays until the last graph lets go of it."""
-    store = Store(kind)
-    follower = Sum(store, f"SELECT ?x {{ ?x <{P}> ?y }}")
-    homes = (G, None, H)
-    for name in homes:
-        store.write((1, (A, P, B, name)))
-    assert (list(follower.weights.values()), follower.deltas) == ([1], 2)
-    for name in homes[:2]:
-        store.write((-1, (A, P, B, name)))
-    assert (list(follower.weights.values()), follower.deltas) == ([1], 2)
-    store.write((-1, (A, P, B, H)))
-    assert (follower.weights, follower.deltas) == (Counter(), 3)
-
-
 @pytest.mark.parametrize("kind", DATASETS)
 def test_subscriptions_come_and_go(kind: str) -> None:
     """What opens or closes in the middle, or inside an open batch, changes nothing for the others."""
@@ -151,44 +134,6 @@ def test_subscriptions_come_and_go(kind: str) -> None:
     for _, follower in open_now:
         follower.subscription.close()
     assert (len(state.dictionary), state.views) == (0, {})
-
-
-def test_resync_reads_all_graphs_again() -> None:
-    """After changes unseen, every subscription on the dataset gets its whole answer anew."""
-    store = Store("dataset")
-    for quad in HISTORY[:6]:
-        store.write((1, quad))
-    queries = [Query(select) for select in QUERIES.values()]
-    initial: dict[str, rdflive.Delta] = {}
-    subscriptions = [
-        rdflive.subscribe(
-            store.graph, str(query), lambda delta, text=str(query): initial.update({text: delta})
-        )
-        for query in queries
-    ]
-    unseen = rdflib.Dataset()
-    context = store.graph.get_context(H)
-    type(unseen.store).add(store.graph.store, (C, P, B), context, False)  # as the class was before
-    store.quads.add((C, P, B, H))
-    subscriptions[0].resync()
-    for query, subscription in zip(queries, subscriptions, strict=True):
-        expected = answer(query, store.quads)
-        assert isinstance(expected, list)
-        delta = initial[str(query)]
-        assert delta.initial
-        assert len(delta.added) == len(subscription.answers()) == len(expected)
-    for subscription in subscriptions:
-        subscription.close()
-
-
-def test_graph_name_of_a_literal_has_no_triples() -> None:
-    """A variable bound to what names no graph joins with none."""
-    store = Store("dataset")
-    store.write((1, (A, P, Literal(1), G)))
-    follower = Sum(store, f"SELECT ?g {{ GRAPH <{G}> {{ ?s <{P}> ?g }} GRAPH ?g {{ ?s <{P}> ?o }} }}")
-    store.write((1, (A, P, G, G)))
-    assert list(follower.weights.values()) == [2]
-    assert URIRef(G) in {term for row in follower.weights for _, term in row}
 
 
 @pytest.mark.parametrize("text", ["SELECT * FROM <urn:g> { ?s ?p ?o }", "ASK { GRAPH ?g { ?s ?p ?o } }"])

@@ -20,37 +20,6 @@ def node(name: str) -> URIRef:
 
 
 @pytest.fixture
-def counter() -> Any:
-    """A custom function that never gives the same value twice, which SPARQL does not allow."""
-    count = iter(range(10**6))
-
-    def unsteady(term: Any) -> Literal:
-        return Literal(next(count))
-
-    register_custom_function(node("unsteady"), unsteady)
-    yield
-    unregister_custom_function(node("unsteady"), unsteady)
-
-
-def test_a_failing_query_is_started_anew_and_harms_nobody(
-    counter: None, caplog: pytest.LogCaptureFixture
-) -> None:
-    """The write stands, a bystander gets its delta, and the failing query gets its whole answer."""
-    graph = Graph()
-    failing: list[rdflive.Delta] = []
-    seen: list[rdflive.Delta] = []
-    text = "SELECT ?s { ?s <urn:p> ?o } ORDER BY <urn:unsteady>(?o) LIMIT 1"
-    subscription = rdflive.subscribe(graph, text, failing.append)
-    rdflive.subscribe(graph, "SELECT ?s { ?s <urn:p> ?o }", seen.append)
-    graph.add((node("a"), P, Literal(1)))
-    with caplog.at_level(logging.ERROR, "rdflive"):
-        graph.remove((node("a"), P, Literal(1)))
-    assert "started anew" in caplog.text
-    assert [[solution.s for solution in delta.removed] for delta in seen] == [[], [], [node("a")]]
-    assert (failing[-1].initial, len(failing[-1].added), subscription.answers()) == (True, 0, [])
-
-
-@pytest.fixture
 def lack() -> Any:
     """A custom function that lacks memory for 2, as often as there are members in what is given."""
     left: list[None] = []
@@ -68,7 +37,6 @@ def lack() -> Any:
 
 NEEDY = [
     "SELECT ?s ?x { ?s <urn:p> ?o BIND(<urn:needy>(?o) AS ?x) }",
-    "SELECT ?s { ?s <urn:p> ?o FILTER(<urn:needy>(?o) = 'x') }",
     "SELECT ?s { ?s <urn:p> ?o FILTER(<urn:needy>(?o) IN ('y', 'x')) }",
     "SELECT ?s { ?s <urn:p> ?o FILTER(COALESCE(<urn:needy>(?o), 'z') = 'x') }",
     "SELECT ?s { GRAPH ?g { ?s <urn:p> ?o FILTER(<urn:needy>(?o) = 'x') } }",
@@ -127,35 +95,6 @@ def test_lack_of_memory_harms_no_write_and_nobody_else(
         assert right()
 
 
-QUERIES = {
-    "SELECT (COUNT(?o) AS ?n) { ?s <urn:p> ?o }": 1,
-    "SELECT ?s ?o { ?s <urn:p> ?o }": 2,
-    "SELECT ?s { ?s <urn:p> ?o FILTER(?o > 5) }": 1,
-    "SELECT (MAX(?o) AS ?m) { ?s <urn:p> ?o }": 1,
-    "SELECT ?s { ?s <urn:p> ?o } ORDER BY ?o LIMIT 2": 2,
-    "CONSTRUCT { ?s <urn:q> ?o } { ?s <urn:p> ?o }": 2,
-}
-
-
-def test_a_term_that_rdflib_cannot_hold_is_an_error_of_expressions_only() -> None:
-    """A quoted triple in Oxigraph is counted, passed on, and equal to nothing; writes go through."""
-    ox = pytest.importorskip("pyoxigraph", reason="needs the extra rdflive[oxigraph]")
-    live = rdflive.LiveStore()
-    subscriptions = {text: rdflive.subscribe(live, text) for text in QUERIES}
-    made = subscriptions["CONSTRUCT { ?s <urn:q> ?o } { ?s <urn:p> ?o }"].graph
-    empty = {text: len(subscription.answers()) for text, subscription in subscriptions.items()}
-    s, p = ox.NamedNode("urn:s"), ox.NamedNode("urn:p")
-    quads = [ox.Quad(s, p, ox.Triple(s, p, s)), ox.Quad(s, p, ox.Literal(7))]
-    for quad in quads:
-        live.add(quad)
-    assert {text: len(subscription.answers()) for text, subscription in subscriptions.items()} == QUERIES
-    assert len(made) == 1
-    for quad in quads:
-        live.remove(quad)
-    assert {text: len(subscription.answers()) for text, subscription in subscriptions.items()} == empty
-    assert len(made) == 0
-
-
 @pytest.mark.parametrize("length", [20, 21, 22, 45])
 def test_a_long_chain_is_maintained(length: int) -> None:
     """A pattern longer than one walk may be is cut into pieces, and answers as it should."""
@@ -175,8 +114,6 @@ def test_a_long_chain_is_maintained(length: int) -> None:
 BOUNDED = [
     "?x <urn:b> 5 . ?x <urn:p>+ ?y",
     "VALUES ?x { <urn:n5> } ?x <urn:p>* ?y",
-    "BIND(<urn:n5> AS ?x) ?x <urn:p>+ ?y",
-    "?x <urn:p>* ?y FILTER(?x = <urn:n5>)",
     "?x <urn:p>+ ?y FILTER(?y IN (<urn:n5>))",
     "?x <urn:b> 5 OPTIONAL { ?x <urn:p>+ ?y }",
     "?x <urn:b> 5 { ?x <urn:p>+ ?y } UNION { ?y <urn:p>+ ?x }",

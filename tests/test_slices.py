@@ -8,7 +8,6 @@ import pytest
 from rdflib import Graph, Literal, URIRef
 
 import rdflive
-from rdflive.query.ordering import term_key
 from support.effort import drawn_from
 from support.quads import Store
 from support.queries import NODES, PREDICATES, Quad, make_quad
@@ -82,27 +81,6 @@ def test_delta_is_what_entered_and_left(kind: str) -> None:
         store.commit([(-1, (A, P, Literal(10), None)), (-1, (A, P, Literal(20), None))])
         assert (numbers(deltas[-1].added), numbers(deltas[-1].removed)) == ([30, 50], [10, 20])
         assert numbers(subscription.answers()) == [30, 50]
-
-
-def test_ties_are_broken_by_term_order() -> None:
-    """Rows of equal keys follow the order of their terms, not that of the writes."""
-    store = Store("graph")
-    for node in (C, A, B):
-        store.write((1, (node, P, Literal(1), None)))
-    with rdflive.subscribe(store.graph, f"SELECT ?x ?y {{ ?x {P.n3()} ?y }} ORDER BY ?y LIMIT 2") as found:
-        assert [solution["x"] for solution in found.answers()] == sorted((A, B), key=term_key)
-
-
-def test_hidden_keys_order_the_projection() -> None:
-    """A variable that is not projected orders all the same, and equal rows count apart."""
-    store = Store("graph")
-    for number in (3, 1, 2):
-        store.write((1, (A, P, Literal(number), None)))
-        store.write((1, (B, P, Literal(number * 10), None)))
-    with rdflive.subscribe(store.graph, f"SELECT ?x {{ ?x {P.n3()} ?y }} ORDER BY DESC(?y) LIMIT 4") as found:
-        assert [solution["x"] for solution in found.answers()] == [B, B, B, A]
-        store.write((-1, (B, P, Literal(30), None)))
-        assert [solution["x"] for solution in found.answers()] == [B, B, A, A]
 
 
 def test_answers_follow_an_order_that_is_not_shown() -> None:

@@ -42,7 +42,7 @@ def joined(threads: list[threading.Thread]) -> None:
 
 @pytest.mark.parametrize("count", [2, 4])
 def test_deltas_come_in_commit_order_across_threads(count: int, hasty: None) -> None:
-    """No two callbacks at once, none left out, and what a callback writes is told after it."""
+    """No two callbacks at once, none left out; what a callback writes is told after it to all subscribers."""
     graph, told = rdflib.Graph(), list[int]()
     inside = threading.Lock()
     writes = rounds(150)
@@ -58,6 +58,8 @@ def test_deltas_come_in_commit_order_across_threads(count: int, hasty: None) -> 
     subscription = rdflive.subscribe(
         graph, QUERY, take, initial=False, on_error=lambda _, error: failures.append(error)
     )
+    later = list[int]()
+    rdflive.subscribe(graph, QUERY, lambda delta: later.append(delta.sequence), initial=False)
 
     def write(thread: int) -> None:
         draw = drawn_from("turns", count, thread)
@@ -71,50 +73,23 @@ def test_deltas_come_in_commit_order_across_threads(count: int, hasty: None) -> 
 
     joined([threading.Thread(target=write, args=(thread,), daemon=True) for thread in range(count)])
     assert failures == []
-    assert told == sorted(told)
+    assert told == sorted(told) == later
     assert len(told) == subscription.stats.deltas > count * writes
     assert not subscription._capture.deliveries
     subscription.close()
 
 
-def test_a_commit_during_a_callback_is_told_after_it() -> None:
-    """The thread that made it waits until the callback of the other has returned, which has no lock."""
-    graph, told = rdflib.Graph(), list[str]()
-    is_inside, has_committed = threading.Event(), threading.Event()
-
-    def take(delta: rdflive.Delta) -> None:
-        name = delta.added[0].s.removeprefix("urn:")
-        told.append(f"{name} begins")
-        if name == "first":
-            is_inside.set()
-            assert has_committed.wait(20)
-            while triple("second") not in graph:
-                pass
-        told.append(f"{name} ends")
-
-    def write_second() -> None:
-        assert is_inside.wait(20)
-        has_committed.set()
-        graph.add(triple("second"))
-        told.append("second has been added")
-
-    rdflive.subscribe(graph, QUERY, take, initial=False)
-    joined([
-        threading.Thread(target=graph.add, args=(triple("first"),), daemon=True),
-        threading.Thread(target=write_second, daemon=True),
-    ])  # fmt: skip
-    assert told == ["first begins", "first ends", "second begins", "second ends", "second has been added"]
-
-
-def test_a_thread_that_may_not_wait_leaves_its_delivery_to_who_delivers() -> None:
-    """As inside the batch of another store; the one who has the turn does it behind its own."""
-    queue, told = Deliveries(lambda: False), list[str]()
+@pytest.mark.parametrize("may_wait", [False, True])
+def test_a_delivery_is_left_to_who_delivers(may_wait: bool) -> None:
+    """A thread may not wait inside the batch of another store; a third may mend the store."""
+    queue, told = Deliveries() if may_wait else Deliveries(lambda: False), list[str]()
     is_inside, may_go_on = threading.Event(), threading.Event()
 
     def first() -> None:
         told.append("first")
         is_inside.set()
         assert may_go_on.wait(20)
+        told.append("first ends")
 
     def deliver_first() -> None:
         queue.put(Delivering(first))
@@ -122,13 +97,17 @@ def test_a_thread_that_may_not_wait_leaves_its_delivery_to_who_delivers() -> Non
 
     def deliver_second() -> None:
         assert is_inside.wait(20)
+        if may_wait:
+            queue.give_away()
+            threading.Timer(0.05, may_go_on.set).start()
         queue.put(Delivering(lambda: told.append("second")))
         queue.run()
-        told.append("second is left")
-        may_go_on.set()
+        if not may_wait:
+            told.append("second is left")
+            may_go_on.set()
 
     joined([threading.Thread(target=act, daemon=True) for act in (deliver_first, deliver_second)])
-    assert told == ["first", "second is left", "second"]
+    assert told == ["first", *["second is left"] * (not may_wait), "first ends", "second"]
     assert not queue
 
 
@@ -154,32 +133,6 @@ def test_a_thread_with_a_batch_open_waits_for_no_callback_of_another_store() -> 
         threading.Thread(target=write_in_a_batch, daemon=True),
     ])  # fmt: skip
     assert told == ["urn:first", "urn:second"]
-
-
-def test_what_is_left_to_anybody_while_it_is_made_is_made_once() -> None:
-    """As where a third thread mends the store meanwhile: only who has the turn takes what comes first."""
-    queue, told = Deliveries(), list[str]()
-    is_inside, may_go_on = threading.Event(), threading.Event()
-
-    def first() -> None:
-        told.append("first")
-        is_inside.set()
-        assert may_go_on.wait(20)
-        told.append("first ends")
-
-    def deliver_first() -> None:
-        queue.put(Delivering(first))
-        queue.run()
-
-    def deliver_second() -> None:
-        assert is_inside.wait(20)
-        queue.give_away()
-        queue.put(Delivering(lambda: told.append("second")))
-        threading.Timer(0.05, may_go_on.set).start()
-        queue.run()
-
-    joined([threading.Thread(target=act, daemon=True) for act in (deliver_first, deliver_second)])
-    assert told == ["first", "first ends", "second"]
 
 
 def test_what_an_interruption_left_behind_makes_nobody_take_what_is_not_theirs() -> None:

@@ -15,14 +15,14 @@ A, B = ("a", "p", "o"), ("b", "p", "o")
 
 
 class Log:
-    """A listener that writes down what it hears, and leaves no trace of what it is told to ignore."""
+    """A listener that writes down what it hears."""
 
-    def __init__(self, events: list[Any], name: str, *, deaf: bool = False) -> None:
-        self.events, self.name, self.deaf = events, name, deaf
+    def __init__(self, events: list[Any], name: str) -> None:
+        self.events, self.name = events, name
 
     def apply(self, sign: int, change: tuple[Any, ...], /) -> bool:
         self.events.append((self.name, sign, change))
-        return not self.deaf
+        return True
 
     def commit(self, sequence: int) -> None:
         self.events.append((self.name, sequence))
@@ -81,30 +81,6 @@ def test_a_listener_under_several_keys_commits_once(events: list[Any]) -> None:
         *((1, A), (1, (*A, "g")), (1, A)),
         *((1,), (-1, A), (-1, (*A, "g")), (2,)),
     ]
-
-
-def test_what_leaves_no_trace_is_not_committed(events: list[Any]) -> None:
-    """A listener to quads that has no use for a change hears no commit of it."""
-    capture = Capture()
-    capture.listeners[NAMED] = Log(events, "named", deaf=True)
-    capture.record(1, *A, "g")
-    with capture.batch():
-        capture.record(1, *B, "g")
-    assert events == [("named", 1, (*A, "g")), ("named", 1, (*B, "g"))]
-
-
-def test_a_capture_is_busy_until_the_last_key_has_gone() -> None:
-    """A listener under any key keeps the store hooked; only that of the union wants the union."""
-    capture = Capture()
-    for key in (NAMED, "g", UNION):
-        capture.listeners[key] = Log([], "all")
-        assert not capture.idle
-        assert capture.wants_union is (key is UNION)
-    for key in (UNION, "g", NAMED):
-        assert not capture.idle
-        del capture.listeners[key]
-        assert not capture.wants_union
-    assert capture.idle
 
 
 def test_pending_quads_are_the_open_net_changes() -> None:

@@ -22,10 +22,8 @@ EVERYTHING = ["* * * *"]
 TOUCHED: dict[str, list[str]] = {
     # data
     "INSERT DATA { e:a e:p e:b }": ["a p b -"],
-    "insert data { e:a a e:b }": ["a type b -"],
     "DELETE DATA { e:a e:p e:b . e:a e:q e:b . }": ["a p b -", "a q b -"],
     "INSERT DATA { e:a e:p e:b, e:c ; e:q e:b ; }": ["a p b -", "a p c -", "a q b -"],
-    "INSERT DATA { e:a e:p e:b ; ; e:q e:c ; . }": ["a p b -", "a q c -"],
     "INSERT DATA { GRAPH e:g { e:a e:p e:b . } . e:c e:p e:d }": ["a p b g", "c p d -"],
     "INSERT DATA { e:a e:p e:b ; GRAPH e:g { } }": ["a p b -"],
     "INSERT DATA { }": [],
@@ -45,7 +43,6 @@ TOUCHED: dict[str, list[str]] = {
     "INSERT DATA { _:b e:p e:c }": ["* p c -"],
     # templates
     "DELETE WHERE { ?s e:p ?o }": ["* p * -"],
-    "DELETE WHERE { GRAPH ?g { e:a ?p ?o } }": ["a * * *"],
     "DELETE { ?s e:p ?o } INSERT { ?s e:q ?o } WHERE { ?s e:p ?o }": ["* p * -", "* q * -"],
     "INSERT { ?s e:q e:b } WHERE { { ?s e:p ?o } UNION { ?s a [ e:q (1 2) ] } }": ["* q b -"],
     "WITH e:g DELETE { ?s e:p ?o } INSERT { GRAPH e:h { ?s e:q ?o } } WHERE { ?s e:p ?o }": [
@@ -58,23 +55,18 @@ TOUCHED: dict[str, list[str]] = {
     "DELETE { e:a e:p ?o } WHERE { ?s e:p/e:q*|^<urn:example:p> ?o . # } ; CLEAR ALL\n }": ["a p * -"],
     # whole graphs
     "CLEAR ALL": EVERYTHING,
-    "CLEAR NAMED": EVERYTHING,
     "CLEAR DEFAULT": ["* * * -"],
     "CLEAR SILENT GRAPH e:g": ["* * * g"],
     "DROP GRAPH <urn:example:g>": ["* * * g"],
     "DROP SILENT DEFAULT": ["* * * -"],
     "CREATE GRAPH e:new": [],
-    "CREATE SILENT GRAPH e:g": [],
-    "COPY e:g TO DEFAULT": ["* * * -"],
     "COPY SILENT GRAPH e:g TO GRAPH e:h": ["* * * h"],
     "MOVE DEFAULT TO e:h": ["* * * h", "* * * -"],
     "ADD e:g TO e:h": ["* * * h"],
-    "LOAD SILENT <http://e.invalid/x>": ["* * * -"],
     "LOAD SILENT <http://e.invalid/x> INTO GRAPH e:g": ["* * * g"],
     # several operations, and their names
     "INSERT DATA { e:a e:p e:b } ; DELETE WHERE { e:c ?p ?o } ;": ["a p b -", "c * * -"],
     "INSERT DATA { e:a e:p e:b } ; CLEAR GRAPH e:g ; CLEAR ALL": EVERYTHING,
-    "PREFIX x: <urn:example:> INSERT DATA { x:a x:p x:b }": ["a p b -"],
     "PREFIX e: <urn:example:x> INSERT DATA { e:a <urn:example:p> e:b }": ["xa p xb -"],
     "PREFIX : <urn:example:> INSERT DATA { :a :p :b.c }": ["a p b.c -"],
     "BASE <urn:example:x> INSERT DATA { <#a> <urn:example:p> <> }": ["x#a p x -"],
@@ -88,16 +80,12 @@ TOUCHED: dict[str, list[str]] = {
     'VERSION "1.2" INSERT DATA { e:a e:p e:b }': ["a p b -"],
     r"INSERT DATA { e:a\,b e:p <urn:example:\u0062> }": ["a,b p * -"],
     "": [],
-    ";": [],
     "# INSERT DATA { e:a e:p e:b }": [],
     # not understood: everything
     "INSERT DATA { [] e:p e:b }": EVERYTHING,
     "INSERT DATA { e:a e:p [ e:q 1 ] }": EVERYTHING,
-    "INSERT DATA { e:a e:p (1 2) }": EVERYTHING,
     "INSERT DATA { e:a e:p <<( e:a e:p e:b )>> }": EVERYTHING,
-    "INSERT DATA { << e:a e:p e:b >> e:q 1 }": EVERYTHING,
     "INSERT DATA { e:a e:p e:b {| e:q 1 |} }": EVERYTHING,
-    "INSERT DATA { e:a e:p e:b ~ e:r }": EVERYTHING,
     "INSERT { ?r e:q 1 } WHERE { << ?s ?p ?o ~ ?r >> e:q ?x }": EVERYTHING,
     # this hides an operation from whoever takes `<?o#>` for an IRI
     "INSERT { e:a e:p 1 } WHERE { FILTER(?s<?o#>'''\n) } ; "
@@ -161,13 +149,8 @@ def covers(pattern: Any, quad: Quad) -> bool:
 
 @pytest.mark.parametrize(("update", "expected"), TOUCHED.items())
 def test_patterns_are_as_narrow_as_the_templates(update: str, expected: list[str]) -> None:
-    """A template's IRIs stay in its pattern, everything else is a wildcard."""
+    """A template's IRIs stay in its pattern, the rest is a wildcard; Oxigraph changes nothing else."""
     assert sorted(map(show, touched_patterns(update, prefixes={"e": EX}))) == sorted(expected)
-
-
-@pytest.mark.parametrize("update", TOUCHED)
-def test_oxigraph_accepts_the_table_and_changes_nothing_else(update: str) -> None:
-    """Every request of the table is valid, and all it changes is covered by its patterns."""
     assert uncovered(update) == []
 
 
@@ -254,7 +237,7 @@ def random_update(choice: random.Random) -> str:
 
 def test_random_updates_change_only_what_the_patterns_cover() -> None:
     """Over hundreds of random requests the store never changes outside the patterns."""
-    choice, requests = drawn_from("updates"), rounds(3000)
+    choice, requests = drawn_from("updates"), rounds(3000, share=20)
     updates = [random_update(choice) for _ in range(requests)]
     outcomes = {update: uncovered(update) for update in updates}
     assert not [update for update, missed in outcomes.items() if missed]

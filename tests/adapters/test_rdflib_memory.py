@@ -59,13 +59,6 @@ def test_the_key_of_a_graph_is_the_term_for_its_name(store: Any, name: Any) -> N
         del adapter.capture.listeners[NAMED]
 
 
-@pytest.mark.parametrize("union", [True, False])
-def test_a_dataset_leaves_the_shared_default_graph_out_of_graph(store: Any, union: bool) -> None:
-    """The default graph of a Dataset is the shared one, whether its queries see the union or not."""
-    dataset = rdflib.Dataset(store, default_union=union)
-    assert manager.attach(store).default_graph(dataset) == DATASET_DEFAULT_GRAPH_ID
-
-
 @pytest.mark.parametrize("wrap", [Memory, lambda: AuditableStore(Memory())])
 @pytest.mark.parametrize("name", [None, G])
 def test_a_conjunctive_graph_leaves_its_own_default_graph_out(wrap: Any, name: Any) -> None:

@@ -18,7 +18,7 @@ from rdflib.plugins.stores.memory import Memory, SimpleMemory
 
 import rdflive
 from rdflive.plugins import manager
-from rdflive.store import UNION, Capture, Transaction, WriteRefusedError
+from rdflive.store import UNION, Transaction, WriteRefusedError
 from rdflive.testing.operations import NAMES, World, term
 from support.effort import examples
 
@@ -48,30 +48,12 @@ def test_what_is_kept_goes_with_the_store() -> None:
     assert all(A in rdflib.Graph(store, NAMES[0]) for store in twins)
 
 
-@pytest.mark.parametrize("changes", [{(*A, NAMES[0]): 1}, {(*B, None): 1, (*A, NAMES[0]): -1}])
-def test_a_store_of_one_graph_refuses_named_ones(changes: Any) -> None:
-    """A named graph in an entry for SimpleMemory is refused before anything is written."""
-    graph = rdflib.Graph(SimpleMemory())
-    graph.add(A)
-    with pytest.raises(WriteRefusedError, match="single graph"):
-        write(graph, changes, keep={"cursor": "1"})
-    assert set(graph) == {A}
-    assert kept(graph.store) == {}
+A_PATTERN, NO_TERM, NO_NAME = (None, None, None, NAMES[0]), ("urn:a", *A[1:], NAMES[0]), (*A, "g")
 
 
 @pytest.mark.parametrize(
     "quad",
-    [
-        (None, None, None, NAMES[0]),
-        (A[0], A[1], None, NAMES[0]),
-        (A[0], rdflib.Variable("p"), A[2], NAMES[0]),
-        ("urn:a", A[1], A[2], NAMES[0]),
-        ([], A[1], A[2], NAMES[0]),
-        (*A, None),
-        (*A, "g"),
-        (*A, UNION),
-    ],
-    ids=str,
+    [A_PATTERN, (*A[:2], None, NAMES[0]), NO_TERM, ([], *A[1:], NAMES[0]), (*A, None), NO_NAME, (*A, UNION)],
 )
 @pytest.mark.parametrize("sign", [1, -1])
 def test_what_is_no_quad_is_refused(quad: Any, sign: int) -> None:
@@ -83,6 +65,16 @@ def test_what_is_no_quad_is_refused(quad: Any, sign: int) -> None:
         write(world.graph, {(*B, NAMES[0]): -1, quad: sign}, keep={"cursor": "1"})
     assert [set(graph) for graph in world.views()] == before
     assert kept(world.store) == {}
+
+
+def test_a_store_of_one_graph_refuses_named_ones() -> None:
+    """A named graph in an entry for SimpleMemory is refused before anything is written."""
+    graph = rdflib.Graph(SimpleMemory())
+    graph.add(A)
+    for changes in ({(*A, NAMES[0]): 1}, {(*B, None): 1, (*A, NAMES[0]): -1}):
+        with pytest.raises(WriteRefusedError, match="single graph"):
+            write(graph, changes, keep={"cursor": "1"})
+    assert (set(graph), kept(graph.store)) == ({A}, {})
 
 
 def test_a_failed_update_gives_names_of_graphs_back() -> None:
@@ -112,53 +104,19 @@ def test_a_rollback_leaves_entries_and_their_cursor_together() -> None:
     assert kept(store) == kept(store.store) == {"cursor": "1"}
 
 
-def test_an_auditable_store_over_one_that_cannot_be_written_says_so() -> None:
-    """Without a writable adapter inside, the error names it."""
-
-    class Half(SimpleMemory):
-        """A store whose adapter, of a plugin, cannot write."""
-
-    class HalfAdapter:
-        def __init__(self, store: Any) -> None:
-            self.store, self.capture = store, Capture()
-
-        def detach(self) -> None:
-            pass
-
-    adapters: dict[Any, HalfAdapter] = {}
-
-    class Plugin:
-        @rdflive.hookimpl(tryfirst=True)
-        def rdflive_attach(self, store: Any) -> Any:
-            return adapters.setdefault(store, HalfAdapter(store)) if isinstance(store, Half) else None
-
-    plugin = Plugin()
-    rdflive.register_plugin(plugin)
-    try:
-        with pytest.raises(rdflive.UnsupportedStoreError, match="HalfAdapter, has no method write"):
-            write(rdflib.Graph(AuditableStore(Half())))
-    finally:
-        rdflive.unregister_plugin(plugin)
-
-
 UPDATES = (
     "INSERT DATA { :a :p :b . :a :p :n GRAPH :g1 { :a :p :n } }",
-    "DELETE DATA { :a :p :b }",
     "DELETE DATA { :a :p :b . GRAPH :g2 { :d :p :e } }",
     "DELETE WHERE { ?s :p :b }",
     "DELETE { ?s :p ?o } INSERT { ?o :r ?s } WHERE { ?s :p ?o }",
     "WITH :g1 DELETE { ?s :p ?o } INSERT { ?o :r ?s } WHERE { ?s :p ?o FILTER(isIRI(?o)) }",
     "CLEAR DEFAULT",
     "CLEAR NAMED",
-    "CLEAR ALL",
     "DROP DEFAULT",
-    "DROP NAMED",
     "CLEAR GRAPH :g1",
     "COPY DEFAULT TO :g1",
     "COPY :g1 TO DEFAULT",
-    "MOVE DEFAULT TO :g1",
     "MOVE :g1 TO DEFAULT",
-    "ADD DEFAULT TO :g1",
     "ADD :g1 TO DEFAULT",
     "COPY :g1 TO :g2",
     "INSERT { ?s :in ?g } WHERE { GRAPH ?g { ?s ?p ?o } }",
@@ -280,17 +238,6 @@ def test_a_graph_of_using_is_never_fetched(tmp_path: Path) -> None:
         assert set(dataset.quads()) == set()
 
 
-def test_using_needs_a_dataset() -> None:
-    """On a single graph the error says so before anything runs."""
-    graph = rdflib.Graph()
-    graph.add(A)
-    text = "CLEAR DEFAULT ; INSERT { ?s ?p ?o } USING <urn:g> WHERE { ?s ?p ?o }"
-    with pytest.raises(WriteRefusedError, match="USING names graphs of a dataset"):
-        write(graph, updates=[text], keep={"cursor": "1"})
-    assert set(graph) == {A}
-    assert kept(graph.store) == {}
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -299,6 +246,7 @@ def test_using_needs_a_dataset() -> None:
         "DELETE WHERE { GRAPH ?g { ?s ?p ?o } }",
         "WITH :g2 INSERT { ?s ?p ?o } WHERE { ?s ?p ?o }",
         "INSERT { ?s ?p ?g } WHERE { GRAPH ?g { ?s ?p ?o } }",
+        "CLEAR DEFAULT ; INSERT { ?s ?p ?o } USING :g WHERE { ?s ?p ?o }",
     ],
 )
 @pytest.mark.parametrize("make", [Memory, SimpleMemory])
@@ -310,11 +258,9 @@ def test_an_update_of_a_single_graph_reaches_no_other(make: Any, text: str) -> N
     if make is Memory:
         rdflib.Graph(graph.store, NAMES[1]).add(A)
     before = len(graph.store)
-    with pytest.raises(Exception, match="requiring a dataset"):
+    with pytest.raises(Exception, match=r"requiring a dataset|USING names graphs of a dataset"):
         write(graph, updates=[text], keep={"cursor": "1"})
-    assert len(graph.store) == before
-    assert set(graph) == {A}
-    assert kept(graph.store) == {}
+    assert (len(graph.store), set(graph), kept(graph.store)) == (before, {A}, {})
 
 
 def test_a_label_in_a_template_is_one_new_node_per_solution() -> None:

@@ -13,17 +13,8 @@ from bench.stream import SEED
 from bench.worlds import EX, Edge
 
 __all__ = [
-    "DOMAIN",
-    "RANGE",
-    "SCHEMA",
-    "SUBCLASS",
-    "SUBPROPERTY",
-    "TYPE",
-    "instances",
-    "number",
-    "term",
-    "to_graph",
-]
+    "DOMAIN", "RANGE", "SCHEMA", "SUBCLASS", "SUBPROPERTY", "TYPE", "instances", "number", "term", "to_graph",
+]  # fmt: skip
 
 TYPE, SUBCLASS, SUBPROPERTY, DOMAIN, RANGE = 1, 2, 3, 4, 5
 _BUILT_IN: Final = (RDF.type, RDFS.subClassOf, RDFS.subPropertyOf, RDFS.domain, RDFS.range)

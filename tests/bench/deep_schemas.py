@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Callable, Iterable
 from statistics import median
 from typing import Any, Final
@@ -14,7 +12,7 @@ import rdflive
 from bench.clock import timed
 from bench.worlds import EX
 
-__all__: list[str] = []
+__all__ = ["measure"]
 
 USED: Final = 50
 """How many classes or properties have an instance."""
@@ -55,8 +53,9 @@ def shapes(size: int) -> Iterable[tuple[str, list[Any], str]]:
     yield f"chain of {size:,} properties", chain, f"SELECT * {{ ?x <{name('C', size)}> ?y }}"
 
 
-def measure(size: int, repeat: int) -> Iterable[dict[str, Any]]:
+def measure(size: int, repeat: int) -> list[dict[str, Any]]:
     """Time subscribing, and a schema triple in the middle that goes and comes back; medians."""
+    rows = []
     for shape, triples, top in shapes(size):
         for what, query in (("its top", top), ("all classes", "SELECT * { ?x a ?c }")):
             if what == "all classes" and "properties" in shape:
@@ -79,9 +78,6 @@ def measure(size: int, repeat: int) -> Iterable[dict[str, Any]]:
                     found.setdefault(change, []).append(timed(lambda w=write, t=middle: w(t))[0])
                 subscription.close()
             for action, times in found.items():
-                row = {"what": f"{shape}, {what}: {action}", "triples": len(triples)}
-                yield {**row, "unit": "ms", "rdflive": median(times) * 1e3}
-
-
-if __name__ == "__main__":
-    print(json.dumps({"rows": list(measure(**json.load(sys.stdin)))}))
+                row = {"what": f"{shape}, {what}: {action}", "triples": len(triples), "unit": "ms"}
+                rows.append({**row, "rdflive": median(times) * 1e3})
+    return rows

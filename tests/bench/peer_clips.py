@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bench.clock import timed
-from bench.contender import Contender, Outcome, digest
-from bench.engine_rdflive import variables_of
+from bench.engines import Contender, Outcome, digest, variables_of
 from bench.stream import Pattern, Update
 
 __all__ = ["clips_contender"]

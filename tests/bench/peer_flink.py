@@ -13,18 +13,12 @@ from typing import Any, Final, TypeAlias
 from bench.child import call_module
 from bench.spark_stream import QUERIES, Update, updates
 
-__all__ = ["NOTE", "PYTHON", "WAYS", "measure"]
+__all__ = ["PYTHON", "WAYS", "measure"]
 
 PYTHON: Final = "RDFLIVE_FLINK_PYTHON"
 """Names the interpreter that has apache-flink."""
 Row: TypeAlias = tuple[str, ...]
 
-NOTE: Final = (
-    "Flink SQL: the same changes as CSV in two files, parallelism 2, a checkpoint every second, rows into "
-    "nothing; median of two runs after one whose rows are added up and must be the answer. State is that of "
-    "the last checkpoint. It has no micro-batches: each change is joined as it comes, or with mini-batch up "
-    "to 5,000 at a time. Only *set semantics* normalises, as rdflive does, by Flink's pattern for duplicates."
-)
 _FILES: Final = 2
 """One for each reader. A triple is always in the same file, so that its changes stay in their order."""
 _MINI_BATCH: Final = {

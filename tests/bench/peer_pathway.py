@@ -9,15 +9,13 @@ goes cancels, so it delivers fewer deltas than engines that answer each update.
 from __future__ import annotations
 
 import importlib.util
-import json
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from time import perf_counter
 from typing import Any, Final
 
-from bench.child import call_module
-from bench.contender import Contender, Outcome
+from bench.child import apart
+from bench.engines import Contender, Outcome
 from bench.stream import Pattern, Update
 
 __all__ = ["COMMITS", "pathway_contender"]
@@ -33,8 +31,8 @@ def pathway_contender() -> Contender | str:
         return "pathway is not installed"
 
     def run(updates: Sequence[Update], query: tuple[Pattern, ...], number: int) -> Outcome:
-        task = {"updates": updates, "query": query, "commit": COMMITS[number % len(COMMITS)]}
-        return Outcome(**call_module("bench.peer_pathway", task))
+        commit = COMMITS[number % len(COMMITS)]
+        return Outcome(**apart(_measure, updates=updates, query=query, commit=commit))
 
     return run
 
@@ -98,15 +96,7 @@ def _silence() -> Iterator[None]:
         yield
 
 
-def main() -> None:
-    """Read the task from standard input and print the outcome."""
-    task: dict[str, Any] = json.load(sys.stdin)
+def _measure(updates: Sequence[Update], query: tuple[Pattern, ...], commit: int) -> dict[str, Any]:
     with _silence():
-        startup = _evaluate(task["updates"][:WARM_UP], task["query"], WARM_UP)["seconds"]
-        startup = min(startup, _evaluate(task["updates"][:WARM_UP], task["query"], WARM_UP)["seconds"])
-        outcome = _evaluate(**task)
-    print(json.dumps({**outcome, "startup": startup}))
-
-
-if __name__ == "__main__":
-    main()
+        startup = min(_evaluate(updates[:WARM_UP], query, WARM_UP)["seconds"] for _ in range(2))
+        return {**_evaluate(updates, query, commit), "startup": startup}

@@ -6,15 +6,17 @@ import json
 import os
 import platform
 import sys
-from dataclasses import asdict, dataclass, field
+from dataclasses import InitVar, asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from rich.console import Console
 from rich.table import Table
 
-__all__ = ["Cell", "Section", "machine", "print_section", "to_markdown", "write_json"]
+from bench.stream import SEED
+
+__all__ = ["Cell", "Section", "cells", "machine", "print_section", "to_markdown", "write_json"]
 
 Cell: TypeAlias = str | int | float | None
 """A figure; None where it was not measured."""
@@ -26,22 +28,40 @@ PACKAGES: Final = (
 
 @dataclass(slots=True)
 class Section:
-    """One table: `columns` maps each key of the rows to its heading, which names the unit."""
+    """One table; `headings` are those of its columns, which name the unit: `store | micros: µs per add`.
+
+    What stands before the colon is the key of the cell in each row; without a colon it is the heading.
+    """
 
     name: str
     title: str
     n: int
-    seed: int
-    repeat: int
-    columns: dict[str, str]
+    headings: InitVar[str]
+    repeat: int = 1
+    seed: int = SEED
+    columns: dict[str, str] = field(init=False)
     rows: list[dict[str, Cell]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    """What only this run can say; docs/benchmarks.md says how each section measures."""
     seconds: float = 0.0
+
+    def __post_init__(self, headings: str) -> None:
+        parts = (heading.partition(": ") for heading in headings.split(" | "))
+        self.columns = {key: heading or key for key, _, heading in parts}
+
+    def add(self, **cells: Cell) -> None:
+        """Add a row."""
+        self.rows.append(cells)
 
     @property
     def caption(self) -> str:
         """Say how much was measured."""
         return f"n = {self.n:,}, seed {self.seed}, {self.repeat} repeats, took {self.seconds:.0f} s"
+
+
+def cells(**figures: Any) -> dict[str, Any]:
+    """Make a row, or a part of one."""
+    return figures
 
 
 def machine() -> str:

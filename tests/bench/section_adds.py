@@ -11,7 +11,7 @@ from rdflib import Graph, Literal, URIRef
 
 import rdflive
 from bench.clock import middle, quiet, ratio
-from bench.report import Cell, Section
+from bench.report import Cell, Section, cells
 from bench.sizes import Sizes
 from bench.stream import SEED
 from bench.worlds import EX, STORES
@@ -30,23 +30,11 @@ def run(sizes: Sizes) -> Section:
         "adds",
         f"graph.add, {sizes.adds:,} fresh triples per repeat, one predicate",
         sizes.adds,
-        SEED,
-        sizes.repeat,
-        {
-            "store": "store",
-            "subscriptions": "subscriptions",
-            "micros": "µs per add",
-            "ratio": "of the bare store",
-        },
+        "store | subscriptions | micros: µs per add | ratio: of the bare store",
+        repeat=sizes.repeat,
     )
     for store in STORES:
         section.rows += _store(store, sizes)
-    section.notes += [
-        "Half of the silent subscriptions ask for the predicate that is added, with other objects or "
-        "subjects; the last silent variant adds patterns with a variable as predicate.",
-        "The graphs grow with the repeats, all alike; variants take turns every "
-        f"{max(1, sizes.adds // CHUNKS):,} adds.",
-    ]
     return section
 
 
@@ -96,12 +84,9 @@ def _store(store: str, sizes: Sizes) -> Iterable[dict[str, Cell]]:
     del kept
     base = seconds["none"]
     for name, found in seconds.items():
-        yield {
-            "store": store,
-            "subscriptions": name,
-            "micros": middle(found) / sizes.adds * 1e6,
-            "ratio": ratio(found, base),
-        }
+        yield cells(
+            store=store, subscriptions=name, micros=middle(found) / sizes.adds * 1e6, ratio=ratio(found, base)
+        )
 
 
 def _measure(graphs: dict[str, Graph], sizes: Sizes) -> dict[str, list[float]]:

@@ -12,7 +12,7 @@ from rdflib import Graph
 
 import rdflive
 from bench.clock import interleave, middle, ratio, timed
-from bench.report import Section
+from bench.report import Section, cells
 from bench.sizes import Sizes
 from bench.worlds import EX
 
@@ -32,9 +32,9 @@ def run(sizes: Sizes) -> Section:
         "bulk",
         "Many changes at once, and mirrored transactions",
         count,
-        0,
-        ROUNDS,
-        {"operation": "operation", "variant": "query", "micros": "µs per change", "ratio": "times unwatched"},
+        "operation | variant: query | micros: µs per change | ratio: times unwatched",
+        repeat=ROUNDS,
+        seed=0,
     )
     lines = [f"<{EX}s{i % 2000}> <{EX}p> <{EX}o{i}> ." for i in range(count)]
     for operation, (make, write) in _operations("\n".join(lines) + "\n", count).items():
@@ -88,12 +88,12 @@ def _compared(
     runs |= {name: lambda _, query=query: once(query) for name, query in QUERIES.items()}  # type: ignore[misc]  # a default
     results = interleave(runs, ROUNDS)
     return [
-        {
-            "operation": operation,
-            "variant": name,
-            "micros": middle(seconds) / count * 1e6,
-            "ratio": ratio(seconds, results["none"]),
-        }
+        cells(
+            operation=operation,
+            variant=name,
+            micros=middle(seconds) / count * 1e6,
+            ratio=ratio(seconds, results["none"]),
+        )
         for name, seconds in results.items()
     ]
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from bench.clock import interleave, middle, ratio
-from bench.contender import Contender, Outcome
-from bench.engine_rdflive import rdflive_contender
-from bench.engine_reference import reference_contender
+from bench.engines import Contender, Outcome, rdflive_contender, reference_contender
 from bench.peer_clips import clips_contender
 from bench.peer_pathway import COMMITS, pathway_contender
-from bench.report import Cell, Section
+from bench.report import Cell, Section, cells
 from bench.sizes import Sizes
 from bench.stream import Pattern, Stream, Update, reference_stream, social_stream
 
@@ -24,42 +22,31 @@ def run(sizes: Sizes) -> Section:
     """Run four queries over the stream, every engine in every round."""
     stream = reference_stream(sizes.updates) or social_stream(sizes.updates)
     engines, absent = _engines()
+    rates = " | ".join(f"{name}: {name}, updates/s" for name in (*OURS, "reference", *PEERS))
+    over = " | ".join(f"over_{peer}: auto / {peer}" for peer in PEERS)
     section = Section(
         "engine",
         f"Engine only, {len(stream.updates):,} updates, 10 % deletes, stream of {stream.source}",
         sizes.updates,
-        stream.seed,
-        sizes.repeat,
-        {
-            "query": "query",
-            "deltas": "deltas",
-            **{name: f"{name}, updates/s" for name in (*OURS, "reference", *PEERS)},
-            "of_reference": "auto / reference",
-            **{f"over_{peer}": f"auto / {peer}" for peer in PEERS},
-        },
+        f"query | deltas | {rates} | of_reference: auto / reference | {over}",
+        repeat=sizes.repeat,
+        seed=stream.seed,
     )
     for query in stream.queries:
         section.rows.append(_row(stream, query, engines, sizes))
     section.notes += [f"{name}: n/a, {reason}" for name, reason in absent.items()]
-    section.notes += [
-        "Each round takes the better of two runs of an engine (pathway: one); figures are medians of rounds.",
-        "Every engine gave the same net answer; deltas are those of rdflive, the reference kernel and CLIPS.",
-        f"pathway: best of commits of {', '.join(map(str, COMMITS))} updates, start-up (< 0.1 s) taken "
-        "off; it nets the deltas of a commit. All other engines answer each update.",
-        "clipspy: solutions asserted and retracted inside CLIPS; removals are not told to the program.",
-    ]
     return section
 
 
 def _engines() -> tuple[dict[str, Contender], dict[str, str]]:
-    candidates: dict[str, Contender | str] = {
-        "auto": rdflive_contender(None),
-        "join": rdflive_contender("join"),
-        "connected": rdflive_contender("connected"),
-        "reference": reference_contender(),
-        "clipspy": clips_contender(),
-        "pathway": pathway_contender(),
-    }
+    candidates: dict[str, Contender | str] = cells(
+        auto=rdflive_contender(None),
+        join=rdflive_contender("join"),
+        connected=rdflive_contender("connected"),
+        reference=reference_contender(),
+        clipspy=clips_contender(),
+        pathway=pathway_contender(),
+    )
     engines = {name: engine for name, engine in candidates.items() if not isinstance(engine, str)}
     return engines, {name: reason for name, reason in candidates.items() if isinstance(reason, str)}
 

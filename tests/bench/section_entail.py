@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gc
-import json
 import random
-import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,12 +14,13 @@ from typing import Any, Final
 from rdflib import Graph
 
 import rdflive
+from bench import deep_schemas
 from bench.bibliography import SCHEMA, instances, number, term, to_graph
-from bench.child import call_module
+from bench.child import apart
 from bench.clock import quiet, timed
 from bench.peer_dred import DRed
-from bench.peer_reasonable import reasonable_seconds
-from bench.report import Section
+from bench.peer_reasoners import owlrl_seconds, reasonable_seconds
+from bench.report import Section, cells
 from bench.sizes import Sizes
 from bench.stream import SEED
 from bench.worlds import EX, Edge
@@ -40,46 +39,18 @@ def run(sizes: Sizes) -> Section:
         "entail",
         f"Entailment by RDFS on a bibliography with {len(SCHEMA)} schema triples",
         max(sizes.entailed),
-        SEED,
-        sizes.repeat,
-        {
-            "what": "what",
-            "triples": "triples",
-            "unit": "unit",
-            "rdflive": "rdflive",
-            "whole": "with the write itself",
-            "dred": "DRed",
-            "reasonable": "reasonable",
-            "owlrl": "owlrl",
-            "ratio_recompute": "times faster than recompute",
-            "ratio_dred": "than DRed",
-            "ratio_reasonable": "than reasonable",
-        },
+        "what | triples | unit | rdflive | whole: with the write itself | dred: DRed | reasonable | "
+        "owlrl | ratio_recompute: times faster than recompute | ratio_dred: than DRed | "
+        "ratio_reasonable: than reasonable",
+        repeat=sizes.repeat,
     )
     for count in sizes.entailed:
         task = {"count": count, "toggles": sizes.toggles, "repeat": sizes.repeat}
-        answer = call_module("bench.section_entail", task)
-        section.rows += answer["rows"]
-        section.notes += answer["notes"]
-    deep = {"size": min(1_000, sizes.entailed[0] // 50), "repeat": sizes.repeat}
-    section.rows += call_module("bench.deep_schemas", deep)["rows"]
-    small = call_module("bench.peer_owlrl", {"count": max(200, sizes.entailed[0] // 20)})
-    section.rows.append(small["row"])
-    section.notes += [
-        "rdflive: `rdflive.saturate(graph)` on rdflib's Memory store, by support counts. "
-        "Of an update it is what takes the net changes of the graph and gives those of what it entails, "
-        "terms in, ids out; with the write itself, the whole of `graph.add` or `graph.remove`. Each delete "
-        "is undone by the insert of the same triple; µs are per triple, medians over the rounds.",
-        "Recompute: `saturate` from scratch, on the graph as it is.",
-        "DRed: integer triples in indexes made for the four rules, no store and no dictionary "
-        "(`peer_dred.py`); it does not infer schema triples. After the rounds its triples are as many as "
-        "those of rdflive.",
-        "Chains, rings and trees: about 50 of the classes or properties have an instance. A subscription to "
-        "those of one or of all, with the delivery of what is there; then a schema triple in the middle of "
-        "the chain or ring, or high up in the tree, goes and comes back.",
-        "reasonable: from the same rdflib graph, reading and reasoning; it applies all of OWL 2 RL. "
-        "owlrl: its RDFS closure, of which the axioms are part.",
-    ]
+        rows, note = apart(_measure, **task)
+        section.rows += rows
+        section.notes.append(note)
+    section.rows += apart(deep_schemas.measure, size=min(1_000, sizes.entailed[0] // 50), repeat=sizes.repeat)
+    section.rows.append(apart(_by_owlrl, count=max(200, sizes.entailed[0] // 20)))
     return section
 
 
@@ -94,19 +65,19 @@ class _Rounds:
     def row(self, what: str, count: int, recompute: float) -> dict[str, Any]:
         """Give the figures as medians, and the ratios of those."""
         own, dred = median(self.own), median(self.dred)
-        return {
-            "what": what,
-            "triples": count,
-            "unit": "µs",
-            "rdflive": own * 1e6,
-            "whole": median(self.whole) * 1e6,
-            "dred": dred * 1e6,
-            "ratio_recompute": recompute / own,
-            "ratio_dred": dred / own,
-        }
+        return cells(
+            what=what,
+            triples=count,
+            unit="µs",
+            rdflive=own * 1e6,
+            whole=median(self.whole) * 1e6,
+            dred=dred * 1e6,
+            ratio_recompute=recompute / own,
+            ratio_dred=dred / own,
+        )
 
 
-def _measure(count: int, toggles: int, repeat: int) -> dict[str, Any]:
+def _measure(count: int, toggles: int, repeat: int) -> tuple[list[dict[str, Any]], str]:
     edges = instances(count)
     graph = to_graph([*SCHEMA, *edges])
     gc.collect()
@@ -133,7 +104,7 @@ def _measure(count: int, toggles: int, repeat: int) -> dict[str, Any]:
     rows = [rounds.row(what, count, median(bulk)) for what, rounds in found.items()]
     rows.append(_bulk_row(graph, count, bulk, bulk_dred))
     increase = (size - len(graph)) / len(graph)
-    return {"rows": rows, "notes": [f"{count:,} triples: the saturation has {size:,}, {increase:.0%} more."]}
+    return rows, f"{count:,} triples: the saturation has {size:,}, {increase:.0%} more."
 
 
 def _told(update: Callable[[Any], Iterable[Any]], sign: int, triple: Any) -> None:
@@ -181,15 +152,26 @@ def _check(saturated: Graph, dred: DRed) -> int:
 
 
 def _bulk_row(graph: Graph, count: int, bulk: list[float], dred: float) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "what": "bulk saturation", "triples": count, "unit": "s", "rdflive": median(bulk), "dred": dred,
-        "ratio_dred": dred / median(bulk),
-    }  # fmt: skip
+    row: dict[str, Any] = cells(
+        what="bulk saturation",
+        triples=count,
+        unit="s",
+        rdflive=median(bulk),
+        dred=dred,
+        ratio_dred=dred / median(bulk),
+    )
     seconds = reasonable_seconds(graph)
     if not isinstance(seconds, str):
         row |= {"reasonable": seconds, "ratio_reasonable": seconds / median(bulk)}
     return row
 
 
-if __name__ == "__main__":
-    print(json.dumps(_measure(**json.load(sys.stdin))))
+def _by_owlrl(count: int) -> dict[str, Any]:
+    """Saturate a graph that is small enough for owlrl too."""
+    graph = to_graph([*SCHEMA, *instances(count)])
+    rdflive.saturate(graph).close()  # loads what is loaded once
+    seconds, saturated = timed(lambda: rdflive.saturate(graph))
+    saturated.close()
+    row = cells(what="bulk saturation", triples=count, unit="s", rdflive=seconds)
+    theirs = owlrl_seconds(to_graph([*SCHEMA, *instances(count)]))
+    return row if isinstance(theirs, str) else {**row, "owlrl": theirs}

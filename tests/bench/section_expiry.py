@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import gc
-import json
-import sys
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from statistics import median
 from time import perf_counter
 from typing import Any, Final
 
-from bench.child import call_module
+from bench.child import apart
 from bench.forests import WORLDS, Sliding, Triple, World
 from bench.report import Section
 from bench.sizes import Sizes
-from bench.stream import SEED
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.terms import TermTable
 from rdflive.entail.entailment import ExplicitGraph, Sign
@@ -40,37 +37,15 @@ def run(sizes: Sizes) -> Section:
         "expiry",
         "Windows over background knowledge: time per slide by how what they entail expires",
         sizes.expiring,
-        SEED,
-        sizes.repeat,
-        {
-            "what": "what",
-            "rate": "% of the background that arrives",
-            "arriving": "triples that arrive, and that leave",
-            "held": "explicit and entailed triples",
-            "labels": "labels, ms",
-            "dred": "DRed, ms",
-            "keep-all": "keep all, ms",
-            "recompute": "recompute, ms",
-            "ratio_dred": "labels: times faster than DRed",
-            "ratio_keep": "than keep all",
-            "ratio_recompute": "than recompute",
-        },
+        "what | rate: % of the background that arrives | "
+        "arriving: triples that arrive, and that leave | held: explicit and entailed triples | "
+        "labels: labels, ms | dred: DRed, ms | keep-all: keep all, ms | recompute: recompute, ms | "
+        "ratio_dred: labels: times faster than DRed | ratio_keep: than keep all | "
+        "ratio_recompute: than recompute",
+        repeat=sizes.repeat,
     )
     for name in WORLDS:
-        task = {"name": name, "count": sizes.expiring, "repeat": sizes.repeat}
-        section.rows += call_module("bench.section_expiry", task)["rows"]
-    section.notes += [
-        "A pool of triples: 60 % are background, and a window slides over the rest. It holds a third as many "
-        "as the background, whatever arrives at a slide; as many triples leave it. Trees have 6 levels of 3 "
-        "branches, deep ones 10 of 2, all under one transitive rule; of DAGs 30 % of the nodes have a second "
-        "parent. What leaves the renewed trees arrives again at once. RDFS: the bibliography, its schema in "
-        "the background, with every triple wanted.",
-        "All ways take and give ids, without a query behind them; medians over the slides. After the last "
-        "slide all hold the same.",
-        "DRed and recompute derive with the same indexed joins as labels do: a baseline that is slower than "
-        "it need be would prove nothing. Keep all: the levels of `rules=`, or the supports of "
-        "`entailment='rdfs'`, with expiries as deletes.",
-    ]
+        section.rows += apart(_measure, name=name, count=sizes.expiring, repeat=sizes.repeat)
     return section
 
 
@@ -202,7 +177,3 @@ def _timed(way: str, world: World, sliding: Sliding, slides: int, all_slides: in
         seconds.append(perf_counter() - start)
     gc.enable()
     return 1e3 * median(seconds), side.holds()
-
-
-if __name__ == "__main__":
-    print(json.dumps({"rows": _measure(**json.load(sys.stdin))}))

@@ -33,26 +33,13 @@ def run(sizes: Sizes) -> Section:
         "feeds",
         "Feeds: decoding, and applying batches of ten changes with the cursor in each",
         sizes.batches * CHANGES,
-        SEED,
-        sizes.repeat,
-        {
-            "what": "what",
-            "way": "way",
-            "rate": "changes/s",
-            "micros": "µs per batch",
-            "ratio": "rdflive / peer, times the time",
-        },
+        "what | way | rate: changes/s | micros: µs per batch | ratio: rdflive / peer, times the time",
+        repeat=sizes.repeat,
     )
     ground, blank = _batches(sizes.batches, blank=False), _batches(sizes.batches, blank=True)
     section.rows += _decoding(ground, sizes.repeat)
     for what, batches in (("ground", ground), ("with blank nodes", blank)):
         section.rows += _mirroring(what, batches, sizes.repeat)
-    section.notes += [
-        "Decoding: bytes to batches. rdflib's own patch parser applies the triples to a Dataset while it "
-        "reads, so its peer is `mirror` without a cursor. Where batches are applied, mirror also decodes.",
-        "Plain writes: the changes one by one through the store's own methods, a batch known to nobody, no "
-        "cursor, nothing undone after a fault. On disk they are not atomic either.",
-    ]
     return section
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import gc
-import json
-import sys
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from importlib.util import find_spec
@@ -14,11 +13,10 @@ from typing import Any, Final
 from rdflib import Graph, Literal, URIRef
 
 import rdflive
-from bench.child import call_module
+from bench.child import apart, resident
 from bench.clock import timed
-from bench.report import Section
+from bench.report import Section, cells
 from bench.sizes import Sizes
-from bench.stream import SEED
 from bench.worlds import EX, STORES
 
 __all__ = ["run"]
@@ -36,32 +34,17 @@ def run(sizes: Sizes) -> Section:
         "frames",
         f"A DataFrame of {sizes.rows:,} rows: an IRI and an integer",
         sizes.rows,
-        SEED,
-        1,
-        {
-            "store": "store",
-            "way": "way",
-            "seconds": "seconds",
-            "ratio": "of graph.query",
-            "peak": "MiB more at the peak",
-            "dtypes": "types of the columns",
-        },
+        "store | way | seconds | ratio: of graph.query | peak: MiB more at the peak | "
+        "dtypes: types of the columns",
     )
     if find_spec("pandas") is None or find_spec("pyarrow") is None:
         section.notes.append("pandas and pyarrow are not installed, so nothing was measured.")
         return section
     for store in STORES:
-        found = {
-            name: call_module("bench.section_frames", {"store": store, "way": way, "count": sizes.rows})
-            for name, way in WAYS.items()
-        }
+        found = {name: apart(_measure, store=store, way=way, count=sizes.rows) for name, way in WAYS.items()}
         base = found["DataFrame(graph.query(…))"]["seconds"]
         for name, row in found.items():
-            section.rows.append({"store": store, "way": name, **row, "ratio": row["seconds"] / base})
-    section.notes += [
-        "The subscription is there already; `answers()` is in the time, as the query is in the other's.",
-        "The peak is that of the resident memory, beside what graph and subscription occupy (Linux only).",
-    ]
+            section.add(store=store, way=name, **row, ratio=row["seconds"] / base)
     return section
 
 
@@ -84,27 +67,18 @@ def _measure(store: str, way: str, count: int) -> dict[str, Any]:
     seconds, frame = timed(make)
     if frame.shape != (count, 2):
         raise AssertionError(f"{store}, {way}: {frame.shape}")
-    return {
-        "seconds": seconds,
-        "peak": (_status("VmHWM") - before) / 2**20,
-        "dtypes": ", ".join(map(str, frame.dtypes)),
-    }
+    return cells(seconds=seconds, peak=(_peak() - before) / 2**20, dtypes=", ".join(map(str, frame.dtypes)))
 
 
 def _reset_peak() -> int:
     """Let the kernel note the peak of the resident memory anew; gives what is resident now, in bytes."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
-    return _status("VmRSS")
+    return resident()
 
 
-def _status(field: str) -> int:
-    try:
-        lines = Path("/proc/self/status").read_text().splitlines()
-    except OSError:
-        return 0
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{field}:")), 0)
-
-
-if __name__ == "__main__":
-    print(json.dumps(_measure(**json.load(sys.stdin))))
+def _peak() -> int:
+    with suppress(OSError):
+        found = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
+        return int(found[1]) * 1024 if found else 0
+    return 0

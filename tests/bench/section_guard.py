@@ -17,10 +17,9 @@ from rdflib.term import Node
 
 import rdflive
 from bench.clock import quiet
-from bench.report import Cell, Section
+from bench.report import Cell, Section, cells
 from bench.section_validate import RDF4J, shacl_sail
 from bench.sizes import Sizes
-from bench.stream import SEED
 from bench.validate_data import VERSION, Case, buildings
 from bench.worlds import EX
 
@@ -52,16 +51,8 @@ def run(sizes: Sizes) -> Section:
         "guard",
         f"Guards: adds one by one, and to buildings by the shapes of Brick {VERSION}",
         sizes.guarded,
-        SEED,
-        1,
-        {
-            "store": "store",
-            "what": "what",
-            "micros": "µs, median",
-            "tail": "µs, 99th percentile",
-            "over_bare": "of the bare add",
-            "over_watched": "of the watched add",
-        },
+        "store | what | micros: µs, median | tail: µs, 99th percentile | over_bare: of the bare add | "
+        "over_watched: of the watched add",
     )
     for store in STORES:
         section.rows += _adds(store, sizes.guarded)
@@ -157,13 +148,13 @@ def _rows(store: str, times: dict[str, list[float]]) -> Iterator[dict[str, Cell]
         if way in times
     }
     for way, found in times.items():
-        yield {
-            "store": store,
-            "what": way,
-            "micros": median(found) * 1e6,
-            "tail": sorted(found)[len(found) * 99 // 100] * 1e6,
+        yield cells(
+            store=store,
+            what=way,
+            micros=median(found) * 1e6,
+            tail=sorted(found)[len(found) * 99 // 100] * 1e6,
             **{key: median(found) / base for key, base in compared.items()},
-        }
+        )
 
 
 def _timed(graph: Graph, triples: list[Any]) -> list[float]:

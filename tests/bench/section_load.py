@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from typing import Any, Final
 
 from rdflib import Graph
 
 import rdflive
-from bench.child import call_module
+from bench.child import apart
 from bench.clock import timed
-from bench.report import Section
+from bench.report import Section, cells
 from bench.sizes import Sizes
-from bench.stream import SEED
 from bench.worlds import EX, STORES, chain, fill
 
 __all__ = ["run"]
@@ -30,28 +27,13 @@ def run(sizes: Sizes) -> Section:
         "load",
         "Initial load of a subscription on a full graph",
         max(sizes.loads),
-        SEED,
-        1,
-        {
-            "store": "store",
-            "triples": "triples",
-            "query": "query",
-            "matched": "triples that match",
-            "load": "load, s",
-            "answer": "first answer, s",
-            "solutions": "solutions",
-            "micros": "µs per matching triple, both",
-            "native": "one evaluation by the store, s",
-        },
+        "store | triples | query | matched: triples that match | load: load, s | "
+        "answer: first answer, s | solutions | micros: µs per matching triple, both | "
+        "native: one evaluation by the store, s",
     )
     for store in STORES:
         for count in sizes.loads:
-            section.rows += call_module("bench.section_load", {"store": store, "count": count})["rows"]
-    section.notes += [
-        "Load: subscribe without the initial delta. First answer: `answers()`, every solution as an object.",
-        "One evaluation by the store: `graph.query` (rdflib's engine, or Oxigraph's through oxrdflib), all "
-        "solutions listed; skipped above 200,000 triples on Memory.",
-    ]
+            section.rows += apart(_measure, store=store, count=count)
     return section
 
 
@@ -74,21 +56,17 @@ def _measure(store: str, count: int) -> list[dict[str, Any]]:
                     f"{store}, {name}: {len(solutions)} solutions, the store has {len(found)}"
                 )
         rows.append(
-            {
-                "store": store,
-                "triples": count,
-                "query": name,
-                "matched": matched,
-                "load": load,
-                "answer": answer,
-                "solutions": len(solutions),
-                "micros": (load + answer) / matched * 1e6,
-                "native": native,
-            }
+            cells(
+                store=store,
+                triples=count,
+                query=name,
+                matched=matched,
+                load=load,
+                answer=answer,
+                solutions=len(solutions),
+                micros=(load + answer) / matched * 1e6,
+                native=native,
+            )
         )
         subscription.close()
     return rows
-
-
-if __name__ == "__main__":
-    print(json.dumps({"rows": _measure(**json.load(sys.stdin))}))

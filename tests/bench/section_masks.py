@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from bench.clock import interleave, middle, ratio
-from bench.contender import Outcome
-from bench.engine_rdflive import run_segment
-from bench.report import Cell, Section
+from bench.engines import Outcome, run_segment
+from bench.report import Cell, Section, cells
 from bench.sizes import Sizes
 from bench.stream import SEED, Pattern, Triple, Update, churn, social_stream, to_patterns
 from bench.worlds import chain_edge
@@ -30,15 +29,8 @@ def run(sizes: Sizes) -> Section:
         "masks",
         f"Match states by shape and centre, {sizes.updates // 2:,} updates, 10 % deletes",
         sizes.updates // 2,
-        SEED,
-        repeat,
-        {
-            "shape": "shape",
-            "masks": "masks at",
-            "deltas": "deltas",
-            "rate": "updates/s",
-            "ratio": "speed / no mask",
-        },
+        "shape | masks: masks at | deltas | rate: updates/s | ratio: speed / no mask",
+        repeat=repeat,
     )
     for shape, (updates, query) in _shapes(sizes.updates // 2).items():
         section.rows += _compare(shape, updates, query, repeat)
@@ -113,10 +105,10 @@ def _compare(
     seconds = {name: [o.seconds for o in found] for name, found in outcomes.items()}
     for name, found in seconds.items():
         first = outcomes[name][0]
-        yield {
-            "shape": shape,
-            "masks": name,
-            "deltas": first.added + first.removed,
-            "rate": len(updates) / middle(found),
-            "ratio": ratio(seconds["none"], found),
-        }
+        yield cells(
+            shape=shape,
+            masks=name,
+            deltas=first.added + first.removed,
+            rate=len(updates) / middle(found),
+            ratio=ratio(seconds["none"], found),
+        )

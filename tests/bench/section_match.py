@@ -13,7 +13,7 @@ from rdflib import Graph, Literal, URIRef
 from rdflib.plugins.sparql import prepareQuery
 
 from bench.clock import interleave, ratio, timed
-from bench.report import Cell, Section
+from bench.report import Cell, Section, cells
 from bench.sizes import Sizes
 from bench.stream import SEED
 from bench.worlds import EX
@@ -44,19 +44,10 @@ def run(sizes: Sizes) -> Section:
         "match",
         f"{sizes.events:,} events of 10 to 15 triples, events of other sizes, and windows",
         sizes.events,
-        SEED,
-        sizes.repeat,
-        {
-            "experiment": "experiment",
-            "case": "case",
-            "way": "way",
-            "matching": "% of events that match",
-            "rate": "events per second",
-            "faster": "× faster than the faster peer",
-            "triple": "ns per triple",
-            "update": "µs per update",
-            "joins": "joins per update",
-        },
+        "experiment | case | way | matching: % of events that match | rate: events per second | "
+        "faster: × faster than the faster peer | triple: ns per triple | update: µs per update | "
+        "joins: joins per update",
+        repeat=sizes.repeat,
     )
     for name, pattern in QUERIES.items():
         section.rows += _events(name, _query(pattern), sizes)
@@ -65,20 +56,6 @@ def run(sizes: Sizes) -> Section:
     for size in sizes.window_triples:
         for late in (False, True):
             section.rows += _windows(size, sizes.repeat, late=late)
-    section.notes += [
-        "Seconds are of CPU time, which others on the machine disturb less. "
-        "A house with a location, a total and two or three power sockets, each with an appliance and its "
-        "value, and other triples. Every way reads every value of every solution, and all agree. "
-        "Every way but first and cold has seen the stream once before it is measured.",
-        "Peers: a pyoxigraph store per event, filled with quads and asked the text of the query; an rdflib "
-        "graph per event, asked a prepared query, on a sample of the events.",
-        "Matcher, rdflib: lists of tuples of rdflib terms, an event's equal terms being one object. "
-        "Parsed: each term is an object of its own, as parsers make them. Read as `rows`, or as `solutions`. "
-        "Shuffled: the triples of each event in random order. First: a new matcher; its compilation and the "
-        "parsing of its query are in the time. Cold: the same with parsed terms that nobody has hashed yet.",
-        "Windows: updates of 10 to 50 triples for a star of four patterns. Late: the triples of one pattern "
-        "come in the last tenth of the window. Again: the whole window matched anew after an update.",
-    ]
     return section
 
 
@@ -167,10 +144,14 @@ def _events(case: str, query: str, sizes: Sizes) -> Iterator[dict[str, Cell]]:
     seconds = interleave(runs, sizes.repeat)
     peer = min((way for way in ways if way.startswith("peer")), key=lambda way: median(seconds[way]))
     for way, found_in in seconds.items():
-        yield {
-            "experiment": "10 to 15 triples", "case": case, "way": way, "matching": share,
-            "rate": 1 / median(found_in), "faster": ratio(seconds[peer], found_in),
-        }  # fmt: skip
+        yield cells(
+            experiment="10 to 15 triples",
+            case=case,
+            way=way,
+            matching=share,
+            rate=1 / median(found_in),
+            faster=ratio(seconds[peer], found_in),
+        )
 
 
 def _first(
@@ -235,10 +216,12 @@ def _large(size: int, repeat: int) -> Iterator[dict[str, Cell]]:
         matcher = Matcher(_query(pattern))
         matcher.match(triples)
         seconds = median(timed(lambda: matcher.match(triples), process_time)[0] for _ in range(repeat))  # noqa: B023
-        yield {
-            "experiment": "large events", "case": f"{case}, {size:,} triples", "way": "matcher, rdflib",
-            "triple": 1e9 * seconds / size,
-        }  # fmt: skip
+        yield cells(
+            experiment="large events",
+            case=f"{case}, {size:,} triples",
+            way="matcher, rdflib",
+            triple=1e9 * seconds / size,
+        )
 
 
 def _posts(size: int, *, late: bool) -> list[list[Triple]]:
@@ -298,7 +281,10 @@ def _windows(size: int, repeat: int, *, late: bool) -> Iterator[dict[str, Cell]]
     if found["lazy"] != found["eager"] or sum(found["lazy"]) != total:
         raise AssertionError(f"a window of {size} triples: lazy, eager and anew differ")
     for way, each in seconds.items():
-        yield {
-            "experiment": "window", "case": f"{size:,} triples{', one pattern late' * late}", "way": way,
-            "update": 1e6 * median(each), "joins": joins[way] / len(updates) if way in joins else None,
-        }  # fmt: skip
+        yield cells(
+            experiment="window",
+            case=f"{size:,} triples{', one pattern late' * late}",
+            way=way,
+            update=1e6 * median(each),
+            joins=joins[way] / len(updates) if way in joins else None,
+        )

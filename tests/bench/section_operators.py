@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gc
-import json
 import re
-import sys
 import tracemalloc
 from collections import Counter
 from collections.abc import Callable
@@ -15,12 +13,12 @@ from time import perf_counter
 from typing import Any, Final
 
 import rdflive
-from bench.child import call_module
+from bench.again import fail
+from bench.child import apart
 from bench.clock import interleave, middle, quiet, ratio, timed
 from bench.items import GROUP, IDLE, PREDICATES, Items
-from bench.report import Section
+from bench.report import Section, cells
 from bench.sizes import Sizes
-from bench.stream import SEED
 from bench.worlds import EX
 
 __all__ = ["run"]
@@ -97,37 +95,20 @@ def run(sizes: Sizes) -> Section:
         "operators",
         f"Operators: an update of a matching triple, graphs of {small:,} and {large:,} triples",
         sizes.toggles,
-        SEED,
-        sizes.repeat,
-        {
-            "operator": "operator",
-            "output": "rows of output per update",
-            "update": f"µs per update, bare one included, {large:,} triples",
-            "small": f"µs without the bare update, {small:,} triples",
-            "large": f"µs without the bare update, {large:,} triples",
-            "ratio": "large / small",
-            "load": f"load, s, {large:,} triples",
-            "entries": "entries per matching triple",
-            "size": "bytes of their containers per matching triple",
-            "all": f"all bytes per matching triple ({small:,} triples, tracemalloc)",
-        },
+        "operator | output: rows of output per update | "
+        f"update: µs per update, bare one included, {large:,} triples | "
+        f"small: µs without the bare update, {small:,} triples | "
+        f"large: µs without the bare update, {large:,} triples | ratio: large / small | "
+        f"load: load, s, {large:,} triples | entries: entries per matching triple | "
+        "size: bytes of their containers per matching triple | "
+        f"all: all bytes per matching triple ({small:,} triples, tracemalloc)",
+        repeat=sizes.repeat,
     )
-    task = {"counts": [small, large], "toggles": sizes.toggles, "repeat": sizes.repeat}
-    answer = call_module("bench.section_operators", task)
-    section.rows += answer["rows"]
-    section.notes += [
-        f"rdflib's Memory store, one dataset per size: {', '.join(PREDICATES)} of each item; groups, "
-        f"chains and named graphs are of {GROUP} items at either size, so an update changes as much. "
-        "A random triple is deleted and inserted again; the callback reads every solution.",
-        "The bare update is that of a twin of the predicate, of the same objects in the same graphs, which "
-        f"no query asks for, in the same round: {answer['bare'][0]:.3g} µs and {answer['bare'][1]:.3g} µs "
-        "(medians over all rows).",
-        "Load: subscribe, with the answer worked out where operators need it, but not delivered. "
-        "Entries and containers are those of `subscription.stats`, which leaves accumulators out; "
-        "all bytes include them, rows and terms.",
-        "After the rounds the deltas add up to nothing, and the answer on the small graph is that of a "
-        "fresh subscription.",
-    ]
+    found = apart(_measure, counts=[small, large], toggles=sizes.toggles, repeat=sizes.repeat)
+    section.rows += found["rows"]
+    section.notes.append(
+        "The bare update: {:.3g} µs and {:.3g} µs, medians over all rows.".format(*found["bare"])
+    )
     return section
 
 
@@ -143,7 +124,7 @@ class _Watched:
         """Subscribe without a first delta."""
         self.rows = 0
         return rdflive.subscribe(
-            self.world.graph, f"PREFIX : <{EX}> {case.query}", self._take, initial=False, on_error=_fail
+            self.world.graph, f"PREFIX : <{EX}> {case.query}", self._take, initial=False, on_error=fail
         )
 
     def _take(self, delta: rdflive.Delta) -> None:
@@ -166,10 +147,6 @@ class _Watched:
             raise AssertionError(f"deletes of {predicate} and their undoing do not cancel")
         self.deltas.clear()
         return seconds / len(operations) * 1e6
-
-
-def _fail(subscription: rdflive.Subscription, error: Exception) -> None:
-    raise error
 
 
 def _measure(counts: list[int], toggles: int, repeat: int) -> dict[str, Any]:
@@ -196,15 +173,15 @@ def _row(
         _check(case, small, first)
         stats = second.stats
     matching = large.world.size(predicates)
-    row = {
-        "operator": case.name,
-        "output": large.rows / (2 * toggles * repeat),
-        "update": middle(found[[*graphs][1]]),
-        "load": load,
-        "entries": stats.entries / matching,
-        "size": stats.size / matching,
-        "all": traced,
-    }
+    row = cells(
+        operator=case.name,
+        output=large.rows / (2 * toggles * repeat),
+        update=middle(found[[*graphs][1]]),
+        load=load,
+        entries=stats.entries / matching,
+        size=stats.size / matching,
+        all=traced,
+    )
     extra = []
     for number, name in enumerate(graphs):
         plain = found[name + " bare"]
@@ -245,7 +222,3 @@ def _trace(case: Case, graph: _Watched) -> int:
     tracemalloc.stop()
     subscription.close()
     return kept
-
-
-if __name__ == "__main__":
-    print(json.dumps(_measure(**json.load(sys.stdin))))

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from itertools import product
 from statistics import mean, median
 from time import perf_counter
-from typing import Any, Final, TypeAlias
-
-from pyoxigraph import NamedNode, Quad, Store
+from typing import Final, TypeAlias
 
 import rdflive
+from bench.again import Asked
 from bench.clock import quiet, timed
-from bench.report import Cell, Section
+from bench.report import Cell, Section, cells
 from bench.sizes import Sizes
 from bench.stream import SEED
 from bench.worlds import EX, STORES, fill, iri
@@ -39,34 +38,14 @@ def run(sizes: Sizes) -> Section:
         "paths",
         f"`?a :p+ ?b` on {sizes.nodes:,} nodes, {sizes.edges:,} edges deleted and inserted again, one by one",
         sizes.edges,
-        SEED,
-        repeat,
-        {
-            "graph": "graph",
-            "pairs": "pairs connected",
-            "way": "way",
-            "output": "pairs changed per update",
-            "statistic": "statistic",
-            "update": "ms per update",
-            "over_oxigraph": "× faster than Oxigraph's query",
-            "over_search": "× faster than a search from every node",
-            "over_filling": "× faster than filling the operator",
-        },
+        "graph | pairs: pairs connected | way | output: pairs changed per update | statistic | "
+        "update: ms per update | over_oxigraph: × faster than Oxigraph's query | "
+        "over_search: × faster than a search from every node | "
+        "over_filling: × faster than filling the operator",
+        repeat=repeat,
     )
     for name, links in _graphs(sizes.nodes).items():
         section.rows += _compare(name, links, sizes.edges, repeat)
-    section.notes += [
-        "Random tree: the parent of each node is drawn from all earlier ones; deep tree: from the 100 "
-        "before. Sparse DAG: the random tree with a tenth more edges, from earlier nodes to later ones; "
-        "random DAG: each node has two parents among all earlier ones; layered DAG: ten layers, each node "
-        "with two parents in the layer before.",
-        "Through a graph an update includes the store's own work, and a callback that reads every solution. "
-        "The operator takes and gives integers.",
-        "Again: Oxigraph's own query with all solutions listed, and a breadth-first search from every node "
-        "in Python, over integers, neither of which looks for the difference; and rdflive's operator filled "
-        "with all edges at once.",
-        "In the end all ways agree on the number of pairs, also after 50 deletes that are not undone.",
-    ]
     return section
 
 
@@ -145,19 +124,8 @@ def _fill_operator(links: list[Link]) -> Closure:
     return closure
 
 
-class _Native:
-    """Oxigraph, asked again."""
-
-    def __init__(self, links: list[Link]) -> None:
-        self.store = Store()
-        self.store.bulk_extend(
-            Quad(NamedNode(f"{EX}{u}"), NamedNode(f"{EX}1"), NamedNode(f"{EX}{v}")) for u, v in links
-        )
-
-    def evaluate(self) -> int:
-        """List the pairs, and count them."""
-        solutions: Any = self.store.query(QUERY)
-        return len(list(solutions))
+def _asked(links: list[Link]) -> Asked:
+    return Asked((iri(u), iri(1), iri(v)) for u, v in links)
 
 
 def _search(links: list[Link]) -> int:
@@ -181,8 +149,9 @@ def _reach(start: int, succ: dict[int, list[int]]) -> set[int]:
 def _compare(name: str, links: list[Link], edges: int, repeat: int) -> Iterator[dict[str, Cell]]:
     ways = {f"subscription, {store}": _through_graph(store, links) for store in STORES}
     ways["operator alone"] = _by_operator(links)
+    native = _asked(links)
     again: dict[str, Callable[[], int]] = {
-        "query again, Oxigraph": _Native(links).evaluate,
+        "query again, Oxigraph": lambda: native.evaluate(QUERY),
         "search again, Python": lambda: _search(links),
         "operator filled again": lambda: len(_fill_operator(links).rows()),
     }
@@ -193,17 +162,17 @@ def _compare(name: str, links: list[Link], edges: int, repeat: int) -> Iterator[
     for key, way in ways.items():
         for statistic, middle in (("median", median), ("mean", mean)):
             oxigraph, search, filling = (_faster(found, way.rounds, middle) for found in seconds.values())
-            yield {
-                "graph": name,
-                "pairs": pairs,
-                "way": key,
-                "output": changed[key],
-                "statistic": statistic,
-                "update": 1000 * middle([second for found in way.rounds for second in found]),
-                "over_oxigraph": oxigraph,
-                "over_search": search,
-                "over_filling": filling,
-            }
+            yield cells(
+                graph=name,
+                pairs=pairs,
+                way=key,
+                output=changed[key],
+                statistic=statistic,
+                update=1000 * middle([second for found in way.rounds for second in found]),
+                over_oxigraph=oxigraph,
+                over_search=search,
+                over_filling=filling,
+            )
     for key, found in seconds.items():
         yield {
             "graph": name, "pairs": pairs, "way": key, "statistic": "mean", "update": 1000 * mean(found)
@@ -239,7 +208,7 @@ def _check(name: str, links: list[Link], ways: dict[str, _Way]) -> None:
             for way, link in product(ways.values(), gone):
                 way.change(-1, link)
         counts = {key: way.pairs() for key, way in ways.items()}
-        counts |= {"search": _search(left), "query": _Native(left).evaluate()}
+        counts |= {"search": _search(left), "query": _asked(left).evaluate(QUERY)}
         if len(set(counts.values())) != 1:
             raise AssertionError(f"{name}: different numbers of pairs: {counts}")
 

@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from bench.report import Cell, Section
+from bench.report import Cell, Section, cells
 from bench.sizes import Sizes
-from bench.stream import SEED
 from bench.worlds import EX
 
 __all__ = ["run"]
@@ -41,21 +40,11 @@ def run(sizes: Sizes) -> Section:
         "serve",
         f"{sizes.clients:,} clients of a server, {RATE:,} updates per second asked for",
         sizes.clients,
-        SEED,
-        1,
-        {
-            "case": "case",
-            "together": "updates per request",
-            "asked": "updates per second asked for",
-            "done": "updates per second",
-            "events": "events per second",
-            "median": "median delay, ms",
-            "slowest": "99th percentile, ms",
-            "wrong": "clients with a wrong answer",
-            "before": "memory with all clients, MB",
-            "after": "memory in the end, MB",
-            "cpu": "server's CPU, % of a core",
-        },
+        "case | together: updates per request | asked: updates per second asked for | "
+        "done: updates per second | events: events per second | median: median delay, ms | "
+        "slowest: 99th percentile, ms | wrong: clients with a wrong answer | "
+        "before: memory with all clients, MB | after: memory in the end, MB | "
+        "cpu: server's CPU, % of a core",
     )
     count = sizes.clients
     everybody, each = [ONE] * count, [_query(i) for i in range(count)]
@@ -69,17 +58,6 @@ def run(sizes: Sizes) -> Section:
     ):
         section.rows.append({"case": case, **_measure(plan, together, sizes.serving)})
     section.rows.append({"case": f"polled by {WRITERS} clients instead", **_polled(sizes.serving)})
-    section.notes += [
-        f"An update sets the value of one of {SENSORS:,} sensors by DELETE DATA and INSERT DATA. A request "
-        "with one or ten of them is one commit. They come, for "
-        f"{sizes.serving:g} s, over {WRITERS} connections, and each waits for the answer to its last one. "
-        "Server, crowd and writers are processes of one machine, and share its cores.",
-        "Delay: from the moment the newest update in an event is sent to the moment the event is read. "
-        "Events merge what a client has not been sent yet.",
-        "Wrong: the sum of a client's events is not what the last updates say.",
-        "Polled: clients ask for the whole answer as fast as they get it, while updates come; events per "
-        "second are answers per second.",
-    ]
     return section
 
 
@@ -168,18 +146,18 @@ def _measure(plan: _Plan, together: int, seconds: float) -> dict[str, Cell]:
                 sorted(writers.values.values()) if has_one else [*filter(None, [writers.values.get(client)])]
             )
             wrong += values != right or any(count != 1 for _, count in outcome["distinct"][number])
-        return {
-            "together": together,
-            "asked": RATE,
-            "done": writers.sent / writers.seconds,
-            "events": outcome["events"] / writers.seconds,
-            "median": outcome["median"] * 1000,
-            "slowest": outcome["slowest"] * 1000,
-            "wrong": wrong + outcome["lost"],
-            "before": before,
-            "after": after,
-            "cpu": cpu * 100,
-        }
+        return cells(
+            together=together,
+            asked=RATE,
+            done=writers.sent / writers.seconds,
+            events=outcome["events"] / writers.seconds,
+            median=outcome["median"] * 1000,
+            slowest=outcome["slowest"] * 1000,
+            wrong=wrong + outcome["lost"],
+            before=before,
+            after=after,
+            cpu=cpu * 100,
+        )
 
 
 def _polled(seconds: float) -> dict[str, Cell]:
@@ -202,15 +180,15 @@ def _polled(seconds: float) -> dict[str, Cell]:
         asyncio.run(writers.run(seconds))
         for thread in threads:
             thread.join()
-        return {
-            "together": 10,
-            "asked": RATE,
-            "done": writers.sent / writers.seconds,
-            "events": sum(answers) / writers.seconds,
-            "before": before,
-            "after": _memory(process.pid),
-            "cpu": (_cpu(process.pid) - cpu) / writers.seconds * 100,
-        }
+        return cells(
+            together=10,
+            asked=RATE,
+            done=writers.sent / writers.seconds,
+            events=sum(answers) / writers.seconds,
+            before=before,
+            after=_memory(process.pid),
+            cpu=(_cpu(process.pid) - cpu) / writers.seconds * 100,
+        )
 
 
 @contextmanager

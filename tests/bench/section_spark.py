@@ -13,10 +13,9 @@ import rdflib
 import rdflive
 from bench import peer_flink
 from bench.child import call_module
-from bench.report import Section
+from bench.report import Section, cells
 from bench.sizes import Sizes
 from bench.spark_stream import LUBM, LUBM_LOAD, LUBM_SMALL, QUERIES, Update, updates
-from bench.stream import SEED
 
 __all__ = ["run"]
 
@@ -25,8 +24,6 @@ SUBSCRIPTIONS: Final = (0, 1, 100)
 _MB: Final = 1e6
 _NO_FLINK: Final = f"No Flink: {peer_flink.PYTHON} names no interpreter with apache-flink."
 
-_NO_LUBM: Final = f" {LUBM} is absent (set RDFLIVE_SHARED)."
-
 
 def run(sizes: Sizes) -> Section:
     """Measure in two sessions, of one and of two cores, and in this process."""
@@ -34,20 +31,9 @@ def run(sizes: Sizes) -> Section:
         "spark",
         "Spark: micro-batches of changes into a graph, and three patterns kept up to date",
         sizes.spark,
-        SEED,
-        1,
-        {
-            "what": "what",
-            "way": "way",
-            "rate": "changes/s",
-            "latency": "s per micro-batch",
-            "worst": "longest",
-            "ratio": "times the rate of",
-            "written": "MB written",
-            "state": "state, MB",
-            "checkpoint": "checkpoint, MB",
-            "rss": "memory, MB",
-        },
+        "what | way | rate: changes/s | latency: s per micro-batch | worst: longest | "
+        "ratio: times the rate of | written: MB written | state: state, MB | "
+        "checkpoint: checkpoint, MB | rss: memory, MB",
     )
     one = call_module("bench.spark_child", {"cores": 1, "jobs": _jobs(sizes, few=True)})["answers"]
     two = call_module("bench.spark_child", {"cores": 2, "jobs": _jobs(sizes, few=False)})["answers"]
@@ -63,16 +49,10 @@ def run(sizes: Sizes) -> Section:
         for name, rate in alone.items()
     ]
     section.rows += _flink(sizes, rates)
-    section.notes += [
-        "Rates and seconds are of whole micro-batches (Spark's `triggerExecution`), without the first two. "
-        "Memory is the peak of the JVM and all Python processes in that session so far or in that job.",
-        "The joins are stream-stream joins of Spark, of signed rows, netted per micro-batch, given a stream "
-        "that needs no normaliser; rdflive normalises.",
-        "A hub: micro-batches of two changes at a node of so many neighbours.",
-        "LUBM: five of its queries together, with the ontology in the stream; several universities are "
-        "copies of one under other names." + ("" if LUBM.exists() else _NO_LUBM),
-        peer_flink.NOTE if os.environ.get(peer_flink.PYTHON) else _NO_FLINK,
-    ]
+    if not LUBM.exists():
+        section.notes.append(f"No LUBM: {LUBM} is absent (set RDFLIVE_SHARED).")
+    if not os.environ.get(peer_flink.PYTHON):
+        section.notes.append(_NO_FLINK)
     return section
 
 
@@ -160,10 +140,14 @@ def _lubm_rows(figures: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Write the figures as rows of the section."""
     what, way = f"LUBM by RDFS, {figures['triples']:,} triples", f"subscribe, local[{figures['cores']}]"
     state, memory = figures["state"] / 1e6, figures["rss"] / 1e6
-    yield {
-        "what": f"{what}, batches of {LUBM_LOAD:,}", "way": way, "rate": figures["rate"], "state": state,
-        "ratio": f"loaded in {figures['load']:.1f} s", "rss": memory,
-    }  # fmt: skip
+    yield cells(
+        what=f"{what}, batches of {LUBM_LOAD:,}",
+        way=way,
+        rate=figures["rate"],
+        state=state,
+        ratio=f"loaded in {figures['load']:.1f} s",
+        rss=memory,
+    )
     for kind, name in (("small", f"batches of {LUBM_SMALL:,}"), ("schema", "a triple of the schema")):
         seconds = figures[kind]
         yield {"what": f"{what}, {name}", "way": way, "latency": median(seconds), "worst": max(seconds)}
@@ -178,14 +162,16 @@ def _flink(sizes: Sizes, rates: dict[Any, float]) -> list[dict[str, Any]]:
     rows = []
     for figures in peer_flink.measure(6 * batch, 2 * batch):
         rate, ours = figures["rate"], rates["continuous", figures["query"], batch, 2]
-        rows.append({
-            "what": f"{figures['query']}, a stream of {figures['updates']:,}",
-            "way": f"Flink SQL, {figures['way']}",
-            "rate": rate,
-            "ratio": f"{rate / ours:.2f} subscribe with batches of {batch:,}",
-            "state": figures["state"] / _MB,
-            "rss": figures["rss"] / _MB,
-        })  # fmt: skip
+        rows.append(
+            cells(
+                what=f"{figures['query']}, a stream of {figures['updates']:,}",
+                way=f"Flink SQL, {figures['way']}",
+                rate=rate,
+                ratio=f"{rate / ours:.2f} subscribe with batches of {batch:,}",
+                state=figures["state"] / _MB,
+                rss=figures["rss"] / _MB,
+            )
+        )
     return rows
 
 

@@ -6,7 +6,6 @@ from bench.child import call_module
 from bench.report import Section
 from bench.sizes import Sizes
 from bench.spark_stream import OPERATORS
-from bench.stream import SEED
 
 __all__ = ["run"]
 
@@ -24,18 +23,13 @@ def run(sizes: Sizes) -> Section:
         for size, key in zip(triples, ("small", "large"), strict=True)
         for place, batch in enumerate(batches)
     }
+    changes = " | ".join(f"{name}: {batch:,} changes of {size:,}" for (size, batch), name in names.items())
+    ratios = " | ".join(f"ratio_{name}: times two patterns" for name in names.values())
     section = Section(
         "spark-operators",
         "Spark: the seconds of a micro-batch, by operator",
         sizes.spark,
-        SEED,
-        1,
-        {
-            "operator": "operator",
-            **{name: f"{batch:,} changes of {size:,}" for (size, batch), name in names.items()},
-            **{f"ratio_{name}": "times two patterns" for name in names.values()},
-            "state": "state of the large graph, MB",
-        },
+        f"operator | {changes} | {ratios} | state: state of the large graph, MB",
     )
     job = {"kind": "operators", "batch": batches, "each": _EACH}
     jobs = [{**job, "query": query, "updates": size} for size in triples for query in OPERATORS]
@@ -48,13 +42,6 @@ def run(sizes: Sizes) -> Section:
             row[names[figures["updates"], batch]] = seconds
         row["state"] = figures["state"] / _MB
     for query, row in found.items():
-        ratios = {f"ratio_{name}": row[name] / found[_BASE][name] for name in names.values()}
-        section.rows.append({"operator": query, **row, **ratios})
-    section.notes += [
-        f"Medians of {_EACH} micro-batches of two cores, behind two of their size; half of the changes are "
-        "inserts, half deletes.",
-        "GRAPH: two graphs. Parameters: for the subject of two patterns. Window: two patterns, an element "
-        "each second, reported each minute; half of the changes come, half go.",
-        "Steps of a constant: all that is so many steps of one predicate from a node, two for each node.",
-    ]
+        times = {f"ratio_{name}": row[name] / found[_BASE][name] for name in names.values()}
+        section.rows.append({"operator": query, **row, **times})
     return section

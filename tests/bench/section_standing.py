@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import gc
-import json
-import os
-import sys
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from time import process_time
 from typing import Any, Final
 
@@ -15,10 +11,9 @@ from rdflib import RDF, Graph, Literal, URIRef
 from rdflib.term import Node
 
 import rdflive
-from bench.child import call_module
-from bench.report import Cell, Section
+from bench.child import apart, resident
+from bench.report import Cell, Section, cells
 from bench.sizes import Sizes
-from bench.stream import SEED
 from bench.worlds import EX
 
 __all__ = ["run"]
@@ -44,32 +39,16 @@ def run(sizes: Sizes) -> Section:
         "standing",
         f"1 to {sizes.standing[-1]:,} standing queries that differ in constants",
         sizes.standing[-1],
-        SEED,
-        1,
-        {
-            "shape": "query",
-            "count": "subscriptions",
-            "open": "µs to open each, in one call",
-            "one": "prepared, one by one",
-            "text": "by the same text",
-            "constants": "by a text with other constants",
-            "bytes": "bytes each (RSS)",
-            "misses": "µs per add that misses",
-            "shared": "µs per add of the shared pattern, matching nobody",
-            "reaches": "µs per add that reaches one",
-            "close": "µs to close",
-        },
+        "shape: query | count: subscriptions | open: µs to open each, in one call | "
+        "one: prepared, one by one | text: by the same text | "
+        "constants: by a text with other constants | bytes: bytes each (RSS) | "
+        "misses: µs per add that misses | shared: µs per add of the shared pattern, matching nobody | "
+        "reaches: µs per add that reaches one | close: µs to close",
     )
-    for shape in SHAPES:
-        for count in sizes.standing:
-            found = call_module("bench.section_standing", {"shape": shape, "count": count})
-            section.rows.append({"shape": shape, "count": count, **found})
-    found = call_module("bench.section_standing", {"shape": DIFFERENT, "count": sizes.standing[1]})
-    section.rows.append({"shape": DIFFERENT, "count": sizes.standing[1], **found})
-    section.notes += [
-        "CPU time. Bytes are the growth of the process while the subscriptions are opened, with the first "
-        "deltas that wait for their callbacks, and with the term and the row that each is given.",
-    ]
+    for shape in (*SHAPES, DIFFERENT):
+        for count in sizes.standing if shape != DIFFERENT else sizes.standing[1:2]:
+            found = apart(_measure, shape=shape, count=count)
+            section.add(shape=shape, count=count, **found)
     return section
 
 
@@ -115,11 +94,11 @@ def _adds(shape: str, count: int) -> Mapping[str, tuple[list[Triple], Callable[[
         known = [(s, r, own) for s in subjects]
     elif shape == "one pattern":
         known = []
-    return {
-        "misses": ([], lambda i: (subjects[i], URIRef(f"{EX}unasked"), other)),
-        "shared": ([], lambda i: (other, p if shape == "one pattern" else r, Literal(-1 - i))),
-        "reaches": (known, reaching.get(shape, lambda i: (subjects[i], r, many))),
-    }
+    return cells(
+        misses=([], lambda i: (subjects[i], URIRef(f"{EX}unasked"), other)),
+        shared=([], lambda i: (other, p if shape == "one pattern" else r, Literal(-1 - i))),
+        reaches=(known, reaching.get(shape, lambda i: (subjects[i], r, many))),
+    )
 
 
 def _measure(shape: str, count: int) -> dict[str, Cell]:
@@ -133,11 +112,11 @@ def _measure(shape: str, count: int) -> dict[str, Cell]:
         graph.add((URIRef(f"{EX}there"), URIRef(f"{EX}{name}"), URIRef(f"{EX}there")))
     _open(graph, shape, 1)  # parses what is parsed once
     gc.collect()
-    before, start = _rss(), process_time()
+    before, start = resident(), process_time()
     opened = list(_open(graph, shape, count))
     found: dict[str, Cell] = {"open": (process_time() - start) / count * 1e6}
     gc.collect()
-    found["bytes"] = max(0, _rss() - before) / count
+    found["bytes"] = max(0, resident() - before) / count
     gc.disable()
     for name, (known, triple) in _adds(shape, count).items():
         for each in known:
@@ -152,11 +131,11 @@ def _measure(shape: str, count: int) -> dict[str, Cell]:
     if shape != DIFFERENT:
         prepared = rdflive.prepare(SHAPES[shape])
         text = _spelled(shape, "same")
-        ways: dict[str, Callable[[int], Any]] = {
-            "one": lambda i: prepared.subscribe(graph, _ignore, _asked(shape, f"one{i}")),
-            "text": lambda i: rdflive.subscribe(graph, text, _ignore),
-            "constants": lambda i: rdflive.subscribe(graph, _spelled(shape, f"text{i}"), _ignore),
-        }
+        ways: dict[str, Callable[[int], Any]] = cells(
+            one=lambda i: prepared.subscribe(graph, _ignore, _asked(shape, f"one{i}")),
+            text=lambda i: rdflive.subscribe(graph, text, _ignore),
+            constants=lambda i: rdflive.subscribe(graph, _spelled(shape, f"text{i}"), _ignore),
+        )
         for name, way in ways.items():
             kept = [way(-1)]
             start = process_time()
@@ -171,14 +150,3 @@ def _measure(shape: str, count: int) -> dict[str, Cell]:
 
 def _ignore(delta: rdflive.Delta) -> None:
     """Take a delta and do nothing."""
-
-
-def _rss() -> int:
-    try:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        return 0
-
-
-if __name__ == "__main__":
-    print(json.dumps(_measure(**json.load(sys.stdin))))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Iterable
 from statistics import median
 from typing import Any, Final, Literal
@@ -12,11 +10,10 @@ from rdflib import Graph
 
 import rdflive
 from bench.bibliography import SCHEMA, instances, to_graph
-from bench.child import call_module
+from bench.child import apart
 from bench.clock import interleave, timed
-from bench.report import Section
+from bench.report import Section, cells
 from bench.sizes import Sizes
-from bench.stream import SEED
 from bench.worlds import EX
 from rdflive.api.thresholds import Thresholds, UpdateTimes, thresholds
 
@@ -50,36 +47,15 @@ def run(sizes: Sizes) -> Section:
         "thresholds",
         f"Saturation or reformulation: {count:,} triples of the bibliography, {len(SCHEMA)} of them schema",
         count,
-        SEED,
-        sizes.repeat,
-        {
-            "what": "what",
-            "triples": "triples",
-            "entailed": "entailed",
-            "members": "members of the union",
-            "answers": "answers",
-            "sat": "t(sat), ms",
-            "ref": "t(ref), ms",
-            "saturation": "t(sat+), ms",
-            "paths": "t(sat+) with path counts, ms",
-            "plain": "graph alone, µs",
-            "maintained": "with its saturation, µs",
-            "st": "st",
-            "st_instance_insert": "st, instance insert",
-            "st_instance_delete": "instance delete",
-            "st_schema_insert": "schema insert",
-            "st_schema_delete": "schema delete",
-        },
+        "what | triples | entailed | members: members of the union | answers | sat: t(sat), ms | "
+        "ref: t(ref), ms | saturation: t(sat+), ms | paths: t(sat+) with path counts, ms | "
+        "plain: graph alone, µs | maintained: with its saturation, µs | st | "
+        "st_instance_insert: st, instance insert | st_instance_delete: instance delete | "
+        "st_schema_insert: schema insert | st_schema_delete: schema delete",
+        repeat=sizes.repeat,
     )
-    for task in ({"part": "saturation", "count": max(sizes.entailed)}, {"part": "queries", "count": count}):
-        section.rows += call_module("bench.section_thresholds", {**task, "repeat": sizes.repeat})["rows"]
-    section.notes += [
-        "t(sat): the query over the saturation; t(ref): its reformulation over the graph; t(sat+): the "
-        "saturation. A threshold is the least number of runs of the query after which saturation, or its "
-        "maintenance through one change, has paid off; n/a where it never does.",
-        "Both queries are evaluated by `rdflive.reformulate(...).evaluate` on rdflib's Memory store, once "
-        "with the schema and once without.",
-    ]
+    section.rows += apart(_saturation, count=max(sizes.entailed), repeat=sizes.repeat)
+    section.rows += apart(_queries, count=count, repeat=sizes.repeat)
     return section
 
 
@@ -95,17 +71,12 @@ def _saturation(count: int, repeat: int) -> Iterable[dict[str, Any]]:
             return taken
 
         found = interleave(
-            {
-                "saturation": lambda n: seconds(n, "support"),
-                "paths": lambda n: seconds(n, "paths"),
-            },
+            cells(saturation=lambda n: seconds(n, "support"), paths=lambda n: seconds(n, "paths")),
             repeat,
         )
-        yield {
-            "what": "saturation",
-            "triples": size,
-            **{name: median(taken) * 1e3 for name, taken in found.items()},
-        }
+        yield cells(
+            what="saturation", triples=size, **{name: median(taken) * 1e3 for name, taken in found.items()}
+        )
 
 
 def _queries(count: int, repeat: int) -> Iterable[dict[str, Any]]:
@@ -117,30 +88,24 @@ def _queries(count: int, repeat: int) -> Iterable[dict[str, Any]]:
         yield _query_row(name, found[name])
     for what in ("instance_insert", "instance_delete", "schema_insert", "schema_delete"):
         times: list[UpdateTimes] = [getattr(measured, what) for measured in found.values()]
-        yield {
-            "what": what.replace("_", " "),
-            "triples": count,
-            "plain": median(t.plain for t in times) * 1e6,
-            "maintained": median(t.maintained for t in times) * 1e6,
-        }
+        yield cells(
+            what=what.replace("_", " "),
+            triples=count,
+            plain=median(t.plain for t in times) * 1e6,
+            maintained=median(t.maintained for t in times) * 1e6,
+        )
 
 
 def _query_row(name: str, measured: Thresholds) -> dict[str, Any]:
-    row = {
-        "what": name,
-        "triples": measured.explicit,
-        "entailed": measured.entailed,
-        "members": measured.members,
-        "answers": measured.answers,
-        "sat": measured.on_saturated * 1e3,
-        "ref": measured.reformulated * 1e3,
-        "saturation": measured.saturation * 1e3,
-    }
+    row = cells(
+        what=name,
+        triples=measured.explicit,
+        entailed=measured.entailed,
+        members=measured.members,
+        answers=measured.answers,
+        sat=measured.on_saturated * 1e3,
+        ref=measured.reformulated * 1e3,
+        saturation=measured.saturation * 1e3,
+    )
     names = ("st", "st_instance_insert", "st_instance_delete", "st_schema_insert", "st_schema_delete")
     return row | {threshold: getattr(measured, threshold) for threshold in names}
-
-
-if __name__ == "__main__":
-    task = json.load(sys.stdin)
-    part = _saturation if task["part"] == "saturation" else _queries
-    print(json.dumps({"rows": list(part(task["count"], task["repeat"]))}))

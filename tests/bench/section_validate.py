@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import logging
 import os
 import subprocess
 import tempfile
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+from time import process_time
 from typing import Any, Final
 
-from rdflib import Graph
+from rdflib import RDF, Graph, Namespace
 
-from bench.child import call_module
-from bench.histories import DATA
+import rdflive
+from bench.child import apart, resident
+from bench.histories import DATA, Changes
 from bench.report import Section
 from bench.sizes import Sizes
-from bench.stream import SEED
-from bench.validate_child import case
-from bench.validate_data import VERSION
+from bench.validate_data import VERSION, Case, buildings, devices, vocabulary
 
 __all__ = ["RDF4J", "run", "shacl_sail"]
 
@@ -27,6 +30,8 @@ MOST: Final = 102
 """Transactions of a kind that the peer in Java makes: 30 before it is timed."""
 RDF4J: Final = "RDFLIVE_RDF4J"
 """Names the folder with what tests/bench/rdf4j.xml fetches."""
+SH: Final = Namespace("http://www.w3.org/ns/shacl#")
+BLOCKS: Final = 8
 CHANGES: Final = {
     "untouched": "an add that no shape asks for",
     "point": "a sensor more",
@@ -43,20 +48,9 @@ def run(sizes: Sizes) -> Section:
         "validate",
         f"SHACL: buildings by the shapes of Brick {VERSION}, schema.org by its maintainers' queries",
         max((*sizes.buildings, *sizes.devices)),
-        SEED,
-        1,
-        {
-            "data": "data",
-            "triples": "triples",
-            "what": "what",
-            "way": "way",
-            "seconds": "s of CPU time",
-            "micros": "µs a change",
-            "ratio": "times as fast as pySHACL anew",
-            "over_bare": "of a bare add",
-            "bytes": "bytes a typed node",
-            "results": "results",
-        },
+        "data | triples | what | way | seconds: s of CPU time | micros: µs a change | "
+        "ratio: times as fast as pySHACL anew | over_bare: of a bare add | bytes: bytes a typed node | "
+        "results",
     )
     cases: list[tuple[str, int]] = []
     if find_spec("brickschema") is None:
@@ -71,57 +65,46 @@ def run(sizes: Sizes) -> Section:
     is_late: set[tuple[str, str]] = set()
     for name, number in cases:
         task = {"name": name, "number": number}
-        ours = call_module("bench.validate_child", {"way": "rdflive", **task})
+        ours = apart(measure, way="rdflive", **task)
         shared = {"data": name if name == "schema.org" else f"{number:,} {name}", "triples": ours["triples"]}
+        first = {"what": "first validation", **shared}
         anew = None
         for way, package in PEERS.items():
             if find_spec(package) is None:
                 continue
-            found = _peer({"way": way, **task}, sizes.longest) if (name, way) not in is_late else None
-            row: dict[str, Any] = {"what": "first validation", **shared, "way": way}
+            found = None
+            if (name, way) not in is_late:
+                with suppress(subprocess.TimeoutExpired):
+                    found = apart(measure, seconds=sizes.longest, way=way, **task)
             if found is None:
                 is_late.add((name, way))
-                section.rows.append({**row, "way": f"{way}, more than {sizes.longest} s"})
+                section.add(**first, way=f"{way}, more than {sizes.longest} s")
                 continue
-            section.rows.append({**row, "seconds": found["first"], "results": found["results"]})
+            section.add(**first, way=way, seconds=found["first"], results=found["results"])
             if way == "pySHACL":
                 anew = found["first"]
-        section.rows.append({
-            "what": "first validation", **shared, "way": "rdflive", "seconds": ours["first"],
-            "bytes": ours["bytes"], "results": ours["results"],
-            "ratio": None if anew is None else anew / ours["first"],
-        })  # fmt: skip
+        ratio = None if anew is None else anew / ours["first"]
+        figures = {key: ours[key] for key in ("bytes", "results")}
+        section.add(**first, way="rdflive", seconds=ours["first"], **figures, ratio=ratio)
         in_java = shacl_sail(**task, longest=sizes.longest) if os.environ.get(RDF4J) else None
         if in_java is not None:
-            row = {"what": "first validation", **shared, "way": "ShaclSail, all at once"}
-            section.rows.append({**row, "seconds": in_java["first"]})
+            section.add(**first, way="ShaclSail, all at once", seconds=in_java["first"])
         for kind, what in CHANGES.items():
             if kind not in ours:
                 continue
-            row = {"what": what, **shared}
-            section.rows.append({
-                **row, "way": "rdflive", "micros": ours[kind] * 1e6,
-                "ratio": None if anew is None else anew / ours[kind],
-                "over_bare": ours[kind] / ours["bare"] if kind == "untouched" else None,
-            })  # fmt: skip
+            ratio = None if anew is None else anew / ours[kind]
+            over = ours[kind] / ours["bare"] if kind == "untouched" else None
+            section.add(
+                what=what, **shared, way="rdflive", micros=ours[kind] * 1e6, ratio=ratio, over_bare=over
+            )
             if in_java is not None:
-                section.rows.append({**row, "way": "ShaclSail", "micros": in_java[kind] * 1e6})
+                section.add(what=what, **shared, way="ShaclSail", micros=in_java[kind] * 1e6)
     section.notes += [
-        "The data are the ontology and the buildings, in rdflib's Memory; the shapes are the ontology. "
-        "Reading files is not in the times, reading the shapes is.",
-        "maplib's validation is not part of what its package offers.",
         "ShaclSail is RDF4J's, a transaction a change, behind 30 of the kind, by the clock."
         if os.environ.get(RDF4J)
-        else f"No ShaclSail: {RDF4J} names no folder with RDF4J.",
+        else f"No ShaclSail: {RDF4J} names no folder with RDF4J."
     ]
     return section
-
-
-def _peer(task: dict[str, Any], longest: int) -> dict[str, Any] | None:
-    try:
-        return call_module("bench.validate_child", task, seconds=longest)
-    except subprocess.TimeoutExpired:
-        return None
 
 
 def shacl_sail(name: str, number: int, longest: int) -> dict[str, float] | None:
@@ -145,3 +128,82 @@ def shacl_sail(name: str, number: int, longest: int) -> dict[str, float] | None:
             return None
     found: dict[str, float] = json.loads(done.stdout)
     return found
+
+
+def case(name: str, number: int) -> Case:
+    """Give so many buildings, devices with shapes of their own, or schema.org's vocabulary."""
+    if name == "schema.org":
+        return vocabulary()
+    return (devices if name == "devices" else buildings)(number)
+
+
+def measure(way: str, name: str, number: int) -> dict[str, Any]:
+    # first of all: the notes of rdflib on ill-typed literals, and of pySHACL on its loads
+    logging.disable(logging.CRITICAL)
+    found = case(name, number)
+    by = {"rdflive": _rdflive, "pySHACL": _pyshacl, "rudof": _rudof}[way]
+    try:
+        return {"triples": found.size, **by(found)}
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+def _rdflive(case: Case) -> dict[str, Any]:
+    gc.collect()
+    before, begin = resident(), process_time()
+    validation = rdflive.validate(case.data, case.shapes, lambda _: None)
+    first = process_time() - begin
+    gc.collect()
+    kept = resident() - before
+    results = len(validation.answers())
+    fresh = Graph()
+    for each in case.data:
+        fresh.add(each)
+    bare = _each(fresh, next(iter(case.changes.values())), live=False)
+    nodes = len(set(case.data.subjects(RDF.type)))
+    times = {kind: _each(case.data, batches, live=True) for kind, batches in case.changes.items()}
+    return {"first": first, "results": results, "bytes": kept / nodes, "bare": bare, **times}
+
+
+def _each(graph: Graph, batches: list[Changes], *, live: bool) -> float:
+    """Give the median of blocks, so that what is counted or compiled once does not count."""
+    each = len(batches) // BLOCKS
+    blocks = []
+    for block in range(BLOCKS):
+        begin = process_time()
+        for batch in batches[block * each : (block + 1) * each]:
+            if live and len(batch) > 1:
+                with rdflive.batch(graph):
+                    _apply(graph, batch)
+            else:
+                _apply(graph, batch)
+        blocks.append((process_time() - begin) / each)
+    return sorted(blocks)[BLOCKS // 2]
+
+
+def _apply(graph: Graph, batch: Changes) -> None:
+    for sign, triple in batch:
+        if sign > 0:
+            graph.add(triple)
+        else:
+            graph.remove(triple)
+
+
+def _pyshacl(case: Case) -> dict[str, Any]:
+    import pyshacl
+
+    begin = process_time()
+    _, report, _ = pyshacl.validate(case.data, shacl_graph=case.shapes)
+    return {"first": process_time() - begin, "results": len(list(report.objects(None, SH.result)))}
+
+
+def _rudof(case: Case) -> dict[str, Any]:
+    import pyrudof
+
+    texts = case.data.serialize(format="nt"), case.shapes.serialize(format="turtle")
+    rudof = pyrudof.Rudof(pyrudof.RudofConfig())
+    rudof.read_data(texts[0], pyrudof.RDFFormat.NTriples)
+    begin = process_time()
+    rudof.read_shacl(texts[1])
+    report = rudof.validate_shacl()
+    return {"first": process_time() - begin, "results": len(list(report))}

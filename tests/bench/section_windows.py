@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
-import sys
 import tracemalloc
 from collections.abc import Iterator
 from itertools import count
@@ -15,11 +13,10 @@ import rdflib
 from rdflib import URIRef
 
 import rdflive
-from bench.child import call_module
+from bench.child import apart
 from bench.clock import timed
-from bench.report import Cell, Section
+from bench.report import Cell, Section, cells
 from bench.sizes import Sizes
-from bench.stream import SEED
 
 __all__ = ["run"]
 
@@ -45,31 +42,15 @@ def run(sizes: Sizes) -> Section:
         "windows",
         "Windows over a stream: time per slide",
         max(sizes.windows),
-        SEED,
-        SLIDES,
-        {
-            "what": "what",
-            "held": "triples in the window",
-            "changed": "triples that come, and that go",
-            "rdflive": "rdflive, ms",
-            "each": "µs per triple that comes",
-            "kept": "store kept up to date and asked, ms",
-            "rebuilt": "store rebuilt and asked, ms",
-            "ratio_kept": "times faster than the store kept up to date",
-            "ratio_rebuilt": "than the store rebuilt",
-            "memory": "MB",
-        },
+        "what | held: triples in the window | changed: triples that come, and that go | "
+        "rdflive: rdflive, ms | each: µs per triple that comes | "
+        "kept: store kept up to date and asked, ms | rebuilt: store rebuilt and asked, ms | "
+        "ratio_kept: times faster than the store kept up to date | "
+        "ratio_rebuilt: than the store rebuilt | memory: MB",
+        repeat=SLIDES,
     )
     for held in sizes.windows:
-        section.rows += call_module("bench.section_windows", {"held": held})["rows"]
-    section.notes += [
-        "A slide is one `Stream.add` of all that comes, and with steps one `advance_to`; what expires at it "
-        "is as much. The window stands over an rdflib graph.",
-        "Peers: a pyoxigraph store to which a slide adds what comes and from which it removes what goes, or "
-        "that is made anew, and the whole query, whose answer is counted.",
-        f"Shared: {SHARED} windows, of which the widest holds that much, over one stream, or each over a "
-        "stream of its own; memory is what Python allocates to fill them.",
-    ]
+        section.rows += apart(_measure, held=held)
     return section
 
 
@@ -172,17 +153,17 @@ def _row(what: str, held: int, changed: int, step: int | None) -> dict[str, Cell
     window.subscription.close()
     gc.unfreeze()
     own = median(ours)
-    return {
-        "what": f"{'continuous' if step is None else 'stepped'}, {what}",
-        "held": held,
-        "changed": changed,
-        "rdflive": own * 1e3,
-        "each": own / changed * 1e6,
-        "kept": median(kept) * 1e3,
-        "rebuilt": rebuilt * 1e3,
-        "ratio_kept": median(kept) / own,
-        "ratio_rebuilt": rebuilt / own,
-    }
+    return cells(
+        what=f"{'continuous' if step is None else 'stepped'}, {what}",
+        held=held,
+        changed=changed,
+        rdflive=own * 1e3,
+        each=own / changed * 1e6,
+        kept=median(kept) * 1e3,
+        rebuilt=rebuilt * 1e3,
+        ratio_kept=median(kept) / own,
+        ratio_rebuilt=rebuilt / own,
+    )
 
 
 def _shared(held: int, changed: int, *, streams: int) -> dict[str, Cell]:
@@ -208,22 +189,18 @@ def _shared(held: int, changed: int, *, streams: int) -> dict[str, Cell]:
                 stream.add(triples, at=at)
 
         seconds.append(timed(slide)[0])
-    return {
-        "what": f"{SHARED} windows over {'one stream' if streams == 1 else f'{streams} streams'}",
-        "held": held,
-        "changed": changed,
-        "rdflive": median(seconds) * 1e3,
-        "each": median(seconds) / changed * 1e6,
-        "memory": memory / 1e6,
-    }
+    return cells(
+        what=f"{SHARED} windows over {'one stream' if streams == 1 else f'{streams} streams'}",
+        held=held,
+        changed=changed,
+        rdflive=median(seconds) * 1e3,
+        each=median(seconds) / changed * 1e6,
+        memory=memory / 1e6,
+    )
 
 
-def _measure(held: int) -> dict[str, Any]:
+def _measure(held: int) -> list[dict[str, Cell]]:
     changes = [changed for changed in CHANGES if changed <= held // 4]
     rows = [_row(what, held, changed, step) for what in QUERIES for step in (None, 1) for changed in changes]
     rows += [_shared(held, changes[-1], streams=streams) for streams in (1, SHARED)]
-    return {"rows": rows}
-
-
-if __name__ == "__main__":
-    print(json.dumps(_measure(**json.load(sys.stdin))))
+    return rows

@@ -11,14 +11,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pyoxigraph
 import rdflib
 from pyspark.sql import DataFrame, SparkSession
@@ -27,7 +23,9 @@ from pyspark.sql.streaming import StatefulProcessor
 
 import rdflive
 from bench import spark_lubm
-from bench.spark_stream import FAMILY, OPERATORS, QUERIES, RULED, RULES, WINDOW, Update, updates
+from bench.child import resident
+from bench.spark_files import FILES, parts_of, read, size_of, to_table, write, write_growth, write_log
+from bench.spark_stream import ENDS, FAMILY, OPERATORS, QUERIES, RULED, RULES, WINDOW, Update, updates
 from bench.stream import SEED
 from rdflive_stores.spark import inspect, mirror, session, subscribe
 from rdflive_stores.spark.mirroring.formats import shape_of
@@ -35,12 +33,9 @@ from rdflive_stores.spark.mirroring.formats import shape_of
 CLASS = "<http://example.org/class/{}>"
 TYPE = f"<{rdflib.RDF.type}>"
 HUB = "<http://example.org/hub>"
-_FILES = 2
-"""Files per micro-batch, so that two cores read."""
-_LOADED = 500_000
-"""The triples that one micro-batch loads."""
 _WARM_UP = 2
 """Micro-batches at the beginning that are not measured: code is compiled and workers start."""
+_NOW = {"availableNow": True}
 
 
 def main() -> None:
@@ -57,57 +52,57 @@ def main() -> None:
     print(json.dumps({"answers": answers}))
 
 
+def _kept(changes: DataFrame, text: str, folder: Path, sink: Any = "noop", **options: Any) -> Any:
+    """Keep a query up to date over all changes; gives what was subscribed, and the query that ran."""
+    found = subscribe(changes, text, checkpoint=folder / "checkpoint", **options)
+    query = found.start(sink, trigger=_NOW)
+    query.awaitTermination()
+    return found, query
+
+
+def _ran(writer: Any, folder: Path) -> Any:
+    """Run a stream to its end."""
+    query = writer.option("checkpointLocation", str(folder / "checkpoint")).trigger(**_NOW).start()
+    query.awaitTermination()
+    return query
+
+
+def _seconds(query: Any) -> list[float]:
+    """List the seconds of the micro-batches that had rows."""
+    return [p.durationMs["triggerExecution"] / 1e3 for p in query.recentProgress if p.numInputRows]
+
+
 def _continuous(spark: SparkSession, folder: Path, job: dict[str, Any]) -> dict[str, Any]:
     """Keep a query up to date with `subscribe`."""
-    changes = _changes(spark, folder, job)
-    found = subscribe(changes, QUERIES[job["query"]], checkpoint=folder / "checkpoint")
     total, sink = _counting(lambda deltas: deltas)
-    query = found.start(sink, trigger={"availableNow": True})
-    query.awaitTermination()
-    size = _size(folder / "checkpoint")
-    return {
-        **_progress(query),
-        "answers": total[0],
-        "state": found.state_size,
-        "checkpoint": size,
-    }
+    found, query = _kept(_changes(spark, folder, job), QUERIES[job["query"]], folder, sink)
+    size = size_of(folder / "checkpoint")
+    return {**_progress(query), "answers": total[0], "state": found.state_size, "checkpoint": size}
 
 
 def _joins(spark: SparkSession, folder: Path, job: dict[str, Any]) -> dict[str, Any]:
     """Do the same by Spark's own stream-stream joins of signed rows; the stream needs no normaliser."""
     signed = _changes(spark, folder, job).withColumn("w", F.when(F.col("op") == "A", 1).otherwise(-1))
-    sides = [signed.where(F.col("p") == f"<http://example.org/predicate/{number}>") for number in range(3)]
-    ends = {"star": ("ab", "ac", "ad"), "path": ("ab", "bc", "cd"), "triangle": ("ab", "bc", "ca")}[
-        job["query"]
-    ]
-    parts = [
-        side.select(F.col("s").alias(s), F.col("o").alias(o), F.col("w").alias(f"w{number}"))
-        for number, (side, (s, o)) in enumerate(zip(sides, ends, strict=True))
-    ]
-    joined = parts[0]
-    for part in parts[1:]:
-        joined = joined.join(part, sorted(set(joined.columns) & set(part.columns)))
+    joined = None
+    for number, (s, o) in enumerate(ENDS[job["query"]]):
+        side = signed.where(F.col("p") == f"<http://example.org/predicate/{number}>")
+        part = side.select(F.col("s").alias(s), F.col("o").alias(o), F.col("w").alias(f"w{number}"))
+        joined = part if joined is None else joined.join(part, sorted({*joined.columns} & {*part.columns}))
+    assert joined is not None
     rows = joined.withColumn("weight", F.col("w0") * F.col("w1") * F.col("w2")).drop("w0", "w1", "w2")
     names = [name for name in rows.columns if name != "weight"]
     total, sink = _counting(
         lambda batch: batch.groupBy(*names).agg(F.sum("weight").alias("weight")).where("weight != 0")
     )
-    writer = rows.writeStream.foreachBatch(sink).option("checkpointLocation", str(folder / "checkpoint"))
-    query = writer.trigger(availableNow=True).start()
-    query.awaitTermination()
-    size = _size(folder / "checkpoint")
-    return {
-        **_progress(query, scans=3),
-        "answers": total[0],
-        "state": _size(folder / "checkpoint" / "state"),
-        "checkpoint": size,
-    }
+    query = _ran(rows.writeStream.foreachBatch(sink), folder)
+    sizes = {"state": size_of(folder / "checkpoint" / "state"), "checkpoint": size_of(folder / "checkpoint")}
+    return {**_progress(query, scans=3), "answers": total[0], **sizes}
 
 
 def _mirror(spark: SparkSession, folder: Path, job: dict[str, Any]) -> dict[str, Any]:
     """Mirror a log into a graph, or only into the driver."""
     rows = list(updates(job["updates"]))
-    _write_log(folder / "log.rdfp", rows)
+    write_log(folder / "log.rdfp", rows)
     limit = -(-(folder / "log.rdfp").stat().st_size * job["batch"] // len(rows))
     changes = spark.readStream.format("rdf_patch").option("maxBytesPerTrigger", limit)
     stream = changes.load(str(folder / "log.rdfp"))
@@ -117,17 +112,13 @@ def _mirror(spark: SparkSession, folder: Path, job: dict[str, Any]) -> dict[str,
         def take(batch: DataFrame, number: int) -> None:
             shape.read(batch, _refuse, repeats=False)
 
-        writer = stream.writeStream.foreachBatch(take).option(
-            "checkpointLocation", str(folder / "checkpoint")
-        )
-        query = writer.trigger(availableNow=True).start()
-    else:
-        graph = _graph(job["store"], folder)
-        for number in range(job["subscriptions"]):
-            node = f"<http://example.org/node/{number}>"
-            text = QUERIES["star"] if not number else f"SELECT ?p ?o {{ {node} ?p ?o }}"
-            rdflive.subscribe(graph, text, lambda delta: None)
-        query = mirror(stream, graph, checkpoint=folder / "checkpoint", trigger={"availableNow": True})
+        return _progress(_ran(stream.writeStream.foreachBatch(take), folder))
+    graph = _graph(job["store"], folder)
+    for number in range(job["subscriptions"]):
+        node = f"<http://example.org/node/{number}>"
+        text = QUERIES["star"] if not number else f"SELECT ?p ?o {{ {node} ?p ?o }}"
+        rdflive.subscribe(graph, text, lambda delta: None)
+    query = mirror(stream, graph, checkpoint=folder / "checkpoint", trigger=_NOW)
     query.awaitTermination()
     return _progress(query)
 
@@ -137,30 +128,19 @@ def _hub(spark: SparkSession, folder: Path, job: dict[str, Any]) -> dict[str, An
     edge = QUERIES[job["query"]].split()[4]
     others = [edge.replace("/0>", f"/{number}>") for number in (1, 2)]
     leaf = "<http://example.org/leaf/{}>".format
+    single = [("A", HUB, others[0], leaf(number)) for number in range(20)]
     if job["query"] == "star":  # 10^6 leaves by the first predicate; the third is always missing
         load = [("A", HUB, edge, leaf(number)) for number in range(job["updates"])]
-        single = [("A", HUB, others[0], leaf(number)) for number in range(20)]
     elif job["query"] == "path":  # 10^6 leaves lead to the hub, and nothing leads on from its neighbours
         load = [("A", leaf(number), edge, HUB) for number in range(job["updates"])]
-        single = [("A", HUB, others[0], leaf(number)) for number in range(20)]
     else:  # edges into a hub that 10^6 edges leave, where the other end has three
         load = [("A", HUB, others[0], leaf(number)) for number in range(job["updates"])]
         load += [("A", leaf(number), others[1], leaf(1_000_000 + number % 20)) for number in range(60)]
         single = [("A", leaf(1_000_000 + number), edge, HUB) for number in range(20)]
-    batch = max(job["updates"] // 4, 1)
-    _write_batches(folder / "changes", load, batch)
-    files = sorted((folder / "changes").iterdir())
-    _write_batches(folder / "more", single, 2)
-    for number, file in enumerate(sorted((folder / "more").iterdir())):
-        file.rename(folder / "changes" / f"{len(files) + number:06d}.parquet")
-    changes = _read(spark, folder, 2)
-    found = subscribe(changes, QUERIES[job["query"]], checkpoint=folder / "checkpoint")
+    write(folder, [*parts_of(load, max(job["updates"] // 4, 1)), *parts_of(single, 2)])
     total, sink = _counting(lambda deltas: deltas)
-    query = found.start(sink, trigger={"availableNow": True})
-    query.awaitTermination()
-    seconds = [
-        entry.durationMs["triggerExecution"] / 1e3 for entry in query.recentProgress if entry.numInputRows
-    ][-8:]
+    found, query = _kept(read(spark, folder, FILES), QUERIES[job["query"]], folder, sink)
+    seconds = _seconds(query)[-8:]
     return {"latency": median(seconds), "worst": max(seconds), "answers": total[0], "state": found.state_size}
 
 
@@ -168,16 +148,12 @@ def _churn(spark: SparkSession, folder: Path, job: dict[str, Any]) -> dict[str, 
     """Insert triples, then delete and insert them over and over, ten updates per live triple."""
     rows = list(updates(job["updates"], nodes=10 * job["updates"]))
     inserts = [row for row in rows if row[0] == "A"][: job["updates"] // 11]
-    history = [*inserts]
-    for _ in range(5):
-        history += [("D", *row[1:]) for row in inserts] + inserts
-    once = {**job, "rows": inserts, "batch": len(inserts)}
-    many = {**job, "rows": history, "batch": len(inserts)}
-    sizes = []
-    for number, part in enumerate((once, many)):
-        figures = _continuous(spark, folder / str(number), part)
-        sizes.append(figures["state"])
-    return {"state": sizes[1], "once": sizes[0], "live": len(inserts), "changes": len(history)}
+    history = inserts + 5 * ([("D", *row[1:]) for row in inserts] + inserts)
+    once, many = (
+        _continuous(spark, folder / str(len(part)), {**job, "rows": part, "batch": len(inserts)})["state"]
+        for part in (inserts, history)
+    )
+    return {"state": many, "once": once, "live": len(inserts), "changes": len(history)}
 
 
 class _Live(StatefulProcessor):
@@ -234,8 +210,8 @@ def _processor(spark: SparkSession, folder: Path, job: dict[str, Any]) -> dict[s
     """Keep the path up to date by three `transformWithState` of Python on Spark's RocksDB."""
     provider = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     spark.conf.set("spark.sql.streaming.stateStore.providerClass", provider)
-    loads = _write_growth(folder, job["updates"], [job["batch"]] * job["batches"])
-    rows = _read(spark, folder, 1).withColumn("bucket", F.pmod(F.xxhash64("s", "p", "o"), F.lit(16)))
+    loads = write_growth(folder, job["updates"], [job["batch"]] * job["batches"])
+    rows = read(spark, folder, 1).withColumn("bucket", F.pmod(F.xxhash64("s", "p", "o"), F.lit(16)))
     live = rows.groupBy("bucket").transformWithStateInPandas(
         _Live(), "s string, p string, o string, weight long", "Append", "None"
     )
@@ -262,11 +238,8 @@ def _processor(spark: SparkSession, folder: Path, job: dict[str, Any]) -> dict[s
         .groupBy("key")
         .transformWithStateInPandas(_Join(), "l string, r string, key string, weight long", "Append", "None")
     )
-    writer = found.writeStream.format("noop").outputMode("append")
-    writer = writer.option("checkpointLocation", str(folder / "checkpoint"))
-    query = writer.trigger(availableNow=True).start()
-    query.awaitTermination()
-    return _grown(query, loads) | {"state": _size(folder / "checkpoint" / "state")}
+    query = _ran(found.writeStream.format("noop").outputMode("append"), folder)
+    return _grown(query, loads) | {"state": size_of(folder / "checkpoint" / "state")}
 
 
 def _growth(spark: SparkSession, folder: Path, job: dict[str, Any]) -> dict[str, Any]:
@@ -274,11 +247,8 @@ def _growth(spark: SparkSession, folder: Path, job: dict[str, Any]) -> dict[str,
 
     Gives the seconds of those micro-batches and the bytes that each has written.
     """
-    loads = _write_growth(folder, job["updates"], [job["batch"]] * job["batches"])
-    changes = _read(spark, folder, 1)
-    found = subscribe(changes, QUERIES[job["query"]], checkpoint=folder / "checkpoint")
-    query = found.start("noop", trigger={"availableNow": True})
-    query.awaitTermination()
+    loads = write_growth(folder, job["updates"], [job["batch"]] * job["batches"])
+    found, query = _kept(read(spark, folder, 1), QUERIES[job["query"]], folder)
     return _grown(query, loads) | {"state": found.state_size}
 
 
@@ -290,26 +260,19 @@ def _operators(spark: SparkSession, folder: Path, job: dict[str, Any]) -> dict[s
     each, size, name = job["each"] + _WARM_UP, job["updates"], job["query"]
     has_graphs, has_times = "GRAPH" in OPERATORS[name], name == WINDOW
     batches = [batch for batch in job["batch"] for _ in range(each)]
-    loads = _write_growth(folder, size, batches, has_graphs=has_graphs, has_times=has_times)
-    changes = _read(spark, folder, 1, ", g string" * has_graphs + ", at timestamp" * has_times)
-    options: dict[str, Any] = {}
-    if name == RULED:
-        options["rules"] = RULES
-    if name == FAMILY:
-        options["parameters"] = [
-            {"a": rdflib.URIRef(f"http://example.org/node/{number}")} for number in range(1000)
-        ]
-    if has_times:
-        options = {"window": rdflive.Sliding(f"{size}s", step="60s"), "time": "at", "delay": "0s"}
-    found = subscribe(changes, OPERATORS[name], checkpoint=folder / "checkpoint", **options)
-    query = found.start("noop", trigger={"availableNow": True})
-    query.awaitTermination()
-    seconds = [p.durationMs["triggerExecution"] / 1e3 for p in query.recentProgress if p.numInputRows]
-    behind = [loads + number * each + _WARM_UP for number in range(len(job["batch"]))]
-    return {
-        "latency": [median(seconds[begin : begin + job["each"]]) for begin in behind],
-        "state": found.state_size,
+    loads = write_growth(folder, size, batches, has_graphs=has_graphs, has_times=has_times)
+    changes = read(spark, folder, 1, ", g string" * has_graphs + ", at timestamp" * has_times)
+    nodes = (rdflib.URIRef(f"http://example.org/node/{number}") for number in range(1000))
+    options: dict[str, dict[str, Any]] = {
+        RULED: {"rules": RULES},
+        FAMILY: {"parameters": [{"a": node} for node in nodes]},
+        WINDOW: {"window": rdflive.Sliding(f"{size}s", step="60s"), "time": "at", "delay": "0s"},
     }
+    found, query = _kept(changes, OPERATORS[name], folder, **options.get(name, {}))
+    seconds = _seconds(query)
+    behind = [loads + number * each + _WARM_UP for number in range(len(job["batch"]))]
+    latency = [median(seconds[begin : begin + job["each"]]) for begin in behind]
+    return {"latency": latency, "state": found.state_size}
 
 
 def _classes(spark: SparkSession, folder: Path, job: dict[str, Any]) -> dict[str, Any]:
@@ -331,75 +294,19 @@ def _classes(spark: SparkSession, folder: Path, job: dict[str, Any]) -> dict[str
     gone = np.array_split(rng.permutation(size)[: job["batches"] * batch // 2], job["batches"])
     for number, some in enumerate(gone):
         parts.append(rows("D", some) + (rows("A", gone[number - 1]) if number else []))
-    (folder / "changes").mkdir(parents=True)
-    start = 0
-    for number, part in enumerate(parts):
-        columns = dict(zip(("op", "s", "p", "o"), map(list, zip(*part, strict=True)), strict=True))
-        offsets = pa.array(range(start, start + len(part)), pa.int64())
-        pq.write_table(pa.table(columns | {"offset": offsets}), folder / "changes" / f"{number:06d}.parquet")
-        start += len(part)
+    write(folder, map(to_table, parts))
     query = f"SELECT * {{ ?s {TYPE} ?c . ?c <http://example.org/label> ?l }}"
     salted = {"salted": ()} if job["plain"] else {}
-    found = subscribe(
-        _read(spark, folder, 1), query, checkpoint=folder / "checkpoint", partitions=8, **salted
-    )
-    running = found.start("noop", trigger={"availableNow": True})
-    running.awaitTermination()
-    arranged = [
-        part.held.rows for part in inspect(folder / "checkpoint", spark).parts if part.folder == "arranged"
-    ]
+    found, running = _kept(read(spark, folder, 1), query, folder, partitions=8, **salted)
+    parts_kept = inspect(folder / "checkpoint", spark).parts
+    arranged = [part.held.rows for part in parts_kept if part.folder == "arranged"]
     return _grown(running, 1) | {"largest": max(arranged) / sum(arranged), "state": found.state_size}
-
-
-def _write_growth(
-    folder: Path, size: int, batches: list[int], *, has_graphs: bool = False, has_times: bool = False
-) -> int:
-    """Write the micro-batches, one file each; gives how many of them load the graph."""
-    rng = np.random.default_rng(SEED)
-    kinds = [("node", max(size // 6, 1)), ("predicate", 3), ("node", max(size // 6, 1))]
-    kinds += [("graph", 2)] * has_graphs
-
-    def made(count: int) -> list[Any]:
-        return [
-            pc.binary_join_element_wise(
-                f"<http://example.org/{name}/",
-                pa.array(rng.integers(most, size=count)).cast("string"),
-                ">",
-                "",
-            )
-            for name, most in kinds
-        ]
-
-    (folder / "changes").mkdir(parents=True)
-    parts = [made(min(_LOADED, size - start)) for start in range(0, size, _LOADED)]
-    files = [(["A"] * len(part[0]), part) for part in parts]
-    gone_by = 0
-    for half in (batch // 2 for batch in batches):
-        begin = gone_by % max(len(parts[0][0]) - half, 1)
-        gone_by += half
-        gone = [column.slice(begin, half) for column in parts[0]]
-        come = made(half)
-        if has_times:  # what goes is not written
-            files.append((["A"] * half, come))
-            continue
-        both = [pa.concat_arrays(pair) for pair in zip(gone, come, strict=True)]
-        files.append((["D"] * half + ["A"] * half, both))
-    names = ["op", "s", "p", "o", *["g"] * has_graphs]
-    start = 0
-    for number, (ops, columns) in enumerate(files):
-        offsets = pa.array(range(start, start + len(ops)), pa.int64())
-        table = pa.Table.from_arrays([pa.array(ops), *columns, offsets], [*names, "offset"])
-        if has_times:
-            table = table.append_column("at", offsets.cast(pa.timestamp("s", "UTC")))
-        pq.write_table(table, folder / "changes" / f"{number:06d}.parquet")
-        start += len(ops)
-    return len(parts)
 
 
 def _grown(query: Any, loads: int) -> dict[str, Any]:
     """Give the figures of the micro-batches behind the load."""
     entries = [entry for entry in query.recentProgress if entry.numInputRows][loads + _WARM_UP :]
-    seconds = [entry.durationMs["triggerExecution"] / 1e3 for entry in entries]
+    seconds = _seconds(query)[loads + _WARM_UP :]
     written = [entry.observedMetrics["rdflive"].state_written for entry in entries if entry.observedMetrics]
     return {
         "latency": median(seconds),
@@ -412,40 +319,13 @@ def _grown(query: Any, loads: int) -> dict[str, Any]:
 JOBS: dict[str, Callable[[SparkSession, Path, dict[str, Any]], dict[str, Any]]] = {
     "continuous": _continuous, "joins": _joins, "mirror": _mirror, "hub": _hub, "churn": _churn,
     "growth": _growth, "operators": _operators, "classes": _classes,
-    "processor": _processor, "lubm": lambda *job: spark_lubm.measure(*job[:2], job[2]["copies"], _read),
+    "processor": _processor, "lubm": lambda *job: spark_lubm.measure(*job[:2], job[2]["copies"]),
 }  # fmt: skip
 
 
-def _write_batches(folder: Path, rows: list[Update], batch: int) -> int:
-    """Write micro-batches as Parquet files in the order of their names; gives the files per micro-batch."""
-    folder.mkdir(parents=True)
-    share = -(-batch // _FILES)
-    for number, start in enumerate(range(0, len(rows), share)):
-        part = rows[start : start + share]
-        columns = dict(zip(("op", "s", "p", "o"), map(list, zip(*part, strict=True)), strict=True))
-        offsets = pa.array(range(start, start + len(part)), pa.int64())
-        pq.write_table(pa.table(columns | {"offset": offsets}), folder / f"{number:06d}.parquet")
-    return _FILES
-
-
-def _write_log(path: Path, rows: list[Update], size: int = 10) -> None:
-    """Write RDF Patch with so many rows in a transaction."""
-    with path.open("w", encoding="utf-8") as log:
-        for start in range(0, len(rows), size):
-            lines = "".join(f"{' '.join(row)} .\n" for row in rows[start : start + size])
-            log.write(f"TX .\n{lines}TC .\n")
-
-
 def _changes(spark: SparkSession, folder: Path, job: dict[str, Any]) -> DataFrame:
-    rows = job.get("rows") or list(updates(job["updates"]))
-    return _read(spark, folder, _write_batches(folder / "changes", list(map(tuple, rows)), job["batch"]))
-
-
-def _read(spark: SparkSession, folder: Path, files: int, more: str = "") -> DataFrame:
-    for number, file in enumerate(sorted((folder / "changes").iterdir())):
-        os.utime(file, (number + 1, number + 1))  # Spark takes files by their age
-    reader = spark.readStream.schema(f"op string, s string, p string, o string, offset long{more}")
-    return reader.option("maxFilesPerTrigger", files).parquet(str(folder / "changes"))
+    write(folder, parts_of(job.get("rows") or list(updates(job["updates"])), job["batch"]))
+    return read(spark, folder, FILES)
 
 
 def _counting(
@@ -467,15 +347,10 @@ def _progress(query: Any, scans: int = 1) -> dict[str, Any]:
     Spark counts a row as often as the query scans the source.
     """
     entries = [entry for entry in query.recentProgress if entry.numInputRows]
-    measured = entries[_WARM_UP:] or entries
-    seconds = [entry.durationMs["triggerExecution"] / 1e3 for entry in measured]
-    rows = sum(entry.numInputRows for entry in measured) // scans
-    return {
-        "rate": rows / sum(seconds),
-        "latency": median(seconds),
-        "worst": max(seconds),
-        "measured": len(seconds),
-    }
+    behind = _WARM_UP if len(entries) > _WARM_UP else 0
+    seconds = _seconds(query)[behind:]
+    rate = sum(entry.numInputRows for entry in entries[behind:]) // scans / sum(seconds)
+    return {"rate": rate, "latency": median(seconds), "worst": max(seconds)}
 
 
 def _graph(store: str, folder: Path) -> Any:
@@ -490,10 +365,6 @@ def _refuse(place: Any, fault: Any) -> None:
     raise AssertionError(f"{place}: {fault}")
 
 
-def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-
-
 @contextmanager
 def _peak() -> Iterator[list[int]]:
     """Watch the memory of this process and all that it started: the JVM and its Python workers."""
@@ -501,7 +372,7 @@ def _peak() -> Iterator[list[int]]:
 
     def watch() -> None:
         while not over.wait(0.2):
-            peak[0] = max(peak[0], sum(map(_resident, _family())))
+            peak[0] = max(peak[0], sum(map(resident, _family())))
 
     watcher = threading.Thread(target=watch)
     watcher.start()
@@ -528,13 +399,5 @@ def _family() -> set[int]:
     return found
 
 
-def _resident(pid: int) -> int:
-    try:
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        return 0
-
-
 if __name__ == "__main__":
-    start = perf_counter()
     main()

@@ -5,16 +5,15 @@ from __future__ import annotations
 import csv
 import gzip
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import rdflib
 from pyspark.sql import DataFrame, SparkSession
 from rdflib import RDFS
 
+from bench.spark_files import read, to_table, write
 from bench.spark_stream import LUBM, LUBM_LOAD, LUBM_SMALL, Update
 from rdflive.feeds.writing import write_term
 from rdflive_stores.spark import subscribe
@@ -29,10 +28,9 @@ _LOWER: Final = ("FullProfessor", "worksFor", "Article")
 _ABOVE: Final = (write_term(RDFS.subClassOf), write_term(RDFS.subPropertyOf))
 
 Row: TypeAlias = tuple[str, str, str]
-Reader: TypeAlias = Callable[[SparkSession, Path, int], DataFrame]
 
 
-def measure(spark: SparkSession, folder: Path, copies: int, read: Reader) -> dict[str, Any]:
+def measure(spark: SparkSession, folder: Path, copies: int) -> dict[str, Any]:
     """Load so many universities, each a copy of LUBM's under another name, then change data and schema.
 
     Gives the seconds of the load, and of a micro-batch of each kind behind it.
@@ -47,7 +45,7 @@ def measure(spark: SparkSession, folder: Path, copies: int, read: Reader) -> dic
     for name in _LOWER:
         (above,) = [row for row in schema if row[0].endswith(f"#{name}>") and row[1] in _ABOVE]
         batches += [_signed("D", [above]), _signed("A", [above])]
-    _write(folder / "changes", batches)
+    write(folder, map(to_table, batches))
 
     texts = {str(number): (LUBM / "queries" / f"q{number}.rq").read_text("utf-8") for number in QUERIES}
     total: Counter[str] = Counter()
@@ -91,17 +89,6 @@ def _texts(triple: Any) -> Row:
 
 def _signed(op: str, triples: list[Row]) -> list[Update]:
     return [(op, *triple) for triple in triples]
-
-
-def _write(folder: Path, batches: list[list[Update]]) -> None:
-    """Write micro-batches as Parquet files in the order of their names."""
-    folder.mkdir(parents=True)
-    start = 0
-    for number, batch in enumerate(batches):
-        columns = dict(zip(("op", "s", "p", "o"), map(list, zip(*batch, strict=True)), strict=True))
-        offsets = pa.array(range(start, start + len(batch)), pa.int64())
-        pq.write_table(pa.table(columns | {"offset": offsets}), folder / f"{number:06d}.parquet")
-        start += len(batch)
 
 
 def _answers(number: int) -> int:

@@ -10,19 +10,9 @@ from bench.histories import DATA
 from bench.stream import SEED
 
 __all__ = [
-    "FAMILY",
-    "LUBM",
-    "LUBM_LOAD",
-    "LUBM_SMALL",
-    "NODES",
-    "OPERATORS",
-    "QUERIES",
-    "RULED",
-    "RULES",
-    "WINDOW",
-    "Update",
-    "updates",
-]
+    "ENDS", "FAMILY", "LUBM", "LUBM_LOAD", "LUBM_SMALL", "OPERATORS", "QUERIES", "RULED", "RULES", "WINDOW",
+    "Update", "updates",
+]  # fmt: skip
 
 Update: TypeAlias = tuple[str, str, str, str]
 """A or D, and a triple in N-Triples."""
@@ -40,6 +30,8 @@ QUERIES: Final = {
     "path": f"SELECT * {{ ?a {_KNOWS[0]} ?b . ?b {_KNOWS[1]} ?c . ?c {_KNOWS[2]} ?d }}",
     "triangle": f"SELECT * {{ ?a {_KNOWS[0]} ?b . ?b {_KNOWS[1]} ?c . ?c {_KNOWS[2]} ?a }}",
 }
+ENDS: Final = {"star": ("ab", "ac", "ad"), "path": ("ab", "bc", "cd"), "triangle": ("ab", "bc", "ca")}
+"""The variables at the ends of their patterns."""
 _FIRST: Final = f"?a {_KNOWS[0]} ?b"
 _DERIVED: Final = "<http://example.org/ruled>"
 RULES: Final = (

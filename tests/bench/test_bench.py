@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from bench import figures, overview, section_expiry
+from bench import child, deep_schemas, figures, overview
 from bench.__main__ import SECTIONS, main
 from bench.bibliography import SCHEMA, instances, term
 from bench.histories import History, social_network, train_benchmark
@@ -57,50 +57,56 @@ TINY = replace(
 )
 
 
+ON_SPARK = [POSIX, pytest.mark.hunted("the gate has Spark's smoke tests, and not more sessions")]
+MARKS = {"serve": [POSIX], "spark": ON_SPARK, "spark-operators": ON_SPARK}
+NEEDS = {
+    **dict.fromkeys(("adds", "fresh", "memory", "load", "queries", "paths", "feeds", "match"), ("oxrdflib",)),
+    "frames": ("oxrdflib", "pandas"),
+    "spark": ("pyspark",),
+    "spark-operators": ("pyspark",),
+}
+"""What is imported beyond what all sections need."""
+RATIOS = ("ratio", "over_", "of_")
+WITHOUT = {
+    "memory", "load", "spark", "spark-operators", "thresholds", "windows", "serve", "standing", "validate",
+}  # fmt: skip
+"""Sections that compare nothing, or only where there is more to measure."""
+
+
+@pytest.fixture(autouse=True)
+def in_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Call functions here that get a process of their own otherwise; a hunt starts the processes."""
+    monkeypatch.setattr(child, "HAS_PROCESSES", HUNT)
+
+
 @cache
 def measured(name: str) -> Section:
     """Run a section on tiny sizes, once for all tests."""
     return SECTIONS[name](TINY)
 
 
-ON_SPARK = [POSIX, pytest.mark.hunted("the gate has Spark's smoke tests, and not more sessions")]
-MARKS = {"serve": [POSIX], "spark": ON_SPARK, "spark-operators": ON_SPARK}
-
-
-@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", [pytest.param(name, marks=MARKS.get(name, ())) for name in SECTIONS])
 def test_every_section_gives_figures(name: str) -> None:
     """Each row is named and has a positive figure in every column that was measured."""
     if name == "queries":
         shared("data", "trainbenchmark")
-    if name in ("adds", "fresh", "memory", "load", "queries", "paths", "feeds", "match"):
-        pytest.importorskip("oxrdflib", reason="the section measures Oxigraph too")
-    if name == "frames":
-        pytest.importorskip("pandas", reason="it is the peer")
-        pytest.importorskip("oxrdflib", reason="the section measures Oxigraph too")
-    if name.startswith("spark"):
-        pytest.importorskip("pyspark", reason="the environment spark runs it")
+    for package in NEEDS.get(name, ()):
+        pytest.importorskip(package, reason="the section measures it")
     section = measured(name)
     assert section.rows
     for row in section.rows:
         assert set(row) <= set(section.columns)
         assert all(figure >= 0 for figure in row.values() if isinstance(figure, int | float))
-    ratios = [key for key in section.columns if key.startswith(("ratio", "over_", "of_"))]
-    if name in (
-        "engine",
-        "adds",
-        "fresh",
-        "masks",
-        "operators",
-        "queries",
-        "paths",
-        "feeds",
-        "entail",
-        "expiry",
-        "frames",
-    ):
-        assert any(isinstance(row.get(key), float) for row in section.rows for key in ratios)
+    ratios = [key for key in section.columns if key.startswith(RATIOS)]
+    assert name in WITHOUT or any(isinstance(row.get(key), float) for row in section.rows for key in ratios)
     assert section.title in to_markdown(section)
+
+
+def test_a_process_gives_what_the_function_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A function that is called in a process of its own has its arguments, and its rows come back."""
+    monkeypatch.setattr(child, "HAS_PROCESSES", True)
+    (row, *_) = child.apart(deep_schemas.measure, size=10, repeat=1)
+    assert row["what"] == "chain of 10 classes, its top: subscribe"
 
 
 def test_figures_are_drawn_of_what_was_measured(tmp_path: Path) -> None:
@@ -118,13 +124,9 @@ def test_figures_are_drawn_of_what_was_measured(tmp_path: Path) -> None:
         assert len(hints or [*picture.iter("{http://www.w3.org/2000/svg}circle")]) == count
 
 
-def test_figures_of_expiry_have_a_point_for_every_figure(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_figures_of_expiry_have_a_point_for_every_figure(tmp_path: Path) -> None:
     """Each kind of data has a picture with a point for each way at each rate."""
-    if not HUNT:  # each is a process
-        monkeypatch.setattr(section_expiry, "WORLDS", list(section_expiry.WORLDS)[:2])
-    section = section_expiry.run(TINY)
+    section = measured("expiry")
     write_json(tmp_path / "bench.json", [section])
     figures.main([str(tmp_path / "bench.json"), str(tmp_path)])
     for what in {str(row["what"]) for row in section.rows}:

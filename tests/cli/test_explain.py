@@ -18,17 +18,13 @@ PATH = "SELECT ?a ?c { ?a <http://e/p> ?b . ?b <http://e/q> ?c }"
 
 
 def test_a_query_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
-    """The plan of the text or of a file is printed."""
+    """The plan of the text or of a file is printed; the prefixes of rdflib may be used, as with `watch`."""
+    assert main(["explain", "ASK { ?x a foaf:Person }"]) == 0
+    assert "<http://xmlns.com/foaf/0.1/Person>" in capsys.readouterr().out
     assert main(["explain", PATH]) == 0
     assert "class: var-connected" in capsys.readouterr().out
     assert main(["explain", str(EXAMPLES / "delayed.rq")]) == 0
     assert "?train <http://example.org/railway/delay> ?minutes" in capsys.readouterr().out
-
-
-def test_the_prefixes_of_rdflib_may_be_used(capsys: pytest.CaptureFixture[str]) -> None:
-    """A query that `watch` takes without declaring them is explained as well."""
-    assert main(["explain", "ASK { ?x a foaf:Person }"]) == 0
-    assert "<http://xmlns.com/foaf/0.1/Person>" in capsys.readouterr().out
 
 
 def test_operators_are_printed_as_a_tree(capsys: pytest.CaptureFixture[str]) -> None:
@@ -54,25 +50,10 @@ def words(text: str) -> list[str]:
     return [word for word in text.split() if not set(word) <= set("│├└─")]
 
 
-def test_folding_draws_guides_on() -> None:
-    """A folded box goes on above the line of what it keeps, and a folded line under itself."""
-    text = "├─ [2] Filter ?first > 1 && ?second < 9\n│  │   keeps nothing at all here"
-    assert list(folded(text, 17)) == [
-        "├─ [2] Filter ?first > 1 &&",
-        "│  │     ?second < 9",
-        "│  │   keeps nothing at all",
-        "│  │     here",
-    ]
-
-
-def test_mermaid_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    """--mermaid prints a flowchart instead of text."""
+def test_pictures_are_printed_and_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """--mermaid prints a flowchart instead of text, --svg writes a well-formed image and prints nothing."""
     assert main(["explain", PATH, "--mermaid"]) == 0
     assert capsys.readouterr().out.startswith("flowchart LR\n")
-
-
-def test_svg_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """--svg writes a well-formed image and prints nothing."""
     path = tmp_path / "plan.svg"
     assert main(["explain", PATH, "--svg", str(path)]) == 0
     assert capsys.readouterr().out == ""
@@ -112,21 +93,8 @@ def test_bad_input_ends_with_code_2(
     assert err.count("\n") == (3 if "not SPARQL" in err else 1)
 
 
-@pytest.mark.parametrize("command", [[], ["watch"], ["explain"], ["thresholds"]])
-def test_help_shows_examples(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """--help of a command has examples that name the program."""
-    with pytest.raises(SystemExit) as caught:
-        main([*command, "--help"])
-    assert caught.value.code == 0
-    out = capsys.readouterr().out
-    assert "rdflive" in out
-    assert ("examples:" in out) == bool(command)
-
-
 def test_the_module_is_the_program() -> None:
     """`python -m rdflive` runs it, and no command is an error."""
-    version = subprocess.run([sys.executable, "-m", "rdflive", "--version"], capture_output=True, check=True)
-    assert version.stdout.startswith(b"rdflive ")
     nothing = subprocess.run([sys.executable, "-m", "rdflive"], capture_output=True, check=False)
     assert nothing.returncode == 2
     assert b"required: COMMAND" in nothing.stderr

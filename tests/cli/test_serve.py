@@ -24,6 +24,7 @@ import pytest
 
 import rdflive
 from rdflive.cli import main
+from support.cli import QUICK
 
 pytest.importorskip("starlette", reason="serving needs rdflive[server]")
 pytestmark = pytest.mark.posix("the server forks")
@@ -60,7 +61,7 @@ sys.exit(status)
 @contextmanager
 def run(*arguments: object, **environment: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Start the command on a port of its own; gives it and its address."""
-    command = [sys.executable, "-m", "rdflive", "serve", "--listen", "127.0.0.1:0", *map(str, arguments)]
+    command = [sys.executable, *QUICK, "serve", "--listen", "127.0.0.1:0", *map(str, arguments)]
     with subprocess.Popen(
         command, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment}
     ) as process:
@@ -114,6 +115,7 @@ def test_nothing_is_imported_beside_the_thread_of_the_feed(tmp_path: Path) -> No
     assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
 
 
+@pytest.mark.sampled(by="store")
 @pytest.mark.parametrize("store", ["memory", "oxigraph"])
 def test_serve_loads_files_and_ends_on_an_interrupt(tmp_path: Path, store: str) -> None:
     """The address is printed when it can be asked, and Ctrl-C ends it with the code of an interrupt."""
@@ -150,28 +152,22 @@ def test_serve_follows_a_feed_and_goes_on_with_it(tmp_path: Path) -> None:
         assert count(url) == 3
 
 
-def test_serve_says_where_a_feed_is_bad_and_serves_on(tmp_path: Path) -> None:
-    """What was applied before is served, and /health and /metrics tell that no more comes."""
-    feed = tmp_path / "feed.rdfp"
-    feed.write_text("TX .\nA <urn:a> <urn:p> <urn:o> .\nTC .\nnonsense\n")
-    with run("--changes", feed) as (process, url):
-        assert process.stderr is not None
-        assert "feed.rdfp, line 4" in process.stderr.readline()
-        assert count(url) == 1
-        assert told(url) == ({"status": "ok", "feed": "stopped"}, "0.0")
-
-
-def test_serve_says_what_a_feed_has_come_to(tmp_path: Path) -> None:
-    """The line at its end counts what was skipped, and the server serves on."""
+@pytest.mark.sampled(by="state")
+@pytest.mark.parametrize("state", ["stopped", "ended"])
+def test_serve_says_what_a_feed_has_come_to(tmp_path: Path, state: str) -> None:
+    """Where it is bad, or what was skipped; what was applied is served on, and /health tells the state."""
     feed, letters = tmp_path / "feed.rdfp", tmp_path / "letters"
     feed.write_text("TX .\nA <urn:a> <urn:p> <urn:o> .\nTC .\nnonsense\n")
-    with run("--changes", feed, "--on-bad", "skip", "--dead-letters", letters) as (process, url):
+    skips = ["--on-bad", "skip", "--dead-letters", letters] if state == "ended" else []
+    with run("--changes", feed, *skips) as (process, url):
         assert process.stderr is not None
         end = f"the feed has ended: 1 change, 1 bad record skipped into {letters}\n"
-        assert process.stderr.readline() == end
-        assert told(url) == ({"status": "ok", "feed": "ended"}, "0.0")
+        assert (end if skips else "feed.rdfp, line 4") in process.stderr.readline()
+        assert count(url) == 1
+        assert told(url) == ({"status": "ok", "feed": state}, "0.0")
 
 
+@pytest.mark.sampled(by="store")
 @pytest.mark.parametrize("store", ["memory", "disk"])
 def test_serve_refuses_what_would_add_results(tmp_path: Path, store: str) -> None:
     """Of the feed and of updates; what the data themselves have does not matter."""

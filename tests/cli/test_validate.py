@@ -13,6 +13,7 @@ import pytest
 from rdflib import RDF, Graph
 
 from rdflive.cli.command import main
+from support.cli import QUICK
 from support.shacl import SH
 from support.shared import ROOT
 
@@ -99,7 +100,7 @@ def test_files_are_followed_as_they_are_edited(tmp_path: Path) -> None:
     data = tmp_path / "railway.ttl"
     text = Path(RAILWAY).read_text()
     data.write_text(text)
-    command = [sys.executable, "-m", "rdflive", "validate", str(data), "--shapes", SHAPES, "--follow"]
+    command = [sys.executable, *QUICK, "validate", str(data), "--shapes", SHAPES, "--follow"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8") as program:
         assert program.stdout is not None
         assert program.stdout.readline().startswith("Does not conform: 1 result")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,6 @@ import pytest
 import rdflib
 
 import rdflive
-from rdflive.cli import main
 from rdflive.cli.show import TableWriter
 from support.cli import printed, watch
 
@@ -70,7 +67,7 @@ def test_rdfs_follows_data_and_schema(options: list[str], capsys: pytest.Capture
 
 
 @pytest.mark.parametrize("store", ["memory", "oxigraph"])
-@pytest.mark.parametrize("options", [["--strategy", "reformulate"], ["--union"]])
+@pytest.mark.parametrize("options", [["--strategy", "reformulate"], ["--union"], ["--entail", "turn.n3"]])
 def test_every_strategy_and_store_prints_the_same(
     store: str, options: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -79,25 +76,6 @@ def test_every_strategy_and_store_prints_the_same(
         pytest.importorskip("oxrdflib", reason="the oxigraph extra is not installed")
     assert watch("--entail", "rdfs", "--store", store, *options, query=TYPES) == 0
     assert unmarked(printed(capsys)) == unmarked(ENTAILED)
-
-
-def test_without_entail_the_data_are_taken_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing is inferred, and nothing marked."""
-    assert watch(query=TYPES) == 0
-    assert printed(capsys) == "+ <http://e/ic1> <http://e/Express>\n"
-
-
-def test_a_rule_set_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    """Rules beyond RDFS give what their set says, by their own names."""
-    Path("c.rdfp").write_text("D <http://e/ic2> <http://e/behind> <http://e/ic3> .\n")
-    assert watch("--entail", "rdfs-plus", query=BEHIND) == 0
-    assert printed(capsys).splitlines() == [
-        "+ <http://e/ic1> <http://e/ic2>",
-        "+ <http://e/ic1> <http://e/ic3> # inferred by prp-trp",
-        "+ <http://e/ic2> <http://e/ic3>",
-        "- <http://e/ic1> <http://e/ic3> # inferred by prp-trp",
-        "- <http://e/ic2> <http://e/ic3>",
-    ]
 
 
 def test_rule_sets_and_files_go_together(capsys: pytest.CaptureFixture[str]) -> None:
@@ -111,12 +89,6 @@ def test_rule_sets_and_files_go_together(capsys: pytest.CaptureFixture[str]) -> 
         "+ <http://e/ic3> <http://e/ic1> # inferred by prp-trp, turn",
         "+ <http://e/ic3> <http://e/ic2> # inferred by turn",
     ]
-
-
-def test_rdfs_may_be_one_of_several_rule_sets(capsys: pytest.CaptureFixture[str]) -> None:
-    """Beside others it stands for its rules."""
-    assert watch("--entail", "rdfs", "--entail", "turn.n3", query=TYPES) == 0
-    assert unmarked(printed(capsys)) == unmarked(ENTAILED)
 
 
 @pytest.mark.parametrize(
@@ -155,14 +127,6 @@ def test_a_table_has_a_column_for_the_origin(capsys: pytest.CaptureFixture[str])
         ["#1", "-", ":ic1", ":Express"],
         ["-", ":ic1", ":Train", "inferred", "by", "rdfs9"],
     ]
-
-
-def test_the_name_of_a_rule_steers_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    """What a rule file calls a rule cannot break a line or colour it."""
-    Path("bad.n3").write_text(f'{TURN} ; <{LABEL}> "a\\n\\u001Bb" .\n')
-    query = "PREFIX : <http://e/> SELECT ?x { ?x :ahead :ic1 }"
-    assert watch("--entail", "bad.n3", query=query) == 0
-    assert printed(capsys) == "+ <http://e/ic2> # inferred by a\\u000A\\u001Bb\n"
 
 
 def test_other_outputs_are_as_without_entailment(capsys: pytest.CaptureFixture[str]) -> None:
@@ -246,14 +210,6 @@ def test_what_cannot_be_entailed_is_found_before_the_load(
     assert err.count("\n") == 1
 
 
-def test_a_strategy_is_one_of_three(capsys: pytest.CaptureFixture[str]) -> None:
-    """Others are refused with the names of these."""
-    with pytest.raises(SystemExit) as caught:
-        watch("--entail", "rdfs", "--strategy", "guess")
-    assert caught.value.code == 2
-    assert "choose from" in capsys.readouterr().err
-
-
 def test_a_schema_that_entails_schema_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     """It is known when the data are loaded."""
     Path("data.ttl").write_text(DATA + "<http://e/under> rdfs:subPropertyOf rdfs:subClassOf .\n")
@@ -273,49 +229,3 @@ def test_a_terminal_is_told_what_entails(
     assert first.startswith(
         "watching the query on data.ttl and what it entails by turn.n3, rules of your own; changes: "
     )
-
-
-def test_a_store_on_disk_entails_in_the_next_run_too(capsys: pytest.CaptureFixture[str]) -> None:
-    """What was loaded once is reasoned with whenever it is opened, by what that run asks for."""
-    pytest.importorskip("oxrdflib", reason="the oxigraph extra is not installed")
-    assert watch("--entail", "rdfs", "--store-path", "db", query=TYPES) == 0
-    assert unmarked(printed(capsys)) == unmarked(ENTAILED)
-    Path("c.rdfp").write_text(CHANGES + f"D <http://e/ic1> <{TYPE}> <http://e/Express> .\n")
-    assert watch("--entail", "rdfs-plus", "--store-path", "db", query=TYPES) == 0
-    assert unmarked(printed(capsys)) == [
-        "+ <http://e/ic1> <http://e/Express>",
-        "+ <http://e/ic2> <http://e/Train>",
-        "+ <http://e/ic2> <http://e/Vehicle>",
-        "- <http://e/ic1> <http://e/Express>",
-    ]
-    assert watch("--store-path", "db", query=TYPES) == 0
-    assert printed(capsys) == ""
-
-
-def test_help_names_the_options(capsys: pytest.CaptureFixture[str]) -> None:
-    """--help shows what --entail takes, with examples."""
-    with pytest.raises(SystemExit):
-        main(["watch", "--help"])
-    out = printed(capsys)
-    assert "--entail RULES" in out
-    assert "--strategy {auto,saturate,reformulate}" in out
-    assert "--entail rdfs-plus --entail rules.n3" in out
-
-
-@pytest.mark.posix("sends SIGINT to a program")
-def test_control_c_ends_a_run_with_rules() -> None:
-    """SIGINT ends the program with exit code 130 and no traceback, also while it reasons."""
-    command = [sys.executable, "-m", "rdflive", "watch", "data.ttl", "--query", BEHIND, "--changes", "-"]
-    with subprocess.Popen(
-        [*command, "--entail", "owl-rl"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"#0  + :ic1 :ic2\n"
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert err.startswith(b"stopped: 0 entries")
-    assert b"Traceback" not in err

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rdflive.cli import main
-from support.cli import printed, watch
+from support.cli import QUICK, watch
 
 SHAPES = """@prefix sh: <http://www.w3.org/ns/shacl#> . @prefix e: <http://e/> .
 e:Short a sh:NodeShape ; sh:targetSubjectsOf e:p ; sh:property [ sh:path e:p ; sh:maxCount 2 ] ."""
@@ -76,14 +76,6 @@ def test_several_guards_go_together(capsys: pytest.CaptureFixture[str]) -> None:
     assert "line 1: the store refuses entry 1" in capsys.readouterr().err
 
 
-def test_results_of_the_data_do_not_block(capsys: pytest.CaptureFixture[str]) -> None:
-    """What is broken before the feed begins stays as it is."""
-    Path("data.ttl").write_text("@prefix e: <http://e/> . e:a e:p 1 , 2 , e:b .")
-    Path("c.rdfp").write_text(CHANGES.split("TX")[1].join(["TX", ""]))
-    assert watch("--guard", "shapes.ttl", "--no-initial") == 0
-    assert printed(capsys) == '+ <http://e/c> "1"\n'
-
-
 @pytest.mark.parametrize(
     ("guard", "said"),
     [
@@ -104,15 +96,11 @@ def test_wrong_guards_are_refused_before_the_load(
     assert said in capsys.readouterr().err
 
 
-def test_a_server_is_not_guarded(capsys: pytest.CaptureFixture[str]) -> None:
-    """Its graph is its own."""
+def test_guards_do_not_go_with_all_options(capsys: pytest.CaptureFixture[str]) -> None:
+    """The graph of a server is its own, and a file of shapes is no place for dead letters."""
     query = "SELECT ?s { ?s ?p ?o }"
     assert main(["watch", "http://127.0.0.1:9", "--query", query, "--guard", "shapes.ttl"]) == 2
     assert "--guard goes with DATA of your own" in capsys.readouterr().err
-
-
-def test_a_file_of_shapes_is_not_written_to(capsys: pytest.CaptureFixture[str]) -> None:
-    """It is no place for dead letters."""
     assert watch("--guard", "shapes.ttl", "--on-bad", "skip", "--dead-letters", "shapes.ttl") == 2
     assert "shapes.ttl: is the file of --guard too" in capsys.readouterr().err
     assert Path("shapes.ttl").read_text() == SHAPES
@@ -123,19 +111,9 @@ def test_refused_edit_is_said() -> None:
     """The data stay as they were, and are followed on; Ctrl-C ends."""
     data = Path("data.ttl")
     text = data.read_text()
-    command = [
-        sys.executable,
-        "-m",
-        "rdflive",
-        "watch",
-        "data.ttl",
-        "--query",
-        "q.rq",
-        "--guard",
-        "shapes.ttl",
-    ]
+    command = [sys.executable, *QUICK, "watch", "data.ttl", "--query", "q.rq", "--guard"]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8"
+        [*command, "shapes.ttl"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8"
     ) as program:
         assert program.stdout is not None
         assert program.stderr is not None

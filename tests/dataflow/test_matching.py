@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -34,19 +33,16 @@ def solution(text: str) -> tuple[str, ...]:
     ("change", "message"),
     [
         (Change("X", *row("a b")), "the operation 'X' is none: op must be A or +, D or -"),
-        (Change("a", *row("a b")), "the operation 'a' is none"),
         (Change(None, *row("a b")), "the operation None is none"),
         (Change("A", None, P, P), "the subject of a change is NULL"),
         (Change("A", P, None, P), "the predicate of a change is NULL"),
         (Change("A", P, P, None), "the object of a change is NULL"),
         (Change("A", P, P, P, None), "the graph of a change is NULL"),
         (Change("A", "", P, P), "the subject is missing: terms are written as in N-Triples"),
-        (Change("A", "urn:a", P, P), "the subject must be an IRI in angle brackets"),
         (Change("A", "<a>", P, P), "the subject is a relative IRI"),
         (Change("A", "<urn:a b>", P, P), "the subject is not a valid absolute IRI"),
         (Change("A", '"a"', P, P), "the subject is the literal '\"a\"'; it must be an IRI or a blank node"),
         (Change("A", P, "_:p", P), "the predicate is the blank node '_:p'; it must be an IRI"),
-        (Change("A", P, '"p"', P), "the predicate is the literal"),
         (Change("A", P, P, P, '"g"'), "the graph is the literal"),
         (Change("A", P, P, '"a'), "the object is a literal without its closing quote"),
         (Change("A", P, P, '"a"@'), "the object has a malformed language tag"),
@@ -56,10 +52,8 @@ def solution(text: str) -> tuple[str, ...]:
         (Change("A", P, P, '"a\\tb"'), "the object '\"a\\\\tb\"' must be written '\"a\\tb\"'"),
         (Change("A", P, P, "<_:b>"), "the object '<_:b>' must be written '_:b'"),
         (Change("A", P, P, "<urn:a> "), "the object '<urn:a> ' must be written '<urn:a>'"),
-        (Change("A", P, P, "<urn:a>\n"), "the object"),
         (Change("A", P, P, '"a" .'), "the object '\"a\" .' must be written '\"a\"'"),
         (Change("A", P, P, "_:b."), "the object '_:b.' must be written '_:b'"),
-        (Change("A", P, P, P, " "), "the graph"),
     ],
 )
 def test_bad_rows_are_refused(change: Change, message: str, tmp_path: Path) -> None:
@@ -91,36 +85,30 @@ TERMS = [
 ]
 
 
-@pytest.mark.parametrize("hash", [steady, colliding])
-@pytest.mark.parametrize("query", [ALL, "SELECT ?s ?p ?o { ?s ?p ?o . ?s <urn:p> ?o . <urn:s> ?p ?o }"])
-def test_terms_come_out_as_they_went_in(query: str, hash: Any, tmp_path: Path) -> None:  # noqa: A002
-    """What is written of a term is accepted, kept apart from all others, and given back letter by letter."""
-    texts = [write_term(term) for term in TERMS]
-    simulation = Simulation(query, str(tmp_path), hash=hash)
-    changes = in_order(("A", ("<urn:s>", P, text, "")) for text in texts)
-    assert simulation.run(changes) == Counter(("<urn:s>", P, text) for text in texts)
-    assert simulation.run(in_order(("A", ("<urn:s>", P, text, "")) for text in texts)) == {}
-    gone = simulation.run([change._replace(op="-") for change in changes])
-    assert gone == {("<urn:s>", P, text): -1 for text in texts}
-
-
 LITERALS = st.text().map(Literal)
 LABELS = st.text("aZ09_é中.-:", min_size=1).map(BNode)
 IRIS = st.text('aZ09é中:/?#%\\<> \n"{}|^`').map(lambda text: URIRef(f"urn:{text}"))
 
 
 @settings(max_examples=examples(60), deadline=None)
-@given(st.lists(st.one_of(LITERALS, LABELS, IRIS), min_size=1, max_size=5))
-@example([Literal("a\u2028b"), Literal("\ufeff"), Literal("\u0085")])
-def test_whatever_can_be_written_is_accepted(tmp_path_factory: Any, terms: list[Any]) -> None:
-    """Any literal, label or IRI either cannot be written, or comes out as it went in."""
+@given(st.lists(st.one_of(LITERALS, LABELS, IRIS), min_size=1, max_size=5), st.booleans())
+@example([Literal("a\u2028b"), Literal("\ufeff"), Literal("\u0085")], False)
+@example(TERMS, False)
+@example(TERMS, True)
+def test_terms_come_out_as_they_went_in(tmp_path_factory: Any, terms: list[Any], collide: bool) -> None:
+    """A term either cannot be written, or is kept apart from all others and given back letter by letter."""
     texts = set()
     for term in terms:
         with suppress(UnwritableError):
             texts.add(write_term(term))
-    simulation = Simulation(ALL, str(tmp_path_factory.mktemp("terms")))
-    expected = {("<urn:s>", P, text): 1 for text in texts}
-    assert simulation.run(in_order(("A", ("<urn:s>", P, text, "")) for text in texts)) == expected
+    query = "SELECT ?s ?p ?o { ?s ?p ?o . ?s <urn:p> ?o . <urn:s> ?p ?o }"
+    folder = str(tmp_path_factory.mktemp("terms"))
+    simulation = Simulation(query, folder, hash=colliding if collide else steady)
+    changes = in_order(("A", ("<urn:s>", P, text, "")) for text in sorted(texts))
+    assert simulation.run(changes) == {("<urn:s>", P, text): 1 for text in texts}
+    assert simulation.run(changes) == {}
+    gone = simulation.run([change._replace(op="-") for change in changes])
+    assert gone == {("<urn:s>", P, text): -1 for text in texts}
 
 
 @pytest.mark.parametrize(
@@ -175,28 +163,3 @@ def test_operations_without_an_order_are_refused(hash: Any, tmp_path: Path) -> N
         ChangeError, match="<urn:a> <urn:p> <urn:b> is inserted and deleted in one micro-batch"
     ):
         simulation.attempt([*others, Change("A", *row("a b")), Change("-", *row("a b"))])
-
-
-@pytest.mark.parametrize(
-    ("query", "expected"),
-    [
-        ("?s ?p ?o", [""]),
-        ("GRAPH <urn:g> { ?s ?p ?o }", ["<urn:g>"]),
-        ("GRAPH ?g { ?s ?p ?o }", ["<urn:g>", "_:h"]),
-    ],
-)
-def test_patterns_see_their_graph(query: str, expected: list[str], tmp_path: Path) -> None:
-    """A pattern matches the default graph, one named graph or all of them; the default one has no name."""
-    simulation = Simulation(f"SELECT ?s ?p ?o {{ {query} }}", str(tmp_path))
-    changes = [Change("A", f"<urn:{n}>", P, P, graph) for n, graph in enumerate(("", "<urn:g>", "_:h"))]
-    net = simulation.run(changes)
-    names = {change.s for change in changes if change.g in expected}
-    assert {row[0] for row in net} == names
-    assert sum(net.values()) == len(names)
-
-
-def test_one_change_makes_one_solution_of_a_repeated_variable(tmp_path: Path) -> None:
-    """A variable at two places matches equal terms only, also where hashes collide."""
-    simulation = Simulation("SELECT * { ?a ?a ?b }", str(tmp_path), hash=colliding)
-    quads = [(f"<urn:{s}>", f"<urn:{p}>", P, "") for s in range(9) for p in range(9)]
-    assert simulation.run(in_order(("A", quad) for quad in quads)) == {(f"<urn:{n}>", P): 1 for n in range(9)}

@@ -15,7 +15,6 @@ from rdflive_stores.spark.dataflow.packing import (
     mark,
     mix,
     pack,
-    pack_everywhere,
     unmark,
     unpack,
 )
@@ -43,21 +42,6 @@ def test_rows_arrive_once(sent: Any, buckets: int, order: Any) -> None:
     assert sorted(arrived) == sorted((key, text, key % buckets, kind) for key, kind, text in sent)
 
 
-def test_pack_makes_one_packet_per_bucket() -> None:
-    """Rows for one bucket travel together and in their order."""
-    (batch,) = pack(pa.table({"n": list(range(6))}), 3, np.array([2, 0, 2, 0, 0, 2]))
-    assert batch["bucket"].to_pylist() == [0, 2]
-    arrived = {bucket: kinds[3]["n"].to_pylist() for bucket, kinds in unpack([batch])}
-    assert arrived == {0: [1, 3, 4], 2: [0, 2, 5]}
-
-
-def test_pack_everywhere_reaches_every_bucket() -> None:
-    """All rows arrive in each bucket."""
-    rows = pa.table({"n": [4, 5]})
-    arrived = {bucket: kinds[1]["n"].to_pylist() for bucket, kinds in unpack(pack_everywhere(rows, 1, 3))}
-    assert arrived == {0: [4, 5], 1: [4, 5], 2: [4, 5]}
-
-
 def test_marks_tell_of_buckets_and_go_no_further() -> None:
     """What is unmarked has the packets alone; buckets and micro-batches of the marks are known."""
     packets = list(pack(pa.table({"n": [4, 5]}), 0, np.array([1, 1])))
@@ -65,21 +49,6 @@ def test_marks_tell_of_buckets_and_go_no_further() -> None:
     passed = list(unmark([mark(3, Mark(17, 2)), *packets, mark(0, Mark(18))], marks))
     assert marks == {3: (17, 2), 0: (18, 0)}
     assert {bucket: kinds[0]["n"].to_pylist() for bucket, kinds in unpack(passed)} == {1: [4, 5]}
-
-
-def test_nothing_is_packed_of_nothing() -> None:
-    """Without rows there is no packet, and without packets no bucket."""
-    none = pa.table({"n": pa.array([], pa.int64())})
-    assert [*pack(none, 0, np.empty(0, np.int64)), *pack_everywhere(none, 0, 4), *unpack([])] == []
-
-
-def test_mix_depends_on_columns_and_their_order() -> None:
-    """A mixed hash changes with each column and their order, not with other rows; of none it is 0."""
-    one, other = np.array([1, 2]), np.array([3, 4])
-    mixes = [tuple(mix(columns, 2)) for columns in ([one], [other], [one, other], [other, one], [one, one])]
-    assert len(set(mixes)) == 5
-    assert mix([one[:1], other[:1]], 1)[0] == mixes[2][0]
-    assert mix([], 2).tolist() == [0, 0]
 
 
 def test_mix_is_the_same_everywhere() -> None:

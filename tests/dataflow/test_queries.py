@@ -27,7 +27,7 @@ from support.quads import rows_of
 from support.solutions import folded_row, row
 from support.syntax import Query
 
-RUN = rounds(80)
+RUN = rounds(80, share=10)
 """So many queries at least are run of each kind."""
 TOLD = max(1, RUN // 8)
 """So many of them at least must have an answer that changes; more are run until they have."""
@@ -43,7 +43,7 @@ SIZES = (0, 1, 1, 3, 8, 20)
 def test_queries_are_kept_up_to_date(
     graphs: bool, collide: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Kills, restarts and compactions change nothing; what is deleted is forgotten."""
+    """Kills, restarts, compactions and rebuilding change nothing; what is deleted is forgotten."""
     if collide:
         monkeypatch.setattr(solutions, "_hash", lambda text: len(text or "") & 1)
         monkeypatch.setattr(state, "_LEAST_BYTES", 2)
@@ -69,6 +69,7 @@ class Play:
             "buckets": draw.randint(1, 4), "hash": colliding if collide else steady, "salted": salted,
             "path_steps": STEPS,
         }  # fmt: skip
+        self._folder = folder
         self._simulation = Simulation(self._text, str(folder / "state"), cuts=draw, **options)
         self._empty = Simulation(self._text, str(folder / "empty"), **options)
         self._engine = OneProcess(self._text)
@@ -120,6 +121,10 @@ class Play:
         assert self._answer() == by_the_book(self._query, self._live), self._text
         if chance() < 0.3:
             simulation.compact()
+        if chance() < 0.2:
+            folder = str(self._folder / f"again {simulation.batch}")
+            self._simulation, whole = simulation.rebuilt(folder, self._draw.randint(1, 4))
+            assert whole == self._total, self._text
         return bool(net)
 
     def _answer(self) -> Counter[Any]:

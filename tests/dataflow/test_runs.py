@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdflive_stores.spark.dataflow.runs import Layout, Run, equal, expand, sort_rows, sum_rows
+from rdflive_stores.spark.dataflow.runs import Layout, Run, expand, sort_rows, sum_rows
 from support.effort import examples
 
 LAYOUT = Layout(2, 1)
@@ -92,30 +91,6 @@ def test_sum_rows_adds_weights(parts: Any) -> None:
     assert [row for row, _ in listed] == sorted(row for row, weight in expected.items() if weight)
     assert all(expected[row] == weight for row, weight in listed)
     assert summed.schema == LAYOUT.schema
-
-
-def test_sum_rows_tells_texts_apart() -> None:
-    """Rows of one key whose texts differ stay two rows."""
-    one = table([(0, 1, 1, 1)])
-    other = one.set_column(one.column_names.index("v1"), "v1", pa.array(["x"]))
-    assert sum_rows([one, other], LAYOUT).num_rows == 2
-
-
-@pytest.mark.parametrize(
-    ("begin", "end", "pairs"),
-    [([], [], []), ([3], [3], []), ([0, 4, 2], [2, 4, 3], [(0, 0), (0, 1), (2, 2)])],
-)
-def test_expand_lists_every_place(begin: list[int], end: list[int], pairs: list[tuple[int, int]]) -> None:
-    """Each range is paired with each of its places, in order."""
-    mine, theirs = expand(np.array(begin, np.int64), np.array(end, np.int64))
-    assert list(zip(map(int, mine), map(int, theirs), strict=True)) == pairs
-
-
-def test_equal_compares_by_place() -> None:
-    """Texts are compared with those at the same place, or all with one."""
-    texts = pa.chunked_array([["a"], ["b", ""]])
-    assert equal(texts, pa.chunked_array([["a", "c"], [""]])).tolist() == [True, False, True]
-    assert equal(texts, "b").tolist() == [False, True, False]
 
 
 def test_sum_rows_tells_versions_apart() -> None:

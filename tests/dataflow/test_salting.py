@@ -79,22 +79,9 @@ def test_a_salted_star_gives_what_one_process_does(
     engine.close()
 
 
-def test_without_salt_one_bucket_keeps_a_class(tmp_path: Path) -> None:
-    """That is what salting is for."""
-    simulation = Simulation(QUERY, str(tmp_path), BUCKETS)
-    simulation.run(in_order([("A", quad) for quad in world()]))
-    assert max(spread_of_types(simulation)) >= 280
-
-
 def test_the_plan_tells_what_is_salted() -> None:
     """It is a part of what state belongs to, too: another choice is another arrangement."""
     text = explain(plan_queries(QUERY), BUCKETS)
     assert f"kept: the matches of _ {TYPE} _, by object, salted by subject" in text
     assert "kept: the matches of _ <urn:label> _, by subject, in each partition of a salted star" in text
     assert "salted" not in explain(plan_queries(QUERY, salted=()), BUCKETS)
-
-
-def test_a_star_with_two_salted_patterns_is_not_salted() -> None:
-    """Each of them would be kept sixteen times."""
-    joint = plan_queries(f"SELECT * {{ ?a {TYPE} ?c . ?b {TYPE} ?c . ?a <urn:p> ?b }}")
-    assert set(joint.matching.salts) == {None}

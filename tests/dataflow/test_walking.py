@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +10,7 @@ import pytest
 
 from dataflow.simulation import Change, Quad, Simulation, in_order
 from rdflive_stores.spark.dataflow import walking
-from rdflive_stores.spark.dataflow.matching import LIVE
-from rdflive_stores.spark.dataflow.walking import ARRANGED
-from support.effort import drawn_from, rounds
+from support.effort import rounds
 
 HUB = rounds(200_000)
 
@@ -31,47 +27,6 @@ def inserts(text: str) -> list[Change]:
 
 def rows(*texts: str) -> dict[tuple[str, ...], int]:
     return {tuple(f"<urn:{name}>" for name in text.split()): 1 for text in texts}
-
-
-CASES = {
-    "star": ("?a <urn:p> ?b . ?a <urn:q> ?c", "a p b, a q c, a q d, b p c", ["a b c", "a b d"]),
-    "path": ("?a <urn:p> ?b . ?b <urn:q> ?c", "a p b, b q c, c q d, x p b", ["a b c", "x b c"]),
-    "triangle": ("?a <urn:p> ?b . ?b <urn:p> ?c . ?c <urn:p> ?a", "a p b, b p c, c p a, c p b",
-                 ["a b c", "b c a", "c a b"]),
-    "self-join": ("?a <urn:p> ?b . ?b <urn:p> ?c", "a p a, a p b", ["a a a", "a a b"]),
-    "product": ("?a <urn:p> ?b . ?c <urn:q> ?d", "a p b, c p d, e q f", ["a b e f", "c d e f"]),
-    "ground": ("<urn:x> <urn:p> <urn:y> . ?a <urn:q> ?b", "x p y, a q b, c q d", ["a b", "c d"]),
-    "grounds": ("<urn:x> <urn:p> <urn:y> . <urn:y> <urn:p> <urn:x>", "x p y, y p x", [""]),
-    "predicate": ("?a ?v ?b . ?b ?v ?c", "a p b, b p c, b q d", ["a p b c"]),
-    "square": ("?a <urn:p> ?b . ?b <urn:q> ?c . ?c <urn:r> ?d . ?d <urn:s> ?a",
-               "a p b, b q c, c r d, d s a, c r e", ["a b c d"]),
-    "test": ("?a <urn:p> ?b . ?b <urn:q> ?c . ?a <urn:r> ?c", "a p b, b q c, b q d, a r c, b r d", ["a b c"]),
-}  # fmt: skip
-
-
-@pytest.mark.sampled(by="partners")
-@pytest.mark.parametrize("partners", [0, 256])
-@pytest.mark.parametrize("name", CASES)
-def test_solutions_come_once_however_changes_come(
-    name: str, partners: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In one micro-batch, one by one and backwards, changes make the same solutions and take them back."""
-    monkeypatch.setattr(walking, "MOST_PARTNERS", partners)
-    body, text, expected = CASES[name]
-    changes = inserts(text)
-    for number, (order, size) in enumerate(product((1, -1), (1, 2, len(changes)))):
-        cuts = drawn_from("cuts", name, partners, number)
-        simulation = Simulation(f"SELECT * {{ {body} }}", str(tmp_path / str(number)), cuts=cuts)
-        for op, sign in (("A", 1), ("D", -1)):
-            total: Counter[Any] = Counter()
-            ordered = [change._replace(op=op) for change in changes[::order]]
-            for begin in range(0, len(ordered), size):
-                total.update(simulation.run(ordered[begin : begin + size]))
-            assert {row: n for row, n in total.items() if n} == {
-                row: sign * n for row, n in rows(*expected).items()
-            }
-        simulation.compact()
-        assert simulation.rows_held(LIVE) == simulation.rows_held(ARRANGED) == 0
 
 
 @pytest.mark.parametrize("test", ["?b0 != <urn:a>", "?b0 != ?c", "isIRI(?b0) && ?c != <urn:a>"])

@@ -1,4 +1,4 @@
-"""Windows over streams on Spark, against streams of one process and against their definition."""
+"""Windows over streams on Spark, against streams of one process, which are those of the definition."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -25,7 +25,6 @@ from rdflive.feeds.terms import RowReader
 from rdflive.feeds.writing import write_term
 from rdflive_stores.spark.dataflow import state, windowing
 from rdflive_stores.spark.dataflow.event_time import EventWindow, TimeWindow
-from rdflive_stores.spark.dataflow.explanation import explain
 from rdflive_stores.spark.dataflow.files import Folder
 from rdflive_stores.spark.dataflow.identity import check, describe
 from rdflive_stores.spark.dataflow.matching import LIVE, ChangeError
@@ -71,24 +70,6 @@ def plays(draw: st.DrawFn) -> Play:
     return Play(replace(scenario, sizes=sizes), window, delay)
 
 
-class Come(NamedTuple):
-    """An element that was in time."""
-
-    time: int
-    number: int
-    op: str
-    quad: Quad
-
-
-def held(window: TimeWindow, come: list[Come], watermark: int | None) -> set[Quad]:
-    """Say by the definition what a window holds at a watermark, both in microseconds."""
-    if watermark is None:
-        return set()
-    begins, ends = _span(window, Fraction(watermark, SECOND))
-    last = {each.quad: each for each in sorted(come) if ends(Fraction(each.time, SECOND))}
-    return {quad for quad, (time, _, op, _) in last.items() if op == "A" and begins(Fraction(time, SECOND))}
-
-
 def matched(patterns: list[list[str]], quad: tuple[str, ...]) -> bool:
     """Tell whether any pattern matches a quad; what none matches is not kept."""
     for words in patterns:
@@ -97,28 +78,6 @@ def matched(patterns: list[list[str]], quad: tuple[str, ...]) -> bool:
         if len(variables) == len(set(variables)) and all(w == t for w, t in pairs if w[0] not in "?_"):
             return True
     return False
-
-
-def _span(window: TimeWindow, watermark: Fraction) -> tuple[Any, Any]:
-    """Give tests of whether a time is behind the begin of the last window, and before its end, in seconds."""
-    start = Fraction(window.start, 10**9)
-    step = window.range if isinstance(window, rdflive.Tumbling) else window.step
-    if step is None:  # as of the moment just before the watermark
-        if isinstance(window, rdflive.Landmark):
-            return lambda time: time >= start, lambda time: time < watermark
-        size = Fraction(window.range, 10**9)
-        return lambda time: time >= watermark - size, lambda time: time < watermark
-    closed = "both" if isinstance(window, rdflive.Landmark) else window.closed
-    steps = (watermark - start) / Fraction(step, 10**9)
-    number = steps.numerator // steps.denominator
-    if steps == number and closed in ("right", "both"):
-        number -= 1  # the end itself belongs to it, and more may come of this instant
-    end = start + number * Fraction(step, 10**9)
-    begin = start if isinstance(window, rdflive.Landmark) else end - Fraction(window.range, 10**9)
-    return (
-        lambda time: time >= begin if closed in ("left", "both") else time > begin,
-        lambda time: time <= end if closed in ("right", "both") else time < end,
-    )
 
 
 class Engine:
@@ -155,7 +114,7 @@ class Engine:
 
 
 class World:
-    """One stream in both engines and by its definition, micro-batch by micro-batch."""
+    """One stream in both engines, micro-batch by micro-batch."""
 
     def __init__(self, play: Play, folder: Path, hash: Hash) -> None:  # noqa: A002
         scenario = play.scenario
@@ -166,7 +125,7 @@ class World:
         self.simulation = self._simulation("0", scenario.buckets)
         self.latest: int | None = None
         self.watermark: int | None = None
-        self.come: list[Come] = []
+        self.come: list[Quad] = []
         self.total: Counter[Row] = Counter()
         self.late = 0
 
@@ -183,7 +142,7 @@ class World:
         for _ in range(size):
             quad = (*test_differential.matching(self.play.scenario, cuts)[:3], "")
             if self.come and cuts.random() < 0.4:
-                quad = cuts.choice(self.come).quad
+                quad = cuts.choice(self.come)
             operations.append((cuts.choice("AAAAAD"), quad))
         changes = test_differential.scattered(operations, cuts)
         changes = [change._replace(time=self._time(base)) for change in changes]
@@ -205,9 +164,7 @@ class World:
         for change in ordered:
             assert change.time is not None
             if self.watermark is None or change.time >= self.watermark:
-                quad = (change.s, change.p, change.o, change.g)
-                op = "A" if change.op in "A+" else "D"
-                self.come.append(Come(change.time, len(self.come), op, quad))
+                self.come.append((change.s, change.p, change.o, change.g))
             else:
                 late.append((change.s, change.p, change.o))
         self.late += len(late)
@@ -216,10 +173,7 @@ class World:
         assert self.engine.late == self.late
         patterns = [pattern.split() for pattern in self.play.scenario.patterns]
         assert self.simulation.late == sum(matched(patterns, triple) for triple in late)
-        live = self.simulation.live()
-        quads = held(self.play.window, self.come, self.watermark)
-        assert set(live) == {quad for quad in quads if matched(patterns, quad)}
-        assert set(live.values()) <= {1}
+        assert set(self.simulation.live().values()) <= {1}
         times = [change.time for change in changes if change.time is not None]
         self.latest = max([*times, *([] if self.latest is None else [self.latest])], default=None)
         for row, weight in net.items():
@@ -246,8 +200,7 @@ class World:
     def end(self) -> None:
         """Let time pass everything, and see that nothing is kept."""
         far = (self.latest or 0) + 1000 * SECOND
-        quads = {each.quad for each in self.come}
-        changes = [Change("D", *quad, time=far) for quad in quads]
+        changes = [Change("D", *quad, time=far) for quad in set(self.come)]
         changes = changes if isinstance(self.play.window, rdflive.Landmark) else []
         self.step([*changes, Change(*[None] * 5, time=far)])
         self.step([Change(*[None] * 5, time=far + 1000 * SECOND)])
@@ -275,8 +228,9 @@ def test_a_window_holds_what_it_holds_in_one_process(
     least: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """After each micro-batch nets are those of a stream whose watermark is moved alike, and what is live is
-    what the definition says; whatever is killed, run again or made anew, nothing is left in the end.
+    """After each micro-batch nets are those of a stream whose watermark is moved alike.
+
+    Whatever is killed, run again or made from the live quads, nothing is left in the end.
     """
     monkeypatch.setattr(state, "_LEAST_BYTES", least)
     monkeypatch.setattr(state, "_STEP", 1 + least)
@@ -321,36 +275,14 @@ def small(folder: Path, window: TimeWindow, delay: int = 0, query: str = "SELECT
     return Simulation(query, str(folder), 3, window=EventWindow(window, delay * 10**9, "at"))
 
 
-def test_an_element_comes_when_the_watermark_passes_it_and_goes_when_time_has_passed(tmp_path: Path) -> None:
-    """The element at 3 is told when one behind it has come before; with a range of 10 it goes behind 13."""
-    simulation, answer = small(tmp_path, rdflive.Sliding(10)), ("<urn:a>", "<urn:b>")
-    assert not simulation.run([at(3)])
-    assert not simulation.run([passing(3.5)])  # the watermark is 3, of which more may come
-    assert simulation.run([]) == {answer: 1}
-    assert not simulation.run([at(9)])  # it stays longer
-    assert not simulation.run([passing(19)])
-    assert not simulation.run([passing(19.000001)])
-    assert simulation.run([]) == {answer: -1}
-
-
-def test_elements_that_come_late_are_dropped_and_counted(tmp_path: Path) -> None:
-    """What is older than the watermark of its micro-batch is late; within one, order does not matter."""
-    simulation = small(tmp_path, rdflive.Sliding(10), delay=2)
-    quads = [(f"<urn:{n}>", "<urn:p>", "<urn:b>", "") for n in range(4)]
-    simulation.run([at(30, quad=quads[0]), at(1, quad=quads[1])])
-    assert simulation.late == 0
-    simulation.run([at(27.999999, quad=quads[2]), at(28, quad=quads[3]), passing(1)])
-    assert simulation.late == 1
-    simulation.run([passing(31)])
-    assert simulation.run([]) == {("<urn:3>", "<urn:b>"): 1}
-
-
 def test_operations_at_one_time_need_an_order(tmp_path: Path) -> None:
     """By their times they have one; at one time positions tell, and the micro-batch."""
     simulation = small(tmp_path, rdflive.Sliding(10))
     simulation.run([at(3), at(4, "D")])
     with pytest.raises(ChangeError, match="inserted and deleted in one micro-batch, and nothing says in"):
         simulation.run([at(5), at(5, "D")])
+    with pytest.raises(ChangeError, match="the time of an element is NULL"):
+        simulation.run([at(3)._replace(time=None)])
     simulation.run([at(5, "D"), at(5, offset=1)])
     simulation.run([at(5, "D"), passing(5.5)])
     assert not simulation.run([passing(6)])
@@ -366,13 +298,6 @@ def test_the_group_of_everything_is_there_before_the_window_holds_anything(tmp_p
     assert simulation.run([at(3), at(7)]) == {(zero,): 1}
     assert not simulation.run([passing(10)])
     assert simulation.run([]) == {(zero,): -1, (one,): 1}
-
-
-def test_an_element_without_a_time_is_refused(tmp_path: Path) -> None:
-    """As a term that is NULL is."""
-    simulation = small(tmp_path, rdflive.Sliding(10))
-    with pytest.raises(ChangeError, match="the time of an element is NULL"):
-        simulation.run([at(3)._replace(time=None)])
 
 
 def test_a_clock_that_is_lost_is_told(tmp_path: Path) -> None:
@@ -420,10 +345,3 @@ def test_state_knows_its_window(window: TimeWindow, tmp_path: Path) -> None:
     for other in (None, replace(mine, delay=0), replace(mine, window=rdflive.Sliding(77))):
         with pytest.raises(StateError, match=r"is that of another window: .*; take that window again, or"):
             check(folder, describe(replace(plan, window=other), 2))
-
-
-def test_explain_tells_of_the_window(tmp_path: Path) -> None:
-    """It says which window, by which column, and how far behind."""
-    plan = small(tmp_path, rdflive.Sliding("10s", step="2s"), delay=3).joint
-    wanted = "make the changes of Sliding(range=10, step=2) by at, 3 s behind the largest time"
-    assert wanted in explain(plan, 3)

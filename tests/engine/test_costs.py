@@ -10,7 +10,6 @@ import pytest
 from rdflive.engine.kernel import Kernel
 from rdflive.query.bgp import BGP, TriplePattern, Variable
 from rdflive.query.segment import make_segment
-from support.bgp import plan
 
 X, Y, Z = map(Variable, "xyz")
 P, Q = 1_000_001, 1_000_002
@@ -21,28 +20,15 @@ class Probes:
 
     def __init__(self) -> None:
         self.count = 0
+        accesses = ("get", "__getitem__", "__setitem__", "__delitem__")
+        self.make = type("Counted", (dict,), {name: self._counted(getattr(dict, name)) for name in accesses})
 
-    def make(self) -> Any:
-        probes = self
+    def _counted(self, access: Any) -> Any:
+        def call(*arguments: Any) -> Any:
+            self.count += 1
+            return access(*arguments)
 
-        class Counted(dict[Any, Any]):
-            def get(self, key: Any, default: Any = None) -> Any:
-                probes.count += 1
-                return super().get(key, default)
-
-            def __getitem__(self, key: Any) -> Any:
-                probes.count += 1
-                return super().__getitem__(key)
-
-            def __setitem__(self, key: Any, value: Any) -> None:
-                probes.count += 1
-                super().__setitem__(key, value)
-
-            def __delitem__(self, key: Any) -> None:
-                probes.count += 1
-                super().__delitem__(key)
-
-        return Counted()
+        return call
 
 
 class Counted:
@@ -77,7 +63,7 @@ SHAPES = {
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_triple_that_matches_nothing_costs_the_same_beside_any_number_of_patterns(shape: str) -> None:
-    """The router's cost does not depend on how many patterns exist, whatever positions are bound."""
+    """The router probes once for each way in which positions are bound, however many patterns exist."""
     costs = []
     for count in (1, 10, 1000):
         counted = Counted()
@@ -85,15 +71,6 @@ def test_a_triple_that_matches_nothing_costs_the_same_beside_any_number_of_patte
             counted.add([TriplePattern(*SHAPES[shape](i))])
         costs.append(counted.cost(1, 5, P, 6))
     assert costs[0] == costs[1] == costs[2] <= 8
-
-
-def test_all_shapes_together_cost_at_most_eight_probes() -> None:
-    """One probe per shape of bound positions bounds the routing of any triple."""
-    counted = Counted()
-    for shape in SHAPES.values():
-        for i in range(50):
-            counted.add([TriplePattern(*shape(i))])
-    assert counted.cost(1, 5, P, 6) <= 8
 
 
 @pytest.mark.parametrize("algorithm", ["ground", "star"])
@@ -141,36 +118,6 @@ def test_a_walk_costs_what_it_finds() -> None:
         cost = counted.cost(1, 1, Q, 2)
         assert len(state.added) == 5
         assert cost <= 20
-
-
-def test_equal_patterns_of_many_queries_are_stored_once() -> None:
-    """An update of a pattern that a hundred queries share writes its paths and masks once."""
-    costs = []
-    for count in (1, 100):
-        counted = Counted()
-        for _ in range(count):
-            counted.add([TriplePattern(X, P, Y), TriplePattern(X, Q, 9)], "connected")
-        costs.append(counted.cost(1, 1, P, 2))
-    walks = 99  # each query looks at the shared match state once
-    assert costs[1] - costs[0] <= walks
-
-
-def test_forced_algorithms_cover_one_query() -> None:
-    """A star can be run as star, product, connected and join, a ground pattern as ground, product, join."""
-    star = [TriplePattern(X, P, 1), TriplePattern(X, Q, 2)]
-    ground = [TriplePattern(1, P, 1), TriplePattern(1, Q, 2)]
-    general = [TriplePattern(X, P, 1), TriplePattern(Y, Q, 2), TriplePattern(3, P, 4)]
-    assert [plan(star, a).algorithm for a in ("auto", "star", "product", "connected", "join")] == [
-        "star", "star", "product", "connected", "join",
-    ]  # fmt: skip
-    assert [plan(ground, a).algorithm for a in ("auto", "ground", "product", "join")] == [
-        "ground", "ground", "product", "join",
-    ]  # fmt: skip
-    assert [plan(general, a).algorithm for a in ("auto", "product", "join")] == [
-        "product",
-        "product",
-        "join",
-    ]
 
 
 @pytest.mark.parametrize("end", [Y, 1])

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdflive.engine.kernel import Kernel, QuadKernel
-from rdflive.engine.pattern import PatternState, RowTest
+from rdflive.engine.pattern import RowTest
 from rdflive.query.bgp import BGP, TriplePattern, Variable
 from rdflive.query.segment import Segment, make_segment
-from support.bgp import PATTERN_LISTS, TRIPLES, drain, evaluate, toggles
+from support.bgp import PATTERN_LISTS, TRIPLES, drain, evaluate, snapshot_of, toggles
 from support.effort import examples
 
 G = Variable("g")
@@ -77,11 +77,7 @@ def test_filtered_walks_equal_recomputation(
     segment = bound(make_segment(tuple(patterns), variables, "join", conditions))
     kernel = Kernel()
     present: set[tuple[int, int, int]] = set()
-
-    def snapshot(pattern: PatternState) -> list[tuple[int, int, int]]:
-        slots = [TriplePattern(*(Variable(str(t)) if t < 0 else t for t in pattern.key))]
-        found = [t for t in present if evaluate(slots, [t], ())]
-        return [t for t in found if pattern.guard is None or pattern.guard(*t)]
+    snapshot = snapshot_of(present)
 
     def expected() -> Counter[Any]:
         every = evaluate(patterns, present, variables)

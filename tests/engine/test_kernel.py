@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 from rdflive.engine.connected import intersect
 from rdflive.engine.kernel import Kernel, SegmentState
-from rdflive.engine.pattern import PatternState
 from rdflive.errors import PlanError
 from rdflive.query.bgp import BGP, TriplePattern, Variable
 from rdflive.query.segment import ALGORITHMS, Segment, make_segment
-from support.bgp import PATTERN_LISTS, TRIPLES, UPDATES, drain, evaluate, plan, toggles
+from support.bgp import PATTERN_LISTS, TRIPLES, UPDATES, drain, evaluate, plan, snapshot_of, toggles
 from support.effort import examples
 
 X, Y, Z, V, W = map(Variable, "xyzvw")
@@ -93,10 +92,7 @@ def test_segments_share_and_free(
     """A segment added and removed while another lives is exact, and leaves that one exact."""
     kernel = Kernel()
     present: set[tuple[int, int, int]] = set()
-
-    def snapshot(pattern: PatternState) -> list[tuple[int, int, int]]:
-        slots = [TriplePattern(*(Variable(str(t)) if t < 0 else t for t in pattern.key))]
-        return [t for t in present if evaluate(slots, [t], ())]
+    snapshot = snapshot_of(present)
 
     def add(patterns: Patterns, algorithm: Any) -> tuple[SegmentState, Counter[Any]]:
         segment = make_segment(tuple(patterns), BGP(patterns).variables, algorithm)
@@ -169,11 +165,7 @@ def test_corners_equal_recomputation(
     variables = BGP(patterns).variables
     segment = make_segment(tuple(patterns), variables, algorithm)
     kernel, present = Kernel(), set[tuple[int, int, int]]()
-
-    def snapshot(pattern: PatternState) -> list[tuple[int, int, int]]:
-        slots = [TriplePattern(*(Variable(str(t)) if t < 0 else t for t in pattern.key))]
-        return [t for t in present if evaluate(slots, [t], ())]
-
+    snapshot = snapshot_of(present)
     state = kernel.add(segment, snapshot)
     answer: Counter[Any] = Counter()
     most = 0

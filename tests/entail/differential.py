@@ -1,14 +1,11 @@
 """Strategies against each other and against recomputation, commit by commit, on random data and schemas.
 
-    RDFLIVE_HUNT=1 PYTHONPATH=tests python -m entail.differential --updates 20000 --seed 1
-
 Every commit is followed by each subscription under each strategy: their deltas must be equal, and add up to
 what Oxigraph evaluates over what the naive oracle says is entailed. The gate asks the oracle now and then.
 """
 
 from __future__ import annotations
 
-import argparse
 import logging
 import operator
 from collections import Counter
@@ -349,21 +346,3 @@ class _World:
         for follower in [*self.each(), *fresh.each()]:
             follower.subscription.close()
         assert (len(state.dictionary), state.views) == (0, {})
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run every family on every kind of store, and say what was compared."""
-    parser = argparse.ArgumentParser(description="Compare the strategies of entailment.")
-    parser.add_argument("--updates", type=int, default=20_000, help="commits in all")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
-    options = parser.parse_args(arguments)
-    runs = [(kind, family) for kind in options.kinds for family in FAMILIES]
-    share = -(-options.updates // len(runs))
-    for kind, family in runs:
-        outcome = run(kind, family, updates=share, seed=options.seed)
-        print(f"{kind}; {family.name}: {outcome}", flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -10,7 +10,6 @@ from rdflib import RDF, RDFS, URIRef
 
 import rdflive
 from rdflive.delivery import membership
-from rdflive.engine.view import View
 from rdflive.entail.rdfs import RdfsEntailment
 from rdflive.plugins import manager
 
@@ -87,28 +86,6 @@ def test_subscriptions_with_and_without_entailment_share_a_graph() -> None:
     assert type(graph.store) is type(rdflib.Graph().store)
 
 
-def test_batch_that_derives_again_reaches_nobody() -> None:
-    """What goes and comes back within a commit, by whatever way, is no change."""
-    graph = rdflib.Graph()
-    graph.add((EX.Dog, RDFS.subClassOf, EX.Animal))
-    graph.add((EX.rex, RDF.type, EX.Dog))
-    for strategy in ("saturate", "reformulate"):
-        seen: list[rdflive.Delta] = []
-        query = f"SELECT ?x {{ ?x a <{EX.Animal}> }}"
-        options: dict[str, Any] = {"entailment": "rdfs", "strategy": strategy, "initial": False}
-        with rdflive.subscribe(graph, query, seen.append, **options):
-            with rdflive.batch(graph):
-                graph.remove((EX.rex, RDF.type, EX.Dog))
-                graph.add((EX.feeds, RDFS.range, EX.Animal))
-                graph.add((EX.ann, EX.feeds, EX.rex))
-            assert seen == []
-            with rdflive.batch(graph):
-                graph.remove((EX.feeds, RDFS.range, EX.Animal))
-                graph.remove((EX.ann, EX.feeds, EX.rex))
-                graph.add((EX.rex, RDF.type, EX.Dog))
-            assert seen == []
-
-
 def test_only_what_is_wanted_is_saturated() -> None:
     """A subscription keeps the classes and properties that its patterns name."""
     graph = rdflib.Graph()
@@ -133,70 +110,6 @@ def test_resume_knows_the_entailment(tmp_path: Any) -> None:
     rdflive.subscribe(graph, "ASK { ?s ?p ?o }", entailment="rdfs", strategy="reformulate", **options).close()
     with pytest.raises(rdflive.ResumeError):
         rdflive.subscribe(graph, "ASK { ?s ?p ?o }", **options)
-
-
-def test_failure_of_the_entailment_costs_nothing_but_time(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """The write stands, and each query on the view gets its whole answer anew."""
-    graph = rdflib.Graph()
-    graph.add((EX.Dog, RDFS.subClassOf, EX.Animal))
-    seen: list[rdflive.Delta] = []
-    query = f"SELECT ?x {{ ?x a <{EX.Animal}> }}"
-    rdflive.subscribe(graph, query, seen.append, entailment="rdfs")
-    plain = RdfsEntailment._take
-
-    def fail(self: Any, changes: Any) -> None:
-        monkeypatch.setattr(RdfsEntailment, "_take", plain)
-        raise MemoryError("planted")
-
-    monkeypatch.setattr(RdfsEntailment, "_take", fail)
-    graph.add((EX.rex, RDF.type, EX.Dog))
-    assert "its queries are started anew" in caplog.text
-    assert (seen[-1].initial, [s.x for s in seen[-1].added]) == (True, [EX.rex])
-    graph.add((EX.tom, RDF.type, EX.Dog))
-    assert (seen[-1].initial, [s.x for s in seen[-1].added]) == (False, [EX.tom])
-
-
-def test_failure_beside_a_saturated_graph_is_mended(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A saturated graph, which has no query to be started anew, is worked out anew as well."""
-    graph = rdflib.Graph()
-    graph.add((EX.Dog, RDFS.subClassOf, EX.Animal))
-    with rdflive.saturate(graph) as entailed:
-        plain = RdfsEntailment._replan
-
-        def fail(self: Any, changes: Any) -> None:
-            monkeypatch.setattr(RdfsEntailment, "_replan", plain)
-            raise MemoryError("planted")
-
-        monkeypatch.setattr(RdfsEntailment, "_replan", fail)
-        with rdflive.batch(graph):
-            graph.add((EX.rex, RDF.type, EX.Dog))
-            graph.add((EX.Animal, RDFS.subClassOf, EX.Thing))
-        graph.add((EX.tom, RDF.type, EX.Dog))
-        assert {s for s, _, o in entailed if o == EX.Thing} == {EX.rex, EX.tom, EX.Dog, EX.Animal}
-    assert type(graph.store) is type(rdflib.Graph().store)
-
-
-def test_interrupt_in_the_middle_leaves_nothing_half_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C reaches the writer, and whoever follows has the whole answer all the same."""
-    graph = rdflib.Graph()
-    graph.add((EX.rex, RDF.type, EX.Dog))
-    seen: list[rdflive.Delta] = []
-    query = f"SELECT ?x {{ ?x a <{EX.Animal}> }}"
-    rdflive.subscribe(graph, query, seen.append, entailment="rdfs")
-    plain = RdfsEntailment._replan
-
-    def interrupt(self: Any, changes: Any) -> None:
-        monkeypatch.setattr(RdfsEntailment, "_replan", plain)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(RdfsEntailment, "_replan", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        graph.add((EX.Dog, RDFS.subClassOf, EX.Animal))
-    graph.add((EX.tom, RDF.type, EX.Dog))
-    told = [(d.initial, [s.x for s in d.added]) for d in seen[1:]]
-    assert told[-2:] == [(True, [EX.rex]), (False, [EX.tom])]
 
 
 def test_close_that_is_interrupted_lets_the_graph_go(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,23 +142,6 @@ def test_endpoint_feeds_fetch_what_a_saturated_graph_needs() -> None:
         assert {str(pattern) for _, pattern in membership.patterns(adapter)} == {"?s ?p ?o"}
 
 
-def test_look_ups_in_a_batch_do_not_read_the_batch() -> None:
-    """Subscribing in a batch of many changes sees the state from before it."""
-    graph = rdflib.Graph()
-    graph.add((EX.Dog, RDFS.subClassOf, EX.Animal))
-    for i in range(40):
-        graph.add((URIRef(f"{EX}{i}"), RDF.type, EX.Dog))
-    with rdflive.batch(graph):
-        for i in range(2000):
-            graph.add((URIRef(f"{EX}{i}"), EX.seen, EX.rex))
-        for i in range(20):
-            graph.remove((URIRef(f"{EX}{i}"), RDF.type, EX.Dog))
-        query = f"SELECT ?x {{ ?x a <{EX.Animal}> }}"
-        subscription = rdflive.subscribe(graph, query, entailment="rdfs", provenance=True)
-        assert len(subscription.answers()) == 40
-    assert len(subscription.answers()) == 20
-
-
 def test_names_that_nobody_asks_for_are_forgotten() -> None:
     """Subscriptions that come and go leave no classes behind, and those that stay go on."""
     graph = rdflib.Graph()
@@ -258,10 +154,3 @@ def test_names_that_nobody_asks_for_are_forgotten() -> None:
     assert len(view.entailment._kinds.templates.classes) < 250
     graph.add((EX.rex, RDF.type, EX.Dog))
     assert len(kept.answers()) == 1
-
-
-def test_view_of_plain_graphs_needs_no_flush() -> None:
-    """Only entailment puts changes off."""
-    graph = rdflib.Graph()
-    subscription = rdflive.subscribe(graph, "ASK { ?s ?p ?o }")
-    assert [type(view) for view in subscription._state.views.values()] == [View]

@@ -38,16 +38,6 @@ def test_origin_names_the_rules(graph: rdflib.Graph) -> None:
     assert [s.origin for s in deltas[-1].removed] == [INFERRED]
 
 
-def test_origin_of_what_the_graph_says_is_explicit(graph: rdflib.Graph) -> None:
-    """What the graph gives by itself is not inferred, whatever else entails it."""
-    deltas = followed(graph)
-    with rdflive.batch(graph):
-        graph.add((EX.rex, RDF.type, EX.Dog))
-        graph.add((EX.rex, RDF.type, EX.Animal))
-        graph.add((EX.rex, EX.seen, EX.today))
-    assert [s.origin for s in deltas[-1].added] == [rdflive.Origin(inferred=False)]
-
-
 def test_origin_is_that_of_the_first_appearance(graph: rdflib.Graph) -> None:
     """A solution that becomes explicit keeps the origin it came with, as no delta says otherwise."""
     deltas = followed(graph)
@@ -122,13 +112,6 @@ def test_origin_is_found_anew_after_a_resync(graph: rdflib.Graph) -> None:
     graph.remove((EX.rex, EX.seen, EX.today))
     graph.add((EX.rex, EX.seen, EX.today))
     assert [s.origin for s in deltas[-1].added] == [INFERRED]
-
-
-def test_without_provenance_there_is_no_origin(graph: rdflib.Graph) -> None:
-    """Nobody pays for what nobody asks for."""
-    graph.add((EX.rex, RDF.type, EX.Dog))
-    subscription = rdflive.subscribe(graph, f"SELECT ?x {{ ?x a <{EX.Animal}> }}", entailment="rdfs")
-    assert [s.origin for s in subscription.answers()] == [None]
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,7 @@ from support.effort import HUNT
 from support.worlds import PRIMARY
 
 UPDATES = 160 if HUNT else 64
-"""Per kind of store and family of schemas; fewer entail little.
-
-`python -m entail.differential` makes more.
-"""
+"""Per kind of store and family of schemas; fewer entail little."""
 
 
 @pytest.mark.sampled(by="family", always={"kind": PRIMARY})

@@ -7,13 +7,11 @@ from itertools import product
 from random import Random
 from typing import Any
 
-import pytest
 import rdflib
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rdflib import RDF, RDFS, BNode, Literal, URIRef
 
-import rdflive
 from entail.rules import naive
 from rdflive.entail.rdfs_rules import JOINS, RDFS_RULES, STEPS
 from rdflive.entail.rules import Program, load_program
@@ -137,35 +135,6 @@ def test_templates_are_the_same_ahead_and_back(seed: int, paths: bool) -> None:
     assert {**ahead.cycles, **back.cycles} == {}
 
 
-@settings(max_examples=examples(100), deadline=None)
-@given(SEEDS, st.booleans())
-def test_everything_gives_the_fixpoint_of_the_rules(seed: int, meta: bool) -> None:
-    """A subscription to one kind or all, and a rewritten query, are answered by the fixpoint of the rules."""
-    random, words = Random(seed), world()
-    triples = make_triples(random, words, meta=meta)
-    graph = rdflib.Graph()
-    for triple in triples:
-        graph.add(triple)
-    full = naive.entailed(RDFS_RULES, triples)
-    name = random.choice([c for c in words.classes if isinstance(c, URIRef)])
-    texts = {
-        "SELECT ?s ?p ?o { ?s ?p ?o }": full,
-        "SELECT ?s ?o { ?s a ?o }": {t for t in full if t[1] == RDF.type},
-        f"SELECT ?s {{ ?s a {name.n3()} }}": {t for t in full if t[1:] == (RDF.type, name)},
-    }
-    for text, expected in texts.items():
-        for strategy in ("saturate", "reformulate"):
-            with rdflive.subscribe(graph, text, entailment="rdfs", strategy=strategy) as subscription:
-                assert Counter(_triple(s, name) for s in subscription.answers()) == Counter(expected)
-        rewritten = rdflive.reformulate(text, graph).evaluate(graph)
-        assert Counter(_triple(s, name) for s in rewritten) == Counter(expected)
-
-
-def _triple(solution: Any, name: URIRef) -> Triple:
-    found = solution.asdict()
-    return found["s"], found.get("p", RDF.type), found.get("o", name)
-
-
 RDF_WORDS = (str(RDF), str(RDFS))
 MORE = {
     "about RDF's own words": lambda s, p, o: str(s).startswith(RDF_WORDS) and not isinstance(s, BNode),
@@ -216,13 +185,3 @@ def test_what_rules_lack_of_the_fragment() -> None:
     assert missing == {
         *((s, RDFS.domain, o) for s, o in ((p, c), (p, d), (q, d))), (r, RDFS.range, d), (y, RDF.type, d),
     }  # fmt: skip
-
-
-@pytest.mark.parametrize("options", [{"entailment": "rdfs"}, {"rules": "rdfs"}])
-def test_the_two_differ_in_what_they_say_of_a_resource(options: dict[str, Any]) -> None:
-    """Only the rules know of rdfs:Resource."""
-    graph = rdflib.Graph()
-    graph.add((URIRef("urn:x"), URIRef("urn:p"), Literal(1)))
-    query = f"ASK {{ <urn:x> a <{RDFS.Resource}> }}"
-    with rdflive.subscribe(graph, query, **options) as subscription:
-        assert bool(subscription.answers()) == ("rules" in options)

@@ -60,17 +60,13 @@ def test_example_on_spark_runs(example: Path) -> None:
     assert example_prints(example)
 
 
-def test_there_are_examples() -> None:
-    """The folders are not empty."""
+def test_examples_are_on_the_page_of_examples() -> None:
+    """There are some, and the documentation leads to each."""
+    page = (ROOT / "docs" / "examples.md").read_text(encoding="utf-8")
+    names = [example.relative_to(ROOT).as_posix() for example in (*EXAMPLES, *ON_SPARK)]
+    assert [name for name in names if f"](../{name})" not in page] == []
     assert EXAMPLES
     assert ON_SPARK
-
-
-@pytest.mark.parametrize("example", [*EXAMPLES, *ON_SPARK], ids=lambda path: path.name)
-def test_example_is_on_the_page_of_examples(example: Path) -> None:
-    """The documentation leads to it."""
-    path = f"../{example.relative_to(ROOT).as_posix()}"
-    assert f"]({path})" in (ROOT / "docs" / "examples.md").read_text(encoding="utf-8")
 
 
 def test_endpoint_feed_shows_what_changes_elsewhere() -> None:
@@ -131,19 +127,15 @@ COMMANDS = re.findall(
 )
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_commands_of_the_page_on_entailment_run(command: str) -> None:
-    """They work in the root of a checkout, and what `watch` prints is inferred."""
-    out = run(sys.executable, "-m", "rdflive", *shlex.split(command)).splitlines()
-    assert len(out) > 5
-    if command.startswith("watch"):
-        assert {line.split()[1] for line in out} == {"+", "-"}
-        assert all(" # inferred by " in line for line in out)
-
-
-def test_there_are_commands_of_entailment() -> None:
-    """Both commands are shown."""
+def test_commands_of_the_page_on_entailment_run() -> None:
+    """Both are shown; they work in the root of a checkout, and what `watch` prints is inferred."""
     assert {command.split()[0] for command in COMMANDS} == {"watch", "thresholds"}
+    for command in COMMANDS:
+        out = run(sys.executable, "-m", "rdflive", *shlex.split(command)).splitlines()
+        assert len(out) > 5
+        if command.startswith("watch"):
+            assert {line.split()[1] for line in out} == {"+", "-"}
+            assert all(" # inferred by " in line for line in out)
 
 
 def main_job() -> list[str]:

@@ -39,16 +39,24 @@ SUBSCRIPTIONS = ("test_subscription.py", "test_bound_queries.py", "test_slices.p
 DIFFERENTIAL = ("test_differential.py", "test_operators_differential.py", "test_named_graphs.py")
 AREAS: dict[str, tuple[str, ...]] = {
     "rdflive/engine": (
-        *("engine", *SUBSCRIPTIONS, *DIFFERENTIAL, "test_robustness.py"),
-        *("time/test_windows_differential.py", "time/matching/test_differential.py"),
+        *("engine", *SUBSCRIPTIONS, *DIFFERENTIAL, "test_families.py", "test_lone_patterns.py"),
+        *("test_robustness.py", "time/test_windows_differential.py", "time/matching/test_differential.py"),
     ),
-    "rdflive/store/capture.py": (
-        *("adapters", "test_hooks.py", "test_subscription.py", "test_mirror_faults.py"),
-        "test_robustness.py",
+    "rdflive/store": (
+        *(
+            "test_hooks.py",
+            "test_subscription.py",
+            "test_turns.py",
+            "test_mirror_faults.py",
+            "test_robustness.py",
+        ),
+        *("adapters", "guard"),
     ),
-    "rdflive/engine/dictionary.py": ("engine", "test_differential.py", "test_subscription.py", "adapters"),
-    "rdflive/delivery/resume": ("resume", "kill"),
-    "rdflive/feeds/entries.py": ("feeds", "test_mirror.py", "test_mirror_faults.py"),
+    "rdflive/delivery": (
+        *("test_subscription.py", "test_mailbox.py", "test_prepared.py", "test_budgets.py", "resume", "kill"),
+        *("first_contact", "sinks", "notebook"),
+    ),
+    "rdflive/feeds": ("feeds", "test_mirror.py", "test_mirror_faults.py", "cli", "adapters/endpoint"),
 }
 """Where mutants are made, and the tests below tests/ that should notice them."""
 

@@ -150,10 +150,3 @@ def test_records_of_a_unit_are_grouped(records: str, expected: str) -> None:
     lines = [Line(text, number) for number, text in enumerate(records.split(), start=1)]
     frames = list(group(iter(lines), place))
     assert "|".join(" ".join(line.text for line in frame) for frame in frames) == expected
-
-
-def test_unit_is_given_with_its_last_record() -> None:
-    """Nothing behind the last record is read before the unit is given."""
-    records = iter([Line("<a", 1), Line("a>", 2), Line("<b>", 3)])
-    next(group(records, place))
-    assert next(records).number == 3

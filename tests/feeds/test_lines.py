@@ -109,14 +109,6 @@ def test_a_line_that_is_too_long_is_not_held(tmp_path: Path) -> None:
     assert f"longer than {LONGEST:,} bytes" in (tmp_path / "bad").read_text()
 
 
-def test_gzip_is_read_by_its_ending(tmp_path: Path) -> None:
-    """A file that ends in .gz is decompressed as it is read."""
-    path = tmp_path / "x.rdfp.gz"
-    path.write_bytes(gzip.compress(b"one\ntwo\n"))
-    with open_lines(str(path)) as lines:
-        assert [line.text for line in lines] == ["one", "two"]
-
-
 @pytest.mark.parametrize("cut", ["truncated", "not gzip", "damaged"])
 def test_a_damaged_gzip_file_has_a_line(tmp_path: Path, cut: str) -> None:
     """What cannot be decompressed is a feed error behind the lines that could."""

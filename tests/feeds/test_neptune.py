@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,12 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rdflib import BNode, Literal, URIRef
 
-from rdflive import Change, FeedError, Quad, feeds
+from rdflive import Change, Quad
 from rdflive.feeds.neptune import NEPTUNE
-from support.decoders import GOLDEN, check_restarts, read, read_on, show
+from support.decoders import check_restarts, read, read_on
 from support.effort import examples
 from support.feeds import CHANGES, write_quad
-from support.fuzz import check_any_bytes
 
 DEFAULT = "http://aws.amazon.com/neptune/vocab/v01/DefaultNamedGraph"
 S, P, E = (URIRef(f"http://e/{name}") for name in "spo")
@@ -71,13 +69,11 @@ def test_record_is_a_change(stmt: str, expected: Quad, op: str, sign: int) -> No
         ([record(1, 1, last=True), record(3, 1, last=True)], [("1", 1), ("3", 1)]),
         ([record(1, 1), record(1, 2), record(1, 3, last=True)], [("1", 3)]),
         ([{"records": []}], []),
-        (
-            [{"records": [record(1, 1, last=True), record(2, 1, last=True)], "format": "NQUADS"}],
-            [("1", 1), ("2", 1)],
-        ),
+        # the SDKs give the numbers of an event as text
+        ([{**record(0, 0, last=True), "eventId": {"commitNum": "12", "opNum": "1"}}], [("12", 1)]),
         (
             [
-                {"records": [record(1, 1, last=True), record(2, 1)]},
+                {"records": [record(1, 1, last=True), record(2, 1)], "format": "NQUADS"},
                 {"records": [record(2, 2)]},
                 {"records": [record(2, 3, last=True), record(3, 1, last=True), record(4, 1)]},
                 record(4, 2, last=True),
@@ -90,12 +86,6 @@ def test_commit_is_an_entry(values: list[object], expected: list[object]) -> Non
     """However its records are spread over lines and responses, and however many a response has."""
     assert commits(lines(*values)) == expected
     check_restarts(NEPTUNE, lines(*values))
-
-
-def test_numbers_may_be_strings() -> None:
-    """The SDKs give the numbers of an event as text."""
-    given_by_sdk = {**record(0, 0, last=True), "eventId": {"commitNum": "12", "opNum": "1"}}
-    assert commits(lines(given_by_sdk)) == [("12", 1)]
 
 
 def test_commit_that_was_applied_is_passed_over() -> None:
@@ -114,40 +104,16 @@ def test_commit_that_was_applied_is_passed_over() -> None:
         ([record(2, 1), record(3, 1, last=True)], 2, "no record with isLastOp ends commit 2"),
         ([record(2, 2, last=True)], 2, "commit 2 has opNum 2 where 1 is due"),
         ([record(2, 1), record(2, 3, last=True)], 3, "commit 2 has opNum 3 where 2 is due"),
-        ([record(2, 1), 5], 3, "the line must hold a JSON object, not an integer"),
         ([{}], 2, "the record lacks 'eventId', which must be an object"),
-        ([{**record(2, 1), "eventId": 5}], 2, "'eventId' of the record must be an object, not an integer"),
-        (
-            [{**record(2, 1), "eventId": {"opNum": 1}}],
-            2,
-            "'eventId' lacks 'commitNum', which must be an integer",
-        ),
+        ([{**record(2, 1), "eventId": {"opNum": 1}}], 2, "'eventId' lacks 'commitNum', which must be"),
         ([record(-2, 1)], 2, "'commitNum' of 'eventId' must not be negative, got -2"),
-        (
-            [{**record(2, 1), "eventId": {"commitNum": "x", "opNum": 1}}],
-            2,
-            "'commitNum' of 'eventId' must be an",
-        ),
-        (
-            [{**record(2, 1), "isLastOp": "true"}],
-            2,
-            "'isLastOp' of the record must be true or false, not a string",
-        ),
+        ([{**record(2, 1), "isLastOp": "true"}], 2, "'isLastOp' of the record must be true or false, not a"),
         ([record(2, 1, last=True, op="SET")], 2, "'op' of the record must be 'ADD' or 'REMOVE', not 'SET'"),
         ([record(2, 1, last=True, stmt="<a> .")], 2, "the subject is a relative IRI"),
         ([{**record(2, 1, last=True), "data": {}}], 2, "'data' lacks 'stmt', which must be a string"),
-        (
-            [{**record(2, 1, last=True), "data": {"type": "vl"}}],
-            2,
-            "the record is one of Gremlin or openCypher",
-        ),
+        ([{**record(2, 1, last=True), "data": {"type": "vl"}}], 2, "the record is one of Gremlin or openC"),
         ([{"records": 5}], 2, "'records' of the response must be an array, not an integer"),
-        (
-            [{"records": [], "format": "PG_JSON"}],
-            2,
-            "the format of the response must be 'NQUADS', not 'PG_JSON'",
-        ),
-        ([{"records": [record(2, 1), []]}], 2, "the line must hold a JSON object, not an array"),
+        ([{"records": [], "format": "PG_JSON"}], 2, "the format of the response must be 'NQUADS', not 'PG"),
     ],
 )
 def test_bad_commit_names_its_line_and_reason(values: list[object], line: int, reason: str) -> None:
@@ -201,68 +167,3 @@ def test_random_log_gives_its_commits(history: tuple[str, list[list[Change]]]) -
     text, batches = history
     assert [list(entry.batch.changes) for entry in read(NEPTUNE, text)] == batches
     check_restarts(NEPTUNE, text)
-
-
-VALUES = st.recursive(
-    st.sampled_from([None, True, 0, 1, 2, 1.5, "", "1", "ADD", "NQUADS", STATEMENT]),
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3),
-        st.dictionaries(
-            st.sampled_from(
-                ["records", "eventId", "commitNum", "opNum", "data", "stmt", "op", "isLastOp", "format"]
-            ),
-            inner,
-            max_size=4,
-        ),
-    ),
-    max_leaves=12,
-)
-
-
-@given(
-    st.lists(
-        st.one_of(VALUES, st.builds(record, st.integers(0, 3), st.integers(1, 3), last=st.booleans())),
-        max_size=5,
-    )
-)
-def test_any_values_give_commits_or_a_feed_error(values: list[object]) -> None:
-    """No JSON makes the decoder fail in another way, and a bad commit changes nothing that is kept."""
-    kept = -1
-    for entry in read(NEPTUNE, lines(*values)):
-        if entry.error is None:
-            assert int(entry.kept["commit"] or "") > kept
-            kept = int(entry.kept["commit"] or "")
-
-
-@given(st.binary(max_size=60))
-def test_any_bytes_give_commits_or_a_feed_error(content: bytes) -> None:
-    """No bytes make the decoder fail in another way."""
-    check_any_bytes(NEPTUNE, content)
-
-
-def test_refused_commit_leaves_the_decoder_as_it_was() -> None:
-    """After an error the same commit, mended, is applied."""
-    decoder = NEPTUNE.decoder()
-    decoder.restore({})
-    bad, good = (
-        next(decoder.split(iter([feeds.Line(lines(record(5, 1, last=True, op=op)), 1, 0, 9)])))
-        for op in ("?", "ADD")
-    )
-    with pytest.raises(feeds.RowError):
-        decoder.decode(bad)
-    assert decoder.decode(good) is not None
-    assert decoder.decode(good) is None
-
-
-def test_stop_at_the_first_bad_commit() -> None:
-    """`decode` gives the commits in front of it."""
-    batches = feeds.decode(NEPTUNE, lines(record(1, 1, last=True), record(2, 2)).splitlines())
-    assert len(next(batches).changes) == 1
-    with pytest.raises(FeedError, match="line 2: commit 2 has opNum 2"):
-        next(batches)
-
-
-def test_golden_files() -> None:
-    """The records decode to what was checked by hand."""
-    text = Path(GOLDEN, "neptune.jsonl").read_text(encoding="utf-8")
-    assert show(read(NEPTUNE, text)) == Path(GOLDEN, "neptune.expected").read_text(encoding="utf-8")

@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
-from hypothesis import assume, example, given
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
-from rdflib import XSD, BNode, Dataset, Literal, URIRef
+from rdflib import BNode, Dataset, Literal, URIRef
 
 from rdflive import Batch, Change, FeedError, feeds
 from rdflive.feeds import to_lines
 from rdflive.feeds.rdf_patch import RDF_PATCH, encode_rdf_patch
+from support.effort import examples
 from support.feeds import CHANGES, write_quad
 
 S = "<http://e/s> <http://e/p> "
@@ -77,21 +77,14 @@ def test_a_row_takes_every_kind_of_object(text: str, expected: object, tail: str
     [
         (f'A {S}"a', "the object is a literal without its closing quote: '\"a'"),
         (f'A {S}"a" . x', "the row goes on behind its dot: 'x'"),
-        (f'A {S}"a" . .', "the row goes on behind its dot"),
         (f'A {S}"a"', "the dot that ends the row is missing"),
-        (f'A {S}"a" # .', "the dot that ends the row is missing"),
         (f'A {S}"a" _:g _:h .', "expected the dot that ends the row, not '_:h .'"),
         (f'A "s" <http://e/p> {S}.', "the subject is the literal"),
         ("A _:s _:p _:o .", "the predicate is the blank node"),
-        ('A _:s "p" _:o .', "the predicate is the literal"),
         (f'A {S}"a" "g" .', "the graph is the literal"),
         (f'A {S}"a\\q" .', "the object has a bad escape"),
-        (f'A {S}"a\\u12" .', "the object has a bad escape"),
         (f'A {S}"\\uD800" .', "the object has an escape that is no character"),
-        (f'A {S}"\\U00110000" .', "the object has an escape that is no character"),
-        (f'A {S}"a"@1 .', "the object has a malformed language tag"),
         (f'A {S}"a"@en_US .', "the object has a malformed language tag"),
-        (f'A {S}"a"@ .', "the object has a malformed language tag"),
         (f'A {S}"a"x .', "the object has something behind its closing quote"),
         (f'A {S}"a"^^xsd:int .', "the object is an IRI without its angle brackets: 'xsd:int .'"),
         (f'A {S}"a"^^<rel> <b:c> .', "the object is a relative IRI: '<rel>'"),
@@ -99,23 +92,15 @@ def test_a_row_takes_every_kind_of_object(text: str, expected: object, tail: str
         (f"A {S}<http://e/a b> .", "the object is not a valid absolute IRI"),
         (f"A {S}<http://e/a", "the object is an IRI without its angle brackets"),
         (f"A {S}<http://e/{{}}> .", "the object is not a valid absolute IRI"),
-        (f"A {S}<< _:a <a:b> _:c >> .", "the object is a quoted triple; RDF-star is not supported"),
         (f"A {S}<<( _:a <a:b> _:c )>> .", "RDF-star is not supported"),
         (f"A {S}ex:o .", "the object must be an IRI in angle brackets, a blank node or a literal"),
-        (f"A {S}'a' .", "the object must be an IRI"),
         (f"A {S}5 .", "the object must be an IRI"),
-        (f"A {S}_: .", "the object is not a valid blank node label"),
-        (f"A {S}<_:> .", "the object is not a valid blank node label"),
         (f"A {S}<_:a b> .", "the object is not a valid blank node label"),
-        (f"A {S}.", "the object is missing"),
         (f"A {S}", "the object is missing"),
         ("A", "the subject is missing"),
-        ("TX", "the dot that ends the row is missing"),
         ("TX. x", "the row goes on behind its dot"),
         ("TXA .", "a row begins with one of H, TX, TC, TA, PA, PD, A and D, not 'TXA'"),
         ("a _:s <a:b> _:o .", "not 'a'"),
-        ("+ _:s <a:b> _:o .", "not '+'"),
-        ("@prefix x: <a:b> .", "not '@prefix'"),
         ("H id .", "the header's value is missing"),
         ("H .", "the header's key must be a word or a string"),
         ("PA rdf .", "the prefix's IRI is missing"),
@@ -137,17 +122,24 @@ def test_a_bad_row_names_its_line_and_reason(row: str, reason: str) -> None:
     assert str(error) == f"patch, line {error.line}: {error.reason}"
 
 
-def test_a_transaction_is_a_batch() -> None:
-    """Each TX … TC gives its changes in order, numbered, and an empty one gives an empty batch."""
-    text = f'TX .\nA {S}"1" .\nD {S}"2" .\nTC .\nTX .\nTC .\nTX .\nD {S}"1" .\nTC .\n'
-    assert objects(text) == [[(1, Literal("1")), (-1, Literal("2"))], [], [(-1, Literal("1"))]]
-    assert [batch.sequence for batch in decode(text)] == [1, 2, 3]
-
-
-def test_an_aborted_transaction_is_dropped() -> None:
-    """TA forgets what came since its TX, and nothing else."""
-    text = f'A {S}"0" .\nTX .\nA {S}"1" .\nTA .\nTX .\nA {S}"2" .\nTC .\n'
-    assert objects(text) == [[(1, Literal("0"))], [(1, Literal("2"))]]
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ("", []),
+        ("TX +1 -2 TC TX TC TX -1 TC", [["+1", "-2"], [], ["-1"]]),
+        ("+0 TX +1 TA TX +2 TC", [["+0"], ["+2"]]),
+        ("+1 TX +2 TC +3 +4 TX TC +5", [["+1"], ["+2"], ["+3", "+4"], [], ["+5"]]),
+    ],
+)
+def test_a_transaction_is_a_batch(rows: str, expected: list[list[str]]) -> None:
+    """TX … TC gives its changes in order, TA drops them; rows outside belong together up to the next TX."""
+    signs = {"+": "A", "-": "D"}
+    text = "".join(
+        f"{word} .\n" if word.startswith("T") else f'{signs[word[0]]} {S}"{word[1:]}" .\n'
+        for word in rows.split()
+    )
+    assert [[f"{'+-'[sign < 0]}{term}" for sign, term in changes] for changes in objects(text)] == expected
+    assert [batch.sequence for batch in decode(text)] == list(range(1, len(expected) + 1))
 
 
 def test_a_patch_without_transactions_is_atomic() -> None:
@@ -155,12 +147,6 @@ def test_a_patch_without_transactions_is_atomic() -> None:
     assert objects(f'A {S}"1" .\nH id <uuid:1> .\nA {S}"2" .\n') == [[(1, Literal("1")), (1, Literal("2"))]]
     sizes, error = decode_until_error(f'A {S}"1" .\nnonsense\n')
     assert (sizes, error.line) == ([], 2)
-
-
-def test_rows_between_transactions_are_a_batch() -> None:
-    """Rows outside of transactions belong together up to the next TX or the end."""
-    text = f'A {S}"1" .\nTX .\nA {S}"2" .\nTC .\nA {S}"3" .\nA {S}"4" .\nTX .\nTC .\nA {S}"5" .'
-    assert [len(batch.changes) for batch in decode(text)] == [1, 1, 2, 0, 1]
 
 
 @pytest.mark.parametrize(
@@ -184,21 +170,10 @@ def test_headers_prefixes_and_comments_change_nothing(row: str) -> None:
     assert objects(f"{row}\nTX .\n{row}\nA {S}<http://e/o> .\n{row}\nTC .\n{row}") == [[(1, E)]]
 
 
-def test_an_empty_feed_has_no_batches() -> None:
-    """Nothing comes from nothing."""
-    assert decode("") == []
-
-
-def test_a_huge_line_is_read() -> None:
-    """A literal of ten million characters with escapes is one term."""
-    text = "0123456789" * 1_000_000
-    (batch,) = feeds.decode(RDF_PATCH, [f'A {S}"\\t{text}\\n" .'])
-    assert len(batch.changes[0].quad.object) == len(text) + 2
-
-
+@settings(max_examples=examples(100))
 @given(st.lists(st.lists(CHANGES, max_size=5), max_size=5), st.booleans())
-def test_what_was_written_is_read_again(batches: list[list[object]], ascii_only: bool) -> None:
-    """Random batches, written by other code and decoded, are the same batches."""
+def test_what_was_written_is_read_again(batches: list[list[Change]], ascii_only: bool) -> None:
+    """Random batches, written here and by other code, and decoded, are the same batches."""
     lines = ["# a patch", "H id <uuid:1> ."]
     for changes in batches:
         rows = (
@@ -206,9 +181,9 @@ def test_what_was_written_is_read_again(batches: list[list[object]], ascii_only:
         )
         lines += ["TX .", *rows, "TC ."]
     assert [list(batch.changes) for batch in feeds.decode(RDF_PATCH, lines)] == batches
-    content = "\r\n".join(lines).encode()
-    again = feeds.decode(RDF_PATCH, to_lines(content.splitlines(keepends=True), "bytes"))
-    assert [list(batch.changes) for batch in again] == batches
+    encoded = "".join(encode_rdf_patch(Batch(tuple(changes))) for changes in batches)
+    for text in ("\r\n".join(lines), encoded.replace("\n", "\r\n")):
+        assert [list(batch.changes) for batch in decode(text)] == batches
 
 
 def test_a_transaction_inside_another_leaves_the_first_unfinished() -> None:
@@ -222,31 +197,12 @@ def test_a_transaction_inside_another_leaves_the_first_unfinished() -> None:
     assert (first.error is not None, second.batch.changes[0].quad.object) == (True, Literal("2"))
 
 
-@given(st.lists(st.lists(CHANGES, max_size=5), max_size=5))
-def test_what_is_written_is_read_again(batches: list[list[Change]]) -> None:
-    """Random batches, encoded and decoded, are the same batches."""
-    text = "".join(encode_rdf_patch(Batch(tuple(changes))) for changes in batches)
-    assert [list(batch.changes) for batch in decode(text.replace("\n", "\r\n"))] == batches
-
-
 @example("\x0b")
 @given(st.text(alphabet=' \t\n\x0b\x1c"\\<>_:.@^#AaDHTXCPu0-éx{', max_size=60))
 def test_any_text_gives_batches_or_a_feed_error(text: str) -> None:
     """No text makes the decoder fail in another way."""
     with suppress(FeedError):
         list(feeds.decode(RDF_PATCH, text.split("\n")))
-
-
-@given(st.lists(CHANGES, min_size=1, max_size=4), st.data())
-def test_a_damaged_row_is_refused_or_read_but_never_crashes(
-    changes: list[object], data: st.DataObject
-) -> None:
-    """Cutting a piece out of a good row gives rows or a feed error."""
-    row = f"A {write_quad(changes[0].quad)}"
-    start = data.draw(st.integers(0, len(row)))
-    end = data.draw(st.integers(start, len(row)))
-    with suppress(FeedError):
-        list(feeds.decode(RDF_PATCH, [row[:start] + row[end:]]))
 
 
 def test_a_batch_arrives_before_the_writer_closes() -> None:
@@ -266,36 +222,7 @@ def test_a_batch_arrives_before_the_writer_closes() -> None:
         assert list(batches) == []
 
 
-def test_it_reads_what_rdflib_writes() -> None:
-    """The patch that rdflib serializes between two datasets turns one into the other."""
-    old, new = Dataset(), Dataset()
-    old.default_graph.add((E, E, Literal("gone")))
-    new.default_graph.add((E, E, Literal(5, datatype=XSD.integer)))
-    new.graph(E).add((E, E, Literal('a "quoted"\nword', lang="en")))
-    patch = old.serialize(format="patch", target=new)
-    (batch,) = decode(patch)
-    assert {(quad.object, quad.graph) for quad in batch.removed} == {(Literal("gone"), None)}
-    assert {(quad.object, quad.graph) for quad in batch.added} == {
-        (Literal(5), None),
-        (Literal('a "quoted"\nword', lang="en"), E),
-    }
-
-
-def test_the_lines_are_read_one_by_one() -> None:
-    """Only the lines up to a transaction's end are taken before its batch is given."""
-    taken = 0
-
-    def lines() -> Iterator[str]:
-        nonlocal taken
-        for row in ("TX .", f"A {S}_:o .", "TC .", "TX .", "TC ."):
-            taken += 1
-            yield row
-
-    batches = feeds.decode(RDF_PATCH, lines())
-    next(batches)
-    assert taken == 3
-
-
+@settings(max_examples=examples(100))
 @given(st.lists(st.lists(CHANGES, max_size=4), max_size=4))
 def test_rdflib_reads_what_is_written(batches: list[list[Change]]) -> None:
     """rdflib's own patch parser makes of the text what the changes make."""
@@ -303,12 +230,8 @@ def test_rdflib_reads_what_is_written(batches: list[list[Change]]) -> None:
     for term in (term for _, quad in changes for term in quad):
         # rdflib takes neither a colon in a label nor a space of Unicode in an IRI; N-Triples allows both
         assume(not (isinstance(term, BNode) and ":" in term))
-        assume(
-            re.search(
-                r"\s", getattr(term, "datatype", None) or "" if isinstance(term, Literal) else term or ""
-            )
-            is None
-        )
+        name = term.datatype if isinstance(term, Literal) else term
+        assume(re.search(r"\s", name or "") is None)
     read, made = Dataset(), Dataset()
     text = "".join(encode_rdf_patch(Batch(tuple(batch))) for batch in batches)
     read.parse(data=text, format="patch")

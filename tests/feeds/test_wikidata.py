@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import io
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rdflib import RDF, Dataset, Graph, Literal, URIRef
+from rdflib import RDF, Dataset, Graph, URIRef
 
 import rdflive
 from rdflive import feeds
 from rdflive.feeds.wikidata import WIKIDATA
-from support.decoders import GOLDEN, check_restarts, read, show
+from support.decoders import check_restarts, read
 from support.effort import examples
-from support.fuzz import check_any_bytes
-
-Triple = tuple[URIRef, URIRef, URIRef | Literal]
 
 SCHEMA = "http://schema.org/"
 ENTITY = "http://www.wikidata.org/entity/"
-LABEL = "<urn:p> <urn:label>"
 
 
 def event(
@@ -67,37 +62,6 @@ def mirrored(*values: object, holding: str = "") -> set[Any]:
     return set(graph)
 
 
-def test_diff_deletes_then_adds_and_links() -> None:
-    """What it unlinks stays, because other entities may use it."""
-    unlinked = {"data": "<urn:v> <urn:p> 4 .", "mime_type": "text/turtle"}
-    diff = event(
-        operation="diff",
-        added="<urn:s> <urn:p> 2 .",
-        deleted="<urn:s> <urn:p> 1 .",
-        linked="<urn:v> <urn:p> 3 .",
-        rdf_unlinked_shared_data=unlinked,
-    )
-    assert changes(diff) == [["-1 1", "+1 2", "+1 3"]]
-
-
-def test_turtle_and_ntriples_are_read() -> None:
-    """Prefixes are those of the document, and the kind of text is as the event says."""
-    turtle = event(added="@prefix e: <urn:> . e:s e:p 'a', 'b' .")
-    ntriples = event(
-        "Q2", rdf_added_data={"data": '<urn:s> <urn:p> "c" .\n', "mime_type": "application/n-triples"}
-    )
-    assert changes(turtle, ntriples) == [["+1 a", "+1 b"], ["+1 c"]]
-
-
-def test_chunks_are_one_entry() -> None:
-    """Those of an event follow each other, and count from 0."""
-    chunks = [event(added=f"<urn:s> <urn:p> {i} .", sequence=i, length=3) for i in range(3)]
-    assert changes(*chunks, event("Q2", added="<urn:s> <urn:p> 9 .")) == [["+1 0", "+1 1", "+1 2"], ["+1 9"]]
-    first = event(operation="diff", added="<urn:s> <urn:p> 0 .", sequence=0, length=2)
-    second = event(operation="diff", deleted="<urn:s> <urn:p> 0 .", sequence=1, length=2)
-    assert changes(first, second) == [["-1 0", "+1 0"]]
-
-
 STATEMENT = (
     f"<{ENTITY}Q1> <urn:claim> <{ENTITY}statement/Q1-a> . <{ENTITY}statement/Q1-a> <urn:value> <urn:v> ."
 )
@@ -139,8 +103,8 @@ def test_deleted_sitelink_keeps_what_another_entity_may_have_by_now() -> None:
     renamed = SITELINK.replace("wiki/A", "wiki/B")
     left = mirrored(event(operation="diff", deleted=SITELINK, added=renamed), holding=SITELINK)
     assert left == set(Graph().parse(data=renamed, format="turtle"))
-    assert len(mirrored(event(operation="diff", deleted=SITELINK, added=renamed.replace("//en", "//de")),
-                        holding=SITELINK)) == 3 + 4  # fmt: skip
+    elsewhere = event(operation="diff", deleted=SITELINK, added=renamed.replace("//en", "//de"))
+    assert len(mirrored(elsewhere, holding=SITELINK)) == 3 + 4
 
 
 ADD = {"added": "<urn:s> <urn:p> 1 ."}
@@ -151,10 +115,7 @@ ADD = {"added": "<urn:s> <urn:p> 1 ."}
     [
         ([("import", 5, 0), ("diff", 6, 1), ("diff", 6, 1), ("diff", 5, 2), ("diff", 7, 3)], "1 1 0 0 1"),
         ([("import", 5, 0), ("delete", 5, 1), ("diff", 5, 2), ("diff", 4, 3)], "1 1 0 0"),
-        (
-            [("import", 5, 0), ("delete", 5, 1), ("import", 5, 2), ("delete", 5, 1), ("import", 5, 2)],
-            "1 1 1 0 0",
-        ),
+        ([("import", 5, 0), ("delete", 5, 1), *[("import", 5, 2), ("delete", 5, 1)] * 2], "1 1 1 0 0 0"),
         ([("diff", 5, 0), ("reconcile", 5, 1), ("reconcile", 5, 1), ("reconcile", 4, 2)], "1 1 0 0"),
         ([("diff", 5, 0), ("diff", 5, 1)], "1 0"),
         ([("diff", 5, 3), ("diff", 6, 1)], "1 1"),
@@ -174,56 +135,31 @@ def test_event_that_comes_too_late_is_passed_over(events: list[tuple[str, int, i
     check_restarts(WIKIDATA, lines(*values))
 
 
-def test_entities_do_not_wait_for_each_other() -> None:
-    """Each has its own last revision."""
-    values = [event("Q1", 9, **ADD), event("Q2", 3, "diff", **ADD), event("Q1", 8, "diff", **ADD)]
-    assert changes(*values) == [["+1 1"], ["+1 1"]]
-    kept = [dict(entry.kept) for entry in read(WIKIDATA, lines(*values))]
-    assert kept == [{"Q1": "9 2024-05-01T12:00:00+00:00"}, {"Q2": "3 2024-05-01T12:00:00+00:00"}]
-
-
 @pytest.mark.parametrize(
     ("values", "reason"),
     [
         ([5], "the line must hold a JSON object, not an integer"),
         ([{}], "the record lacks 'entity_id', which must be a string"),
         ([event("Q1> ?p ?o } ; CLEAR ALL #")], "'entity_id' must be such as Q42, P31 or L7-F1, not 'Q1> ?p"),
-        (
-            [event(operation="merge")],
-            "'operation' must be one of diff, import, delete, reconcile, not 'merge'",
-        ),
+        ([event(operation="merge")], "'operation' must be one of diff, import, delete, reconcile, not"),
         ([event(rev_id="7")], "'rev_id' of the record must be an integer, not a string"),
-        ([event(sequence_length=None)], "'sequence_length' of the record must be an integer, not null"),
         ([event(sequence=1, length=1)], "chunk 1 of Q1 comes where chunk 0 is due"),
-        ([event(sequence=-1, length=0)], "chunk -1 of Q1 comes where chunk 0 is due"),
         ([event(length=0)], "revision 1 of Q1 has 1 of its 0 chunks, so it is not applied"),
         ([event(length=2)], "revision 1 of Q1 has 1 of its 2 chunks, so it is not applied"),
         ([event(length=3), event(sequence=2, length=3)], "chunk 2 of Q1 comes where chunk 1 is due"),
-        ([event(dt="yesterday")], "'dt' must be a time such as 2024-05-01T12:00:00Z, not 'yesterday'"),
         ([event(dt="2024-05-01T12:00:00")], "'dt' must name its time zone, as 2024-05-01T12:00:00Z does"),
         ([event(meta={})], "'meta' lacks 'domain', which must be a string"),
         ([event(meta={"domain": "a> b"})], "'domain' of 'meta' must be a host name, not 'a> b'"),
         ([event(operation="delete", **ADD)], "the deletion of Q1 holds triples"),
         ([event(rdf_added_data={"data": ""})], "'rdf_added_data' lacks 'mime_type', which must be a string"),
-        (
-            [event(rdf_added_data={"data": "", "mime_type": "text/x"})],
-            "'mime_type' of 'rdf_added_data' must be one of",
-        ),
+        ([event(rdf_added_data={"data": "", "mime_type": "text/x"})], "'mime_type' of 'rdf_added_data' must"),
         ([event(added="<urn:s> <urn:p> .")], "'rdf_added_data' is not text/turtle: "),
-        ([event(added="e:s e:p e:o .")], "'rdf_added_data' is not text/turtle: "),
-        (
-            [event(added="<urn:s> <urn:p> [] .")],
-            "'rdf_added_data' holds a blank node, which no later event could",
-        ),
+        ([event(added="<urn:s> <urn:p> [] .")], "'rdf_added_data' holds a blank node, which no later event"),
         ([event("Q1", 1, "diff", deleted="_:b <urn:p> 1 .")], "'rdf_deleted_data' holds a blank node"),
-        ([event(linked="<urn:s> <urn:p> (1) .")], "'rdf_linked_shared_data' holds a blank node"),
         ([event(added="<s> <urn:p> 1 .")], "'rdf_added_data' holds a relative IRI: <s>"),
         ([event(added="<urn:s> <urn:p> '1'^^<t> .")], "'rdf_added_data' holds a relative IRI: <1>"),
         ([event(added="<urn:a b> <urn:p> 1 .")], "'rdf_added_data' "),
-        (
-            [event(added="<urn:s> <urn:p> " + "[ <urn:p> " * 5000 + "1" + "]" * 5000 + ".")],
-            "'rdf_added_data' is not",
-        ),
+        ([event(added=f"<urn:s> <urn:p> {'[ <urn:p> ' * 5000}1{']' * 5000}.")], "'rdf_added_data' is not"),
     ],
 )
 def test_bad_event_names_its_line_and_reason(values: list[object], reason: str) -> None:
@@ -325,36 +261,14 @@ def test_random_events_lead_to_the_state_of_the_model(
     check_restarts(WIKIDATA, text)
 
 
-@given(st.binary(max_size=60))
-def test_any_bytes_give_events_or_a_feed_error(content: bytes) -> None:
-    """No bytes make the decoder fail in another way."""
-    check_any_bytes(WIKIDATA, content)
-
-
 @settings(deadline=None)
 @given(
     st.text(alphabet="<>urn:s p1@[](){}'\"\\.;,a_:%^ #\n", max_size=40),
-    st.sampled_from(["turtle", "n-triples"]),
+    st.sampled_from(["text/turtle", "application/n-triples"]),
 )
 def test_any_document_gives_triples_or_a_feed_error(text: str, kind: str) -> None:
     """No text makes the decoder fail in another way, or gives what is no RDF."""
-    mime = {"turtle": "text/turtle", "n-triples": "application/n-triples"}[kind]
-    for entry in read(WIKIDATA, lines(event(rdf_added_data={"data": text, "mime_type": mime}))):
+    for entry in read(WIKIDATA, lines(event(rdf_added_data={"data": text, "mime_type": kind}))):
         for _, quad in entry.batch.changes:
             assert isinstance(quad.predicate, URIRef)
             assert quad.graph is None
-
-
-@given(st.data())
-def test_damaged_feed_is_refused_or_read(data: st.DataObject) -> None:
-    """Cutting a piece out of a good feed gives events and feed errors."""
-    text = Path(GOLDEN, "wikidata.jsonl").read_text(encoding="utf-8")
-    start = data.draw(st.integers(0, len(text)))
-    end = data.draw(st.integers(start, len(text)))
-    check_any_bytes(WIKIDATA, (text[:start] + text[end:]).encode())
-
-
-def test_golden_files() -> None:
-    """The events decode to what was checked by hand."""
-    text = Path(GOLDEN, "wikidata.jsonl").read_text(encoding="utf-8")
-    assert show(read(WIKIDATA, text)) == Path(GOLDEN, "wikidata.expected").read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import rdflib
-from rdflib import XSD, BNode, Literal, Namespace, URIRef
+from rdflib import XSD, BNode, Literal, Namespace
 
 import rdflive
 from rdflive.model import Header, Rows, frames
@@ -48,14 +48,6 @@ def literal(text: str, datatype: str) -> Literal:
 def column(*terms: Any) -> Any:
     """The column that terms make."""
     return Rows(Header("SELECT", ("x",)), [(term,) for term in terms]).to_arrow()["x"]
-
-
-def test_a_subscription_names_its_variables(graph: rdflib.Graph, delays: rdflive.Subscription) -> None:
-    """They are those of SELECT, in its order."""
-    assert delays.variables == ("train", "delay", "platform")
-    for query in ("ASK { ?s ?p ?o }", "CONSTRUCT WHERE { ?s ?p ?o }"):
-        with rdflive.subscribe(graph, query) as subscription:
-            assert subscription.variables == ()
 
 
 def test_an_answer_is_read_as_a_table(delays: rdflive.Subscription) -> None:
@@ -204,26 +196,6 @@ def test_triples_have_three_columns_and_ask_has_none(graph: rdflib.Graph) -> Non
         subscription.answers().to_arrow()
 
 
-def test_terms_of_oxigraph_make_the_same_table() -> None:
-    """They are not converted to rdflib's."""
-    oxigraph = pytest.importorskip("pyoxigraph")
-    store = rdflive.LiveStore()
-    iri, delay = oxigraph.NamedNode(str(E.IC5)), oxigraph.NamedNode(str(E.delay))
-    store.add(oxigraph.Quad(iri, delay, oxigraph.Literal(7)))
-    with rdflive.subscribe(store, DELAYS) as subscription:
-        table = subscription.answers().to_arrow(datatypes=True)
-    assert table.to_pylist() == [
-        {
-            "train": str(E.IC5),
-            "train_datatype": None,
-            "delay": 7,
-            "delay_datatype": str(XSD.integer),
-            "platform": None,
-            "platform_datatype": None,
-        }
-    ]
-
-
 def test_half_a_surrogate_pair_is_written_as_an_escape() -> None:
     """Arrow's strings are UTF-8."""
     assert column(Literal("\ud800")).to_pylist() == [r"\ud800"]
@@ -283,13 +255,3 @@ def test_rows_are_a_sequence_that_equals_tuples_and_lists(delays: rdflive.Subscr
     for again in (pickle.loads(pickle.dumps(rows)), copy.copy(rows), copy.deepcopy(rows)):
         assert again == rows
         assert again.to_arrow() == rows.to_arrow()
-
-
-def test_a_repeated_row_is_a_row_of_the_table_each_time() -> None:
-    """Answers are multisets."""
-    graph = rdflib.Graph()
-    for number in range(3):
-        graph.add((URIRef(f"urn:{number}"), E.platform, Literal("3b")))
-    with rdflive.subscribe(graph, f"SELECT ?p {{ ?t <{E.platform}> ?p }}") as subscription:
-        assert subscription.answers().to_arrow()["p"].to_pylist() == ["3b"] * 3
-        assert next(subscription.deltas()).added.to_arrow()["p"].to_pylist() == ["3b"] * 3

@@ -15,7 +15,7 @@ import pytest
 import rdflib
 from hypothesis import given
 from hypothesis import strategies as st
-from rdflib import Literal, Namespace, Variable
+from rdflib import Literal, Namespace
 
 import rdflive
 from rdflive.feeds import Line, read_bindings
@@ -59,27 +59,11 @@ def test_a_row_that_replaces_another_is_a_change() -> None:
     assert (deltas[3].changed, deltas[3].removed) == ((), ((E.IC7, Literal(1)),))
 
 
-def test_without_a_key_nothing_is_paired() -> None:
-    """Then `changed` is empty."""
-    graph = rdflib.Graph()
-    graph.add((E.IC5, E.delay, Literal(7)))
-    deltas: list[Delta] = []
-    with rdflive.subscribe(graph, DELAYS, deltas.append):
-        set_delay(graph, E.IC5, 9)
-    assert (deltas[1].changed, len(deltas[1].added), len(deltas[1].removed)) == ((), 1, 1)
-
-
 def test_several_rows_of_a_key_are_not_paired() -> None:
     """Which came in place of which cannot be told."""
     delta = delta_of({("IC5", 1): -1, ("IC5", 2): 1, ("IC5", 3): 1, ("IC7", 1): -2, ("IC7", 2): 1})
     assert delta.changed == ()
     assert (len(delta.added), len(delta.removed)) == (3, 3)
-
-
-def test_an_unbound_variable_of_the_key_counts_as_a_value() -> None:
-    """Two rows without a train have the same one."""
-    delta = delta_of({(None, 1): -1, (None, 2): 1})
-    assert delta.changed == (((None, 1), (None, 2)),)
 
 
 def test_the_whole_change_is_kept() -> None:
@@ -114,34 +98,27 @@ def test_no_row_is_lost_and_none_is_told_twice(weights: dict[Any, int]) -> None:
         assert all(row.train != key for row in (*delta.added, *delta.removed))
 
 
-@pytest.mark.parametrize("key", [("stop",), ("train", "stop")])
-def test_a_key_that_is_not_projected_is_refused(key: tuple[str, ...]) -> None:
-    """The error lists what is."""
-    with pytest.raises(rdflive.PlanError, match=r"\?stop, which SELECT does not show; it shows: \?train"):
-        rdflive.subscribe(rdflib.Graph(), DELAYS, key=key)
-
-
-@pytest.mark.parametrize("query", ["ASK { ?train ?p ?o }", "CONSTRUCT WHERE { ?train ?p ?o }"])
-def test_a_key_is_for_select(query: str) -> None:
-    """Other forms have no variables."""
-    with pytest.raises(rdflive.PlanError, match="is for SELECT queries"):
-        rdflive.subscribe(rdflib.Graph(), query, key=("train",))
+NO_KEY = r"key=\('train',\)"
+NOT_SHOWN = r"\?stop, which SELECT does not show; it shows: \?train"
 
 
 @pytest.mark.parametrize(
-    ("key", "error"), [("train", TypeError), (5, TypeError), ((), ValueError), ((5,), ValueError)]
+    ("query", "key", "error", "said"),
+    [
+        (DELAYS, ("stop",), rdflive.PlanError, NOT_SHOWN),
+        (DELAYS, ("train", "stop"), rdflive.PlanError, NOT_SHOWN),
+        ("ASK { ?train ?p ?o }", ("train",), rdflive.PlanError, "is for SELECT queries"),
+        ("CONSTRUCT WHERE { ?train ?p ?o }", ("train",), rdflive.PlanError, "is for SELECT queries"),
+        (DELAYS, "train", TypeError, NO_KEY),  # it would be taken for its letters
+        (DELAYS, 5, TypeError, NO_KEY),
+        (DELAYS, (), ValueError, NO_KEY),
+        (DELAYS, (5,), ValueError, NO_KEY),
+    ],
 )
-def test_what_is_no_key_is_refused(key: Any, error: type[Exception]) -> None:
-    """A string would be taken for its letters."""
-    with pytest.raises(error, match=r"key=\('train',\)"):
-        rdflive.subscribe(rdflib.Graph(), DELAYS, key=key)
-
-
-def test_a_key_may_be_spelt_as_in_the_query() -> None:
-    """With a question mark, as a Variable, and twice."""
-    key: Any = ("?train", Variable("train"))
-    with rdflive.subscribe(rdflib.Graph(), DELAYS, key=key) as subscription:
-        assert next(subscription.deltas()).key == ("train",)
+def test_what_is_no_key_is_refused(query: str, key: Any, error: type[Exception], said: str) -> None:
+    """It is of variables that SELECT shows; the error lists them, or gives an example."""
+    with pytest.raises(error, match=said):
+        rdflive.subscribe(rdflib.Graph(), query, key=key)
 
 
 def test_lines_of_json_have_the_pairs() -> None:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import rdflib
 
 from rdflive.cli import main
+from support.cli import on_terminal, without_colours
 
 DATA = """\
 @prefix : <http://example.org/> .
@@ -38,16 +36,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(*arguments: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "rdflive", *arguments], capture_output=True, check=True, encoding="utf-8"
-    )
-    return done.stdout
+LINES = "#0  + :T101 :Mill\n#1  - :T101 :Mill\n#1  + :T101 :Dunes\n"
 
 
-def test_piped_lines_have_prefixes_and_commits() -> None:
+def test_piped_lines_have_prefixes_and_commits(capsys: pytest.CaptureFixture[str]) -> None:
     """The prefixes are those of DATA, in the query and in the lines."""
-    assert run(*WATCH) == "#0  + :T101 :Mill\n#1  - :T101 :Mill\n#1  + :T101 :Dunes\n"
+    assert main(WATCH) == 0
+    assert capsys.readouterr().out == LINES
 
 
 @pytest.mark.posix("a pseudo-terminal")
@@ -55,27 +50,9 @@ def test_piped_lines_have_prefixes_and_commits() -> None:
 @pytest.mark.parametrize("columns", [20, 80, 120])
 def test_a_terminal_has_the_same_lines(columns: int, colour: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """In colour, unless NO_COLOR is set."""
-    import os
-    import pty
-
-    if not colour:
-        monkeypatch.setenv("NO_COLOR", "1")
-    ours, theirs = pty.openpty()
-    environment = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm-256color"}
-    with subprocess.Popen([sys.executable, "-m", "rdflive", *WATCH], stdout=theirs, env=environment):
-        os.close(theirs)
-        shown = b""
-        while True:
-            try:
-                if not (block := os.read(ours, 4096)):
-                    break
-            except OSError:  # the program has ended
-                break
-            shown += block
-    os.close(ours)
-    text = shown.decode().replace("\r\n", "\n")
+    text = on_terminal(WATCH, monkeypatch, columns=columns, colour=colour)
     assert ("\x1b[32m" in text and "\x1b[31m" in text) is colour
-    assert re.sub(r"\x1b\[[0-9;]*m", "", text) == run(*WATCH)
+    assert f"\n{LINES}" in without_colours(text)
 
 
 def test_full_terms_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
@@ -90,20 +67,11 @@ def test_full_terms_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--full goes with --to text or table, not with --to csv" in capsys.readouterr().err
 
 
-def test_people_get_a_table_in_a_pipe_too() -> None:
-    """Nothing is cut where there is no terminal."""
-    assert [line.rstrip() for line in run(*WATCH, "--to", "table").splitlines()] == [
-        "commit  ±  ?train  ?stop",
-        "    #0  +  :T101   :Mill",
-        "    #1  -  :T101   :Mill",
-        "        +  :T101   :Dunes",
-    ]
-
-
-def test_machines_get_csv() -> None:
+def test_machines_get_csv(capsys: pytest.CaptureFixture[str]) -> None:
     """The values are those of SPARQL's CSV; commit and sign are in front."""
     Path("data.ttl").write_text(DATA + ':T7 r:nextStop "a, \\"b\\"\\nc"@en .\n')
-    rows = list(csv.reader(io.StringIO(run(*WATCH, "--to", "csv"), newline="")))
+    assert main([*WATCH, "--to", "csv"]) == 0
+    rows = list(csv.reader(io.StringIO(capsys.readouterr().out, newline="")))
     assert rows[0] == ["commit", "change", "train", "stop"]
     assert sorted(rows[1:3]) == [
         ["0", "+", "http://example.org/T101", "http://example.org/Mill"],
@@ -134,66 +102,11 @@ def test_csv_of_every_form(query: str, expected: str, capsys: pytest.CaptureFixt
     assert re.sub(r"_:\w+", "_:B", capsys.readouterr().out) == expected
 
 
-def test_ndjson_and_patch_have_full_terms(capsys: pytest.CaptureFixture[str]) -> None:
-    """What machines read depends on no prefix."""
-    assert main([*WATCH, "--to", "ndjson"]) == 0
-    first = json.loads(capsys.readouterr().out.splitlines()[0])
-    assert first["added"][0]["train"]["value"] == "http://example.org/T101"
-    construct = [*WATCH[:3], "CONSTRUCT WHERE { ?train r:nextStop ?stop }", *WATCH[4:], "--to", "patch"]
-    assert main(construct) == 0
-    assert "A <http://example.org/T101> <http://example.org/rail#nextStop>" in capsys.readouterr().out
-
-
-def test_the_prefixes_of_a_store_serve_in_later_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    """The store remembers those of the data that were loaded into it."""
-    pytest.importorskip("oxrdflib", reason="the oxigraph extra is not installed")
-    assert main([*WATCH, "--store-path", "db"]) == 0
-    capsys.readouterr()
-    later = ["watch", "--query", STOPS, "--changes", "changes.rdfp", "--store-path", "db"]
-    assert main(later) == 0
-    assert capsys.readouterr().out == "#0  + :T101 :Dunes\n"
-    assert main(["query", "--query", STOPS, "--store-path", "db", "--to", "text"]) == 0
-    assert capsys.readouterr().out == ":T101 :Dunes\n"
-
-
-def test_a_prefix_that_nobody_declares_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
-    """It is named with its place, after the data were looked at."""
-    assert main(["query", "data.ttl", "--query", "SELECT ?x { ?x nope:p ?y }"]) == 2
-    assert "the query, line 1, column 16: not SPARQL: the prefix nope: of" in capsys.readouterr().err
-
-
 def test_what_is_wrong_otherwise_is_found_before_the_load(capsys: pytest.CaptureFixture[str]) -> None:
     """Also in a query with prefixes of the data."""
     Path("data.ttl").write_text("no Turtle")
     assert main(["query", "data.ttl", "--query", "SELECT ?x { SERVICE <urn:s> { ?x r:p ?y } }"]) == 2
     assert "SERVICE" in capsys.readouterr().err
-
-
-def test_entailment_goes_with_prefixes_of_the_data(capsys: pytest.CaptureFixture[str]) -> None:
-    """What can be entailed is tried before the load, when they are not known."""
-    Path("schema.ttl").write_text(
-        "@prefix r: <http://example.org/rail#> . r:nextStop rdfs:domain r:Train .".replace(
-            "rdfs:domain", "<http://www.w3.org/2000/01/rdf-schema#domain>"
-        )
-    )
-    query = "SELECT ?x { ?x a r:Train }"
-    assert (
-        main(
-            [
-                "watch",
-                "data.ttl",
-                "schema.ttl",
-                "--query",
-                query,
-                "--changes",
-                "changes.rdfp",
-                "--entail",
-                "rdfs",
-            ]
-        )
-        == 0
-    )
-    assert capsys.readouterr().out == "#0  + :T101 # inferred by rdfs2\n"
 
 
 def test_matching_events_has_the_prefixes_of_its_background(capsys: pytest.CaptureFixture[str]) -> None:
@@ -212,19 +125,7 @@ def test_terms_steer_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     """Neither in lines nor in tables, short or full."""
     hostile = rdflib.Literal("\x1b[2J\x07\u202egnp\r\n").n3()
     Path("data.ttl").write_text(f"<http://e/s> <http://e/p> {hostile} .")
+    command = ["watch", "data.ttl", "--query", "SELECT * { ?s ?p ?o }", "--changes", "changes.rdfp"]
     for options in ([], ["--full"], ["--to", "table"], ["--to", "table", "--full"]):
-        assert (
-            main(
-                [
-                    "watch",
-                    "data.ttl",
-                    "--query",
-                    "SELECT * { ?s ?p ?o }",
-                    "--changes",
-                    "changes.rdfp",
-                    *options,
-                ]
-            )
-            == 0
-        )
+        assert main([*command, *options]) == 0
         assert capsys.readouterr().out.replace("\n", "").isprintable(), options

@@ -11,24 +11,25 @@ import pytest
 import rdflib
 
 import rdflive
-from guard.worlds import make_store
+from guard.worlds import STORES, make_store
 from rdflive.testing import AdapterContract
 from support.effort import rounds
 
 NEVER = "SELECT * { { ?s ?p ?o } UNION { GRAPH ?g { ?s ?p ?o } } FILTER(?o = <urn:never>) }"
+KINDS = [kind for kind in STORES if kind != "auditable oxigraph"]
 NEVER_HERE = "SELECT * { ?s ?p ?o FILTER(?o = <urn:never>) }"
 
 
 @pytest.mark.sampled(8)
-class Guarded(AdapterContract):
+class TestGuarded(AdapterContract):
     """Writes are what they are without a guard."""
 
-    kind = "memory"
     sequences = rounds(20)
 
-    @pytest.fixture(autouse=True)
-    def _folder(self, tmp_path: Path) -> Iterator[None]:
+    @pytest.fixture(params=KINDS, autouse=True)
+    def _kind(self, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[None]:
         with ExitStack() as self._stack:
+            self._name = request.param
             self._folders = (tmp_path / str(number) for number in range(10_000))
             yield
 
@@ -36,30 +37,10 @@ class Guarded(AdapterContract):
         """Make a guarded store."""
         folder = next(self._folders)
         folder.mkdir()
-        store = self._stack.enter_context(make_store(self.kind, folder))
+        store = self._stack.enter_context(make_store(self._name, folder))
         graph = rdflib.Dataset(store, default_union=True) if store.graph_aware else rdflib.Graph(store)
         self._stack.enter_context(rdflive.guard(graph, NEVER if store.graph_aware else NEVER_HERE))
         return store
 
     def test_closing_leaves_no_trace(self) -> None:
         """What a guard leaves is looked at elsewhere."""
-
-
-class TestMemory(Guarded):
-    kind = "memory"
-
-
-class TestSimpleMemory(Guarded):
-    kind = "simple memory"
-
-
-class TestAuditable(Guarded):
-    kind = "auditable"
-
-
-class TestOxigraph(Guarded):
-    kind = "oxigraph"
-
-
-class TestOxigraphOnDisk(Guarded):
-    kind = "oxigraph on disk"

@@ -179,7 +179,7 @@ def test_a_guarded_write_is_interrupted(operation: str, store: str, error: type[
     first.close()
     draw = drawn_from("guard", operation, store, error.__name__)
     places = [place for place in places if linecache.getline(*place[:2]).strip() not in WHOLE]
-    places = draw.sample(places, min(len(places), rounds(40)))
+    places = draw.sample(places, min(len(places), rounds(40, share=10)))
     wrong = {}
     for place in places:
         made = World(store)
@@ -213,7 +213,9 @@ def test_what_is_interrupted_while_it_closes_fails_no_write(
         return graph, kind(graph, SHAPES)
 
     places = lines_of(opened()[1].close)
-    for place in drawn_from("closing", store, kind.__name__).sample(places, min(len(places), rounds(400))):
+    for place in drawn_from("closing", store, kind.__name__).sample(
+        places, min(len(places), rounds(400, share=40))
+    ):
         graph, live = opened()
         if not raising_at(place, KeyboardInterrupt, live.close):
             continue

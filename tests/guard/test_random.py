@@ -197,7 +197,7 @@ def play_all(play: Callable[[], Play], least: int) -> None:
 def test_queries_refuse_what_would_add_rows(kind: str, regime: str) -> None:
     """And nothing else; the error has the rows, and the store is as before or after."""
     chance = drawn_from("guard", "queries", kind, regime)
-    play_all(lambda: play_queries(chance, kind, regime), rounds(80))
+    play_all(lambda: play_queries(chance, kind, regime), rounds(80, share=20))
 
 
 DATA: dict[str, Callable[[], tuple[Any, list[Any]]]] = {
@@ -330,4 +330,4 @@ def plain(term: Any) -> Any:
 def test_shapes_refuse_what_would_add_results(kind: str, regime: str) -> None:
     """And nothing else, also where some are broken from the beginning; of several guards each may refuse."""
     chance = drawn_from("guard", "shapes", kind, regime)
-    play_all(lambda: play_shapes(chance, kind, regime), rounds(60))
+    play_all(lambda: play_shapes(chance, kind, regime), rounds(60, share=15))

@@ -152,6 +152,7 @@ def native_writes() -> dict[str, Callable[[Any], object]]:
 NATIVE = native_writes() if find_spec("pyoxigraph") else {}
 
 
+@pytest.mark.sampled(by="place")
 @pytest.mark.parametrize("place", ["memory", "disk"])
 @pytest.mark.parametrize("way", NATIVE)
 def test_a_write_by_pyoxigraph_is_refused_or_made_as_without_a_guard(

@@ -74,7 +74,6 @@ class Guarded:
         )  # fmt: skip
         with manager.locked(store) as self.adapter:
             pass
-        self.rollback = Rollback(store)
 
     def begin_anew(self) -> None:
         """Have random writes be those of the beginning."""
@@ -102,7 +101,8 @@ class Guarded:
             "entries": [each.stats for each in self.subscriptions],
             "journal": self._journal.read_bytes(),
             "kept": kept.kept("a feed"),
-            "rollback": self.rollback.state(),
+            # what an `AuditableStore` would undo
+            "rollback": list(getattr(self.world.store, "reverseOps", ())),
         }
 
     def refuse_everything(self) -> list[rdflive.Guard]:
@@ -118,17 +118,6 @@ class Guarded:
         """End the subscriptions."""
         for each in self.subscriptions:
             each.close()
-
-
-class Rollback:
-    """What an `AuditableStore` would undo."""
-
-    def __init__(self, store: Any) -> None:
-        self._store = store
-
-    def state(self) -> list[Any]:
-        """Give the operations that a rollback would do."""
-        return list(getattr(self._store, "reverseOps", ()))
 
 
 def _of_what_is_gone(view: rdflib.Graph) -> str:

@@ -46,15 +46,14 @@ def test_retry_after_may_be_anything(header: str) -> None:
     assert 0 <= retry_after({"Retry-After": header}) <= threading.TIMEOUT_MAX
 
 
-def test_retry_after_is_a_date() -> None:
-    """A date is the time until then, and none that has passed."""
+def test_headers_of_an_answer_are_read() -> None:
+    """A date is the time until then, and none that has passed.
+
+    A media type is in lower case, without its parameters; a body of no type is plain text.
+    """
     now = datetime.now(UTC)
     assert retry_after({"Retry-After": format_datetime(now - timedelta(hours=1), usegmt=True)}) == 0
     assert 3500 < retry_after({"Retry-After": format_datetime(now + timedelta(hours=1), usegmt=True)}) <= 3600
-
-
-def test_media_type_is_read_without_parameters() -> None:
-    """In lower case; a body of no type is plain text."""
     assert media_type({"Content-Type": "A/B ; c=d"}) == "a/b"
     assert media_type({}) == "text/plain"
 

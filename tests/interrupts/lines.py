@@ -14,8 +14,9 @@ from typing import Any
 
 import rdflive
 import rdflive_stores
+from support.effort import HUNT, drawn_from, rounds
 
-__all__ = ["LineRun", "acting_at", "lines_of", "raising_at"]
+__all__ = ["LineRun", "acting_at", "drawn", "lines_of", "raising_at"]
 
 PACKAGES = (
     *(str(Path(str(package.__file__)).parent) for package in (rdflive, rdflive_stores)),
@@ -30,6 +31,11 @@ def lines_of(operation: Callable[[], object]) -> list[LineRun]:
     places: list[LineRun] = []
     _traced(operation, places.append)
     return places
+
+
+def drawn(places: list[LineRun], most: int, *names: object) -> list[LineRun]:
+    """Give all places in a hunt, and in the gate some that are drawn by names: a share of `most`."""
+    return places if HUNT else drawn_from(*names).sample(places, min(len(places), rounds(most)))
 
 
 def raising_at(place: LineRun, error: type[BaseException], operation: Callable[[], object]) -> bool:

@@ -11,9 +11,9 @@ from itertools import product
 
 import pytest
 
-from interrupts.lines import LineRun, lines_of, raising_at
-from interrupts.worlds import OPERATIONS, REGIMES, world
-from support.effort import HUNT, drawn_from, rounds
+from interrupts.lines import LineRun, drawn, raising_at
+from interrupts.worlds import OPERATIONS, REGIMES, lines_run, world
+from support.effort import HUNT, drawn_from
 
 ERRORS = {error.__name__: error for error in (KeyboardInterrupt, MemoryError, RecursionError)}
 STORES = ["default", "Oxigraph"]
@@ -31,9 +31,8 @@ def shared_out(store: str, error: str) -> dict[tuple[str, str], list[LineRun]]:
     """Give each line that any operation runs to one of those that do, to be met one of the times it runs."""
     places: dict[tuple[str, int], list[tuple[tuple[str, str], LineRun]]] = defaultdict(list)
     for operation, regime in product(OPERATIONS, REGIMES):
-        with world(store, regime) as made:
-            for place in lines_of(lambda made=made, act=OPERATIONS[operation]: act(made)):
-                places[place[:2]].append(((operation, regime), place))
+        for place in lines_run(operation, store, regime):
+            places[place[:2]].append(((operation, regime), place))
     draw = drawn_from("lines", store, error)
     shared: dict[tuple[str, str], list[LineRun]] = defaultdict(list)
     for _, times in sorted(places.items()):
@@ -42,29 +41,26 @@ def shared_out(store: str, error: str) -> dict[tuple[str, str], list[LineRun]]:
     return shared
 
 
-def drawn(store: str, operation: str, regime: str, error: str) -> list[LineRun]:
-    """Draw a few of the lines that an operation runs."""
-    with world(store, regime) as made:
-        places = lines_of(lambda: OPERATIONS[operation](made))
-    return drawn_from("lines", operation, store, regime, error).sample(places, min(len(places), rounds(15)))
-
-
 @pytest.mark.timeout(3600)
-@pytest.mark.sampled(by="error")
-@pytest.mark.parametrize("error", ERRORS)
-@pytest.mark.parametrize("regime", REGIMES)
+@pytest.mark.sampled(by="kind")
+@pytest.mark.parametrize("kind", list(product(REGIMES, ERRORS)), ids="-".join)
 @pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_an_exception_at_any_line_is_mended(operation: str, store: str, regime: str, error: str) -> None:
+def test_an_exception_at_any_line_is_mended(operation: str, store: str, kind: tuple[str, str]) -> None:
     """Other threads can write at once, and after the next commit each subscriber knows what there is."""
     if store == "Oxigraph":
         pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
-    act = OPERATIONS[operation]
-    places = shared_out(store, error)[operation, regime] if HUNT else drawn(store, operation, regime, error)
+    regime, error = kind
+    places = (
+        shared_out(store, error)[operation, regime]
+        if HUNT
+        else drawn(lines_run(operation, store, regime), 40, operation, store, *kind)
+    )
     wrong = {}
     for place in places:
         with world(store, regime) as made:
-            if raising_at(place, ERRORS[error], lambda made=made: act(made)) and (found := made.check()):
+            came = raising_at(place, ERRORS[error], lambda made=made: OPERATIONS[operation](made))
+            if came and (found := made.check()):
                 wrong[place] = found
     gc.collect()
     assert not wrong, f"{len(wrong)} of {len(places)} lines: {wrong}"

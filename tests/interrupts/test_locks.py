@@ -7,6 +7,7 @@ import signal
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from random import Random
 from typing import Any
@@ -35,26 +36,13 @@ def test_a_batch_is_left_by_its_own_thread() -> None:
     batch = rdflive.batch(graph)
     batch.__enter__()
     graph.add(triple("a", "b"))
-    errors: list[BaseException] = []
-
-    def leave() -> None:
-        try:
-            batch.__exit__(None, None, None)
-        except RuntimeError as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=leave)
-    thread.start()
-    thread.join(20)
-    assert not thread.is_alive()
-    assert "the thread that entered it" in str(errors[0])
-    assert deltas == []
-    batch.__exit__(None, None, None)
-    assert [len(delta.added) for delta in deltas] == [1]
-    writer = threading.Thread(target=graph.add, args=(triple("b", "c"),))
-    writer.start()
-    writer.join(20)
-    assert not writer.is_alive()
+    with ThreadPoolExecutor(1) as other:
+        with pytest.raises(RuntimeError, match="the thread that entered it"):
+            other.submit(batch.__exit__, None, None, None).result(20)
+        assert deltas == []
+        batch.__exit__(None, None, None)
+        assert [len(delta.added) for delta in deltas] == [1]
+        other.submit(graph.add, triple("b", "c")).result(20)
 
 
 def refused(

@@ -3,69 +3,32 @@
 Where a loop ends with a condition, which `while condition:` and a comprehension with `if` always do, Python
 3.13 looks for signals, and takes what a handler raises there for raised outside of the `try` or `with` that
 the loop is in: a lock stays taken. A loop in a function of its own is safe, and so is one whose body ends
-with something else. Any Python finds loops with `while`; Python 3.13 also finds the others, by its bytecode.
+with something else.
 """
 
 from __future__ import annotations
 
 import ast
-import dis
-import signal
-import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
-from types import CodeType
-from typing import Any
 
 import pytest
 
 import rdflive
 import rdflive_stores
 
-SAFE = {
-    "a `with` of a generator, which ends when Python frees it": {
-        "base.py:BaseSubscription._open_display", "continuous.py:register",
-        "endpoint_events.py:EventLog._first_id", "endpoint_events.py:EventLog._until",
-        "journal.py:Journal.missed", "journal.py:Journal.pending", "match.py:run",
-        "quads.py:check_named_graphs", "quads.py:check_patterns", "rdfs.py:RdfsEntailment._replan",
-        "validation.py:LiveValidation.explain",
-    },
-    "an `except` of other errors": {
-        "answer.py:Answer._read_rows", "bodies.py:read_body", "endpoint_results.py:read_rows",
-        "following.py:Following.start", "sparql_data.py:read_data",
-        "subscription.py:RemoteSubscription.stats",
-    },
-    "an engine that reads the store again after an interruption": {
-        "kernel.py:Kernel.apply", "kernel.py:QuadKernel.apply", "relation.py:Relation._count",
-    },
-    "what was begun is thrown away": {"reading.py:Reader._read_path", "walk.py:_Writer.write"},
-    "the turn has been given back": {"deliveries.py:Deliveries.run"},
-}  # fmt: skip
-"""Loops whose end no handler covers on Python 3.13, and why nothing is lost there."""
-ENDING = """
-def f(lock, xs):
-    with lock:
-        for x in xs:
-            if x:
-                x()
-"""
 UNSAFE = """
 with lock:
     for _ in things:
-        while left:
-            left = left - 1
+        while left: left -= 1
 def f():
     while before:
         try:
-            while inside:
-                pass
+            while inside: pass
         except ValueError:
-            while handled:
-                pass
+            while handled: pass
         finally:
-            while behind:
-                pass
+            while behind: pass
 """
 
 
@@ -100,62 +63,3 @@ def test_no_loop_is_unsafe(package: object) -> None:
     assert not [
         f"{path}:{loop.lineno}" for path in files for loop in unsafe(ast.parse(path.read_text("utf-8")))
     ]
-
-
-def jumps(source: str) -> Iterator[str]:
-    """List the jumps back that no handler covers, though where they lead to is covered, by function."""
-    codes = [compile(source, "source", "exec")]
-    for code in codes:
-        codes += [const for const in code.co_consts if isinstance(const, CodeType)]
-        bytecode = dis.Bytecode(code)
-        instructions = list(bytecode)
-        names = {each.offset: each.opname for each in instructions}
-        entries = list(bytecode.exception_entries)
-
-        def handled(place: int, names: Any = names, entries: Any = entries) -> bool:
-            """Tell whether a `try` or `with` handles what is raised there; Python has handlers of its own."""
-            target = next((entry.target for entry in entries if entry.start <= place < entry.end), None)
-            if target is None or names[target] in ("PUSH_EXC_INFO", "CALL_INTRINSIC_1"):
-                return target is not None and names[target] == "PUSH_EXC_INFO"
-            return handled(target, names, entries)
-
-        for each in instructions:
-            if each.opname == "JUMP_BACKWARD" and not handled(each.offset) and handled(each.argval):
-                yield code.co_qualname
-
-
-# Before 3.13 what is raised there counts as raised where the loop begins.
-HAS_FAULT = sys.version_info >= (3, 13) and [*jumps(ENDING)] == ["f"]
-
-
-@pytest.mark.skipif(not HAS_FAULT, reason="this Python takes the end of a loop for a part of it")
-def test_no_jump_of_a_loop_is_unsafe() -> None:
-    """But for those that are listed, because nothing is lost there."""
-    found = {
-        f"{path.name}:{name}"
-        for package in (rdflive, rdflive_stores)
-        for path in Path(str(package.__file__)).parent.rglob("*.py")
-        for name in jumps(path.read_text("utf-8"))
-    }
-    assert found <= set().union(*SAFE.values())
-
-
-@pytest.mark.posix("sets timers")
-@pytest.mark.skipif(not HAS_FAULT, reason="this Python takes the end of a loop for a part of it")
-def test_python_has_the_fault() -> None:
-    """What the bytecode says is so: the rule can go with the last version of Python that has the fault."""
-    lock = threading.Lock()
-
-    def hold(*, on: bool) -> None:
-        with lock:
-            while on:
-                pass
-
-    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
-    try:
-        signal.setitimer(signal.ITIMER_REAL, 0.01)
-        with pytest.raises(KeyboardInterrupt):
-            hold(on=True)
-    finally:
-        signal.signal(signal.SIGALRM, before)
-    assert lock.locked()

@@ -15,12 +15,10 @@ import rdflib
 from rdflib import URIRef
 
 import rdflive
-from interrupts.lines import lines_of, raising_at
+from interrupts.lines import drawn, lines_of, raising_at
 from interrupts.worlds import Follower
 from rdflive.engine.view import View
 from rdflive.store import Capture
-from rdflive.store.deliveries import Delivering
-from support.effort import HUNT, drawn_from, rounds
 
 QUERY = "SELECT ?s { ?s <urn:p> ?o }"
 
@@ -146,8 +144,7 @@ def test_a_delivery_to_an_executor_may_be_interrupted_anywhere(error: type[BaseE
 
     first = opened()
     places = lines_of(lambda: first[0].add(triple("a")))
-    draw = drawn_from("executor", error.__name__)
-    for place in places if HUNT else draw.sample(places, min(len(places), rounds(60))):
+    for place in drawn(places, 60, "executor", error.__name__):
         graph, follower, later, subscription = opened()
         raising_at(place, error, lambda graph=graph: graph.add(triple("a")))
         graph.add(triple("b"))
@@ -155,20 +152,6 @@ def test_a_delivery_to_an_executor_may_be_interrupted_anywhere(error: type[BaseE
         graph.add(triple("c"))
         later.run()
         assert follower.answer == Counter(subscription.answers()), place
-
-
-def test_a_delivery_goes_on_with_the_step_that_was_interrupted() -> None:
-    """What was done is not done again, and it has run when all is done."""
-    done: list[str] = []
-    second = once(KeyboardInterrupt, lambda: done.append("second"))
-    steps = [lambda: done.append("first"), second, lambda: done.append("third")]
-    delivery = Delivering(*steps)
-    with pytest.raises(KeyboardInterrupt):
-        delivery.go_on()
-    assert not delivery.has_run
-    delivery.go_on()
-    assert delivery.has_run
-    assert done == ["first", "second", "third"]
 
 
 def test_a_step_that_raises_again_and_again_keeps_nobody_else_from_its_deltas() -> None:
@@ -206,9 +189,7 @@ def test_a_close_that_was_interrupted_anywhere_is_done_by_the_next(resumes: bool
         return graph, rdflive.subscribe(graph, QUERY, name=name, resume=path)
 
     places = lines_of(opened("board")[1].close)
-    draw = drawn_from("close", resumes)
-    chosen = places if HUNT else draw.sample(places, min(len(places), rounds(25)))
-    for number, place in enumerate(chosen):
+    for number, place in enumerate(drawn(places, 25, "close", resumes)):
         graph, subscription = opened(str(number))
         deltas = subscription.deltas(5.0)
         next(deltas)
@@ -226,8 +207,7 @@ def test_the_first_subscription_of_a_store_may_be_interrupted_anywhere() -> None
         return rdflive.subscribe(graph, QUERY, lambda delta: None)
 
     places = lines_of(lambda: subscribe(rdflib.Graph()).close())
-    draw = drawn_from("first subscription")
-    for place in places if HUNT else draw.sample(places, rounds(60)):
+    for place in drawn(places, 60, "first subscription"):
         graph, told = rdflib.Graph(), list[rdflive.Delta]()
         raising_at(place, KeyboardInterrupt, lambda graph=graph: subscribe(graph).close())
         graph.add(triple("a"))
@@ -273,8 +253,7 @@ def test_a_stream_may_be_interrupted_anywhere(error: type[BaseException], window
     expected = play(act), play(lambda stream: stream.advance_to(until))  # it was taken before, or not at all
     places: list[Any] = []
     play(lambda stream: places.extend(lines_of(lambda: act(stream))))
-    draw = drawn_from("stream", error.__name__, repr(window), until)
-    for place in places if HUNT else draw.sample(places, 40):
+    for place in drawn(places, 100, "stream", error.__name__, repr(window), until):
 
         def interrupted(stream: rdflive.Stream, place: Any = place) -> None:
             raising_at(place, error, lambda: act(stream))
@@ -291,8 +270,7 @@ def test_a_mirror_may_be_interrupted_anywhere(uncollected: None) -> None:
         rdflive.mirror(graph, io.BytesIO(feed), "rdf-patch", name="log")
 
     places = lines_of(lambda: follow(rdflib.Graph()))
-    draw = drawn_from("mirror")
-    for place in places if HUNT else draw.sample(places, rounds(80)):
+    for place in drawn(places, 80, "mirror"):
         graph = rdflib.Graph()
         raising_at(place, KeyboardInterrupt, lambda graph=graph: follow(graph))
         with rdflive.subscribe(graph, QUERY) as subscription:

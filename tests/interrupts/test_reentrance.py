@@ -11,22 +11,17 @@ import rdflib
 
 import rdflive
 from interrupts.lines import acting_at, lines_of
-from interrupts.worlds import OPERATIONS, World, world
+from interrupts.worlds import OPERATIONS, World, lines_run, world
 from support.effort import drawn_from, rounds
-
-
-def _close(made: World) -> None:
-    made.subscriptions["count"].close()
-
 
 ACTS: dict[str, Callable[[World], object]] = {
     "answers": lambda made: made.subscriptions["optional"].answers(),
     "an iterator": lambda made: next(made.subscriptions["pattern"].deltas(5.0)),
-    "close": _close,
+    "close": lambda made: made.subscriptions["count"].close(),
     "a write": lambda made: made.graph.add(made.triple("a p z")),
-    "a batch": lambda made: OPERATIONS["batch"](made),
-    "a removal": lambda made: OPERATIONS["remove"](made),
-    "the same triple": lambda made: OPERATIONS["add"](made),
+    "a batch": OPERATIONS["batch"],
+    "a removal": OPERATIONS["remove"],
+    "the same triple": OPERATIONS["add"],
 }
 READS = ("answers", "an iterator", "close")
 
@@ -43,8 +38,7 @@ def test_a_store_is_used_at_any_line_of_a_write(operation: str, store: str, regi
     """Nothing hangs or raises, and after the next commit each subscriber knows what there is."""
     if store == "Oxigraph":
         pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
-    with world(store, regime) as before:
-        places = lines_of(lambda: OPERATIONS[operation](before))
+    places = lines_run(operation, store, regime)
     draw = drawn_from("reentrance", operation, store, regime, act)
     places = draw.sample(places, min(len(places), rounds(12)))
     wrong = {}
@@ -70,9 +64,7 @@ def test_a_triple_is_written_at_any_line_of_an_add_that_looks_for_it(store: str,
     if store == "Oxigraph":
         pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
     operation = OPERATIONS["add what is there"]
-    with world(store, "none") as before:
-        places = lines_of(lambda: operation(before))
-    for place in places:
+    for place in lines_run("add what is there", store, "none"):
         with world(store, "none") as made:
             acting_at(place, lambda made=made: ACTS[act](made), lambda made=made: operation(made))
             assert made.check() == [], place

@@ -7,15 +7,16 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
 import rdflib
 from rdflib import RDFS, Literal, URIRef
 
 import rdflive
+from interrupts.lines import LineRun, lines_of
 
-__all__ = ["OPERATIONS", "World", "world"]
+__all__ = ["OPERATIONS", "World", "lines_run", "world"]
 
 E: Final = "http://e/"
 PREFIX: Final = f"PREFIX : <{E}> "
@@ -139,26 +140,6 @@ def world(store: str, regime: str) -> Iterator[World]:
         made.close()
 
 
-def _add(world: World) -> None:
-    world.graph.add(world.triple("d p b"))
-
-
-def _add_again(world: World) -> None:
-    world.graph.add(world.triple("a p b"))
-
-
-def _remove(world: World) -> None:
-    world.graph.remove(world.triple("a p b"))
-
-
-def _remove_matching(world: World) -> None:
-    world.dataset.remove((None, node("p"), None, None))
-
-
-def _set_literal(world: World) -> None:
-    world.graph.set((node("a"), node("p"), Literal(5)))
-
-
 def _batch(world: World) -> None:
     with rdflive.batch(world.dataset):
         world.graph.add(world.triple("d p b"))
@@ -166,29 +147,9 @@ def _batch(world: World) -> None:
         world.dataset.graph(node("g")).add(world.triple("a p b"))
 
 
-def _update(world: World) -> None:
-    world.dataset.update(PREFIX + "DELETE { ?s :p ?o } INSERT { ?o :p ?s } WHERE { ?s :p ?o }")
-
-
-def _parse(world: World) -> None:
-    world.dataset.parse(data=f"<{E}d> <{E}p> <{E}b>, <{E}e> . <{E}e> <{E}q> <{E}f> .", format="turtle")
-
-
 def _entry(world: World) -> None:
     feed = f"TX .\nA <{E}d> <{E}p> <{E}b> .\nD <{E}b> <{E}q> <{E}c> .\nTC .\n"
     rdflive.mirror(world.dataset, io.BytesIO(feed.encode()), "rdf-patch")
-
-
-def _schema(world: World) -> None:
-    world.graph.add((node("q"), RDFS.subPropertyOf, node("p")))
-
-
-def _resync(world: World) -> None:
-    world.subscriptions["count"].resync()
-
-
-def _saturate(world: World) -> None:
-    rdflive.saturate(world.dataset).close()
 
 
 def _subscribe(world: World) -> None:
@@ -196,18 +157,27 @@ def _subscribe(world: World) -> None:
     rdflive.subscribe(world.dataset, query, **world.options).close()
 
 
-OPERATIONS: Final[Mapping[str, Callable[[World], None]]] = {
-    "add": _add,
-    "add what is there": _add_again,
-    "remove": _remove,
-    "remove all that match": _remove_matching,
-    "set": _set_literal,
+UPDATE: Final = PREFIX + "DELETE { ?s :p ?o } INSERT { ?o :p ?s } WHERE { ?s :p ?o }"
+TURTLE: Final = PREFIX + ":d :p :b, :e . :e :q :f ."
+OPERATIONS: Final[Mapping[str, Callable[[World], object]]] = {
+    "add": lambda world: world.graph.add(world.triple("d p b")),
+    "add what is there": lambda world: world.graph.add(world.triple("a p b")),
+    "remove": lambda world: world.graph.remove(world.triple("a p b")),
+    "remove all that match": lambda world: world.dataset.remove((None, node("p"), None, None)),
+    "set": lambda world: world.graph.set((node("a"), node("p"), Literal(5))),
     "batch": _batch,
-    "update": _update,
-    "parse": _parse,
+    "update": lambda world: world.dataset.update(UPDATE),
+    "parse": lambda world: world.dataset.parse(data=TURTLE, format="turtle"),
     "entry of a feed": _entry,
-    "schema": _schema,
+    "schema": lambda world: world.graph.add((node("q"), RDFS.subPropertyOf, node("p"))),
     "subscribe and close": _subscribe,
-    "resync": _resync,
-    "saturate and close": _saturate,
+    "resync": lambda world: world.subscriptions["count"].resync(),
+    "saturate and close": lambda world: rdflive.saturate(world.dataset).close(),
 }
+
+
+@cache
+def lines_run(operation: str, store: str, regime: str) -> list[LineRun]:
+    """List the lines that an operation runs."""
+    with world(store, regime) as made:
+        return lines_of(lambda: OPERATIONS[operation](made))

@@ -16,12 +16,10 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +28,7 @@ import rdflib
 
 import rdflive
 from kill.mirror import Model, command_line, make_batches
+from kill.spark_subscription import family, started
 from rdflive import Batch, Change
 from rdflive.feeds.rdf_patch import encode_rdf_patch
 
@@ -154,40 +153,19 @@ def run(*, kills: int, batches: int, seed: int) -> Outcome:
                 stream.write(encode_rdf_patch(Batch(tuple(changes))).encode())
                 ends.append(stream.tell())
         model = DeltaModel(place, history, ends)
-        limit = ends[-1] // (3 * kills + 3)
+        limit = ends[-1] // (6 * kills + 3)  # a kill comes some micro-batches behind the one before it
         of_jvm = 0
         for number in range(kills):
             at_jvm = bool((number + seed) % 2)
             of_jvm += at_jvm
-            with _child(place, limit) as child:
+            with started("kill.spark_mirror", "--child", place.folder, limit) as child:
                 _kill(child, chance, at_jvm=at_jvm)
             model.check_store()
-        with _child(place, limit) as child:
+        with started("kill.spark_mirror", "--child", place.folder, limit) as child:
             assert _communicate(child) == 0, "the last run failed"
         model.check_store()
         assert model.done == batches
         return Outcome(kills, of_jvm, batches, len(model.state), model.check_deltas())
-
-
-@contextmanager
-def _child(place: Paths, limit: int) -> Iterator[subprocess.Popen[str]]:
-    """Run a child in a group of its own; nothing of it is left behind."""
-    command = [sys.executable, "-m", "kill.spark_mirror", "--child", str(place.folder), str(limit)]
-    path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
-    child = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": path},
-        start_new_session=True,
-    )
-    try:
-        yield child
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
-        child.communicate()
 
 
 def _kill(child: subprocess.Popen[str], chance: random.Random, *, at_jvm: bool) -> None:
@@ -200,7 +178,7 @@ def _kill(child: subprocess.Popen[str], chance: random.Random, *, at_jvm: bool) 
     os.kill(jvm if at_jvm else child.pid, signal.SIGKILL)
     _communicate(child)
     deadline = time.monotonic() + PATIENCE
-    while _is_alive(jvm):
+    while jvm in family(child.pid):
         assert time.monotonic() < deadline, "the JVM goes on without its Python"
         time.sleep(0.05)
 
@@ -218,14 +196,6 @@ def _communicate(child: subprocess.Popen[str]) -> int:
     """Wait until the child ends; it must not go on without its JVM."""
     child.communicate(timeout=PATIENCE)
     return child.returncode
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
 
 
 def main() -> None:

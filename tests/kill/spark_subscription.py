@@ -36,7 +36,7 @@ from support.spark_streams import AT_ONCE, ChangeFiles, Operation, live_quads, n
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["Outcome", "run"]
+__all__ = ["Outcome", "family", "run", "started"]
 
 _STARTING: Final = 0.2
 """The share of kills that come while the child starts, wherever it is by then."""
@@ -71,10 +71,10 @@ def run(folder: Path, *, kills: int, batches: int, seed: int, left: int = 1) -> 
     (folder / "told").mkdir()
     killed = 0
     for target in sorted(chance.sample(range(batches - left), kills)):
-        with _child(folder) as child:
+        with started("kill.spark_subscription", "--follow", folder) as child:
             _kill(child, target, chance)
         killed += child.returncode != 0
-    with _child(folder) as child:
+    with started("kill.spark_subscription", "--follow", folder) as child:
         _, complaints = child.communicate()
         if child.returncode:
             raise AssertionError(f"the child failed by itself:\n{complaints}")
@@ -139,10 +139,10 @@ def follow(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _child(folder: Path) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-m", "kill.spark_subscription", "--follow", str(folder)]
+def started(module: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
+    """Run a module as a child in a process group of its own; nothing of it is left behind."""
     with subprocess.Popen(
-        command,
+        [sys.executable, "-m", module, *map(str, arguments)],
         cwd=Path(__file__).parents[1],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -168,7 +168,7 @@ def _kill(child: subprocess.Popen[str], target: int, chance: random.Random) -> N
     if whom == "driver":
         child.kill()
         return
-    while child.poll() is None and not (others := _family(child.pid) - {child.pid}):
+    while child.poll() is None and not (others := family(child.pid) - {child.pid}):
         time.sleep(0.02)  # it has not begun yet
     if whom == "both":
         _kill_group(child)
@@ -183,7 +183,7 @@ def _end(child: subprocess.Popen[str]) -> None:
     deadline = time.monotonic() + _PATIENCE
     with contextlib.suppress(subprocess.TimeoutExpired):
         child.communicate(timeout=_PATIENCE)
-    while _family(child.pid) and time.monotonic() < deadline:
+    while family(child.pid) and time.monotonic() < deadline:
         time.sleep(0.05)
     _kill_group(child)
 
@@ -193,7 +193,7 @@ def _kill_group(child: subprocess.Popen[str]) -> None:
         os.killpg(child.pid, signal.SIGKILL)
 
 
-def _family(group: int) -> set[int]:
+def family(group: int) -> set[int]:
     """List the processes of a process group that are not dead."""
     found = set()
     for stat in Path("/proc").glob("[0-9]*/stat"):

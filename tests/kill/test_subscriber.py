@@ -15,7 +15,7 @@ from support.effort import HUNT, drawn_from
 def test_a_killed_subscriber_misses_nothing(tmp_path: Path) -> None:
     """Killed at random moments, a subscriber is told every delta, and each number with one content."""
     pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
-    kills = 4 if HUNT else 2
+    kills = 4 if HUNT else 1
     outcome = run(tmp_path, kills=kills, batches=120, seed=drawn_from("subscriber").getrandbits(32))
     assert outcome.lives == kills + 1
     assert outcome.deltas > 50
@@ -24,7 +24,7 @@ def test_a_killed_subscriber_misses_nothing(tmp_path: Path) -> None:
 @pytest.mark.posix("tells by the signal whether a program was killed or failed")
 def test_a_killed_subscriber_of_a_stream_misses_nothing(tmp_path: Path) -> None:
     """Killed at random moments, windows go on as they were, and each number has one content."""
-    kills = 4 if HUNT else 2
+    kills = 4 if HUNT else 1
     seed = drawn_from("stream").getrandbits(32)
     for outcome in stream_subscriber.run(tmp_path, kills=kills, elements=400, seed=seed):
         assert outcome.lives == kills + 1

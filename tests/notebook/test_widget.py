@@ -89,7 +89,7 @@ def test_a_widget_shows_the_first_rows_after_each_of_many_changes(
         monkeypatch.setattr(f"rdflive.delivery.display.{seconds}", 0)
     widget = late.widget("minutes")
     drawn = drawn_from("a widget")
-    for number in range(rounds(200)):
+    for number in range(rounds(200, share=20)):
         with rdflive.batch(graph):
             for _ in range(drawn.choice([1, 2, 30])):
                 train, minutes = E[f"T{drawn.randrange(40)}"], Literal(drawn.randrange(9))

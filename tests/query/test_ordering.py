@@ -14,7 +14,6 @@ from rdflib.term import Node
 
 from rdflive.query.expressions.numbers import number
 from rdflive.query.ordering import descending, term_key
-from support.effort import drawn_from
 
 
 def typed(lexical: str, name: str) -> Literal:
@@ -115,13 +114,6 @@ TERMS: st.SearchStrategy[Node | None] = st.one_of(
 )
 
 
-def test_term_key_sorts_the_table() -> None:
-    """A shuffled table of terms comes back in its order."""
-    shuffled = ASCENDING[:]
-    drawn_from("terms").shuffle(shuffled)
-    assert sorted(shuffled, key=term_key) == ASCENDING
-
-
 def test_term_key_differs_along_the_table() -> None:
     """Each term of the table is less than the next."""
     for lesser, greater in pairwise(map(term_key, ASCENDING)):
@@ -135,11 +127,6 @@ def test_term_key_is_equal_for_equal_terms_only(one: Node | None, other: Node | 
     left, right = term_key(one), term_key(other)
     assert (left == right) == (one == other)
     assert (left < right) + (right < left) + (one == other) == 1
-
-
-def test_term_key_ignores_the_case_of_languages() -> None:
-    """Language tags that differ in case make equal terms, so they have one key."""
-    assert term_key(Literal("a", lang="EN")) == term_key(Literal("a", lang="en"))
 
 
 @given(TERMS, TERMS, TERMS)
@@ -179,28 +166,6 @@ def test_term_key_never_contradicts_less_than(terms: list[Literal]) -> None:
     for solution in ox.Store().query(query):
         i, j = (int(solution[name].value) for name in "ij")
         assert term_key(kept[i]) < term_key(kept[j])
-
-
-@pytest.mark.parametrize(
-    ("literal", "value"),
-    [
-        (Literal(3), 3),
-        (typed("3", "byte"), 3),
-        (typed("300", "byte"), None),
-        (Literal(300, datatype=XSD.byte), None),
-        (Literal(3, datatype=XSD.decimal), Decimal(3)),
-        (Literal(1.5, datatype=XSD.integer), None),
-        (typed("NaN", "decimal"), None),
-        (typed("one", "integer"), None),
-        (Literal("3"), None),
-        (Literal(True), None),
-    ],
-)
-def test_number_reads_well_typed_numerals_only(literal: Literal, value: object) -> None:
-    """A literal is a number where its datatype is numeric and its lexical form well-formed."""
-    found = number(literal)
-    assert found == value
-    assert type(found) is type(value)
 
 
 @given(TERMS, TERMS)

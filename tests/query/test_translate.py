@@ -13,6 +13,8 @@ from support.queries import NODES, PREDICATES, Quad
 
 A, B, C = NODES
 P, Q = (predicate.n3() for predicate in PREDICATES)
+HAS = f"EXISTS {{ ?s {Q} ?z }}"
+ROWS = f"{{ ?s {P} ?o }}"
 QUADS: list[Quad] = [
     *((s, PREDICATES[0], o, None) for s, o in ((A, B), (A, C), (B, C), (C, A), (B, B))),
     *((s, PREDICATES[1], o, None) for s, o in ((A, C), (B, A), (C, C), (C, B))),
@@ -70,6 +72,52 @@ QUERIES = {
         "SELECT ?y (COUNT(?x) AS ?all) (COUNT(?z) AS ?some) (COUNT(DISTINCT ?x) AS ?different)"
         f" {{ ?x {P} ?y OPTIONAL {{ ?x {Q} ?z }} }} GROUP BY ?y"
     ),
+    "order by exists downwards, a slice": (
+        f"SELECT ?s ?o {ROWS} ORDER BY DESC({HAS}) ?o ?s LIMIT 3 OFFSET 1"
+    ),
+    "order by not exists with a path and a filter": (
+        f"SELECT ?s ?o {ROWS} ORDER BY (NOT EXISTS {{ ?s ({Q}|{Q}) ?z FILTER(?z != ?o || true) }}) ?s ?o"
+    ),
+    "having exists of a name that is free after grouping": (
+        f"SELECT ?s {ROWS} GROUP BY ?s HAVING(EXISTS {{ ?s {Q} ?o }})"
+    ),
+    "having exists among others": (
+        f"SELECT (COUNT(?o) AS ?n) {ROWS} GROUP BY ?s HAVING(COUNT(?o) > 1 && NOT {HAS})"
+    ),
+    "having exists of an aggregate's subquery": (
+        f"SELECT ?s {ROWS} GROUP BY ?s"
+        f" HAVING(EXISTS {{ {{ SELECT ?s (COUNT(?z) AS ?n) {{ ?s {Q} ?z }} GROUP BY ?s"
+        f" HAVING(EXISTS {{ ?s {P} ?z }}) }} }})"
+    ),
+    "project exists": f"SELECT ?s ?o ({HAS} AS ?e) {ROWS}",
+    "exists with an aggregate inside groups nothing": (
+        f"SELECT ?s {ROWS} ORDER BY EXISTS {{ SELECT (COUNT(?z) AS ?n) {{ ?s {Q} ?z }} }} ?s"
+    ),
+    "group by an expression in brackets": f"SELECT (COUNT(*) AS ?n) {ROWS} GROUP BY (STR(?s)) ((?o))",
+    "group by exists in brackets": f"SELECT (COUNT(*) AS ?n) {ROWS} GROUP BY ({HAS})",
+    "distinct, order by a projected aggregate": (
+        f"SELECT DISTINCT ?s (COUNT(?o) AS ?n) {ROWS} GROUP BY ?s ORDER BY DESC(COUNT(?o)) ?s"
+    ),
+    "distinct, order by names and aggregates": (
+        f"SELECT DISTINCT ?s (COUNT(?o) AS ?n) (COUNT(DISTINCT ?s) AS ?m) {ROWS}"
+        " GROUP BY ?s ORDER BY DESC(COUNT(?o) + 1) ?m ?n ?s"
+    ),
+    "distinct, order by a name beside an aggregate after having": (
+        f"SELECT DISTINCT ?s (COUNT(?o) AS ?n) {ROWS} GROUP BY ?s HAVING(COUNT(?o) > 1)"
+        " ORDER BY DESC(COUNT(?o)) ?s"
+    ),
+    "distinct, order by a projected expression": (
+        f"SELECT DISTINCT (STR(?o) AS ?x) {ROWS} ORDER BY DESC(STR(?o))"
+    ),
+    "distinct, order by what another name stands for": (
+        f"SELECT DISTINCT (?o AS ?x) {ROWS} ORDER BY ?o LIMIT 2"
+    ),
+    "distinct subquery": (
+        f"SELECT * {{ {{ SELECT DISTINCT (STR(?o) AS ?x) {ROWS} ORDER BY STR(?o) LIMIT 2 }} }}"
+    ),
+    "distinct, order by the value of an expression": (
+        f"SELECT DISTINCT (?n * 9 AS ?x) {{ ?s {Q} ?n FILTER(isNUMERIC(?n)) }} ORDER BY (?n * 9)"
+    ),
 }
 
 
@@ -92,14 +140,16 @@ def test_answers_are_those_of_oxigraph(text: str) -> None:
 
 
 def test_undef_is_what_init_bindings_fix() -> None:
-    """Rows of VALUES that leave the variable out, or name its term, stay; others go."""
+    """Rows of VALUES that leave the variable out, or name its term, stay; a group has it for its key."""
     store = Store("graph")
     rows = f"(UNDEF {B.n3()}) ({A.n3()} {C.n3()}) ({C.n3()} {A.n3()})"
     text = f"SELECT ?y {{ VALUES (?x ?y) {{ {rows} }} ?x {P} ?y }}"
     followed = Sum(store, text, initBindings={"x": A})
     for quad in QUADS:
         store.write((1, quad))
+    counts = Sum(store, f"SELECT ?s (COUNT(?o) AS ?n) {ROWS} GROUP BY ?s", initBindings={"s": A})
     followed.check([{"y": B}, {"y": C}])
+    counts.check([{"s": A, "n": Literal(2)}])
 
 
 def test_a_path_of_no_steps_joins_nodes_of_the_graph() -> None:

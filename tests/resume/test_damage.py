@@ -62,13 +62,9 @@ def _outcome(graph: rdflib.Graph, path: Path, ledger: Ledger) -> str:
     """Resume from a file, change the graph, and say what became of it."""
     errors: list[BaseException] = []
     try:
+        on_error = lambda _, error: errors.append(error)  # noqa: E731
         with rdflive.subscribe(
-            graph,
-            QUERY,
-            ledger.take,
-            name="board",
-            resume=path,
-            on_error=lambda _, error: errors.append(error),
+            graph, QUERY, ledger.take, name="board", resume=path, on_error=on_error
         ) as subscription:
             _name(graph, 62)
             answers = Counter(subscription.answers())
@@ -92,23 +88,13 @@ def test_changed_bits_are_refused_or_do_no_harm(graph: rdflib.Graph, path: Path,
     random = drawn_from("changed bits", closed)
     endings = [ending for ending in FILES if Path(f"{left}{ending}").exists()]
     assert len(endings) == (2 if closed else 3)
-    for number in range(rounds(1000)):
+    for number in range(rounds(1000, share=20)):
         here = path.with_name(f"{number}.db")
         for ending in endings:
             shutil.copy(f"{left}{ending}", f"{here}{ending}")
         _flip(Path(f"{here}{random.choice(endings)}"), random)
         found[_outcome(graph, here, copy.deepcopy(ledger))] += 1
     assert set(found) == {"refused", "harmless"}, found
-
-
-def test_a_header_of_another_format_is_refused(graph: rdflib.Graph, path: Path) -> None:
-    """SQLite reads such a file, and will not write it."""
-    ledger, left = _written(graph, path, closed=True)
-    content = bytearray(left.read_bytes())
-    content[18] = 3  # the format that a program must know to write the file
-    left.write_bytes(content)
-    with pytest.raises(ResumeError, match=r"readonly.* damaged: .*begin anew"):
-        rdflive.subscribe(graph, QUERY, ledger.take, name="board", resume=left)
 
 
 def test_a_log_that_lost_its_end_is_refused(graph: rdflib.Graph, path: Path) -> None:

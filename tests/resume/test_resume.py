@@ -13,67 +13,13 @@ import pytest
 import rdflib
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from rdflib import RDF, XSD, BNode, Literal, URIRef
+from rdflib import RDF, XSD, BNode, Literal
 
 import rdflive
 from support.effort import examples
 from support.garbage import only_new_garbage
-from support.resume import POINTS, QUERY, TRAIN, Killed, Ledger, add, killed_at, names, node, resumed
+from support.resume import POINTS, QUERY, TRAIN, Ledger, add, killed_at, names, node, resumed
 from support.resume_world import QUERIES, STEPS, World
-
-MISSED: dict[str, tuple[list[str], list[str], list[str], list[str]]] = {
-    "nothing": ([], [], [], []),
-    "inserts": (["ic3", "ic4"], [], ["ic3", "ic4"], []),
-    "deletes": ([], ["ic1", "ic2"], [], ["ic1", "ic2"]),
-    "both": (["ic3"], ["ic1"], ["ic3"], ["ic1"]),
-    "changed back": (["ic1"], ["ic1"], [], []),
-}
-
-
-@pytest.mark.parametrize("missed", MISSED)
-def test_a_restart_tells_what_was_missed(graph: rdflib.Graph, path: Path, missed: str) -> None:
-    """After a restart the subscriber gets one delta with what changed meanwhile, and none if nothing did."""
-    came, went, added, removed = MISSED[missed]
-    ledger = Ledger()
-    with resumed(graph, path, ledger):
-        add(graph, "ic2")
-    for name in went:
-        graph.remove((node(name), None, None))
-    add(graph, *came)
-    with resumed(graph, path, ledger) as subscription:
-        assert ledger.calls == ([1, 2, 3] if added or removed else [1, 2])
-        last = ledger.told[len(ledger.told)]
-        if added or removed:
-            assert (names(last.added), names(last.removed), last.initial) == (added, removed, False)
-        assert ledger.state() == Counter(subscription.answers())
-        add(graph, "ic9")
-    assert names(ledger.told[len(ledger.told)].added) == ["ic9"]
-    assert ledger.state() == Counter(dict.fromkeys(rdflive.subscribe(graph, QUERY).answers(), 1))
-
-
-def test_the_first_delta_holds_the_answers_and_others_are_counted_on(graph: rdflib.Graph, path: Path) -> None:
-    """The first delta is initial and number 1; numbers go on over restarts, whatever the commits are."""
-    ledger = Ledger()
-    with resumed(graph, path, ledger):
-        graph.add((node("x"), node("y"), node("z")))
-        add(graph, "ic2")
-    with resumed(graph, path, ledger):
-        add(graph, "ic3")
-    assert [(n, d.initial, names(d.added)) for n, d in ledger.told.items()] == [
-        (1, True, ["ic1"]),
-        (2, False, ["ic2"]),
-        (3, False, ["ic3"]),
-    ]
-
-
-def test_an_empty_answer_is_told_once(path: Path) -> None:
-    """Of an empty graph the first delta is empty, and a restart brings none."""
-    graph, ledger = rdflib.Graph(), Ledger()
-    for _ in range(2):
-        resumed(graph, path, ledger).close()
-    assert ledger.calls == [1]
-    assert ledger.told[1].initial
-    assert not ledger.told[1]
 
 
 def test_without_initial_the_answers_are_recorded_and_not_told(graph: rdflib.Graph, path: Path) -> None:
@@ -114,29 +60,6 @@ def test_killed_at_any_step_nothing_is_lost(graph: rdflib.Graph, path: Path, poi
         assert ledger.calls.count(len(ledger.told) - (point != "before writing")) == 1 + (point == "taken")
 
 
-def test_a_pending_delta_comes_again_as_it_was(graph: rdflib.Graph, path: Path) -> None:
-    """What was written for a number is told again under it, although the store has moved on."""
-    ledger = Ledger()
-    with killed_at("taken", ledger):
-        resumed(graph, path, ledger)
-    graph.remove((None, None, None))
-    resumed(graph, path, ledger).close()
-    assert ledger.calls == [1, 1, 2]  # that the second 1 equals the first is asserted by the ledger
-    assert ledger.told[1].initial
-    assert names(ledger.told[2].removed) == ["ic1"]
-
-
-def test_what_went_comes_again_too(graph: rdflib.Graph, path: Path) -> None:
-    """A pending delta is told again with what it removed."""
-    ledger = Ledger()
-    with resumed(graph, path, ledger), killed_at("taken", ledger), rdflive.batch(graph):
-        graph.remove((node("ic1"), None, None))
-        add(graph, "ic2")
-    resumed(graph, path, ledger).close()
-    assert ledger.calls == [1, 2, 2]
-    assert names(ledger.told[2].removed) == ["ic1"]
-
-
 def test_a_program_that_exits_in_its_callback_gets_the_delta_again(path: Path, tmp_path: Path) -> None:
     """A process that ends without any clean-up inside the callback is told the same again."""
     program = """if True:
@@ -150,42 +73,10 @@ def test_a_program_that_exits_in_its_callback_gets_the_delta_again(path: Path, t
     """
     runs = [
         subprocess.run([sys.executable, "-c", program, str(path), word], capture_output=True, text=True)
-        for word in ("die", "die", "live", "live")
+        for word in ("die", "live")
     ]
-    assert [run.returncode for run in runs] == [3, 3, 0, 0], runs
-    assert [run.stdout.split() for run in runs] == [["1", "True", "1"]] * 3 + [[]]
-
-
-def test_an_interrupted_callback_gets_its_delta_again_before_the_next(
-    graph: rdflib.Graph, path: Path
-) -> None:
-    """KeyboardInterrupt leaves the delta pending; the next write delivers it, even one without a change."""
-    ledger = Ledger()
-    with resumed(graph, path, ledger):
-        for _ in range(2):
-            with killed_at("before taking", ledger):
-                add(graph, "ic2", "ic3")
-        with killed_at("before taking", ledger):
-            add(graph, "ic4")
-        add(graph, "ic5")
-    assert [(n, names(d.added)) for n, d in ledger.told.items()] == [
-        (1, ["ic1"]),
-        (2, ["ic2", "ic3"]),
-        (3, ["ic4"]),
-        (4, ["ic5"]),
-    ]
-
-
-def test_an_interrupted_subscribe_leaves_nothing_open(graph: rdflib.Graph, path: Path) -> None:
-    """When the first delivery is interrupted, subscribe raises and the store is as it was."""
-    plain = type(graph.store)
-    ledger = Ledger()
-    ledger.die_at = "taken"
-    with pytest.raises(Killed):
-        resumed(graph, path, ledger)
-    assert type(graph.store) is plain
-    resumed(graph, path, ledger).close()
-    assert ledger.calls == [1, 1]
+    assert [run.returncode for run in runs] == [3, 0], runs
+    assert [run.stdout.split() for run in runs] == [["1", "True", "1"]] * 2
 
 
 def test_a_failing_callback_has_had_its_delta(graph: rdflib.Graph, path: Path) -> None:
@@ -201,22 +92,6 @@ def test_a_failing_callback_has_had_its_delta(graph: rdflib.Graph, path: Path) -
             add(graph, name)
         assert isinstance(subscription.last_error, KeyError)
     assert numbers == [1, 2, 3]
-
-
-def test_closing_in_the_callback_acknowledges(graph: rdflib.Graph, path: Path) -> None:
-    """A callback that closes its subscription and returns has had its delta."""
-    ledger = Ledger()
-    subscription = resumed(graph, path, ledger)
-    ledger.take = lambda delta: subscription.close()  # type: ignore[method-assign]
-    subscription.close()
-    subscription = rdflive.subscribe(
-        graph, QUERY, lambda delta: subscription.close(), name="board", resume=path
-    )
-    add(graph, "ic2")
-    assert subscription.closed
-    again = Ledger()
-    resumed(graph, path, again).close()
-    assert again.calls == []
 
 
 def test_resync_tells_the_difference(graph: rdflib.Graph, path: Path) -> None:
@@ -273,33 +148,6 @@ def test_a_graph_of_construct_is_whole_after_a_restart(graph: rdflib.Graph, path
     with resumed(graph, path, Ledger(), query=query) as subscription:
         add(graph, "ic2")
         assert len(subscription.graph) == 2
-
-
-def test_languages_are_the_same_in_any_case(graph: rdflib.Graph, path: Path) -> None:
-    """A literal that is replaced by an equal one of another spelling is no change; its spelling is kept."""
-    ledger, query = Ledger(), "SELECT ?l { ?t <urn:l> ?l }"
-    graph.add((node("ic1"), URIRef("urn:l"), Literal("Zug", lang="DE")))
-    resumed(graph, path, ledger, query=query).close()
-    graph.remove((None, URIRef("urn:l"), None))
-    graph.add((node("ic1"), URIRef("urn:l"), Literal("Zug", lang="de")))
-    resumed(graph, path, ledger, query=query).close()
-    assert ledger.calls == [1]
-    graph.remove((None, URIRef("urn:l"), None))
-    resumed(graph, path, ledger, query=query).close()
-    assert ledger.told[2].removed[0].l.language == "DE"
-
-
-def test_subscribing_in_a_batch_resumes_at_its_end(graph: rdflib.Graph, path: Path) -> None:
-    """Inside a batch the missed delta and that of the batch are delivered when it ends."""
-    ledger = Ledger()
-    resumed(graph, path, ledger).close()
-    add(graph, "ic2")
-    with rdflive.batch(graph):
-        add(graph, "ic3")
-        subscription = resumed(graph, path, ledger)
-        assert ledger.calls == [1]
-    assert [names(ledger.told[n].added) for n in (2, 3)] == [["ic2"], ["ic3"]]
-    subscription.close()
 
 
 def test_writers_in_threads_and_a_close_lose_nothing(graph: rdflib.Graph, path: Path) -> None:

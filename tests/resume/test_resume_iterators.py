@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import threading
 from pathlib import Path
@@ -16,14 +15,6 @@ from rdflive.delivery.resume.journal import Journal, ResumeError
 from support.garbage import only_new_garbage
 from support.resume import QUERY, Ledger, add, names, resumed
 from support.waiting import waiting
-
-
-def test_without_initial_an_iterator_gets_what_came_before_it(graph: rdflib.Graph, path: Path) -> None:
-    """With initial=False and no callback, what changes before the first deltas() waits as a change."""
-    with rdflive.subscribe(graph, QUERY, name="board", resume=path, initial=False) as subscription:
-        add(graph, "ic2")
-        first = next(subscription.deltas(timeout=5))
-    assert (first.sequence, first.initial, names(first.added)) == (1, False, ["ic2"])
 
 
 def test_an_iterator_acknowledges_when_it_asks_for_the_next(graph: rdflib.Graph, path: Path) -> None:
@@ -81,23 +72,6 @@ def test_closing_an_iterator_ends_the_wait_of_its_thread(graph: rdflib.Graph, pa
     assert (numbers, last.sequence, names(last.added)) == ([1, 2], 3, ["ic3"])
 
 
-def test_closing_an_iterator_ends_the_wait_of_its_task(graph: rdflib.Graph, path: Path) -> None:
-    """A task that waits in `async for` comes to the end, and the next iterator goes on."""
-
-    async def consume() -> list[int]:
-        with rdflive.subscribe(graph, QUERY, name="n", resume=path) as subscription:
-            deltas = aiter(subscription)
-            first = await anext(deltas)
-            task = asyncio.create_task(anext(deltas, None))
-            await asyncio.sleep(0)
-            deltas.close()
-            assert await asyncio.wait_for(task, 10) is None
-            add(graph, "ic2")
-            return [first.sequence, next(subscription.deltas(timeout=5)).sequence]
-
-    assert asyncio.run(consume()) == [1, 2]
-
-
 def test_an_iterator_closed_while_it_numbers_leaves_the_delta(
     graph: rdflib.Graph, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,37 +109,6 @@ def test_an_iterator_acknowledges_after_close_too(graph: rdflib.Graph, path: Pat
     with rdflive.subscribe(graph, QUERY, name="n", resume=path) as subscription:
         missed = next(subscription.deltas(timeout=5))
     assert (missed.sequence, names(missed.added)) == (2, ["ic3"])
-
-
-def test_an_old_iterator_leaves_a_new_subscription_alone(graph: rdflib.Graph, path: Path) -> None:
-    """What an iterator of a closed subscription had is the next subscription's to hand out."""
-    old = rdflive.subscribe(graph, QUERY, name="n", resume=path)
-    deltas = old.deltas()
-    first = next(deltas)
-    old.close()
-    with rdflive.subscribe(graph, QUERY, name="n", resume=path):
-        assert list(deltas) == []
-    with rdflive.subscribe(graph, QUERY, name="n", resume=path) as new:
-        assert next(new.deltas(timeout=5)) == first
-
-
-def test_async_iteration_is_resumed(graph: rdflib.Graph, path: Path) -> None:
-    """`async for` is numbered and acknowledged like any iterator."""
-
-    async def consume() -> list[tuple[int, list[str]]]:
-        seen = []
-        subscription = rdflive.subscribe(graph, QUERY, name="n", resume=path)
-        writer = threading.Timer(0.02, lambda: add(graph, f"ic{len(graph) + 1}"))
-        writer.start()
-        async for delta in subscription:
-            seen.append((delta.sequence, names(delta.added)))
-            if not delta.initial:
-                subscription.close()
-        writer.join()
-        return seen
-
-    runs = [asyncio.run(asyncio.wait_for(consume(), 10)) for _ in range(2)]
-    assert runs == [[(1, ["ic1"]), (2, ["ic2"])], [(3, ["ic3"])]]
 
 
 def test_there_is_one_consumer(graph: rdflib.Graph, path: Path) -> None:

@@ -14,7 +14,7 @@ import rdflib
 from rdflib import URIRef
 
 import rdflive
-from rdflive.delivery.resume import journal, stream_log
+from rdflive.delivery.resume import stream_log
 from rdflive.time import course
 from support.effort import drawn_from, rounds
 from support.waiting import until
@@ -255,6 +255,7 @@ class World:
         return triple(*self.pair())
 
 
+@pytest.mark.sampled(2, by="part")
 @pytest.mark.parametrize("part", range(4))
 def test_killed_anywhere_windows_go_on_as_if_nothing_had_been(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: int
@@ -552,39 +553,6 @@ def test_an_element_whose_add_was_interrupted_leaves_its_number_to_the_next(
 
 def interrupt(*_: Any) -> None:
     raise KeyboardInterrupt
-
-
-def test_another_program_takes_a_stream_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of two programs that keep one stream, the first ends its subscriptions at the next delta."""
-    path, stream = tmp_path / "streams.db", rdflive.Stream()
-    first = resumed(stream, path, [])
-    monkeypatch.setattr(journal, "_opened", set())  # as in another process
-    with resumed(rdflive.Stream(), path, [], name="other") as second:
-        stream.add(triple("a", "b"), at=1)
-        assert first.closed
-        assert "taken over" in str(first.last_error)
-        assert second.last_error is None
-        assert len(second.answers()) == 0
-
-
-def test_a_changed_bit_of_what_a_stream_was_given_is_noticed(tmp_path: Path) -> None:
-    """The checksums of the file cover what windows are filled with."""
-    import sqlite3
-
-    for change in (
-        "DELETE FROM answer WHERE row GLOB '0*2 *'",
-        "UPDATE answer SET row = replace(row, 'urn:b', 'urn:c')",
-    ):
-        path = tmp_path / f"{len(change)}.db"
-        with resumed(stream := rdflive.Stream(), path, []):
-            stream.add(triple("a", "b"), at=5)
-            stream.add(triple("a", "b"), at=6)
-            stream.add(triple("a", "d"), at=6)
-        with sqlite3.connect(path) as connection:
-            assert connection.execute(change).rowcount > 0
-        connection.close()
-        with pytest.raises(rdflive.ResumeError, match="damaged"):
-            resumed(rdflive.Stream(), path, [])
 
 
 def test_an_iterator_of_a_window_gets_what_waits_as_one_delta(tmp_path: Path) -> None:

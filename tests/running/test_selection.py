@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from hunt.__main__ import hunt, report
 from support.selection import Slice
@@ -20,7 +20,6 @@ from support.selection import Slice
 TESTS = Path(__file__).parents[1]
 OWN = ("RDFLIVE_", "PYTEST_", "TOX_")
 """What the variables of a run begin with."""
-NAMES = st.lists(st.text(min_size=1), unique=True, max_size=60)
 
 ALONE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 """Some plugins take seconds to load."""
@@ -38,6 +37,15 @@ def test_long(): pass
 def test_plain(): pass
 """
 WHOLE = 20 + 4 + 1 + 1
+END = "the end of a run"
+LISTING = f"""
+import json, sys, pytest
+for arguments in json.loads(sys.argv[1]):
+    pytest.main(["--collect-only", "-q", "-p", "no:cacheprovider", "-p", "pytest_timeout", *arguments])
+    print({END!r})
+    for name in ("conftest", "test_it"):
+        sys.modules.pop(name, None)
+"""
 
 
 class Suite:
@@ -51,30 +59,28 @@ class Suite:
 
     def run(self, *arguments: str, ignoring: int | None = None, **variables: str) -> Any:
         """Run it with variables of the environment, and nothing else of this run."""
+        program = "-m", "pytest", "-p", "no:cacheprovider", "-p", "pytest_timeout", *arguments
+        return self._start(program, variables, ignoring)
+
+    def names(self, *runs: tuple[str, ...], seed: str = "") -> list[list[str]]:
+        """List what each of some runs would run, by one program: loading pytest takes most of the time."""
+        listed = self._start(("-c", LISTING, json.dumps(runs)), {"RDFLIVE_HUNT": seed})
+        assert listed.returncode == 0, listed.stderr
+        parts = listed.stdout.split(END)[:-1]
+        return [[line for line in part.splitlines() if "::" in line] for part in parts]
+
+    def _start(self, program: Sequence[str], variables: dict[str, str], ignoring: int | None = None) -> Any:
         environment = {n: v for n, v in os.environ.items() if not n.startswith(OWN)}
-        prepare = None if ignoring is None else lambda: signal.signal(ignoring, signal.SIG_IGN)
         return subprocess.run(
-            [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "pytest_timeout", *arguments],
+            [sys.executable, *program],
             cwd=self.folder,
             env={**environment, "PYTHONPATH": str(TESTS), **variables, **ALONE},
-            preexec_fn=prepare,
+            preexec_fn=None if ignoring is None else lambda: signal.signal(ignoring, signal.SIG_IGN),
             capture_output=True,
             text=True,
             check=False,
             timeout=100,
         )
-
-    def names(self, *arguments: str, **variables: str) -> list[str]:
-        """List what would be run."""
-        listed = self.run("--collect-only", "-q", *arguments, **variables).stdout
-        return [line for line in listed.splitlines() if "::" in line]
-
-
-@given(NAMES, st.integers(1, 9))
-def test_slices_are_disjoint_and_have_everything(names: list[str], parts: int) -> None:
-    """Each name is in one of the N parts."""
-    slices = [Slice(f"{part}/{parts}") for part in range(1, parts + 1)]
-    assert all(sum(name in one for one in slices) == 1 for name in names)
 
 
 @pytest.mark.parametrize("text", ["", "0/3", "turn/3", "4/3", "1", "1/0", "-1/3", "a/b", "1/3/2"])
@@ -84,49 +90,34 @@ def test_a_slice_that_is_none_is_refused(text: str) -> None:
         Slice(text)
 
 
-def test_slices_of_a_run_make_up_the_run(tmp_path: Path) -> None:
-    """The parts that pytest collects are those of the whole, in the gate and in a hunt."""
+def test_the_gate_has_a_share_of_the_cases_and_slices_make_it_up(tmp_path: Path) -> None:
+    """It has each case on one of the engines, always the same; a hunt has all. What is named is run."""
     suite = Suite(tmp_path, CASES)
-    for seed in ("", "5"):
-        whole = suite.names(RDFLIVE_HUNT=seed)
-        parts = [suite.names("--slice", f"{part}/3", RDFLIVE_HUNT=seed) for part in (1, 2, 3)]
-        assert sorted(name for part in parts for name in part) == sorted(whole)
-        assert all(len(part) < len(whole) for part in parts)
-    assert len(whole) == WHOLE
+    named = "test_it.py::test_long", "test_it.py::test_case[3-memory]"
+    slices = [("--slice", f"{part}/3") for part in (1, 2, 3)]
+    gate, again, asked, *parts = suite.names((), (), named, *slices)
+    assert gate == again
+    assert asked == [*named]
+    cases = [name for name in gate if "test_case" in name]
+    assert len({name.partition("-")[0] for name in cases}) == len(cases) == 10
+    assert 0 < sum("memory" in name for name in cases) < 10
+    assert "test_it.py::test_kind[graph]" in gate
+    assert sum("test_kind" in name for name in gate) < 4
+    assert "test_it.py::test_plain" in gate
+    assert "test_it.py::test_long" not in gate
+    hunt, *others = suite.names((), *slices, seed="5")
+    assert len(hunt) == WHOLE
+    for whole, found in ((gate, parts), (hunt, others)):
+        assert sorted(name for part in found for name in part) == sorted(whole)
+        assert all(len(part) < len(whole) for part in found)
 
 
 def test_a_slice_may_have_nothing_but_a_run_may_not(tmp_path: Path) -> None:
     """Of many slices of few tests some are empty; without slices that is a failure."""
     suite = Suite(tmp_path, "def test_one(): pass")
-    codes = [suite.run("-q", "--slice", f"{part}/3").returncode for part in (1, 2, 3)]
-    assert codes == [0, 0, 0]
-    nothing = pytest.ExitCode.NO_TESTS_COLLECTED
-    assert suite.run("-q", "-k", "nothing").returncode == nothing
-    assert Suite(tmp_path, "").run("-q", "--slice", "1/3").returncode == nothing
-
-
-def test_the_gate_has_a_share_of_the_cases(tmp_path: Path) -> None:
-    """It has each case on one of the engines, always the same; a hunt has all."""
-    suite = Suite(tmp_path, CASES)
-    names = suite.names()
-    assert names == suite.names()
-    cases = [name for name in names if "test_case" in name]
-    assert len({name.partition("-")[0] for name in cases}) == len(cases) == 10
-    assert 0 < sum("memory" in name for name in cases) < 10
-    assert "test_it.py::test_kind[graph]" in names
-    assert sum("test_kind" in name for name in names) < 4
-    assert "test_it.py::test_plain" in names
-    assert "test_it.py::test_long" not in names
-    assert len(suite.names(RDFLIVE_HUNT="5")) == WHOLE
-
-
-def test_what_is_named_is_run(tmp_path: Path) -> None:
-    """A test that is named is run, also if the gate has another case."""
-    suite = Suite(tmp_path, CASES)
-    assert suite.names("test_it.py::test_long", "test_it.py::test_case[3-memory]") == [
-        "test_it.py::test_long",
-        "test_it.py::test_case[3-memory]",
-    ]
+    empty = next(part for part in (1, 2) if "test_it.py::test_one" not in Slice(f"{part}/2"))
+    assert suite.run("-q", "--slice", f"{empty}/2").returncode == 0
+    assert Suite(tmp_path, "").run("-q", "--slice", "1/3").returncode == pytest.ExitCode.NO_TESTS_COLLECTED
 
 
 DRAWN = """
@@ -144,12 +135,13 @@ def test_failing():
 def test_the_gate_draws_the_same_each_time(tmp_path: Path) -> None:
     """Hypothesis, the helper and the order of sets are those of the run before."""
     suite = Suite(tmp_path, DRAWN)
-    first, second = (suite.run("-rA", "-p", "xdist", "-n", "1").stdout for _ in range(2))
+    options = "-rA", "-p", "xdist", "-n", "1"
+    first, second = suite.run(*options).stdout, suite.run(*options, TOX_ENV_NAME="py312").stdout
     drawn = re.findall("drew .*", first)
     assert drawn
     assert drawn == re.findall("drew .*", second)
     assert "python -m pytest 'test_it.py::test_failing'" in first
-    assert "tox run -e py312 -- 'test_it.py::test_failing'" in suite.run("-q", TOX_ENV_NAME="py312").stdout
+    assert "tox run -e py312 -- 'test_it.py::test_failing'" in second
 
 
 def test_a_failure_of_a_hunt_says_how_to_repeat_it(tmp_path: Path) -> None:
@@ -228,9 +220,9 @@ def test_heavy_folders_are_run_if_they_are_named(tmp_path: Path) -> None:
         file.parent.mkdir(parents=True)
         file.write_text("def test_it(): pass\n")
     light, heavy = "tests/engine/test_engine.py::test_it", "tests/spark/test_spark.py::test_it"
-    assert suite.names("tests") == suite.names() == [light]
-    assert suite.names("tests/spark") == suite.names(heavy) == [heavy]
-    assert sorted(suite.names("tests", "tests/spark")) == [light, heavy]
+    found = suite.names(("tests",), (), ("tests/spark",), (heavy,), ("tests", "tests/spark"))
+    assert found[:4] == [[light], [light], [heavy], [heavy]]
+    assert sorted(found[4]) == [light, heavy]
 
 
 def test_a_hunt_reports_what_it_tried(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

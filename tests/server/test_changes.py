@@ -6,12 +6,9 @@ import http.client
 import io
 import json
 import re
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,8 +22,9 @@ from rdflive.feeds.rdf_patch import RDF_PATCH
 from rdflive.server import service
 from rdflive.server.change_log import ChangeLog
 from support.mirror_thread import following
-from support.served import Served
+from support.protocol import Reply, asked
 from support.serving import Serving, serving
+from support.waiting import until
 
 pytestmark = pytest.mark.posix("the server forks")
 
@@ -43,11 +41,8 @@ def put(dataset: rdflib.Dataset, *objects: Any, graph: URIRef = GRAPH) -> None:
             )
 
 
-def get(served: Serving, path: str = "/changes", **headers: str) -> Any:
-    request = urllib.request.Request(
-        served.url + path, headers={"Accept": "application/rdf-patch", **headers}
-    )
-    return urllib.request.urlopen(request, timeout=30)
+def get(served: Serving, path: str = "/changes", **headers: str) -> Reply:
+    return asked(served, "GET", path, Accept="application/rdf-patch", **headers)
 
 
 @contextmanager
@@ -71,59 +66,62 @@ def events(
         connection.close()
 
 
-def test_stream_says_where_it_begins_and_then_each_commit() -> None:
+@pytest.fixture
+def served() -> Iterator[Serving]:
+    with serving(rdflib.Dataset()) as served:
+        yield served
+
+
+def test_stream_says_where_it_begins_and_then_each_commit(served: Serving) -> None:
     """The present id comes at once, alone; then a transaction for each commit, with its own id."""
-    with serving(rdflib.Dataset()) as served:
-        put(served.dataset, "before")
-        with events(served) as told:
-            begin, kind, text = next(told)
-            assert (kind, text) == ("", "")
-            put(served.dataset, "a\u2028b")
-            first, kind, text = next(told)
-            assert kind == "patch"
-            assert text == 'TX .\nA <http://e/s> <http://e/p> "a\u2028b" <http://e/g> .\nTC .'
-            served.dataset.remove_graph(GRAPH)
-            second, _, text = next(told)
-            assert sorted(text.split("\n"))[:2] == [
-                'D <http://e/s> <http://e/p> "a\u2028b" <http://e/g> .',
-                'D <http://e/s> <http://e/p> "before" <http://e/g> .',
-            ]
-        numbers = [int(name.partition("-")[0]) for name in (begin, first, second)]
-        assert numbers == sorted(set(numbers))
-        assert len({name.partition("-")[2] for name in (begin, first, second)}) == 1
+    put(served.dataset, "before")
+    with events(served) as told:
+        begin, kind, text = next(told)
+        assert (kind, text) == ("", "")
+        put(served.dataset, "a\u2028b")
+        first, kind, text = next(told)
+        assert kind == "patch"
+        assert text == 'TX .\nA <http://e/s> <http://e/p> "a\u2028b" <http://e/g> .\nTC .'
+        served.dataset.remove_graph(GRAPH)
+        second, _, text = next(told)
+        assert sorted(text.split("\n"))[:2] == [
+            'D <http://e/s> <http://e/p> "a\u2028b" <http://e/g> .',
+            'D <http://e/s> <http://e/p> "before" <http://e/g> .',
+        ]
+    numbers = [int(name.partition("-")[0]) for name in (begin, first, second)]
+    assert numbers == sorted(set(numbers))
+    assert len({name.partition("-")[2] for name in (begin, first, second)}) == 1
 
 
-@pytest.mark.parametrize("way", ["Last-Event-ID", "since"])
-def test_stream_goes_on_from_where_a_client_was(way: str) -> None:
+def test_stream_goes_on_from_where_a_client_was(served: Serving) -> None:
     """Who comes back is told each commit that it missed, and none that it has seen."""
-    with serving(rdflib.Dataset()) as served:
-        with events(served) as told:
-            seen = next(told)[0]
-        for number in range(5):
-            put(served.dataset, f"{number}")
-        header, path = (seen, "/changes") if way != "since" else ("", f"/changes?since={seen}")
+    with events(served) as told:
+        seen = next(told)[0]
+    for number in range(5):
+        put(served.dataset, f"{number}")
+    for header, path in ((seen, "/changes"), ("", f"/changes?since={seen}")):
         with events(served, header, path) as told:
             assert next(told) == (seen, "", "")
             missed = [next(told) for _ in range(5)]
         assert [re.findall('"(.)"', text) for _, _, text in missed] == [["0"], ["1"], ["2"], ["3"], ["4"]]
-        with events(served, missed[2][0]) as told:
-            next(told)
-            assert [next(told) for _ in range(2)] == missed[3:]
+    with events(served, missed[2][0]) as told:
+        next(told)
+        assert [next(told) for _ in range(2)] == missed[3:]
 
 
-@pytest.mark.parametrize("last", ["0-00000000", "nonsense", "999999-00000000"])
-def test_stream_tells_who_cannot_go_on(last: str) -> None:
+def test_stream_tells_who_cannot_go_on(served: Serving) -> None:
     """An id that is not of this run is told as resync, and the stream goes on from the present."""
-    with serving(rdflib.Dataset()) as served, events(served, last) as told:
-        _, kind, text = next(told)
-        assert kind == "resync"
-        assert "read the dataset again" in json.loads(text)["reason"]
-        present, kind, text = next(told)
-        assert (kind, text) == ("", "")
-        put(served.dataset, "a")
-        name, kind, _ = next(told)
-        assert kind == "patch"
-        assert name.partition("-")[2] == present.partition("-")[2]
+    for last in ("0-00000000", "nonsense", "999999-00000000"):
+        with events(served, last) as told:
+            _, kind, text = next(told)
+            assert kind == "resync"
+            assert "read the dataset again" in json.loads(text)["reason"]
+            present, kind, text = next(told)
+            assert (kind, text) == ("", "")
+            put(served.dataset, last)
+            name, kind, _ = next(told)
+            assert kind == "patch"
+            assert name.partition("-")[2] == present.partition("-")[2]
 
 
 def test_stream_tells_of_a_commit_that_is_too_large_to_keep(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,58 +144,42 @@ def test_heartbeat_says_where_a_client_is(monkeypatch: pytest.MonkeyPatch) -> No
         assert next(told)[:2] == (place, "heartbeat")
 
 
-def test_document_holds_what_is_kept() -> None:
+def test_document_holds_what_is_kept(served: Serving) -> None:
     """The document is RDF Patch of all kept commits, and says the id of the last."""
-    with serving(rdflib.Dataset()) as served:
-        for number in range(3):
-            put(served.dataset, f"{number}")
-        with get(served) as response:
-            last, text = response.headers["Last-Event-ID"], response.read()
-            assert response.headers["Content-Type"].startswith("application/rdf-patch")
-        entries = list(read_entries(RDF_PATCH, to_lines(io.BytesIO(text), "log"), "log"))
-        assert [len(entry.batch.changes) for entry in entries] == [1, 1, 1]
-        put(served.dataset, "later")
-        with get(served, f"/changes?since={last}") as response:
-            assert b'"later"' in (later := response.read())
-            assert later.count(b"TX .") == 1
-            assert response.headers["Last-Event-ID"] != last
-        with get(served, **{"Last-Event-ID": last}) as response:
-            assert response.read() == later
+    for number in range(3):
+        put(served.dataset, f"{number}")
+    document = get(served)
+    assert document.kind == "application/rdf-patch"
+    entries = list(read_entries(RDF_PATCH, to_lines(io.BytesIO(document.body), "log"), "log"))
+    assert [len(entry.batch.changes) for entry in entries] == [1, 1, 1]
+    put(served.dataset, "later")
+    last = document.headers["Last-Event-ID"]
+    later = get(served, f"/changes?since={last}")
+    assert b'"later"' in later.body
+    assert later.body.count(b"TX .") == 1
+    assert later.headers["Last-Event-ID"] != last
+    assert get(served, **{"Last-Event-ID": last}).body == later.body
+    # a place that is not kept is 410, a type that there is not 406, both as problems
+    for path, accept, status in (("?since=7-00000000", "*/*", 410), ("", "text/html", 406)):
+        reply = asked(served, "GET", f"/changes{path}", Accept=accept)
+        assert (reply.status, reply.json["status"]) == (status, status)
 
 
-@pytest.mark.parametrize(
-    ("path", "accept", "status"), [("?since=7-00000000", "*/*", 410), ("", "text/html", 406)]
-)
-def test_document_is_refused_where_it_cannot_be_given(path: str, accept: str, status: int) -> None:
-    """A place that is not kept is 410, a type that there is not 406, both as problems."""
-    with serving(rdflib.Dataset()) as served:
-        with pytest.raises(urllib.error.HTTPError) as caught:
-            get(served, f"/changes{path}", Accept=accept)
-        with caught.value as response:
-            assert response.code == status
-            assert json.loads(response.read())["status"] == status
+ACCEPTED = {
+    "": "application/rdf-patch",
+    "*/*": "application/rdf-patch",
+    "text/event-stream": "text/event-stream",
+    "Text/Event-Stream, application/rdf-patch, */*;q=0.1": "text/event-stream",
+    "text/event-stream;q=0.5, application/rdf-patch": "application/rdf-patch",
+    "text/event-stream;q=0, */*": "application/rdf-patch",
+}
 
 
-@pytest.mark.parametrize(
-    ("accept", "given"),
-    [
-        ("", "application/rdf-patch"),
-        ("*/*", "application/rdf-patch"),
-        ("text/event-stream", "text/event-stream"),
-        ("Text/Event-Stream, application/rdf-patch, */*;q=0.1", "text/event-stream"),
-        ("text/event-stream;q=0.5, application/rdf-patch", "application/rdf-patch"),
-        ("text/event-stream;q=0, */*", "application/rdf-patch"),
-    ],
-)
-def test_events_are_given_to_those_who_ask_for_them(accept: str, given: str) -> None:
+def test_events_are_given_to_those_who_ask_for_them(served: Serving) -> None:
     """Only a client that names the event stream gets one; HEAD says what GET would give, and ends."""
-    with serving(rdflib.Dataset()) as served:
-        connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
-        connection.request("HEAD", "/changes", headers={"Accept": accept} if accept else {})
-        response = connection.getresponse()
-        assert (response.status, response.headers.get_content_type()) == (200, given)
-        assert response.read() == b""
-        connection.close()
+    for accept, given in ACCEPTED.items():
+        reply = asked(served, "HEAD", "/changes", **({"Accept": accept} if accept else {}))
+        assert (reply.status, reply.kind, reply.body) == (200, given, b""), accept
 
 
 def test_streams_of_one_client_are_counted() -> None:
@@ -205,13 +187,9 @@ def test_streams_of_one_client_are_counted() -> None:
     with serving(rdflib.Dataset(), subscriptions=2) as served:
         with events(served) as first, events(served) as second:
             next(first), next(second)
-            with pytest.raises(urllib.error.HTTPError) as caught:
-                get(served, Accept="text/event-stream")
-            assert caught.value.code == 429
-            caught.value.close()
+            assert asked(served, "GET", "/changes", Accept="text/event-stream").status == 429
         put(served.dataset, "a")
-        while served.service.changes.followers:
-            pass
+        until(lambda: not served.service.changes.followers)
         with events(served) as first:
             next(first)
 
@@ -263,31 +241,3 @@ def _feed(served: Serving) -> Any:
     return rdflive.endpoint(
         f"{served.url}/query", log=f"{served.url}/changes", stable_labels=True, backoff=0.01, timeout=20
     )
-
-
-def test_mirror_survives_kills_of_the_server(tmp_path: Path) -> None:
-    """A mirror of a server that is killed in the middle of its changes has what the store kept, each time."""
-    target = rdflib.Dataset()
-    insert = "INSERT DATA {{ GRAPH <http://e/g> {{ <http://e/s> <http://e/p> {0}, [ <http://e/q> {0} ] }} }}"
-    with Served("--store-path", tmp_path / "store") as served, rdflive.subscribe(target, MIRRORED):
-        feed = rdflive.endpoint(
-            f"{served.url}query",
-            log=f"{served.url}changes",
-            stable_labels=True,
-            backoff=0.05,
-            tries=1000,
-        )
-        with following(target, feed) as mirrored:
-            for life in range(2):
-                for number in range(5):
-                    served.update(insert.format(10 * life + number))
-                served.kill()
-                served.start()
-                served.update(insert.format(10 * life + 9))
-                answer = served.query("SELECT ?g ?s ?p ?o { GRAPH ?g { ?s ?p ?o } }")
-                expected = {
-                    tuple(row) for row in rdflib.query.Result.parse(io.BytesIO(answer), format="json")
-                }
-                assert len(expected) == 18 * (life + 1)
-                mirrored.until(lambda: {(g, s, p, o) for s, p, o, g in target.quads()} == expected)  # noqa: B023
-            served.kill()  # so that the mirror does not wait for the next heartbeat

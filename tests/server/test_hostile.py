@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import json
 import os
 import socket
 import time
-import urllib.parse
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 import rdflib
@@ -17,13 +19,22 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rdflib import Literal, URIRef
 
+from rdflive.asgi.addresses import listen
+from rdflive.server.app import make_app
+from rdflive.server.run import make_server
 from support.effort import examples
 from support.raw_requests import HOST, raw, status
 from support.serving import Serving, serving
+from support.waiting import until
 
 pytestmark = pytest.mark.posix("the server forks")
 
 NAMED = "SELECT * { GRAPH ?g { ?s ?p ?o } }"
+UPGRADE = b"Connection: Upgrade\r\nUpgrade: websocket\r\n"
+KEY = b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+SUBSCRIBE = f"GET /subscribe?query={quote(NAMED)} HTTP/1.1\r\n".encode() + HOST + b"\r\n"
+HEALTH = b"GET /health HTTP/1.1\r\n" + HOST + b"\r\n"
+HANDSHAKE = b"GET /subscribe HTTP/1.1\r\n" + HOST + UPGRADE + KEY
 TOO_LONG = {b"400", b"408", b"414", b"431"}
 
 
@@ -36,47 +47,29 @@ def hurried() -> Iterator[Serving]:
         assert status(served, "GET", "/health") == 200
 
 
-OVERSIZED: list[tuple[str, bytes, set[bytes]]] = [
-    (
-        "a header",
-        b"GET /health HTTP/1.1\r\n" + HOST + b"X: " + b"x" * 1_000_000 + b"\r\n\r\n",
-        TOO_LONG,
-    ),
-    ("many headers", b"GET /health HTTP/1.1\r\n" + HOST + b"X: x\r\n" * 100_000 + b"\r\n", TOO_LONG),
-    (
-        "the address",
-        b"GET /?" + b"x" * 100_000 + b" HTTP/1.1\r\n" + HOST + b"\r\n",
-        TOO_LONG,
-    ),
-    (
-        "a huge address",
-        b"GET /" + b"x" * 5_000_000 + b" HTTP/1.1\r\n" + HOST + b"\r\n",
-        TOO_LONG,
-    ),
-    (
-        "a body that says so",
-        b"POST /update HTTP/1.1\r\n" + HOST + b"Content-Type: application/sparql-update\r\n"
-        b"Content-Length: 10000000\r\n\r\n",
+SPARQL = b"Content-Type: application/sparql-query\r\n"
+OVERSIZED: dict[str, tuple[bytes, set[bytes]]] = {
+    "a header": (b"GET /health HTTP/1.1\r\n" + HOST + b"X: " + b"x" * 1_000_000 + b"\r\n\r\n", TOO_LONG),
+    "many headers": (b"GET /health HTTP/1.1\r\n" + HOST + b"X: x\r\n" * 100_000 + b"\r\n", TOO_LONG),
+    "the address": (b"GET /?" + b"x" * 100_000 + b" HTTP/1.1\r\n" + HOST + b"\r\n", TOO_LONG),
+    "a huge address": (b"GET /" + b"x" * 5_000_000 + b" HTTP/1.1\r\n" + HOST + b"\r\n", TOO_LONG),
+    "a body that says so": (
+        b"POST /query HTTP/1.1\r\n" + HOST + SPARQL + b"Content-Length: 10000000\r\n\r\n",
         {b"413"},
     ),
-    (
-        "a body in chunks",
-        b"POST /query HTTP/1.1\r\n" + HOST + b"Content-Type: application/sparql-query\r\n"
-        b"Transfer-Encoding: chunked\r\n\r\n" + (b"1000\r\n" + b"x" * 4096 + b"\r\n") * 10,
+    "a body in chunks": (
+        b"POST /query HTTP/1.1\r\n" + HOST + SPARQL + b"Transfer-Encoding: chunked\r\n\r\n"
+        + (b"1000\r\n" + b"x" * 4096 + b"\r\n") * 10,
         {b"413"},
     ),
-]
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("what", "request_bytes", "statuses"), OVERSIZED, ids=[case[0] for case in OVERSIZED]
-)
-def test_oversized_requests_are_refused(
-    hurried: Serving, what: str, request_bytes: bytes, statuses: set[bytes]
-) -> None:
+def test_oversized_requests_are_refused(hurried: Serving) -> None:
     """What is too large is refused with its status, or cut off while it is still being sent."""
-    answer = raw(hurried, request_bytes)
-    assert answer == b"" or answer.split(b" ")[1] in statuses, answer[:200]
+    for what, (request, statuses) in OVERSIZED.items():
+        answer = raw(hurried, request)
+        assert answer == b"" or answer.split(b" ")[1] in statuses, (what, answer[:200])
 
 
 MALFORMED = [
@@ -100,38 +93,22 @@ MALFORMED = [
 ]
 
 
-@pytest.mark.parametrize("request_bytes", MALFORMED, ids=lambda text: repr(text)[2:50])
-def test_malformed_requests_are_refused(hurried: Serving, request_bytes: bytes) -> None:
+def test_malformed_requests_are_refused(hurried: Serving) -> None:
     """What is no request, or two at once to somebody in between, is 4xx or no answer at all."""
-    answer = raw(hurried, request_bytes)
-    assert answer == b"" or answer.split(b" ")[1][:1] == b"4", answer[:200]
-    assert answer.count(b"HTTP/1.1 ") <= 1
+    for request in MALFORMED:
+        answer = raw(hurried, request)
+        assert answer == b"" or answer.split(b" ")[1][:1] == b"4", (request, answer[:200])
+        assert answer.count(b"HTTP/1.1 ") <= 1
 
 
 PARTS = st.sampled_from(
     [
-        b"GET ",
-        b"POST ",
-        b"/health",
-        b"/query",
-        b"/subscribe",
-        b" HTTP/1.1\r\n",
-        b"Host: 127.0.0.1\r\n",
-        b"\r\n",
-        b"\r\n\r\n",
-        b"Content-Length: 3\r\n",
-        b"Transfer-Encoding: chunked\r\n",
-        b"Expect: 100-continue\r\n",
-        b"Upgrade: websocket\r\nConnection: Upgrade\r\n",
-        b"Sec-WebSocket-Version: 13\r\n",
-        b"Accept: text/event-stream\r\n",
-        b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n",
-        b"3\r\nabc\r\n",
-        b"0\r\n\r\n",
-        b"\x81\x85",
-        b"\x00",
+        b"GET ", b"POST ", b"/health", b"/query", b"/subscribe", b" HTTP/1.1\r\n", b"Host: 127.0.0.1\r\n",
+        b"\r\n", b"\r\n\r\n", b"Content-Length: 3\r\n", b"Transfer-Encoding: chunked\r\n",
+        b"Expect: 100-continue\r\n", b"Accept: text/event-stream\r\n", UPGRADE,
+        *KEY.splitlines(keepends=True), b"3\r\nabc\r\n", b"0\r\n\r\n", b"\x81\x85", b"\x00",
     ]
-)
+)  # fmt: skip
 
 
 @given(st.lists(st.one_of(PARTS, st.binary(max_size=20)), max_size=12).map(b"".join))
@@ -177,30 +154,6 @@ def test_slow_requests_are_cut(hurried: Serving, begin: bytes, drop: bytes, stat
         assert answer.split(b" ")[1] in statuses
 
 
-def _never_read(
-    served: Serving, request: bytes, then: Callable[[socket.socket], None] = lambda _: None
-) -> socket.socket:
-    connection = socket.socket()
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    connection.connect(("127.0.0.1", served.port))
-    connection.sendall(request)
-    then(connection)
-    return connection
-
-
-def _eventually(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
-KEY = b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n"
-UPGRADE = (
-    b"GET /subscribe HTTP/1.1\r\n" + HOST + b"Upgrade: websocket\r\nConnection: Upgrade\r\n" + KEY + b"\r\n"
-)
-
-
 def _ask_sepa(connection: socket.socket) -> None:
     message = json.dumps({"subscribe": {"sparql": NAMED}}).encode()
     while not connection.recv(1 << 16).endswith(b"\r\n\r\n"):
@@ -210,11 +163,8 @@ def _ask_sepa(connection: socket.socket) -> None:
 
 NEVER_READING: dict[str, tuple[bytes, Callable[[socket.socket], None]]] = {
     "changes": (b"GET /changes HTTP/1.1\r\n" + HOST + b"Accept: text/event-stream\r\n\r\n", lambda _: None),
-    "events": (
-        f"GET /subscribe?query={urllib.parse.quote(NAMED)} HTTP/1.1\r\n".encode() + HOST + b"\r\n",
-        lambda _: None,
-    ),
-    "sepa": (UPGRADE, _ask_sepa),
+    "events": (SUBSCRIBE, lambda _: None),
+    "sepa": (HANDSHAKE + b"\r\n", _ask_sepa),
 }  # fmt: skip
 
 
@@ -227,18 +177,19 @@ def test_client_that_never_reads_is_let_go(kind: str, monkeypatch: pytest.Monkey
     with serving(dataset) as served:
         before = _files()
         request, then = NEVER_READING[kind]
-        connection = _never_read(served, request, then)
-        _eventually(
-            lambda: bool(served.service.changes.followers) or any(t.followers for t in served.service.topics)
-        )
+        connection = socket.socket()
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect(("127.0.0.1", served.port))
+        connection.sendall(request)
+        then(connection)
+        until(lambda: followers(served))
         graph = dataset.graph(URIRef("http://e/g"))
         for number in range(60):
             graph.add((URIRef("http://e/s"), URIRef("http://e/p"), Literal(f"{number}" + "x" * 100_000)))
             time.sleep(0.01)
         assert status(served, "GET", "/health") == 200
-        _eventually(lambda: not served.service.changes.followers)
-        _eventually(lambda: not any(topic.followers for topic in served.service.topics))
-        _eventually(lambda: _files() <= before + 1)  # ours
+        until(lambda: not followers(served))
+        until(lambda: _files() <= before + 1)  # ours
         connection.close()
 
 
@@ -246,12 +197,19 @@ def _files() -> int:
     return len(os.listdir("/dev/fd"))
 
 
+def followers(served: Serving) -> int:
+    """Count the clients that follow anything."""
+    return served.service.changes.followers.total() + sum(
+        len(topic.followers) for topic in served.service.topics
+    )
+
+
 def test_nothing_stays_open_behind_a_storm() -> None:
     """After many connections of all kinds, cut at any point, files and memory are what they were."""
     requests = [
         *MALFORMED,
-        *(case[1] for case in OVERSIZED),
-        UPGRADE,
+        *(case[0] for case in OVERSIZED.values()),
+        HANDSHAKE + b"\r\n",
         *(case[0] for case in NEVER_READING.values()),
     ]
     with serving(rdflib.Dataset(), subscriptions=5) as served:
@@ -260,9 +218,7 @@ def test_nothing_stays_open_behind_a_storm() -> None:
         before, held = _files(), len(gc.get_objects())
         for _ in range(3):
             _storm(served, requests)
-        _eventually(lambda: _files() <= before)
-        gc.collect()
-        assert len(gc.get_objects()) < held * 1.05
+        until(lambda: _files() <= before and gc.collect() >= 0 and len(gc.get_objects()) < held * 1.05)
         assert status(served, "GET", "/health") == 200
 
 
@@ -274,5 +230,101 @@ def _storm(served: Serving, requests: list[bytes]) -> None:
                     connection.sendall(request[:cut])
                 except OSError:
                     continue
-    _eventually(lambda: not served.service.changes.followers)
-    _eventually(lambda: not any(topic.followers for topic in served.service.topics))
+    until(lambda: not followers(served))
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Serving]:
+    """A server with the usual limits."""
+    with serving() as running:
+        yield running
+
+
+@pytest.mark.parametrize("turns", range(6))
+def test_a_connection_ends_that_comes_with_the_end(turns: int, capfd: pytest.CaptureFixture[str]) -> None:
+    """However far the server has got with it, the client does not wait, and the server not for it."""
+    listener = listen("127.0.0.1", 0)
+    ending = make_server(make_app(rdflib.Dataset()))
+    with ExitStack() as clients:
+
+        async def come() -> None:
+            clients.enter_context(client := socket.create_connection(listener.getsockname(), timeout=20))
+            came.append(client)
+            for _ in range(turns):
+                await asyncio.sleep(0)
+
+        came: list[socket.socket] = []
+        ending.main_loop = come  # type: ignore[method-assign]  # the server ends when it is through
+        ending.run([listener])
+        with suppress(ConnectionResetError):
+            assert came[0].recv(1) == b""
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"POST /query HTTP/1.1\r\n" + HOST + UPGRADE + b"Content-Length: 6\r\n\r\nASK {}",
+        HANDSHAKE + b"Content-Length: 5\r\n\r\nhello",
+        HANDSHAKE + b"Transfer-Encoding: chunked\r\n\r\n",
+        HANDSHAKE + b"".join(b"X%d: 1\r\n" % number for number in range(200)) + b"\r\n",
+        HANDSHAKE.replace(b"/subscribe", b"/subscribe?" + b"a" * 9000) + b"\r\n",
+    ],
+    ids=["post", "body", "chunked", "headers", "address"],
+)
+def test_what_is_no_handshake_is_refused_at_once(server: Serving, sent: bytes) -> None:
+    """The connection ends although the client keeps its side open; a handshake is taken as ever."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
+        connection.sendall(sent)
+        answer = all_of(connection)
+    assert answer.startswith(b"HTTP/1.1 4"), answer[:200]
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
+        connection.sendall(HANDSHAKE + b"\r\n")
+        assert connection.recv(1 << 16).startswith(b"HTTP/1.1 101")
+
+
+def test_streams_end_with_their_client_whatever_it_sent_behind(server: Serving) -> None:
+    """A request that waits behind a stream does not keep it open."""
+    before = followers(server)
+    with ExitStack() as stack:
+        for _ in range(3):
+            connection = stack.enter_context(socket.create_connection(("127.0.0.1", server.port), 20))
+            connection.sendall(SUBSCRIBE + HEALTH + HEALTH)
+            assert b"200" in connection.recv(1 << 16)
+        until(lambda: followers(server) == before + 3)
+    until(lambda: followers(server) == before)
+
+
+def test_requests_behind_one_another_are_answered_in_order(server: Serving) -> None:
+    """As long as none of them is a stream."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
+        connection.sendall(HEALTH * 4 + HEALTH.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+        assert all_of(connection).count(b"HTTP/1.1 200") == 5
+
+
+def test_a_handshake_behind_a_stream_ends_the_connection(server: Serving) -> None:
+    """Events and messages cannot share it."""
+    before = followers(server)
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
+        connection.sendall(SUBSCRIBE)
+        assert b"200" in connection.recv(1 << 16)
+        connection.sendall(HANDSHAKE + b"\r\n")
+        with suppress(ConnectionResetError):  # the kernel may tell the end either way
+            all_of(connection)
+    until(lambda: followers(server) == before)
+
+
+def test_the_end_of_the_server_minds_no_half_handshake() -> None:
+    """A client that says nothing behind an upgrade does not hold it up."""
+    with socket.socket() as connection:
+        with serving() as server:
+            connection.connect(("127.0.0.1", server.port))
+            connection.sendall(b"GET /subscribe HTTP/1.1\r\n" + HOST + UPGRADE)
+            time.sleep(0.1)
+        connection.settimeout(20)
+        assert all_of(connection) == b""
+
+
+def all_of(connection: socket.socket) -> bytes:
+    """Read what comes until the server ends the connection."""
+    return b"".join(iter(lambda: connection.recv(1 << 16), b""))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import get_args
 
 import pytest
@@ -36,14 +35,6 @@ def test_description_is_openapi_3_1() -> None:
     """A validator that nobody here wrote takes the description."""
     validator = pytest.importorskip("openapi_spec_validator", reason="needs openapi-spec-validator")
     validator.validate(describe_api())
-
-
-def test_parameters_in_paths_are_described() -> None:
-    """Every name in a path is a parameter of each of its operations."""
-    for path, operations in describe_api()["paths"].items():
-        for operation in operations.values():
-            named = {p["name"] for p in operation.get("parameters", ()) if p["in"] == "path"}
-            assert named == set(re.findall(r"\{(\w+)\}", path))
 
 
 def test_states_of_a_feed_are_described() -> None:

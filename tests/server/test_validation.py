@@ -1,11 +1,11 @@
-"""The results of shapes over HTTP, and updates that a guard refuses."""
+"""The results of shapes over HTTP, updates that a guard refuses, and previews of updates."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 import rdflib
@@ -13,8 +13,8 @@ from rdflib import RDF, Literal, URIRef
 from rdflib.namespace import SH
 
 import rdflive
-from rdflive.server.access import Client, digest
-from support.protocol import asked, updated
+from rdflive.server.access import RIGHTS, Client, digest
+from support.protocol import Reply, asked, updated
 from support.serving import Serving, serving
 from support.sinks import listening
 
@@ -43,49 +43,51 @@ WAYS = {
 
 @pytest.fixture(scope="module", params=["default", "Oxigraph", "disk"])
 def running(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    """A guarded server over each kind of store."""
+    """A server with shapes over each kind of store; no guard."""
     dataset = rdflib.Dataset("default" if request.param == "default" else "Oxigraph")
     with ExitStack() as stack:
         if request.param == "disk":
             dataset.open(str(tmp_path_factory.mktemp("disk") / "store"))
             stack.callback(dataset.close)
-        stack.enter_context(rdflive.guard(dataset, SHAPES))
         yield stack.enter_context(serving(dataset, shapes=SHAPES))
 
 
 @pytest.fixture
 def server(running: Serving) -> Serving:
     """The server with one train that conforms."""
-    assert updated(running, "CLEAR ALL").status == 204
-    assert updated(running, P + "INSERT DATA { :IC1 a :Train ; :line :S1 . :S1 :name 'S1' }").status == 204
+    text = "INSERT DATA { :IC1 a :Train ; :line :S1 ; :late 3 . :S1 :name 'S1' }"
+    assert updated(running, f"{P} CLEAR ALL ; {text}").status == 204
     return running
+
+
+@pytest.fixture
+def guarded(server: Serving) -> Iterator[Serving]:
+    """The server with a guard."""
+    with rdflive.guard(server.dataset, SHAPES):
+        yield server
 
 
 def report_of(reply: Any) -> rdflib.Graph:
     """Read the report of a reply in its format."""
-    kind = reply.kind.partition(";")[0]
-    return rdflib.Graph().parse(data=reply.body, format=REPORTS[kind])
+    return rdflib.Graph().parse(data=reply.body, format=REPORTS[reply.kind])
 
 
-def held(server: Serving) -> set[Any]:
-    return set(server.dataset.quads())
-
-
-@pytest.mark.parametrize("kind", REPORTS)
-def test_report_is_given_in_each_format(server: Serving, kind: str) -> None:
+def test_report_is_given_in_each_format(server: Serving) -> None:
     """It tells what conforms now, and a path that is a list."""
-    reply = asked(server, "GET", "/validation", Accept=kind)
-    assert (reply.status, reply.kind.partition(";")[0]) == (200, kind)
-    assert set(report_of(reply).objects(None, SH.conforms)) == {Literal(True)}
+    for kind in REPORTS:
+        reply = asked(server, "GET", "/validation", Accept=kind)
+        assert (reply.status, reply.kind) == (200, kind)
+        assert set(report_of(reply).objects(None, SH.conforms)) == {Literal(True)}
     with rdflive.batch(server.dataset):
         server.dataset.add((URIRef("http://e/S1"), URIRef("http://e/name"), Literal("Nine")))
         server.dataset.remove((URIRef("http://e/S1"), URIRef("http://e/name"), Literal("S1")))
-    report = report_of(asked(server, "GET", "/validation", Accept=kind))
-    assert set(report.objects(None, SH.conforms)) == {Literal(False)}
-    (result,) = report.subjects(RDF.type, SH.ValidationResult)
-    assert report.value(result, SH.resultSeverity) == SH.Warning
-    path = report.value(result, SH.resultPath)
-    assert list(report.items(path)) == [URIRef("http://e/line"), URIRef("http://e/name")]
+    for kind in REPORTS:
+        report = report_of(asked(server, "GET", "/validation", Accept=kind))
+        assert set(report.objects(None, SH.conforms)) == {Literal(False)}
+        (result,) = report.subjects(RDF.type, SH.ValidationResult)
+        assert report.value(result, SH.resultSeverity) == SH.Warning
+        path = report.value(result, SH.resultPath)
+        assert list(report.items(path)) == [URIRef("http://e/line"), URIRef("http://e/name")]
 
 
 def test_results_are_followed_like_a_query(server: Serving) -> None:
@@ -94,10 +96,8 @@ def test_results_are_followed_like_a_query(server: Serving) -> None:
         initial = next(event for event in events if event.kind == "initial")
         assert (initial.data["subscription"], initial.data["added"]) == ("validation", [])
         assert initial.data["head"]["vars"][:3] == ["focus", "path", "value"]
-        assert (
-            updated(server, P + "DELETE DATA { :S1 :name 'S1' } ; INSERT DATA { :S1 :name 'Long' }").status
-            == 204
-        )
+        text = "DELETE DATA { :S1 :name 'S1' } ; INSERT DATA { :S1 :name 'Long' }"
+        assert updated(server, P + text).status == 204
         update = next(event for event in events if event.kind == "update")
         (row,) = update.data["added"]
         assert row["focus"]["value"] == "http://e/IC1"
@@ -109,50 +109,52 @@ def test_results_are_followed_like_a_query(server: Serving) -> None:
         assert next(event for event in events if event.kind).data == update.data
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("kind", REPORTS)
-def test_refused_update_is_answered_with_the_report(server: Serving, way: str, kind: str) -> None:
+def test_refused_update_is_answered_with_the_report(guarded: Serving) -> None:
     """422 in the format that was asked for; nothing has changed, and nobody is told."""
-    before, commits = held(server), server.service.capture.sequence
-    reply = updated(server, P + WAYS[way], Accept=kind)
-    assert (reply.status, reply.kind.partition(";")[0]) == (422, kind)
-    report = report_of(reply)
-    (result,) = report.subjects(RDF.type, SH.ValidationResult)
-    focus = "IC1" if way == "deletes" else "IC5"
-    assert report.value(result, SH.focusNode) == URIRef(f"http://e/{focus}")
-    assert (held(server), server.service.capture.sequence) == (before, commits)
+    before, commits = set(guarded.dataset.quads()), guarded.service.capture.sequence
+    for (way, update), kind in zip(WAYS.items(), REPORTS, strict=True):
+        reply = updated(guarded, P + update, Accept=kind)
+        assert (reply.status, reply.kind) == (422, kind), way
+        report = report_of(reply)
+        (result,) = report.subjects(RDF.type, SH.ValidationResult)
+        focus = "IC1" if way == "deletes" else "IC5"
+        assert report.value(result, SH.focusNode) == URIRef(f"http://e/{focus}")
+        assert (set(guarded.dataset.quads()), guarded.service.capture.sequence) == (before, commits)
 
 
-@pytest.mark.parametrize(
-    ("accept", "kind"),
-    [
-        ("", "text/turtle"),
-        ("*/*", "text/turtle"),
-        ("application/json", "application/problem+json"),
-        ("application/problem+json", "application/problem+json"),
-        ("application/json, text/turtle;q=0.5", "application/problem+json"),
-        ("application/json;q=0.5, text/turtle", "text/turtle"),
-        ("image/png", "application/problem+json"),
-    ],
-)
-def test_format_of_a_refusal_is_negotiated(server: Serving, accept: str, kind: str) -> None:
+NEGOTIATED = {
+    "": "text/turtle",
+    "*/*": "text/turtle",
+    "application/json": "application/problem+json",
+    "application/problem+json": "application/problem+json",
+    "application/json, text/turtle;q=0.5": "application/problem+json",
+    "application/json;q=0.5, text/turtle": "text/turtle",
+    "image/png": "application/problem+json",
+}
+"""The type of a refusal by what is accepted."""
+
+
+def test_format_of_a_refusal_is_negotiated(guarded: Serving) -> None:
     """A problem document is for who asks for JSON, and for who accepts no report."""
-    reply = updated(server, P + WAYS["data"], **({"Accept": accept} if accept else {}))
-    assert (reply.status, reply.kind.partition(";")[0]) == (422, kind)
-    if kind == "application/problem+json":
-        assert reply.json["status"] == 422
-        assert "it would add 1 result:\n  :IC5  Violation  :line: " in reply.json["detail"]
-        (row,) = reply.json["results"]
-        assert row["focus"] == {"type": "uri", "value": "http://e/IC5"}
-        assert row["severity"]["value"] == str(SH.Violation)
+    for accept, kind in NEGOTIATED.items():
+        reply = updated(guarded, P + WAYS["data"], **({"Accept": accept} if accept else {}))
+        assert (reply.status, reply.kind) == (422, kind), accept
+        if kind == "application/problem+json":
+            assert reply.json["status"] == 422
+            assert "it would add 1 result:\n  :IC5  Violation  :line: " in reply.json["detail"]
+            (row,) = reply.json["results"]
+            assert row["focus"] == {"type": "uri", "value": "http://e/IC5"}
+            assert row["severity"]["value"] == str(SH.Violation)
 
 
-def test_what_does_not_violate_is_done(server: Serving) -> None:
+def test_what_does_not_violate_is_done(guarded: Serving) -> None:
     """Also where a batch mends itself, and where there is a result already."""
-    assert updated(server, P + "INSERT DATA { :IC5 a :Train } ; INSERT DATA { :IC5 :line :S1 }").status == 204
-    assert updated(server, P + "INSERT DATA { :S1 :name 'Long' }").status == 204
-    assert updated(server, P + "INSERT DATA { :S1 :name 'Longer' }").status == 204
-    assert updated(server, P + "INSERT DATA { :IC7 a :Train }").status == 422
+    assert (
+        updated(guarded, P + "INSERT DATA { :IC5 a :Train } ; INSERT DATA { :IC5 :line :S1 }").status == 204
+    )
+    assert updated(guarded, P + "INSERT DATA { :S1 :name 'Long' }").status == 204
+    assert updated(guarded, P + "INSERT DATA { :S1 :name 'Longer' }").status == 204
+    assert updated(guarded, P + "INSERT DATA { :IC7 a :Train }").status == 422
 
 
 def test_query_that_is_a_guard_has_no_report(server: Serving) -> None:
@@ -163,48 +165,174 @@ def test_query_that_is_a_guard_has_no_report(server: Serving) -> None:
     assert reply.json["results"] == [{"s": {"type": "uri", "value": "http://e/a"}}]
 
 
-def test_server_without_shapes_has_no_validation() -> None:
-    """It says how it gets one."""
-    with serving() as server:
-        reply = asked(server, "GET", "/validation")
-        assert reply.status == 404
-        assert "--shapes" in reply.json["detail"]
-
-
 def test_validation_is_for_those_who_may_subscribe() -> None:
     """As all that follows the data; a refusal is told to whoever may update."""
-    rights = {"update-0123456789abc": "update", "subscribe-0123456789": "subscribe"}
-    tokens = {digest(token): Client(right, frozenset({right})) for token, right in rights.items()}  # type: ignore[arg-type]  # they are rights
+    tokens = {digest(right * 9): Client(right, frozenset({right})) for right in RIGHTS - {"read"}}
     dataset = rdflib.Dataset(store="Oxigraph")
     with rdflive.guard(dataset, SHAPES), serving(dataset, tokens=tokens, shapes=SHAPES) as server:
-        status = {
-            right: asked(server, "GET", "/validation", Authorization=f"Bearer {token}").status
-            for token, right in rights.items()
-        }
-        assert status == {"update": 403, "subscribe": 200}
-        token = {right: token for token, right in rights.items()}["update"]
-        assert updated(server, P + WAYS["data"], Authorization=f"Bearer {token}").status == 422
+        for right, status in {"update": 403, "subscribe": 200}.items():
+            reply = asked(server, "GET", "/validation", Authorization=f"Bearer {right * 9}")
+            assert reply.status == status
+        reply = updated(server, P + WAYS["data"], Authorization="Bearer " + "update" * 9)
+        assert reply.status == 422
 
 
 def test_validation_that_is_too_large_ends() -> None:
-    """Its followers are told why, and the report is refused."""
+    """Its followers are told why, and the report is refused.
+
+    A server that runs again, as the lifespan of an application may, has its shapes; one without says how it
+    gets some.
+    """
     dataset = rdflib.Dataset(store="Oxigraph")
     with serving(dataset, shapes=SHAPES, rows=2) as server:
         with listening(f"{server.url}/validation", Accept=STREAM) as events:
             assert next(event for event in events if event.kind == "initial").data["added"] == []
-            assert (
-                updated(server, P + "INSERT DATA { :a a :Train . :b a :Train . :c a :Train }").status == 204
-            )
+            text = P + "INSERT DATA { :a a :Train . :b a :Train . :c a :Train }"
+            assert updated(server, text).status == 204
             end = next(event for event in events if event.kind == "end")
             assert "more than 2 solutions" in end.data["detail"]
         reply = asked(server, "GET", "/validation")
-        assert reply.status == 503
-        assert re.search("has ended", reply.json["detail"])
+        assert (reply.status, "has ended" in reply.json["detail"]) == (503, True)
+    with serving(dataset, shapes=SHAPES) as server:
+        assert asked(server, "GET", "/validation").status == 200
+    with serving(dataset) as server:
+        reply = asked(server, "GET", "/validation")
+        assert (reply.status, "--shapes" in reply.json["detail"]) == (404, True)
 
 
-def test_server_runs_again_with_its_shapes() -> None:
-    """The lifespan of an application may be repeated."""
-    dataset = rdflib.Dataset(store="Oxigraph")
-    for _ in range(2):
-        with serving(dataset, shapes=SHAPES) as server:
-            assert asked(server, "GET", "/validation").status == 200
+PREVIEW = ("preview", "")
+
+
+def iri(name: str) -> dict[str, str]:
+    return {"type": "uri", "value": f"http://e/{name}"}
+
+
+def number(text: str) -> dict[str, str]:
+    return {"type": "literal", "value": text, "datatype": "http://www.w3.org/2001/XMLSchema#integer"}
+
+
+def state(server: Serving) -> Any:
+    """What nothing may have changed of."""
+    log = asked(server, "GET", "/changes", Accept="application/rdf-patch").body
+    return set(server.dataset.quads()), server.service.capture.sequence, log
+
+
+def previewed(server: Serving, update: str, **headers: str) -> Reply:
+    """Preview an update, after which all is as before."""
+    before = state(server)
+    reply = updated(server, P + update, PREVIEW, **headers)
+    assert state(server) == before
+    return reply
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        "DELETE DATA { :IC1 :late 3 } ; INSERT DATA { :IC1 :late 4 . GRAPH :g { :IC1 :late 5 } }",
+        "DELETE { ?s :late 3 } INSERT { ?s :late 4 . GRAPH :g { ?s :late 5 } } WHERE { ?s :late ?x }",
+    ],
+)
+def test_quads_that_would_come_and_go_are_told(server: Serving, update: str) -> None:
+    """Those of the default graph have no name; what is there already does not come."""
+    told = previewed(server, update + " ; INSERT DATA { :IC1 :line :S1 }").json
+    quad = {"subject": iri("IC1"), "predicate": iri("late")}
+    assert told["removed"] == [{**quad, "object": number("3")}]
+    named = {**quad, "object": number("5"), "graph": iri("g")}
+    assert sorted(told["added"], key=str) == sorted([{**quad, "object": number("4")}, named], key=str)
+    assert (told["refused"], told["subscriptions"]) == (None, [])
+
+
+def test_deltas_of_open_subscriptions_are_told(server: Serving) -> None:
+    """As their events have them: solutions, pairs by a key, a truth, triples, results; nobody is told."""
+    asks = {
+        "SELECT ?s ?n { ?s <http://e/late> ?n }": "",
+        "SELECT ?s ?n  { ?s <http://e/late> ?n }": "&key=s",
+        "ASK { ?s <http://e/late> 4 }": "",
+        "CONSTRUCT { ?s <http://e/of> ?n } WHERE { ?s <http://e/late> ?n }": "",
+        "SELECT ?s { ?s <http://e/other> ?n }": "",
+    }
+    with ExitStack() as stack:
+        streams = []
+        for query, options in asks.items():
+            url = f"{server.url}/subscribe?query={quote(query)}{options}"
+            streams.append(stack.enter_context(listening(url)))
+            assert next(event for event in streams[-1] if event.kind == "initial")
+        told = previewed(
+            server, "DELETE DATA { :IC1 :late 3 ; :line :S1 } ; INSERT DATA { :IC1 :late 4 }"
+        ).json
+        found = {one["query"]: one for one in told["subscriptions"]}
+        rows, keyed, truth, triples, _ = (found.get(query, {}) for query in asks)
+        old, new = ({"s": iri("IC1"), "n": number(text)} for text in "34")
+        assert (rows["removed"], rows["added"]) == ([old], [new])
+        assert (keyed["changed"], keyed["added"], keyed["removed"]) == ([{"old": old, "new": new}], [], [])
+        assert truth["boolean"] is True
+        assert triples["added"] == [{"subject": iri("IC1"), "predicate": iri("of"), "object": number("4")}]
+        assert found["SHACL validation"]["added"][0]["focus"] == iri("IC1")
+        assert {one["sequence"] for one in found.values()} == {server.service.capture.sequence + 1}
+        assert len(found) == 5
+        # the next event is that of what was done
+        assert updated(server, P + "INSERT DATA { :IC2 :late 4 }").status == 204
+        event = next(event for event in streams[0] if event.kind == "update")
+        assert event.data["added"] == [{"s": iri("IC2"), "n": number("4")}]
+
+
+def test_what_a_guard_would_say_is_told(server: Serving) -> None:
+    """With its results; the quads and deltas are told all the same."""
+    with rdflive.guard(server.dataset, SHAPES):
+        told = previewed(server, "INSERT DATA { :IC5 a :Train }").json
+        assert told["refused"]["status"] == 422
+        assert told["refused"]["results"][0]["focus"] == iri("IC5")
+        assert told["added"][0]["subject"] == iri("IC5")
+        assert previewed(server, "INSERT DATA { :IC5 a :Train ; :line :S1 }").json["refused"] is None
+
+
+def test_failing_update_fails_as_without_a_preview(server: Serving) -> None:
+    """Errors are those of the update, with their places."""
+    for update in ("INSERT", "INSERT { ?s ?p ?o } WHERE", "LOAD <http://elsewhere.example/>"):
+        plain, preview = updated(server, P + update), previewed(server, update)
+        assert (preview.status, preview.json) == (plain.status, plain.json)
+        assert plain.status in (400, 403)
+
+
+def test_preview_is_asked_for_in_the_address(server: Serving) -> None:
+    """Alone or with a value, of a form too; other values leave it in doubt, so they are refused."""
+    before = state(server)
+    form = "application/x-www-form-urlencoded"
+    for target in ("?preview", "?preview=", "?preview=true"):
+        reply = asked(server, "POST", f"/update{target}", b"update=CLEAR+ALL", Content_Type=form)
+        assert (reply.status, reply.kind, len(reply.json["removed"])) == (200, "application/json", 4)
+    reply = updated(server, "DELETE { ?s ?p ?o } WHERE { ?s ?p ?o }", ("using-graph-uri", "urn:g"), PREVIEW)
+    assert (reply.status, reply.json["removed"]) == (200, [])
+    for target in ("?preview=false", "?preview=1", "?preview&preview", "?preview=true&preview="):
+        reply = asked(server, "POST", f"/update{target}", b"update=CLEAR+ALL", Content_Type=form)
+        assert (reply.status, "leave it out to update" in reply.json["detail"]) == (400, True)
+    assert state(server) == before
+
+
+def test_preview_tells_no_more_than_a_client_may_see() -> None:
+    """It takes the right to update; quads are for those who may read, deltas for those who may subscribe."""
+    tokens = {}
+    for names in ("update", "update read", "update subscribe", "read subscribe"):
+        tokens[digest(names)] = Client(names, frozenset(names.split()))  # type: ignore[arg-type]  # they are
+    with serving(rdflib.Dataset(store="Oxigraph"), tokens=tokens, shapes=SHAPES) as server:
+        members = {}
+        for client in tokens.values():
+            reply = updated(
+                server, P + "INSERT DATA { :a a :Train }", PREVIEW, Authorization=f"Bearer {client.name}"
+            )
+            members[client.name] = sorted(reply.json) if reply.status == 200 else reply.status
+    assert members == {
+        "update": ["refused"],
+        "update read": ["added", "refused", "removed"],
+        "update subscribe": ["refused", "subscriptions"],
+        "read subscribe": 403,
+    }
+
+
+def test_preview_has_limits() -> None:
+    """Those of an update that is tried, and of the rows that it tells."""
+    with serving(rdflib.Dataset(store="Oxigraph"), rows=3) as server:
+        assert previewed(server, "INSERT DATA { :a :p 1, 2, 3 }").status == 200
+        reply = previewed(server, "INSERT DATA { :a :p 1, 2, 3, 4 }")
+        assert reply.status == 403
+        assert "more than 3 changes" in reply.json["detail"]

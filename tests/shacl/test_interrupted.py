@@ -79,7 +79,9 @@ def test_a_write_is_interrupted_at_any_line(operation: str, error: type[BaseExce
     before = World()
     places = lines_of(lambda: act(before))
     before.validation.close()
-    places = drawn_from("shacl", operation, error.__name__).sample(places, min(len(places), rounds(100)))
+    places = drawn_from("shacl", operation, error.__name__).sample(
+        places, min(len(places), rounds(100, share=20))
+    )
     wrong = {}
     for place in places:
         made = World()

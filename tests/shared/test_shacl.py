@@ -17,7 +17,7 @@ from rdflib.term import Node
 
 import rdflive
 from shacl.worlds import Sum, order, result
-from support.effort import checked, drawn_from
+from support.effort import HUNT, checked, drawn_from
 from support.shacl import SH, Validator
 from support.shared import SHARED, shared
 
@@ -29,7 +29,7 @@ FOLDER = SHARED / "data" / "shacl"
 INDEX = FOLDER / "index.json"
 CASES: list[str] = json.loads(INDEX.read_text(encoding="utf-8")) if INDEX.exists() else []
 CORE = [case for case in CASES if case.startswith("core/")]
-MOST = 150
+MOST = 150 if HUNT else 60
 """Of the graph of a test so many triples go and come."""
 REFUSED = {"sparql/pre-binding/shapesGraph-001": "reads $shapesGraph, which an engine need not offer"}
 SPELLED = {
@@ -103,7 +103,7 @@ def test_the_report_is_the_expected_one(name: str) -> None:
         assert text.startswith("Conforms" if conforms else "Does not conform")
 
 
-@pytest.mark.sampled(3, by="name")
+@pytest.mark.sampled(8, by="name")
 @pytest.mark.parametrize("store", ["Memory", "Oxigraph"])
 @pytest.mark.parametrize("moving", ["data", "shapes"])
 @pytest.mark.parametrize("name", CORE)

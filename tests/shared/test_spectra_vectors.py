@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from typing import Any
 
@@ -11,22 +10,14 @@ from rdflib import URIRef
 
 from rdflive.api.matching import Matcher
 from rdflive.time.windows import Tumbling
-from support.shared import SHARED, shared
+from support.vectors import vectors
 
 pytestmark = pytest.mark.shared
 
 EX = "urn:example:"
 
 
-def load() -> dict[str, dict[str, Any]]:
-    path = SHARED / "vectors" / "vectors.json"
-    if not path.exists():
-        return {}
-    vectors = json.loads(path.read_text(encoding="utf-8"))["vectors"]
-    return {v["id"]: v for v in vectors if v["id"].startswith("SP-") and v["provenance"] != "missing"}
-
-
-VECTORS = load()
+VECTORS = vectors("SP-")
 
 
 def text(patterns: list[list[str]], conditions: str = "") -> str:
@@ -44,12 +35,6 @@ def rows(found: Any, names: list[str]) -> Counter[tuple[str, ...]]:
     return Counter(
         tuple(solution[name[1:]].removeprefix(EX) for name in names) for solution in found.solutions
     )
-
-
-def test_vectors_are_there() -> None:
-    """The three cases whose figures are not missing are run below."""
-    shared("vectors", "vectors.json")
-    assert set(VECTORS) == {"SP-ex1", "SP-thm51", "SP-shared-predicate"}
 
 
 def test_a_filter_is_pushed_into_the_view() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from typing import Any
 
@@ -15,20 +14,13 @@ from rdflive.errors import PlanError
 from rdflive.query.bgp import BGP, TriplePattern, Variable
 from rdflive.query.decompose import star_decomposition
 from rdflive.query.segment import make_segment
-from support.shared import SHARED, shared
+from support.shared import shared
+from support.vectors import vectors
 
 EX = "urn:example:"
 
 
-def load() -> list[dict[str, Any]]:
-    path = SHARED / "vectors" / "vectors.json"
-    if not path.exists():
-        return []
-    vectors = json.loads(path.read_text(encoding="utf-8"))["vectors"]
-    return [v for v in vectors if v["id"].startswith("GD-") and v["provenance"] != "missing"]
-
-
-VECTORS = load()
+VECTORS = list(vectors("GD-").values())
 
 
 def test_vectors_are_there() -> None:

@@ -35,7 +35,7 @@ def test_w3c_tests_are_there() -> None:
     assert sum(case.trusted for case in CASES) == 335
 
 
-@pytest.mark.sampled(by="engine")
+@pytest.mark.sampled(4, by="case")
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("case", MAINTAINED, ids=repr)
 def test_w3c_query_is_maintained(

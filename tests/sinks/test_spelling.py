@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 import rdflib
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rdflive
 from rdflive.sinks import NdjsonSink, PatchSink
 from rdflive.sinks.events.log import EventLog
+from support.effort import examples
 from support.sinks import read_events, total
 
 ox = pytest.importorskip("pyoxigraph", reason="needs the extra rdflive[oxigraph]")
@@ -41,6 +42,9 @@ SPELLINGS = [
     ("hexBinary", "ff"),
     ("integer", "no number"),
     ("string", "a"),
+    ("string", " a "),
+    ("normalizedString", "a"),
+    ("normalizedString", " a "),
 ]
 S, P = ox.NamedNode("urn:s"), ox.NamedNode("urn:p")
 LITERALS = [ox.Literal(text, datatype=ox.NamedNode(XSD + name)) for name, text in SPELLINGS]
@@ -65,6 +69,7 @@ def native(graph: rdflib.Dataset) -> Any:
     return graph.store._inner  # type: ignore[attr-defined]
 
 
+@settings(max_examples=examples(100, share=3))
 @given(st.lists(st.tuples(st.booleans(), st.sampled_from([*LITERALS, *MORE])), max_size=25))
 def test_events_are_those_of_the_store(steps: list[tuple[bool, Any]]) -> None:
     """The sum of all events is what Oxigraph writes, also where two spellings are one to rdflib."""

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from support.kafka import connector_jars
-
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -33,8 +31,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         # For what the JVM unpacks and, when it is killed, leaves behind.
         "spark.driver.extraJavaOptions": f'"-Djava.io.tmpdir={folder}"',
     }
-    if jars := connector_jars():
-        config["spark.jars"] = ",".join(jars)
     try:
         started = session("local[2]", config=config)
     except JavaNotFoundError as error:

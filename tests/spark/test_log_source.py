@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.errors import AnalysisException, PySparkException, StreamingQueryException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import functions as F  # noqa: N812 - as PySpark's documentation calls it
 
 from rdflive import RdfliveError
 from rdflive_stores.spark.change_rows import POSITIONED, stream_columns, stream_offsets
@@ -21,7 +19,6 @@ from support.logs import Row, rows_of
 
 pytestmark = pytest.mark.sampled(3)
 
-WITHOUT = pytest.mark.hunted("the gate has the same stream without Spark, in test_log_reading.py")
 _OBJECTS = ("<urn:o>", "_:b.1", '"é\\t\\"x\\" 😀"@en-GB', '"1"^^<http://www.w3.org/2001/XMLSchema#integer>')
 
 
@@ -52,25 +49,8 @@ def load(spark: SparkSession, path: Path, **options: Any) -> DataFrame:
     return spark.read.format("rdf_patch").options(**options).load(str(path))
 
 
-def follow(spark: SparkSession, path: Path, **options: Any) -> DataFrame:
-    return spark.readStream.format("rdf_patch").options(**options).load(str(path))
-
-
-def run(stream: DataFrame, checkpoint: Path, take: Callable[[DataFrame, int], None]) -> None:
-    """Run a stream over what is there."""
-    query = stream.writeStream.foreachBatch(take).option("checkpointLocation", str(checkpoint))
-    query.trigger(availableNow=True).start().awaitTermination()
-
-
 def to_rows(changes: DataFrame) -> list[Row]:
     return [tuple(row[name] for name in row.asDict() if name != "file") for row in changes.collect()]  # type: ignore[misc]  # as POSITIONED says
-
-
-def offsets(checkpoint: Path) -> dict[str, int]:
-    last = max(
-        (checkpoint / "offsets").iterdir(), key=lambda path: int(path.name) if path.name.isdigit() else -1
-    )
-    return stream_offsets(json.loads(last.read_text().splitlines()[-1]))
 
 
 def test_a_batch_has_the_rows_of_all_files_in_order(spark: SparkSession, tmp_path: Path) -> None:
@@ -82,32 +62,6 @@ def test_a_batch_has_the_rows_of_all_files_in_order(spark: SparkSession, tmp_pat
     assert changes.schema == POSITIONED
     found = [tuple(row) for row in changes.collect()]
     assert found == [(*row[:5], name, *row[5:]) for name in logs for row in rows_of(logs[name])]
-
-
-@WITHOUT
-def test_a_stream_goes_on_from_its_checkpoint(spark: SparkSession, tmp_path: Path) -> None:
-    """Micro-batches of a growing log, over restarts, are its rows once and in order."""
-    folder, checkpoint = tmp_path / "logs", tmp_path / "checkpoint"
-    folder.mkdir()
-    content, more = random_log(1), random_log(2, 10)
-    rows: list[Row] = []
-    batches: list[int] = []
-
-    def take(changes: DataFrame, batch: int) -> None:
-        rows.extend(to_rows(changes))
-        batches.append(batch)
-
-    for text in (content[: len(content) // 2], content):
-        (folder / "a.rdfp").write_bytes(text)
-        run(follow(spark, folder, maxBytesPerTrigger=len(content) // 3, partitionBytes=300), checkpoint, take)
-        end = offsets(checkpoint)["a.rdfp"]
-        assert rows == [row for row in rows_of(content) if row[-2] < end]
-    assert end == len(content)
-    (folder / "b.rdfp").write_bytes(more)
-    run(follow(spark, folder), checkpoint, take)
-    assert rows == rows_of(content) + rows_of(more)
-    assert offsets(checkpoint) == {"a.rdfp": len(content), "b.rdfp": len(more)}
-    assert batches == list(range(len(batches)))
 
 
 def test_a_file_is_a_stream_of_its_name(spark: SparkSession, tmp_path: Path) -> None:
@@ -160,19 +114,6 @@ def test_a_bad_row_fails_the_query_with_its_place(spark: SparkSession, tmp_path:
         load(spark, log).collect()
 
 
-@WITHOUT
-def test_a_stream_says_resync_when_its_log_was_replaced(spark: SparkSession, tmp_path: Path) -> None:
-    """A log that is not the one the checkpoint speaks of fails the query, which says what to do."""
-    log, checkpoint = tmp_path / "log.rdfp", tmp_path / "checkpoint"
-    log.write_bytes(random_log(4))
-    run(follow(spark, log), checkpoint, lambda changes, batch: None)
-    log.write_bytes(random_log(5) * 2)
-    with pytest.raises(
-        StreamingQueryException, match=r"ResyncNeeded: .*has changed before byte \d+, .*; resync"
-    ):
-        run(follow(spark, log), checkpoint, lambda changes, batch: None)
-
-
 def test_streams_are_known_by_their_columns(spark: SparkSession, tmp_path: Path) -> None:
     """Rows of files and of Kafka say where they stand; others do not."""
     (tmp_path / "log.rdfp").write_text("A <urn:s> <urn:p> <urn:o> .\n")
@@ -189,5 +130,6 @@ def test_streams_are_known_by_their_columns(spark: SparkSession, tmp_path: Path)
 @pytest.mark.parametrize("offset", [{"logOffset": 3}, {"a": 1, "b": {"end": 1, "check": 2}}])
 def test_an_offset_of_another_source_is_refused(offset: dict[str, Any]) -> None:
     """What is neither the offset of files nor Kafka's is an error."""
+    assert stream_offsets({"a": {"end": 7, "check": 2, "path": "/a"}}) == {"a": 7}
     with pytest.raises(RdfliveError, match="is no offset of a positioned source"):
         stream_offsets(offset)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import rdflib
-from py4j.protocol import Py4JJavaError
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from rdflib import BNode, Literal, URIRef
@@ -23,9 +20,8 @@ from rdflive import Batch, Change, Quad, RdfliveError
 from rdflive.api.target import GraphTarget
 from rdflive.feeds import debezium
 from rdflive.feeds.rdf_patch import encode_rdf_patch
-from rdflive_stores.spark.mirror import BatchApplier, MirroredBatch, mirror
-from rdflive_stores.spark.mirroring.quad_shapes import ChangeRows
-from rdflive_stores.spark.mirroring.shapes import Reading, ShapeError
+from rdflive_stores.spark.mirror import MirroredBatch, mirror
+from rdflive_stores.spark.mirroring.shapes import ShapeError
 from rdflive_stores.spark.running import DataflowError
 from rdflive_stores.spark.sources import register
 from support.effort import drawn_from
@@ -222,7 +218,7 @@ def test_a_lost_checkpoint_is_told_where_rows_have_none(world: World) -> None:
 
 @CURSOR
 @pytest.mark.parametrize("is_placed", [True, False])
-def test_a_graph_made_anew_needs_a_resync(world: World, is_placed: bool) -> None:
+def test_a_graph_that_is_new_needs_a_resync(world: World, is_placed: bool) -> None:
     """A graph in memory is gone with its process; a new checkpoint brings it back, an old one does not."""
     world.append([[Change(1, Quad(URIRef("urn:s"), URIRef("urn:p"), Literal("1")))]])
     world.write(line(1))
@@ -236,35 +232,6 @@ def test_a_graph_made_anew_needs_a_resync(world: World, is_placed: bool) -> None
     shutil.rmtree(world.checkpoint)
     world.run(frame(), form)
     assert values(world.graph) == {"1", "2"}
-
-
-@CURSOR
-def test_a_foreign_checkpoint_is_told(world: World) -> None:
-    """One of another query on another log, under the name of this one."""
-    world.append(random_batches(9, 1))
-    world.run(world.log(), name="mine")
-    (world.folder / "log.rdfp").rename(world.folder / "other.rdfp")
-    shutil.rmtree(world.checkpoint)
-    reader = world.spark.readStream.format("rdf_patch")
-    other = reader.load(str(world.folder / "other.rdfp"))
-    text = world.refuse(other, name="mine")
-    assert "the graph has followed 'log.rdfp', and the query reads 'other.rdfp'" in text
-
-
-@CURSOR
-def test_a_checkpoint_that_was_put_back_is_harmless(world: World) -> None:
-    """An old copy of a checkpoint reads some rows again, which is told by their places."""
-    batches = random_batches(40, 5)
-    world.append(batches[:20])
-    world.run(world.log())
-    shutil.copytree(world.checkpoint, world.folder / "copy")
-    world.append(batches[20:30])
-    world.run(world.log())
-    shutil.rmtree(world.checkpoint)
-    (world.folder / "copy").rename(world.checkpoint)
-    world.append(batches[30:])
-    world.run(world.log(2000))
-    assert state(world.graph) == expected(batches)
 
 
 def test_a_bad_row_stops_the_mirror(world: World) -> None:
@@ -338,30 +305,6 @@ def test_debezium_rows_are_remembered_with_the_graph(world: World) -> None:
     world.graph.close()
 
 
-@CURSOR
-def test_records_with_numbers_outlive_a_checkpoint(world: World) -> None:
-    """Neptune's commits are passed over by their numbers where rows have no places."""
-
-    def record(commit: int) -> str:
-        told = {"eventId": {"commitNum": commit, "opNum": 1}, "op": "ADD", "isLastOp": True}
-        return json.dumps({**told, "data": {"stmt": f'<urn:s> <urn:p> "{commit}" .'}}) + "\n"
-
-    world.write(record(1), record(2), record(3))
-    world.run(world.texts(), "neptune")
-    GraphTarget(world.graph).write(
-        [Change(-1, Quad(URIRef("urn:s"), URIRef("urn:p"), Literal("2")))], (), "", {}
-    )
-    shutil.rmtree(world.checkpoint)
-    world.write(record(4))
-    world.run(world.texts(), "neptune")
-    assert values(world.graph) == {"1", "3", "4"}
-    shutil.rmtree(world.checkpoint)
-    shutil.rmtree(world.folder / "texts")
-    (world.folder / "texts").mkdir()
-    world.write(record(6))
-    assert "does not follow on the last that was applied" in world.refuse(world.texts(), "neptune")
-
-
 def test_two_mirrors_of_one_name_are_refused(world: World) -> None:
     """Each would move the other's cursor; another name helps, or the end of the first."""
     world.write(line(1))
@@ -374,67 +317,6 @@ def test_two_mirrors_of_one_name_are_refused(world: World) -> None:
         first.stop()
     world.run(world.texts(), "nquads")
     assert values(world.graph) == {"1"}
-
-
-@CURSOR
-def test_a_log_that_was_replaced_is_not_skipped(world: World) -> None:
-    """A new checkpoint knows nothing of the old log, so the graph tells them apart by what it has applied."""
-    text = "".join(f'A <urn:s> <urn:p> "{n}" .\n' for n in range(3))
-    path = world.folder / "log.rdfp"
-    path.write_text(text)
-    world.run(world.log(), name="mine")
-    path.write_text(text.replace("0", "8"))
-    shutil.rmtree(world.checkpoint)
-    assert f"{path} has changed before byte {len(text)}" in world.refuse(world.log(), name="mine")
-    assert values(world.graph) == {"0", "1", "2"}
-    path.write_text(text + 'A <urn:s> <urn:p> "3" .\n')
-    shutil.rmtree(world.checkpoint)
-    world.run(world.log(), name="mine")
-    assert values(world.graph) == {"0", "1", "2", "3"}
-
-
-@CURSOR
-def test_a_stopped_mirror_does_not_commit_behind_its_successor(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Spark calls a query stopped while its Python still decodes a micro-batch."""
-    world.append([[Change(1, Quad(URIRef("urn:s"), URIRef("urn:p"), Literal("1")))]])
-    read, begun, go, ended = ChangeRows.read, threading.Event(), threading.Event(), threading.Event()
-
-    def slow(self: ChangeRows, *args: Any, **options: Any) -> Reading:
-        found = read(self, *args, **options)
-        begun.set()
-        go.wait(60)
-        return found
-
-    write = BatchApplier._write
-
-    def told(self: BatchApplier, *args: Any) -> int:
-        try:
-            return write(self, *args)
-        except RdfliveError:
-            ended.set()
-            raise
-
-    monkeypatch.setattr(ChangeRows, "read", slow)
-    monkeypatch.setattr(BatchApplier, "_write", told)
-    world.spark.conf.set("spark.sql.streaming.stopTimeout", "1s")
-    first = mirror(world.log(), world.graph, checkpoint=world.checkpoint, name="mine")
-    try:
-        assert begun.wait(60)
-        with contextlib.suppress(Py4JJavaError):  # it does not stop in time
-            first.stop()
-        monkeypatch.setattr(ChangeRows, "read", read)
-        world.append([[Change(-1, Quad(URIRef("urn:s"), URIRef("urn:p"), Literal("1")))]])
-        assert not first.isActive
-        world.run(world.log(), checkpoint=world.folder / "other", name="mine")
-    finally:
-        world.spark.conf.unset("spark.sql.streaming.stopTimeout")
-        go.set()
-    assert ended.wait(30)
-    assert state(world.graph) == set()
-    cursor = json.loads(GraphTarget(world.graph).kept("mine")["cursor"])
-    assert cursor["offsets"][0]["log.rdfp"]["end"] == (world.folder / "log.rdfp").stat().st_size
 
 
 @pytest.mark.parametrize("kind", ["empty", "below a file", "nowhere"])

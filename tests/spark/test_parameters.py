@@ -131,7 +131,7 @@ def test_rows_are_parameters(spark: SparkSession, tmp_path: Path, kind: str) -> 
 
 
 def test_a_table_is_a_part_of_the_query(spark: SparkSession, tmp_path: Path) -> None:
-    """Of one subscription with several queries; made anew, state has the same parameters."""
+    """Of one subscription with several queries; rebuilt, state has the same parameters."""
     chance, files = drawn_from("parameters", "table"), ChangeFiles(tmp_path / "changes")
     given = [(node("l0"), number(2)), (node("l1"), number(0))]
     table = spark.createDataFrame(given, "line string, least string")
@@ -181,40 +181,33 @@ def test_a_table_is_a_part_of_the_query(spark: SparkSession, tmp_path: Path) -> 
 def test_what_cannot_be_a_parameter_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     """A column that is no string, a NULL, none at all, and a variable that the query does not have."""
     files = ChangeFiles(tmp_path / "changes")
-    for rows, schema, message in (
-        ([(1,)], "line int", "must hold strings, not int"),
-        ([], "line string", "parameters has no row"),
-        ([(node("l0"),)], "`li.ne` string", "is no name of a variable: 'li.ne'"),
-        ([(None,)], "line string", "a parameter is NULL"),
-        ([(node("l0"),)], "lin string", "lin"),
-        ([("l0",)], "line string", "no term in N-Triples: 'l0'"),
-        ([("<urn:a>) } ?x ?p ?o { (<urn:b>",)], "line string", "must be one IRI or literal"),
-        ([("_:b",)], "line string", "must be one IRI or literal"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            subscribe(
-                files.stream(spark),
-                LATE.replace("?least", "3"),
-                checkpoint=tmp_path / "checkpoint",
-                parameters=spark.createDataFrame(rows, schema),
-            )
-    for given, error, message in (
+
+    def table(schema: str, *row: Any) -> DataFrame:
+        return spark.createDataFrame([row] if row else [], schema)
+
+    line: Any = URIRef("urn:l0")
+    refused: list[tuple[Any, type[Exception], str]] = [
+        (table("line int", 1), ValueError, "must hold strings, not int"),
+        (table("line string"), ValueError, "parameters has no row"),
+        (table("`li.ne` string", node("l0")), ValueError, "is no name of a variable: 'li.ne'"),
+        (table("line string", None), ValueError, "a parameter is NULL"),
+        (table("lin string", node("l0")), ValueError, "lin"),
+        (table("line string", "l0"), ValueError, "no term in N-Triples: 'l0'"),
+        (table("line string", "<urn:a>) } ?x ?p ?o { (<urn:b>"), ValueError, "must be one IRI or literal"),
+        (table("line string", "_:b"), ValueError, "must be one IRI or literal"),
         ([], ValueError, "has no row"),
-        ([{"li ne": URIRef("urn:l0")}], ValueError, "is no name of a variable: 'li ne'"),
-        ([{"line": URIRef("urn:l0")}, {}], ValueError, "every row of parameters must have line"),
-        ([{"lin": URIRef("urn:l0")}], ValueError, "lin"),
+        ([{"li ne": line}], ValueError, "is no name of a variable: 'li ne'"),
+        ([{"line": line}, {}], ValueError, "every row of parameters must have line"),
+        ([{"lin": line}], ValueError, "lin"),
         ({"line": BNode("b")}, ValueError, "must be one IRI or literal"),
         ({"line": 3}, TypeError, "must be a URIRef, Literal or BNode"),
         (["<urn:l0>"], TypeError, "a row of parameters maps variables to terms"),
         (7, TypeError, "parameters must be a query, the path of its file, a DataFrame, or rows"),
-    ):
+    ]
+    changes, query = files.stream(spark), LATE.replace("?least", "3")
+    for given, error, message in refused:
         with pytest.raises(error, match=message):
-            subscribe(
-                files.stream(spark),
-                LATE.replace("?least", "3"),
-                checkpoint=tmp_path / "checkpoint",
-                parameters=given,  # type: ignore[arg-type]
-            )
+            subscribe(changes, query, checkpoint=tmp_path / "checkpoint", parameters=given)
 
 
 def test_terms_of_rows_are_read_as_they_are() -> None:

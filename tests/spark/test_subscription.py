@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,12 @@ from typing import Any
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import functions as F  # noqa: N812 - as PySpark's documentation calls it
 from rdflib import Literal
 
 from rdflive import RdfliveError, UnsupportedQueryError
 from rdflive.cli import main
+from rdflive_stores.spark.checkpoint import Checkpoint, LocationError
 from rdflive_stores.spark.dataflow.state import StateError
 from rdflive_stores.spark.running import DataflowError
 from rdflive_stores.spark.subscription import subscribe
@@ -78,18 +80,6 @@ def test_nets_are_those_of_one_process(spark: SparkSession, tmp_path: Path) -> N
         told[name] = sum(map(bool, wanted))
     # of the two queries of the gate one may stay empty
     assert (min if HUNT else sum)(told.values()) >= 3, told
-
-
-@ON_SPARK
-def test_an_empty_micro_batch_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:
-    """Micro-batches without rows, or whose rows change nothing, have an empty net, and no state is lost."""
-    first, second = links(2, 3)
-    absent = [Operation("D", node("none"), node("p"), node("none"))]
-    for name, query in (("distinct", DISTINCT), ("count", "SELECT (COUNT(*) AS ?n) { ?x <urn:p> ?y }")):
-        (tmp_path / name).mkdir()
-        found, batches = Nets(), [[], first, [], absent, second]
-        run(spark, tmp_path / name, query, batches, found)
-        assert found.list == nets(query, batches)
 
 
 @ON_SPARK
@@ -236,7 +226,7 @@ def test_what_cannot_be_subscribed_to_is_refused(spark: SparkSession, tmp_path: 
 def test_a_longer_path_ends_the_query(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Until the state is made anew for more steps; then the micro-batch that was refused comes again."""
+    """Until the state is rebuilt for more steps; then the micro-batch that was refused comes again."""
     names = [node(name) for name in "abcd"]
     links = [Operation("A", one, node("p"), other) for one, other in pairwise(names)]
     files, place = stream(tmp_path / "changes", [links[:2]]), tmp_path / "checkpoint"
@@ -345,3 +335,19 @@ def test_changes_need_no_columns_but_the_four(spark: SparkSession, tmp_path: Pat
     one, two, three, four = map(node, range(1, 5))
     assert found.list == [{(one, two, three): 1, (one, two, four): 1}, {(one, two, three): -1}]
     assert number(1) not in str(found.list)
+
+
+def test_locations_are_looked_at(spark: SparkSession) -> None:
+    """A path and a URL of a file are on disk; what no file system can be made of is told."""
+    for location, path in (
+        ("/a b/c", "/a b/c"),
+        ("file:///a%20b/c", "/a b/c"),
+        ("here", os.path.abspath("here")),
+    ):
+        place = Checkpoint(location, spark)
+        assert (place.folder.path, place.location) == (path, f"file://{path}")
+    s3 = Checkpoint("s3a://bucket/some/folder/", spark)
+    assert (s3.folder.path, s3.location) == ("bucket/some/folder", "s3a://bucket/some/folder/")
+    for location in ("ftp://host/folder", "dbfs:/folder"):
+        with pytest.raises(LocationError, match=r"cannot be reached: .*; give a path that all executors see"):
+            Checkpoint(location, spark)

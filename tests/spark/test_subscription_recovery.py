@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import time
 from pathlib import Path
-from random import Random
 
 import pytest
 from pyspark.errors import StreamingQueryException
@@ -13,10 +12,8 @@ from pyspark.sql import SparkSession
 
 from rdflive_stores.spark.dataflow.matching import LIVE
 from rdflive_stores.spark.dataflow.state import StateError
-from rdflive_stores.spark.dataflow.walking import ARRANGED
-from spark.world import GROUPS, PATH, PATIENCE, PREDICATES, Fails, World
-from support.effort import drawn_from
-from support.spark_streams import AT_ONCE, Nets, Operation, nets, node, rows_held
+from spark.world import GROUPS, PATH, PATIENCE, Fails, World
+from support.spark_streams import AT_ONCE
 
 pytestmark = pytest.mark.hunted("the gate kills a subscription, and repeats micro-batches in dataflow/")
 
@@ -57,25 +54,6 @@ def test_a_micro_batch_that_failed_comes_again(spark: SparkSession, tmp_path: Pa
     assert world.found.times == {0: 1, 1: 1, 2: 3, 3: 1, 4: 1}
 
 
-def test_two_sinks_do_not_disturb_each_other(spark: SparkSession, tmp_path: Path) -> None:
-    """Each query over the same deltas has a state of its own, so that they may run at different times."""
-    world = World(spark, tmp_path, GROUPS, 33)
-    world.add(3)
-    subscription = world.subscribe()
-    second = Nets()
-    writer = subscription.deltas.writeStream.foreachBatch(second).trigger(**AT_ONCE)
-    writer = writer.option("checkpointLocation", str(tmp_path / "second"))
-    running = [subscription.start(world.found, trigger=AT_ONCE), writer.start()]
-    running[1].awaitTermination()
-    running[0].awaitTermination()
-    world.add()
-    writer.start().awaitTermination()
-    world.add()
-    subscription.start(world.found, trigger=AT_ONCE).awaitTermination()
-    world.check()
-    assert second.list == nets(world.query, world.batches)[:4]
-
-
 def test_state_is_compacted_while_it_runs(spark: SparkSession, tmp_path: Path) -> None:
     """Compaction stops a query between micro-batches, merges its files, and lets it go on."""
     world = World(spark, tmp_path, GROUPS, 34)
@@ -99,39 +77,3 @@ def test_state_is_compacted_while_it_runs(spark: SparkSession, tmp_path: Path) -
     assert all(len(list(path.glob("*.arrow"))) <= 2 for path in world.checkpoint.glob(f"rdflive/*/{LIVE}/*"))
     assert subscription.state_size < 2 * before
     world.check()
-
-
-def test_state_is_in_proportion_to_what_is_live(spark: SparkSession, tmp_path: Path) -> None:
-    """A graph that churns does not grow its state; when all is deleted, nothing is kept."""
-    for name in ("churned", "fresh"):
-        (tmp_path / name).mkdir()
-    world = World(spark, tmp_path / "churned", PATH, 35)
-    chance = drawn_from("churn")
-    live: dict[Operation, None] = {}
-    updates = 0
-    for _ in range(6):
-        gone = chance.sample(list(live), len(live) * 5 // 6)
-        new = [Operation("A", _node(chance), chance.choice(PREDICATES), _node(chance)) for _ in range(1500)]
-        new = [operation for operation in dict.fromkeys(new) if operation not in live]
-        live = dict.fromkeys([*(live.keys() - set(gone)), *new])
-        world.write([*(operation._replace(op="D") for operation in gone), *new])
-        updates += len(gone) + len(new)
-    assert updates > 8 * len(live)
-    subscription = world.run("noop")
-    for name in (LIVE, ARRANGED):
-        assert len(live) <= sum(rows_held(world.checkpoint, name)) < updates / 2
-    subscription.compact()
-    assert sum(rows_held(world.checkpoint, LIVE)) == sum(rows_held(world.checkpoint, ARRANGED)) == len(live)
-
-    fresh = World(spark, tmp_path / "fresh", PATH, 37)
-    fresh.write(list(live))
-    assert subscription.state_size < 1.2 * fresh.run("noop").state_size
-
-    world.write([operation._replace(op="D") for operation in live])
-    subscription = world.run("noop")
-    subscription.compact()
-    assert sum(rows_held(world.checkpoint, LIVE)) == sum(rows_held(world.checkpoint, ARRANGED)) == 0
-
-
-def _node(chance: Random) -> str:
-    return node(chance.randrange(2000))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from rdflive_stores.spark.dataflow.matching import LIVE
 from rdflive_stores.spark.dataflow.walking import ARRANGED
@@ -19,8 +17,6 @@ from support.spark_streams import AT_ONCE, ChangeFiles, Nets, Operation, node, r
 
 pytestmark = pytest.mark.hunted("it measures; the gate counts the rows that are made, in dataflow/")
 
-HUB = int(os.environ.get("RDFLIVE_HUB", "100000"))
-"""The neighbours of a hub."""
 PARTITIONS = 4
 
 
@@ -87,73 +83,3 @@ def test_subscription_runs_on_spark(spark: SparkSession, tmp_path: Path) -> None
     query = subscription.start(Nets(), trigger=AT_ONCE)
     query.awaitTermination()
     assert sum(stages(spark, query)[-1].result_bytes) > size * 1000
-
-
-class Counts:
-    """A sink that counts solutions by their weight, on Spark."""
-
-    def __init__(self) -> None:
-        self.found: dict[int, dict[int, int]] = {}
-
-    def __call__(self, deltas: DataFrame, batch: int) -> None:
-        """Take a micro-batch."""
-        rows = deltas.groupBy("weight").count().collect()
-        self.found[batch] = {row["weight"]: row["count"] for row in rows}
-
-
-HUBS = {
-    "star": (
-        "SELECT ?x ?y ?z { <urn:hub> <urn:p> ?x . ?hub <urn:p> ?x ; <urn:q> ?y ; <urn:r> ?z }",
-        [
-            [Operation("A", node("hub"), node("q"), node(1))],
-            [Operation("A", node("hub"), node("p"), node("more"))],
-            [Operation("A", node("hub"), node("r"), node(place)) for place in (2, 3)],
-            [Operation("D", node("hub"), node("q"), node(1))],
-        ],
-        [{}, {}, {}, {1: 2 * HUB + 2}, {-1: 2 * HUB + 2}],
-    ),
-    "path": (
-        "SELECT * { ?x <urn:q> ?hub . ?hub <urn:p> ?y . ?y <urn:r> ?z }",
-        [
-            [Operation("A", node(7), node("r"), node("end"))],
-            [Operation("A", node(f"start{place}"), node("q"), node("hub")) for place in range(5)],
-            [Operation("A", node(place), node("r"), node("end")) for place in (8, 9)],
-            [Operation("D", node("hub"), node("p"), node(place)) for place in range(8, 1000)],
-        ],
-        [{}, {}, {1: 5}, {1: 10}, {-1: 10}],
-    ),
-}
-
-
-@pytest.mark.parametrize("name", HUBS)
-def test_a_hub_is_no_obstacle(name: str, spark: SparkSession, tmp_path: Path) -> None:
-    """Changes at a node with very many neighbours give what they should, in workers of bounded memory."""
-    query, batches, wanted = HUBS[name]
-    files = ChangeFiles(tmp_path / "changes")
-    files.add([Operation("A", node("hub"), node("p"), node(place)) for place in range(HUB)])
-    for batch in batches:
-        files.add(batch)
-    counts = Counts()
-    subscription = subscribe(files.stream(spark), query, checkpoint=tmp_path / "checkpoint")
-    subscription.start(counts, trigger=AT_ONCE).awaitTermination()
-    assert counts.found == dict(enumerate(wanted))
-    memory = worker_memory(spark)
-    assert memory, "there are workers"
-    assert max(memory.values()) < 250_000 + 2 * HUB, "kilobytes"
-
-
-def worker_memory(spark: SparkSession) -> dict[int, int]:
-    """Give the most memory that each Python worker of a session ever took, in kilobytes."""
-    context: Any = spark.sparkContext
-    family = {context._jvm.java.lang.ProcessHandle.current().pid()}
-    found: Counter[int] = Counter()
-    for _ in range(3):  # the JVM, its daemon, the daemon's workers
-        for status in Path("/proc").glob("[0-9]*/status"):
-            try:
-                lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
-            except OSError:  # ended meanwhile
-                continue
-            if int(lines["PPid"]) in family and "VmHWM" in lines and "python" in lines["Name"]:
-                family.add(int(lines["Pid"]))
-                found[int(lines["Pid"])] = int(lines["VmHWM"].split()[0])
-    return found

@@ -180,15 +180,12 @@ def test_a_bad_event_is_reported_and_the_others_count(record: Logged, reason: st
     assert (line, unit) == (1, record.value)
     assert reason in text
     assert len(mirror.quads) == 1
-
-
-def test_a_bad_event_that_a_later_one_replaces_is_reported() -> None:
-    """Netting hides no fault."""
-    bad = event("c", {"id": 1, "s": "x", "p": "<urn:p>", "o": "<urn:o>"}, table="terms")
-    good = event("u", {"id": 1, "s": "<urn:s>", "p": "<urn:p>", "o": "<urn:o>"}, table="terms")
-    found: list[Fault] = []
-    Mirror().take([[(0, bad), (1, good)]], report=lambda place, fault: found.append(fault))
-    assert len(found) == 1
+    if "terms" in str(record.value):  # the next event of its row hides no fault
+        mirror.take(
+            [[(2, record), (3, event("u", {**other, "id": 1}, table="terms"))]],
+            report=lambda place, fault: found.append(fault),
+        )
+        assert len(found) == 2
 
 
 def test_what_stops_a_mirror_leaves_its_rows() -> None:

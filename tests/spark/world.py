@@ -1,4 +1,4 @@
-"""A stream of changes on Spark, and a subscription that is made anew as often as a test wants."""
+"""A stream of changes on Spark, and subscriptions to it, one after the other."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PATIENCE = 60.0
 
 
 class World:
-    """A stream of changes, and a subscription that is made anew as often as wanted."""
+    """A stream of changes, and subscriptions to it, one after the other."""
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ import pytest
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-__all__ = ["violations"]
+__all__ = ["violations", "violations_in_all_colours"]
 
 pytest.importorskip("axe_playwright_python", reason="needs axe-core: pip install axe-playwright-python")
 
@@ -27,3 +27,16 @@ def violations(page: Page, part: str = "html") -> list[Any]:
         for one in found
         if one["impact"] in ("serious", "critical")
     ]
+
+
+def violations_in_all_colours(page: Page, *widths: int) -> list[Any]:
+    """Give what is found where the reader prefers light, and dark; at each width nothing may stick out."""
+    found = []
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # both are literals
+        for width in widths or (None,):
+            if width is not None:
+                page.set_viewport_size({"width": width, "height": 800})
+                assert page.evaluate("document.documentElement.scrollWidth") == width
+            found += violations(page)
+    return found

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from typing import Any
 
 from hypothesis import strategies as st
 
 from rdflive.engine.kernel import Kernel, SegmentState
+from rdflive.engine.pattern import PatternState
 from rdflive.query.algebra import Basic
 from rdflive.query.bgp import BGP, TriplePattern, Variable
 from rdflive.query.segment import BasicPlan, plan_basic
@@ -27,12 +28,7 @@ def _patterns(predicates: st.SearchStrategy[object]) -> st.SearchStrategy[Triple
     return st.builds(TriplePattern, ends, predicates, ends)
 
 
-PATTERNS = st.one_of(
-    _patterns(PREDICATES),
-    _patterns(PREDICATES),
-    _patterns(PREDICATES),
-    _patterns(st.one_of(VARIABLES, PREDICATES)),
-)
+PATTERNS = st.one_of(*(_patterns(PREDICATES) for _ in range(3)), _patterns(st.one_of(VARIABLES, PREDICATES)))
 PATTERN_LISTS = st.lists(PATTERNS, min_size=1, max_size=6, unique=True)
 UPDATES = st.lists(TRIPLES, max_size=60)
 """Each update toggles its triple: an insert where it is absent, else a delete."""
@@ -89,3 +85,14 @@ def toggles(kernel: Kernel, updates: Iterable[Triple], present: set[Triple]) -> 
         kernel.apply(sign, *triple)
         (present.discard if sign < 0 else present.add)(triple)
         yield number
+
+
+def snapshot_of(present: set[Triple]) -> Callable[[PatternState], list[Triple]]:
+    """Give what a kernel asks for the triples of a pattern: those that are present at the time."""
+
+    def snapshot(pattern: PatternState) -> list[Triple]:
+        slots = [TriplePattern(*(Variable(str(t)) if t < 0 else t for t in pattern.key))]
+        found = [t for t in present if evaluate(slots, [t], ())]
+        return [t for t in found if pattern.guard is None or pattern.guard(*t)]
+
+    return snapshot

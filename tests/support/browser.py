@@ -30,6 +30,7 @@ __all__ = [
     "launched",
     "panel_of",
     "rows_of",
+    "send_otherwise",
     "subscribe",
     "write",
 ]
@@ -46,7 +47,7 @@ _ARGUMENTS = (
     "--disable-sync",
 )
 VISITED = "localStorage.getItem('rdflive.history') ?? localStorage.setItem('rdflive.history', '[]')"
-"""What a browser has kept of somebody who was here before: then the page opens no subscription by itself."""
+"""What a browser has kept of an earlier visit: then the page opens no subscription by itself."""
 LATE = """# Late trains
 PREFIX : <http://example.org/>
 SELECT ?train ?minutes WHERE { ?train :delay ?minutes }
@@ -99,11 +100,23 @@ class Watched:
             self._seen.append(f"request: {url} by {page.url}")
 
 
-def write(page: Page, query: str) -> None:
-    """Write a query into the editor, in place of what is there."""
-    page.get_by_role("textbox", name="Query").focus()
+def write(page: Page, text: str, editor: str = "Query") -> None:
+    """Write into an editor, in place of what is there; open the page of the server, if none is open."""
+    if page.url == "about:blank":
+        page.goto("/")
+    page.get_by_role("textbox", name=editor).focus()
     page.keyboard.press("Control+A")
-    page.keyboard.insert_text(query)
+    page.keyboard.insert_text(text)
+
+
+def send_otherwise(page: Page, url: str, old: str, new: str) -> None:
+    """Have the server send something else in its page at a URL."""
+
+    def answer(route: Route) -> None:
+        response = route.fetch()
+        route.fulfill(response=response, body=response.text().replace(old, new))
+
+    page.route(url, answer)
 
 
 def subscribe(page: Page, query: str = LATE) -> Locator:

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from rdflive.cli import main as rdflive
 from support.pages import Block, blocks
 
 __all__ = ["main"]
@@ -54,13 +55,15 @@ class Chapter:
         program, *options = arguments
         if program == "curl":
             return curl(options)
-        command = [sys.executable, "-m", "rdflive", *options]
         if options[0] == "serve":
             # one that listens elsewhere does so at any free port
             listen = "127.0.0.1:0" if "--listen" in options else self._address
-            self._serve([*command, "--listen", listen])
+            self._serve([sys.executable, "-m", "rdflive", *options, "--listen", listen])
             return ""
-        return subprocess.run(command, stdout=subprocess.PIPE, encoding="utf-8", check=True).stdout
+        stream = io.StringIO()
+        with contextlib.redirect_stdout(stream):
+            assert rdflive(options) == 0
+        return stream.getvalue()
 
     def _serve(self, command: list[str]) -> None:
         server = self._servers.enter_context(

@@ -1,9 +1,13 @@
-"""The command line on a small example."""
+"""The command line on a small example, in this process."""
 
 from __future__ import annotations
 
 import os
 import re
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,6 +17,17 @@ from rdflive.cli import main
 DATA = "@prefix e: <http://e/> . e:a e:p e:b , 1 .\n"
 QUERY = "PREFIX e: <http://e/> SELECT ?s ?o { ?s e:p ?o }"
 ON_DATA = ["-m", "rdflive", "watch", "data.ttl", "--query", QUERY, "--changes", "c.rdfp"]
+QUICK = [
+    "-c",
+    """
+import importlib, sys
+for name in ("watch.LOOKS", "validate.LOOKS", "serve._LOOKS"):
+    module, _, variable = name.partition(".")
+    setattr(importlib.import_module(f"rdflive.cli.{module}"), variable, 0.1)
+sys.exit(importlib.import_module("rdflive.cli").main(sys.argv[1:]))
+""",
+]
+"""What Python runs in place of `-m rdflive` to look at followed files more often."""
 PATCH = """\
 TX .
 A <http://e/c> <http://e/p> "x\\ny"@en .
@@ -40,6 +55,11 @@ def write_example() -> None:
     Path("c.rdfp").write_text(PATCH)
 
 
+def changes(*rows: str) -> str:
+    """Give a feed of one transaction per row."""
+    return "".join(f"TX .\n{row} .\nTC .\n" for row in rows)
+
+
 def watch(*options: str, data: str = "data.ttl", query: str = "q.rq", changes: str = "c.rdfp") -> int:
     """Run `rdflive watch` in this process on the files of the working folder; text has whole terms."""
     full = [] if "--to" in options else ["--full"]
@@ -54,3 +74,38 @@ def uncounted(text: str) -> str:
 def printed(capsys: pytest.CaptureFixture[str]) -> str:
     """Give what was printed, without the numbers of commits."""
     return uncounted(capsys.readouterr().out)
+
+
+def on_terminal(
+    arguments: Sequence[str], monkeypatch: pytest.MonkeyPatch, *, columns: int = 80, colour: bool = True
+) -> str:
+    """Run `rdflive` with standard output and error on a terminal; give what it shows."""
+    import pty
+
+    ours, theirs = pty.openpty()
+    shown = bytearray()
+
+    def read() -> None:
+        with suppress(OSError):  # how Linux reports that the other side is closed
+            while chunk := os.read(ours, 65536):
+                shown.extend(chunk)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    with monkeypatch.context() as patched, open(theirs, "w", encoding="utf-8") as stream:
+        for name, value in (("COLUMNS", str(columns)), ("TERM", "xterm-256color")):
+            patched.setenv(name, value)
+        patched.delenv("NO_COLOR", raising=False)
+        if not colour:
+            patched.setenv("NO_COLOR", "1")
+        patched.setattr(sys, "stdout", stream)
+        patched.setattr(sys, "stderr", stream)
+        assert main(list(arguments)) == 0
+    reader.join()
+    os.close(ours)
+    return shown.decode().replace("\r\n", "\n")
+
+
+def without_colours(text: str) -> str:
+    """Take what steers a terminal from a text."""
+    return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text)

@@ -19,7 +19,7 @@ SEED = os.environ.get("RDFLIVE_HUNT", "")
 """What a hunt draws its random cases from; empty in the gate."""
 HUNT = bool(SEED)
 SHARE = 5
-"""The gate tries one example of so many."""
+"""The gate tries one example of so many, where a test does not say otherwise."""
 SAMPLE_SHARE = 4
 """Of a kind that only stands beside another of its engine, the gate tries one example of so many again."""
 LEAST = 4
@@ -28,21 +28,21 @@ STEPS = 5
 """The gate compares every so many steps, and the last one."""
 
 
-def examples(most: int, *, sample: bool = False) -> int:
-    """Give how many examples are tried where a hunt tries `most`.
+def examples(most: int, *, share: int = SHARE, sample: bool = False) -> int:
+    """Give how many examples are tried where a hunt tries `most`: in the gate one of `share`.
 
     `sample` is for kinds of stores that differ little from one that is tried in full.
     """
     if HUNT:
         return most
     if sample:
-        return min(most, max(2, most // (SHARE * SAMPLE_SHARE)))
-    return min(most, max(LEAST, most // SHARE))
+        return min(most, max(2, most // (share * SAMPLE_SHARE)))
+    return min(most, max(LEAST, most // share))
 
 
-def rounds(most: int) -> int:
+def rounds(most: int, *, share: int = SHARE) -> int:
     """Give how often a loop of random cases is run, where a hunt runs it `most` times."""
-    return examples(most)
+    return examples(most, share=share)
 
 
 def drawn_from(*names: object) -> Random:

@@ -1,17 +1,14 @@
-"""SPARQL endpoints that nobody here wrote, on a free port of this machine, and what they hold."""
+"""A SPARQL endpoint of other authors, on a free port of this machine, and what it holds."""
 
 from __future__ import annotations
 
 import json
-import os
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import IO, Any
+from typing import Any
 from urllib.error import URLError
 from urllib.parse import quote
 from urllib.request import Request, urlopen
@@ -36,13 +33,12 @@ server.run([listening])
 class RunningEndpoint:
     """The URL of an endpoint, and requests that share no code with what is tested."""
 
-    def __init__(self, url: str, update_url: str | None = None) -> None:
+    def __init__(self, url: str) -> None:
         self.url = url
-        self.update_url = update_url or url
 
     def update(self, text: str) -> None:
         """Run a SPARQL update."""
-        request = Request(self.update_url, text.encode(), {"Content-Type": "application/sparql-update"})
+        request = Request(self.url, text.encode(), {"Content-Type": "application/sparql-update"})
         with urlopen(request, timeout=60) as response:
             response.read()
 
@@ -74,38 +70,13 @@ def mark(predicate: Any, graph: Any) -> rdflib.URIRef:
 def rdflib_endpoint() -> Iterator[RunningEndpoint]:
     """Run rdflib-endpoint over an empty Dataset in a process of its own."""
     pytest.importorskip("rdflib_endpoint", reason="needs rdflib-endpoint")
-    with _process([sys.executable, "-c", _RDFLIB_ENDPOINT]) as process:
-        assert process.stdout is not None
-        yield _ready(f"http://127.0.0.1:{int(process.stdout.readline())}/", process)
-
-
-@contextmanager
-def fuseki(folder: Path) -> Iterator[RunningEndpoint]:
-    """Run Apache Jena Fuseki over an empty dataset in memory; skip where RDFLIVE_FUSEKI_JAR names none."""
-    jar = os.environ.get("RDFLIVE_FUSEKI_JAR")
-    if not jar:
-        pytest.skip("RDFLIVE_FUSEKI_JAR names no jena-fuseki-server jar")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    options = ["--localhost", "--port", str(port), "--mem", "--update", "/ds"]
-    with (
-        (folder / "fuseki.log").open("wb") as log,
-        _process(["java", "-Xmx512m", "-jar", jar, *options], log, cwd=folder) as process,
-    ):
-        base = f"http://127.0.0.1:{port}/ds"
-        endpoint = _ready(f"{base}/sparql", process)
-        yield RunningEndpoint(endpoint.url, f"{base}/update")
-
-
-@contextmanager
-def _process(
-    command: list[str], output: int | IO[bytes] = subprocess.PIPE, cwd: Path | None = None
-) -> Iterator[subprocess.Popen[bytes]]:
+    command = [sys.executable, "-c", _RDFLIB_ENDPOINT]
     with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.DEVNULL, cwd=cwd
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as process:
         try:
-            yield process
+            assert process.stdout is not None
+            yield _ready(f"http://127.0.0.1:{int(process.stdout.readline())}/", process)
         finally:
             process.kill()
 

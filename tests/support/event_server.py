@@ -79,10 +79,19 @@ def stay(*events: str | bytes, chunked: bool = False) -> Script:
     """Make a script that accepts, sends events, and waits."""
 
     def script(wire: Wire) -> None:
+        cut(*events, chunked=chunked)(wire)
+        wire.wait()
+
+    return script
+
+
+def cut(*events: str | bytes, chunked: bool = False) -> Script:
+    """Make a script that accepts, sends events, and closes the connection."""
+
+    def script(wire: Wire) -> None:
         wire.head(chunked=chunked)
         for event in events:
             wire.raw(event)
-        wire.wait()
 
     return script
 
@@ -199,6 +208,11 @@ def rows(*values: str) -> list[Any]:
     return [{"s": {"type": "uri", "value": f"urn:{value}"}} for value in values]
 
 
+def letters(solutions: Any) -> str:
+    """List the solutions of `SELECT ?s`, by a letter for each."""
+    return "".join(sorted(str(solution.s).removeprefix("urn:") for solution in solutions))
+
+
 def _read_request(line: socket.socket) -> Asked | None:
     with line.makefile("rb") as stream:
         first = stream.readline().decode().split()
@@ -221,10 +235,13 @@ class Cable:
     def __init__(self, port: int) -> None:
         self.target = port
         """The port of the server; may change."""
+        self.is_down = False
+        """Whether new connections are refused."""
         self.cut_after: deque[int] = deque()
         """How many bytes of a server's answer each new connection lets through; then any number."""
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.port = self._listening.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}/"
         self._lines: set[socket.socket] = set()
         self._threads: list[threading.Thread] = []
         self._start(self._accept)
@@ -242,6 +259,12 @@ class Cable:
         for thread in tuple(self._threads):
             thread.join()
 
+    def __enter__(self) -> Cable:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def _start(self, work: Callable[..., None], *args: Any) -> None:
         self._threads.append(threading.Thread(target=work, args=args))
         self._threads[-1].start()
@@ -250,6 +273,9 @@ class Cable:
         with suppress(OSError):
             while True:
                 near, _ = self._listening.accept()
+                if self.is_down:
+                    near.close()
+                    continue
                 try:
                     far = socket.create_connection(("127.0.0.1", self.target))
                 except OSError:  # nobody serves there now

@@ -20,7 +20,7 @@ __all__ = ["FOLDER", "History", "history"]
 FOLDER = ("data", "history", "schemaorg")
 COUNT = 99
 """So many transactions there are; the 28th renames every term, and most others change one or two."""
-PART = 40
+PART = 24
 """So many of them the gate has."""
 
 

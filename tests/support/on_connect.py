@@ -26,7 +26,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run micro-batches into a table, go on, part the state anew, and fail."""
+    """Run micro-batches into a table, go on, part the state again, and fail."""
     os.environ |= {"JAVA_HOME": str(find_java().home), "PYSPARK_PYTHON": sys.executable}
     builder: Any = SparkSession.builder
     spark = builder.remote("local[2]").config("spark.sql.shuffle.partitions", 2).getOrCreate()

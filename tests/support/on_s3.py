@@ -30,7 +30,7 @@ class Remote(World):
 
 
 def main() -> None:
-    """Fail, go on, compact, part anew and go on once more."""
+    """Fail, go on, compact, part the state again and go on once more."""
     prefix = "spark.hadoop.fs.s3a."
     options = {
         "endpoint": json.load(sys.stdin)["url"],

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import socket
 import subprocess
 import sys
-import threading
 import time
 import urllib.request
 from contextlib import suppress
-from typing import Any
 from urllib.parse import urlencode
+
+from support.event_server import Cable as Network
 
 __all__ = ["RAILWAY", "Network", "Served"]
 
@@ -89,63 +88,3 @@ class Served:
 
     def __exit__(self, *_: object) -> None:
         self.kill()
-
-
-class Network:
-    """Passes connections on to a server; `cut` ends the open ones, and while `is_down` none is taken."""
-
-    def __init__(self, port: int) -> None:
-        self._target = port
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listener.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}/"
-        self.is_down = False
-        self._open: set[socket.socket] = set()
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def cut(self) -> None:
-        """End all connections."""
-        for connection in list(self._open):
-            with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-
-    def close(self) -> None:
-        """End everything."""
-        self.is_down = True
-        with suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        self.cut()
-
-    def _accept(self) -> None:
-        with suppress(OSError):
-            while True:
-                connection, _ = self._listener.accept()
-                threading.Thread(target=self._pass, args=(connection,), daemon=True).start()
-
-    def _pass(self, near: socket.socket) -> None:
-        with near, suppress(OSError):
-            if self.is_down:
-                return
-            with socket.create_connection(("127.0.0.1", self._target)) as far:
-                self._open |= {near, far}
-                try:
-                    _carry(near, far)
-                finally:
-                    self._open -= {near, far}
-
-    def __enter__(self) -> Network:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-def _carry(near: Any, far: Any) -> None:
-    other = {near: far, far: near}
-    while True:
-        for ready in select.select([near, far], [], [])[0]:
-            piece = ready.recv(1 << 16)
-            if not piece:
-                return
-            other[ready].sendall(piece)

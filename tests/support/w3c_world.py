@@ -64,11 +64,11 @@ def _prepared(text: str) -> Query:
 class Sum:
     """Adds up the deltas of a subscription: rows of SELECT, triples of CONSTRUCT, the answer of ASK."""
 
-    def __init__(self, graph: Any, query: str) -> None:
+    def __init__(self, graph: Any, query: str, **options: Any) -> None:
         self.weights: Counter[Row] = Counter()
         self.answer: bool | None = None
         self.deltas = 0
-        self.subscription = rdflive.subscribe(graph, query, self._take, on_error=self._fail)
+        self.subscription = rdflive.subscribe(graph, query, self._take, on_error=self._fail, **options)
 
     def _take(self, delta: rdflive.Delta) -> None:
         self.deltas += 1

@@ -1,19 +1,13 @@
-"""What happens in worlds of streams and windows, at random.
-
-PYTHONPATH=tests python -m support.window_plays --operations 20000 --seed 1
-"""
+"""What happens in worlds of streams and windows, at random."""
 
 from __future__ import annotations
 
-import argparse
-import logging
 from collections.abc import Callable, Iterable
 from random import Random
-from time import perf_counter
 from typing import Any
 
 from support.streams import Triple
-from support.window_runs import NODES, PREDICATES, QUERIES, STORES, WINDOWS, World
+from support.window_runs import NODES, PREDICATES, QUERIES, WINDOWS, World
 
 __all__ = ["make_operations", "play"]
 
@@ -81,41 +75,3 @@ def _open(world: World, random: Random, stream: int, *, merged: bool, **options:
         output = "delta"
     world.open(query, *sources, output=output, expires=expires, **options)
 
-
-class _Alarm(logging.Handler):
-    """Fails on what is logged: a view that fails is started anew, and only the log tells."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        raise AssertionError(self.format(record))
-
-
-def main() -> None:
-    """Play random worlds until there were so many operations."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--operations", type=int, default=20_000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", type=int, help="one world, by its number")
-    options = parser.parse_args()
-    logging.getLogger("rdflive").addHandler(_Alarm())
-    start, done, checks, number = perf_counter(), 0, 0, options.only or 0
-    while done < options.operations:
-        random = Random(f"{options.seed} {number}")
-        streams = random.choice((1, 1, 2))
-        world = World(
-            random.choice(STORES), random.choice((0, 0, 2)), random.choice((0, 0, 3, 9)),
-            streams > 1 or random.random() < 0.6, streams,
-        )  # fmt: skip
-        operations = make_operations(random, 60, streams=streams)
-        try:
-            play(world, operations, merged=streams > 1 or random.random() < 0.3)
-        except BaseException:
-            print("failed in world", number, world.kind, world.delay, world.lateness, world.beside, streams)
-            raise
-        done, checks, number = done + len(operations), checks + world.checks, number + 1
-        if options.only is not None:
-            break
-    print(f"{number} worlds, {done} operations, {checks} comparisons in {perf_counter() - start:.0f} s")
-
-
-if __name__ == "__main__":
-    main()

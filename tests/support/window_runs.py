@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyoxigraph as ox
 from rdflib import URIRef
+from rdflib.term import Node
 
 import rdflive
 from rdflive.api.opening import Windows, open_subscriptions
@@ -18,9 +19,9 @@ from rdflive.delivery.receiver import Receiver
 from rdflive.query.parse import parse_query
 from rdflive.query.plan import make_plan
 from rdflive.time.windows import Window
-from support.followed_streams import Followed
 from support.streams import (
     SECOND,
+    Answer,
     Close,
     Course,
     Label,
@@ -79,6 +80,61 @@ QUERIES = (
     Query(f"SELECT * {{ {{ ?x {P} ?y }} UNION {{ ?y {Q} ?x . ?x {P} ?z }} }}"),
     Query(f"SELECT * {{ {{ {iri('a')} {P} ?y }} UNION {{ ?y {Q} {iri('b')} }} }}"),
 )
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A delta as it was told."""
+
+    time: Any
+    net: Answer
+    expired: Answer
+    initial: bool
+    ends: dict[frozenset[tuple[str, str]], Any]
+
+
+class Followed:
+    """A subscription whose deltas are kept and added up."""
+
+    def __init__(self, subscribe: Callable[..., Any], *arguments: Any, **options: Any) -> None:
+        self.deltas: list[Shown] = []
+        self.weights: Answer = Counter()
+        self.subscription = subscribe(*arguments, self._take, on_error=_fail, **options)
+
+    def _take(self, delta: Any) -> None:
+        net: Answer = Counter()
+        for solution, weight in delta.weights().items():
+            net[row(solution)] += weight
+        expired, retracted = Counter(map(row, delta.expired)), Counter(map(row, delta.retracted))
+        assert expired + retracted == Counter(map(row, delta.removed))
+        ends = {row(solution): solution.expires for solution in (*delta.added, *delta.expired)}
+        self.deltas.append(Shown(delta.time, net, expired, delta.initial, ends))
+        self.weights.update(net)
+        self.weights = Counter({found: n for found, n in self.weights.items() if n})
+
+    def taken(self) -> list[Shown]:
+        """Give what came since the last call."""
+        if self.subscription.last_error is not None:
+            raise self.subscription.last_error
+        deltas, self.deltas = self.deltas, []
+        return deltas
+
+    def answers(self) -> Answer:
+        """Give the answers that the subscription tells."""
+        return Counter(map(row, self.subscription.answers()))
+
+
+def row(solution: Any) -> frozenset[tuple[str, str]]:
+    """Give a solution with its terms as texts, whatever their library."""
+    return frozenset((name, _text(term)) for name, term in solution.asdict().items())
+
+
+def _text(term: Any) -> str:
+    return str(term) if isinstance(term, Node) else str(term.value)
+
+
+def _fail(subscription: Any, error: Exception) -> None:
+    raise error
 
 
 @dataclass(eq=False)

@@ -262,22 +262,6 @@ def test_callbacks_may_add_to_the_stream() -> None:
     subscription.close()
 
 
-def test_callbacks_that_raise_stop_nobody() -> None:
-    """The element stands, others are told, and the error is kept."""
-    stream = rdflive.Stream()
-
-    def fail(delta: rdflive.Delta) -> None:
-        raise RuntimeError("no")
-
-    bad = rdflive.subscribe(stream, QUERY, fail, window=rdflive.Sliding(10), on_error="ignore")
-    good, deltas = following(stream)
-    stream.add(TRIPLE, at=1)
-    assert isinstance(bad.last_error, RuntimeError)
-    assert len(deltas[-1].added) == len(bad.answers()) == 1
-    bad.close()
-    good.close()
-
-
 def test_clocks_may_be_given() -> None:
     """With a function for a clock elements are of its present, and `advance_to` reports what is due."""
     present = [100.0]
@@ -360,18 +344,6 @@ def test_last_windows_close_by_the_wall_clock() -> None:
     assert subscription.answers() == []
     stream.close()
     subscription.close()
-    until(lambda: not [t for t in threading.enumerate() if t.name == "rdflive windows"])
-
-
-def test_timers_end_with_the_last_window() -> None:
-    """The thread of a wall clock is there only while a window is open."""
-    stream = rdflive.Stream(clock="wall")
-    for _ in range(2):
-        subscription, _ = following(stream)
-        stream.add(TRIPLE)
-        subscription.close()
-        stream.add(TRIPLE)
-    stream.close()
     until(lambda: not [t for t in threading.enumerate() if t.name == "rdflive windows"])
 
 

@@ -14,7 +14,7 @@ import rdflive
 from support.effort import drawn_from, rounds
 
 QUERY = (
-    "REGISTER {form} <urn:q> AS SELECT ?x ?z "
+    "SELECT ?x ?z "
     "FROM NAMED WINDOW <urn:w1> ON <urn:s1> [{one}] FROM NAMED WINDOW <urn:w2> ON <urn:s2> [{two}] "
     "WHERE {{ WINDOW <urn:w1> {{ ?x <urn:p> ?y }} WINDOW <urn:w2> {{ ?y <urn:p> ?z }} }}"
 )
@@ -32,11 +32,9 @@ def opened(count: int, **options: Any) -> tuple[rdflive.Watermark, list[rdflive.
 
 
 def register(streams: list[rdflive.Stream], told: list[Any], one: str, two: str = "") -> rdflive.Subscription:
-    text = QUERY.format(form="ISTREAM", one=one, two=two or one).replace("ISTREAM", "")
     named = {f"urn:s{number}": stream for number, stream in enumerate(streams, 1)}
-    return rdflive.register(
-        text.replace("REGISTER  <urn:q> AS ", ""), told.append, streams=named, initial=False
-    )
+    text = QUERY.format(one=one, two=two or one)
+    return rdflive.register(text, told.append, streams=named, initial=False)
 
 
 def test_a_query_reports_when_all_streams_have_reached_the_instant() -> None:

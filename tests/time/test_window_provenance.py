@@ -33,26 +33,6 @@ def inferred(*rules: str) -> rdflive.Origin:
     return rdflive.Origin(inferred=True, rules=rules)
 
 
-@pytest.mark.parametrize("expiry", WAYS)
-def test_origin_names_the_rules_of_a_window(expiry: Any) -> None:
-    """What no window holds by itself names the rules behind it, when it comes and when it goes."""
-    stream, told = rdflive.Stream(), []
-    subscription = rdflive.subscribe(
-        stream, QUERY, told.append, window=rdflive.Sliding(5), rules=RULES, expiry=expiry, provenance=True
-    )
-    stream.add((EX.a, EX["in"], EX.b), at=1)
-    stream.add((EX.b, EX["in"], EX.c), at=3)
-    origins = {(s.x, s.y): s.origin for delta in told for s in delta.added}
-    (rule,) = origins[EX.a, EX.c].rules
-    assert origins == {(EX.a, EX.b): EXPLICIT, (EX.b, EX.c): EXPLICIT, (EX.a, EX.c): inferred(rule)}
-    stream.advance_to(6)
-    assert {(s.x, s.y): s.origin for s in told[-1].expired} == {
-        (EX.a, EX.b): EXPLICIT,
-        (EX.a, EX.c): inferred(rule),
-    }
-    subscription.close()
-
-
 @pytest.mark.parametrize("expiry", ["labels", "keep-all"])
 def test_rdfs_over_a_window_names_its_rules(expiry: Any) -> None:
     """The schema beside the stream and a triple in the window give a solution by the rules of RDFS."""

@@ -13,27 +13,12 @@ from rdflive.extras import install_command
 from rdflive.feeds import Feed
 from rdflive_stores.endpoint import rdflive_endpoint
 from support.misbehaving import Server, rows
-from support.set_target import EVERYTHING, SetTarget, triple
-
-
-def test_hook_rdflive_endpoint_makes_a_feed(server: Server) -> None:
-    """The options are those of the feed, and what comes out is one."""
-    server.answer(rows(["<urn:s0001> <urn:p> <urn:o1> ."]))
-    feed = rdflive_endpoint(server.url, {"patterns": EVERYTHING, "every": None})
-    assert isinstance(feed, Feed)
-    assert feed.source == server.url
-    assert not server.asked
-    (entry,) = feed.entries(None, {}, SetTarget())
-    assert entry.batch.added == (triple(1),)
-
-
-def test_hook_leaves_other_urls_to_others() -> None:
-    """What is no http URL is not ours."""
-    assert rdflive_endpoint("kafka://host/topic", {}) is None
+from support.set_target import triple
 
 
 def test_hook_refuses_unknown_options() -> None:
-    """An option that is misspelled is named, with those there are."""
+    """An option that is misspelled is named, with those there are; what is no http URL is left to others."""
+    assert rdflive_endpoint("kafka://host/topic", {}) is None
     with pytest.raises(TypeError, match="no option 'evry'; it has: queries, initNs, every, page"):
         rdflive_endpoint("http://127.0.0.1/", {"evry": 1})
 
@@ -43,6 +28,8 @@ def test_endpoint_is_mirrored_through_the_plugin(server: Server) -> None:
     server.answer(rows(["<urn:s0001> <urn:p> <urn:o1> ."]))
     graph = rdflib.Graph()
     feed = rdflive.endpoint(server.url, queries=["ASK { ?s <urn:p> ?o }"], every=None)
+    assert isinstance(feed, Feed)
+    assert (feed.source, server.asked) == (server.url, [])
     assert rdflive.mirror(graph, feed).entries == 1
     assert set(graph) == {tuple(triple(1))[:3]}
     assert "<urn:p>" in server.asked[0].query

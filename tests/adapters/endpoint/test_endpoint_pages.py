@@ -5,13 +5,13 @@ from __future__ import annotations
 from itertools import count
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rdflive_stores import blank_nodes
 from rdflive_stores.endpoint_requests import EndpointError
-from support.effort import HUNT
-from support.misbehaving import COUNT, N_TRIPLES, Answering, Asked, Reply, Server, rows, serve, window
+from support.effort import HUNT, examples
+from support.misbehaving import COUNT, N_TRIPLES, Answering, Asked, Reply, Server, rows, window
 from support.set_target import SetTarget, feed, line, triple
 
 
@@ -75,40 +75,53 @@ def changing(states: list[list[str]], every: int) -> Answering:
     return answer
 
 
+@settings(max_examples=examples(100), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(every=st.integers(1, 6), moves=st.integers(0, 6), size=st.integers(9, 24))
-def test_pages_are_never_torn(every: int, moves: int, size: int) -> None:
+def test_pages_are_never_torn(server: Server, every: int, moves: int, size: int) -> None:
     """Whenever the endpoint changes between the requests, what comes out is one of its states."""
     # in each state all rows have moved on by one, so that pages of different states do not fit together
     states = [[line(number) for number in range(move, move + size)] for move in range(moves + 1)]
-    with serve() as server:
-        server.answer(changing(states, every))
-        target = SetTarget()
-        target.follow(feed(server, page=8, tries=20, backoff=0))
+    server.asked.clear()
+    server.answer(changing(states, every))
+    target = SetTarget()
+    target.follow(feed(server, page=8, tries=20, backoff=0))
     assert target.held in [held(range(move, move + size)) for move in range(moves + 1)]
 
 
-def test_pages_that_count_differently_are_refused(server: Server) -> None:
-    """A server whose pages come from different copies is found out, though each page stands still."""
+def copies(asked: Asked) -> Reply:
+    """Pages of different copies, though each stands still."""
+    return rows([line(number) for number in range(25 + (window(asked.query)[1] > 0))])(asked)
 
-    def answer(asked: Asked) -> Reply:
-        return rows([line(number) for number in range(25 + (window(asked.query)[1] > 0))])(asked)
 
+def unordered(asked: Asked) -> Reply:
+    """Pages that do not keep to ORDER BY repeat rows and lack others."""
+    limit, offset = window(asked.query)
+    lines = [line(number) for number in range(25)][: min(limit, 25 - offset)]
+    body = "\n".join([*lines, f'{COUNT} "25" .', ""])
+    return Reply(200, body.encode(), {"Content-Type": N_TRIPLES})
+
+
+restless = changing([[line(number) for number in range(i, i + 25)] for i in range(200)], 1)
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (copies, "changed while its pages of 10 rows were read"),
+        (restless, r"changed while.*larger page=.*given up after 3 tries"),
+        (unordered, "repeats rows"),
+    ],
+)
+def test_pages_that_do_not_fit_together_are_refused(server: Server, answer: Answering, reason: str) -> None:
+    """The error has advice, and nothing of them is applied."""
     server.answer(answer)
-    with pytest.raises(EndpointError, match="changed while its pages of 10 rows were read"):
-        SetTarget().follow(feed(server, page=10))
-
-
-def test_pages_that_never_stand_still_are_refused(server: Server) -> None:
-    """An endpoint that changes all the time gives an error with advice, and nothing of it is applied."""
-    server.answer(changing([[line(number) for number in range(i, i + 25)] for i in range(200)], 1))
     target = SetTarget()
-    with pytest.raises(EndpointError, match=r"changed while.*larger page=.*given up after 3 tries"):
+    with pytest.raises(EndpointError, match=reason):
         target.follow(feed(server, page=10))
     assert not target.held
 
 
-@pytest.mark.parametrize("limit", [1, 7, 20])
-@pytest.mark.parametrize("counted", [True, False])
+@pytest.mark.parametrize(("limit", "counted"), [(1, True), (7, False), (20, True), (20, False)])
 def test_pages_find_a_server_that_leaves_rows_out(server: Server, limit: int, counted: bool) -> None:
     """A limit that the server does not speak of is found, and the error says how to live with it."""
 
@@ -127,20 +140,6 @@ def test_pages_find_a_server_that_leaves_rows_out(server: Server, limit: int, co
     if limit > 1:
         target.follow(feed(server, page=limit - 1))
         assert target.held == held(range(25))
-
-
-def test_pages_that_overlap_are_refused(server: Server) -> None:
-    """A server that does not keep to ORDER BY repeats rows and lacks others; that is found."""
-
-    def answer(asked: Asked) -> Reply:
-        limit, offset = window(asked.query)
-        lines = [line(number) for number in range(25)][: min(limit, 25 - offset)]
-        body = "\n".join([*lines, f'{COUNT} "25" .', ""])
-        return Reply(200, body.encode(), {"Content-Type": N_TRIPLES})
-
-    server.answer(answer)
-    with pytest.raises(EndpointError, match="repeats rows"):
-        SetTarget().follow(feed(server, page=10))
 
 
 def test_pages_with_blank_nodes_are_refused(server: Server) -> None:

@@ -22,10 +22,11 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
+def page(browser: Browser, served: Served) -> Iterator[Page]:
+    """A page in which nothing is open yet; `write` and `subscribe` open that of the server."""
     from support.browser import VISITED
 
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context = browser.new_context(base_url=served.url, viewport={"width": 1280, "height": 900})
     context.set_default_timeout(15_000)
     context.add_init_script(VISITED)
     page = context.new_page()

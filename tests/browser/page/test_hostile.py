@@ -19,7 +19,6 @@ def test_page_runs_nothing_of_the_graph(page: Page, served: Served, watched: Wat
         <javascript:alert(5)> <urn:p> "{literal}", "'\\"--></textarea></title>{literal}"@en ,
             "x"^^<javascript:alert(6)>, "\\u202Egnp.exe", "=HYPERLINK(1)" .
         <data:text/html,alert(7)> <javascript:alert(8)> <http://elsewhere.example/x.png> }}""")
-    page.goto(served.url)
     panel = subscribe(page, HOSTILE)
     expect(panel.locator("tbody tr")).to_have_count(6)
     expect(panel.locator("tbody")).to_contain_text(SCRIPT)
@@ -70,10 +69,9 @@ def test_page_forbids_scripts_in_its_markup(page: Page, served: Served, watched:
     assert set(failures) == {"csp"}
 
 
-def test_panel_titles_are_cut(page: Page, served: Served) -> None:
+def test_panel_titles_are_cut(page: Page) -> None:
     """A title as long as a query does not stretch the page."""
     page.set_viewport_size({"width": 360, "height": 700})
-    page.goto(served.url)
     subscribe(page, f"# {'x' * 5000}\nASK {{ ?a ?b ?c }}")
     expect(panel_of(page, "xxx")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") == 360

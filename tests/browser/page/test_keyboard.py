@@ -1,8 +1,13 @@
-"""The page by the keyboard alone, and what assistive technology is told."""
+"""The page by the keyboard alone, what assistive technology is told, and what axe-core finds."""
 
 from __future__ import annotations
 
-from support.browser import LATE, Page, Watched, expect
+from typing import Literal
+
+import pytest
+
+from support.axe import violations
+from support.browser import LATE, Page, Watched, expect, subscribe
 from support.served import Served
 
 PREFIX = "PREFIX : <http://example.org/> "
@@ -28,7 +33,7 @@ def tab_to(page: Page, name: str) -> None:
 
 def test_page_needs_no_mouse(page: Page, served: Served, watched: Watched) -> None:
     """Subscribing, sorting, looking at the query, and unsubscribing all go by keys."""
-    watched.allow("status of 400")  # whoever types slowly has half a query checked
+    watched.allow("status of 400")  # who types slowly has half a query checked
     page.goto(served.url)
     expect(page.locator("#query-form")).not_to_be_empty()
     for _ in range(10):
@@ -103,11 +108,7 @@ def test_changes_are_summed_up_aloud(page: Page, served: Served) -> None:
       const region = document.getElementById("announced");
       new MutationObserver(() => window.said.push(region.textContent)).observe(region, {childList: true});
     }""")
-    page.get_by_role("textbox", name="Query").focus()
-    page.keyboard.press("Control+A")
-    page.keyboard.insert_text(LATE)
-    page.keyboard.press("Control+Enter")
-    expect(page.locator("tbody tr")).to_have_count(2)
+    subscribe(page)
     for number in range(50):
         served.update(PREFIX + f"INSERT DATA {{ :N{number} :delay {number} }}")
     expect(page.locator("#announced")).to_contain_text("52 rows")
@@ -119,13 +120,39 @@ def test_changes_are_summed_up_aloud(page: Page, served: Served) -> None:
 def test_page_is_still_for_those_who_ask_for_it(page: Page, served: Served) -> None:
     """With reduced motion nothing is animated, and what came is marked all the same."""
     page.emulate_media(reduced_motion="reduce")
-    page.goto(served.url)
-    page.get_by_role("textbox", name="Query").focus()
-    page.keyboard.press("Control+A")
-    page.keyboard.insert_text(LATE)
-    page.keyboard.press("Control+Enter")
-    expect(page.locator("tbody tr")).to_have_count(2)
+    subscribe(page)
     served.update(PREFIX + "INSERT DATA { :T3 :delay 9 }")
     came = page.locator("tr.came")
     expect(came.locator(".sign")).to_have_text("+")
     assert came.locator("td").first.evaluate("cell => getComputedStyle(cell).animationName") == "none"
+
+
+SIZES = {"desktop": (1280, 900), "phone": (360, 740)}
+
+
+@pytest.mark.sampled(by="size")
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(
+    page: Page, served: Served, watched: Watched, size: str, scheme: Literal["light", "dark"]
+) -> None:
+    """Neither in the form, nor in a panel with all its parts open, nor beside an error."""
+    watched.allow("status of 400")
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    page.set_viewport_size({"width": SIZES[size][0], "height": SIZES[size][1]})
+    page.goto(served.url)
+    expect(page.locator("#query-form")).not_to_be_empty()
+    assert violations(page) == []
+    panel = subscribe(page)
+    served.update(PREFIX + "DELETE DATA { :T1 :delay 4 } ; INSERT DATA { :T3 :delay 9 }")
+    page.locator("details:not([open]) > summary").evaluate_all("all => all.forEach(one => one.click())")
+    expect(panel.locator(".plan img")).to_be_visible()
+    page.get_by_role("textbox", name="Query").focus()
+    page.keyboard.insert_text("}")
+    expect(page.locator("#query-problem")).to_be_visible()
+    served.update(PREFIX + "DELETE DATA { :T2 :delay 7 } ; INSERT DATA { :T1 :delay 2 }")
+    expect(panel.locator("tr.came")).not_to_have_count(0)
+    assert violations(page) == []
+    expect(panel.locator("tr.came")).to_have_count(0)
+    assert violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") == SIZES[size][0]

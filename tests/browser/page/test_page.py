@@ -9,8 +9,6 @@ import urllib.request
 from email.message import Message
 from pathlib import Path
 
-import pytest
-
 from support.served import Served
 
 ROOT = Path(__file__).parents[3]
@@ -53,9 +51,9 @@ def test_page_has_no_script_or_style_of_its_own(served: Served) -> None:
     assert "//" not in text
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
+def test_static_files_are_those_of_the_page(served: Served) -> None:
+    """Nothing else can be had."""
+    others = [
         "editor/package.json",
         "editor/graph.js",
         "..%2f..%2fapp.py",
@@ -63,11 +61,8 @@ def test_page_has_no_script_or_style_of_its_own(served: Served) -> None:
         "sign_in.html",
         ".",
         "no.js",
-    ],
-)
-def test_static_files_are_those_of_the_page(served: Served, name: str) -> None:
-    """Nothing else can be had."""
-    assert get(f"{served.url}static/{name}")[0] == 404
+    ]
+    assert {get(f"{served.url}static/{name}")[0] for name in others} == {404}
 
 
 def test_static_files_are_sent_when_they_have_changed(served: Served) -> None:
@@ -87,12 +82,12 @@ def test_editor_is_pinned() -> None:
     assert {name: packages[f"node_modules/{name}"]["version"] for name in asked} == asked
 
 
-@pytest.mark.parametrize("name", ["editor", "graph"])
-def test_bundles_are_in_the_page(served: Served, name: str) -> None:
+def test_bundles_are_in_the_page(served: Served) -> None:
     """The package that is tested was built with what is of others, and with the licences of it."""
-    assert f'data-{name}="{name}.js"' in get(served.url)[2]
-    first, _, _ = get(f"{served.url}static/{name}.js")[2].partition("\n")
-    assert re.fullmatch(r"/\* for rdflive's page, made of [0-9a-f]{64} \*/", first)
+    for name in ("editor", "graph"):
+        assert f'data-{name}="{name}.js"' in get(served.url)[2]
+        first, _, _ = get(f"{served.url}static/{name}.js")[2].partition("\n")
+        assert re.fullmatch(r"/\* for rdflive's page, made of [0-9a-f]{64} \*/", first)
 
 
 def test_licences_of_what_is_bundled_are_there() -> None:
@@ -103,18 +98,20 @@ def test_licences_of_what_is_bundled_are_there() -> None:
     assert "\nesbuild\n" not in text
 
 
-@pytest.mark.parametrize(
-    ("accepted", "is_packed"),
-    [
-        ("gzip", True),
-        ("br, GZIP;q=0.5", True),
-        ("gzip;q=0, br", False),
-        ("gzip; q=0.0", False),
-        ("x-gzip2", False),
-    ],
-)
-def test_static_files_are_compressed_for_who_takes_it(served: Served, accepted: str, is_packed: bool) -> None:
+ACCEPTED = {
+    "gzip": True,
+    "br, GZIP;q=0.5": True,
+    "gzip;q=0, br": False,
+    "gzip; q=0.0": False,
+    "x-gzip2": False,
+}
+
+
+def test_static_files_are_compressed_for_who_takes_it(served: Served) -> None:
     """A request may name gzip to refuse it."""
-    request = urllib.request.Request(f"{served.url}static/page.css", headers={"Accept-Encoding": accepted})
-    with urllib.request.urlopen(request) as response:
-        assert (response.headers["Content-Encoding"] == "gzip") is is_packed
+    for accepted, is_packed in ACCEPTED.items():
+        request = urllib.request.Request(
+            f"{served.url}static/page.css", headers={"Accept-Encoding": accepted}
+        )
+        with urllib.request.urlopen(request) as response:
+            assert (response.headers["Content-Encoding"] == "gzip") is is_packed, accepted

@@ -12,10 +12,9 @@ BAD_REQUEST = "status of 400"
 WRONG = "SELECT ?train\nWHERE {\n  ?train :delay ?minutes .\n  FILTER(\n}"
 
 
-def test_page_marks_an_error_while_one_types(page: Page, served: Served, watched: Watched) -> None:
+def test_page_marks_an_error_while_one_types(page: Page, watched: Watched) -> None:
     """The word is marked, the sentence names line and column, and the focus stays where one types."""
     watched.allow(BAD_REQUEST)
-    page.goto(served.url)
     write(page, "SELECT ?train WHERE {\n  ?train a ten:Train }")
     expect(page.locator(".cm-lint-marker-error")).to_be_visible()
     expect(page.locator(".cm-lintRange-error")).to_have_text("ten:Train")
@@ -36,12 +35,9 @@ def test_page_marks_an_error_while_one_types(page: Page, served: Served, watched
     ],
     ids=["second line", "characters outside of the basic plane and a tab"],
 )
-def test_page_leads_to_the_place_of_an_error(
-    page: Page, served: Served, watched: Watched, query: str, place: str
-) -> None:
+def test_page_leads_to_the_place_of_an_error(page: Page, watched: Watched, query: str, place: str) -> None:
     """Subscribing says the problem aloud and puts the cursor where it is."""
     watched.allow(BAD_REQUEST)
-    page.goto(served.url)
     write(page, query)
     page.get_by_role("button", name="Subscribe", exact=True).click()
     expect(page.get_by_role("textbox", name="Query")).to_be_focused()
@@ -52,10 +48,9 @@ def test_page_leads_to_the_place_of_an_error(
     expect(page.locator("article")).to_have_count(0)
 
 
-def test_page_forgets_an_error_that_is_mended(page: Page, served: Served, watched: Watched) -> None:
+def test_page_forgets_an_error_that_is_mended(page: Page, watched: Watched) -> None:
     """With the text put right the mark and the sentence are gone."""
     watched.allow(BAD_REQUEST)
-    page.goto(served.url)
     write(page, WRONG)
     expect(page.locator("#query-problem")).to_be_visible()
     write(page, "ASK { ?a ?b ?c }")
@@ -64,18 +59,16 @@ def test_page_forgets_an_error_that_is_mended(page: Page, served: Served, watche
     expect(page.locator("#query-form")).to_have_text("ASK")
 
 
-def test_page_shows_what_cannot_be_maintained(page: Page, served: Served, watched: Watched) -> None:
+def test_page_shows_what_cannot_be_maintained(page: Page, watched: Watched) -> None:
     """A refusal of the engine has its place too."""
     watched.allow(BAD_REQUEST)
-    page.goto(served.url)
     write(page, "SELECT * WHERE {\n  ?a ?b ?c\n  SERVICE <http://elsewhere.example/> { ?a ?d ?e }\n}")
     expect(page.locator("#query-problem")).to_contain_text("SERVICE")
     expect(page.locator(".cm-lintRange-error")).to_have_text("SERVICE")
 
 
-def test_page_asks_for_a_query(page: Page, served: Served) -> None:
+def test_page_asks_for_a_query(page: Page) -> None:
     """An empty field is said to be empty."""
-    page.goto(served.url)
     write(page, " ")
     page.keyboard.press("Control+Enter")
     expect(page.locator("#query-problem")).to_have_text("There is no query yet.")
@@ -110,9 +103,8 @@ def test_what_is_said_of_a_query_is_not_shown_at_another(
     expect(page.get_by_role("textbox", name="Query")).to_be_focused()
 
 
-def test_focus_stays_where_one_has_gone_meanwhile(page: Page, served: Served) -> None:
+def test_focus_stays_where_one_has_gone_meanwhile(page: Page) -> None:
     """A panel that opens late takes no key from who has gone back to the query; else it has the focus."""
-    page.goto(served.url)
     write(page, "SELECT ?old { ?old ?b ?c }")
     expect(page.locator("#query-form")).to_have_text("SELECT ?old")
     waiting: list[Route] = []

@@ -1,4 +1,4 @@
-"""The form for a query: how much room it has, and the prefixes of the server in it and in answers."""
+"""The form for a query: its room, the prefixes of the server in it and in answers, and without its editor."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import rdflib
 
-from support.browser import LATE, Page, Route, Watched, expect, rows_of, subscribe, write
+from support.browser import LATE, Page, Watched, expect, rows_of, send_otherwise, subscribe, write
 from support.served import Served
 
 ROOT = Path(__file__).parents[3]
@@ -32,10 +32,9 @@ def railway() -> Iterator[Served]:
 @pytest.mark.parametrize(
     ("width", "editor", "is_beside"), [(1280, 800, False), (1920, 700, True), (360, 290, False)]
 )
-def test_editor_is_wide(page: Page, served: Served, width: int, editor: int, is_beside: bool) -> None:
+def test_editor_is_wide(page: Page, width: int, editor: int, is_beside: bool) -> None:
     """It is above the results, or beside them on a wide screen, and nothing is cut off."""
     page.set_viewport_size({"width": width, "height": 900})
-    page.goto(served.url)
     panel = subscribe(page, "# " + 20 * "long title " + LATE).bounding_box()
     box = page.locator("#query .cm-editor").bounding_box()
     assert panel is not None
@@ -76,16 +75,8 @@ def test_prefixes_of_the_server_are_at_hand(page: Page, railway: Served, watched
 
 def test_prefix_with_a_point_is_declared_beside_one_that_is_like_it(page: Page, served: Served) -> None:
     """The point of its name is no other character."""
-
-    def bound(route: Route) -> None:
-        response = route.fetch()
-        body = response.text().replace(
-            'data-prefixes="{', 'data-prefixes="{&quot;a.b&quot;: &quot;urn:ab:&quot;, '
-        )
-        route.fulfill(response=response, body=body)
-
-    page.route(served.url, bound)
-    page.goto(served.url)
+    more = 'data-prefixes="{&quot;a.b&quot;: &quot;urn:ab:&quot;, '
+    send_otherwise(page, served.url, 'data-prefixes="{', more)
     write(page, "PREFIX axb: <urn:x>\nASK {}")
     page.get_by_text("Prefixes", exact=True).click()
     for _ in range(2):  # the second time it is there
@@ -114,3 +105,38 @@ def test_page_is_sent_compressed_and_is_small(served: Served) -> None:
     told = re.search(r"together (\d+) kB, compressed", (ROOT / "docs" / "page.md").read_text())
     assert told is not None
     assert abs(int(told[1]) * 1000 - total) < 5_000, total
+
+
+@pytest.fixture
+def plain(page: Page, served: Served) -> Page:
+    """A page that the server sends as if its package had no editor."""
+    send_otherwise(page, served.url, 'data-editor="editor.js"', 'data-editor=""')
+    page.goto(served.url)
+    expect(page.locator("textarea")).to_be_visible()
+    return page
+
+
+def test_plain_field_subscribes(plain: Page) -> None:
+    """The field takes the query, and the same keys."""
+    box = plain.get_by_role("textbox", name="Query")
+    box.fill(LATE)
+    expect(plain.locator("#query-form")).to_have_text("SELECT ?train ?minutes")
+    box.press("Control+Enter")
+    expect(plain.locator("tbody tr")).to_have_count(2)
+    plain.get_by_text("Examples").click()
+    plain.get_by_role("button", name="All triples", exact=True).click()
+    expect(box).to_have_value(
+        "# All triples\nSELECT ?subject ?predicate ?object WHERE {\n  ?subject ?predicate ?object\n}\n"
+    )
+
+
+def test_plain_field_leads_to_the_place_of_an_error(plain: Page, watched: Watched) -> None:
+    """The cursor goes to the place, and the field is said to be wrong."""
+    watched.allow("status of 400")
+    box = plain.get_by_role("textbox", name="Query")
+    box.fill("ASK {\n  ?train a ten:Train }")
+    plain.get_by_role("button", name="Subscribe", exact=True).click()
+    expect(plain.locator("#query-alert")).to_contain_text("ine 2, column 12")
+    expect(box).to_be_focused()
+    expect(box).to_have_attribute("aria-invalid", "true")
+    assert box.evaluate("box => box.selectionStart") == len("ASK {\n  ?train a ")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
 
 from support.browser import LATE, Locator, OutOfTime, Page, Request, Watched, expect, rows_of, subscribe
 from support.served import RAILWAY, Network, Served
@@ -84,11 +86,10 @@ def test_page_resumes(page: Page, served: Served, watched: Watched) -> None:
     expect(panel.locator(".log strong")).to_have_text(["+2 −0"] * 3)
 
 
-def test_page_takes_a_silent_connection_for_lost(page: Page, served: Served, watched: Watched) -> None:
+def test_page_takes_a_silent_connection_for_lost(page: Page, watched: Watched) -> None:
     """Without a heartbeat for 45 seconds it connects again."""
     watched.allow(LOST)
     page.clock.install()
-    page.goto(served.url)
     panel = subscribe(page)
     with page.expect_request("**/subscribe") as request:
         page.clock.fast_forward(46_000)
@@ -110,3 +111,39 @@ def test_page_says_when_a_subscription_is_over(page: Page) -> None:
         expect(panel.locator(".lost")).to_contain_text("more than 3 solutions")
         page.wait_for_timeout(1_500)  # the first tries come within this
         assert asked == []
+
+
+FOLLOW = """url => {
+  window.seen = [];
+  const source = new EventSource(url);
+  for (const type of ["initial", "update", "resync", "end"]) {
+    source.addEventListener(type, event => window.seen.push([event.lastEventId, type, event.data]));
+  }
+}"""
+
+
+def seen(page: Page, count: int) -> list[tuple[str, str, Any]]:
+    """Wait for so many events and give their ids, types and members."""
+    page.wait_for_function("count => window.seen.length >= count", arg=count)
+    return [(name, kind, json.loads(text)) for name, kind, text in page.evaluate("window.seen")]
+
+
+def test_event_source_follows_and_resumes(page: Page, served: Served, watched: Watched) -> None:
+    """A browser's own one gets the answer, a change, and what it missed while its connection was lost."""
+    watched.allow(LOST)
+    with Network(served.port) as network:
+        page.goto(network.url)
+        page.evaluate(FOLLOW, "subscribe?" + urlencode({"query": LATE}))
+        ((_, kind, initial),) = seen(page, 1)
+        assert (kind, len(initial["added"])) == ("initial", 2)
+        served.update(PREFIX + "INSERT DATA { :T3 :delay 9 }")
+        _, (name, kind, update) = seen(page, 2)
+        assert (kind, len(update["added"]), update["removed"]) == ("update", 1, [])
+        assert int(name.partition("-")[0]) == update["sequence"]
+        network.is_down = True
+        network.cut()
+        served.update(PREFIX + "DELETE DATA { :T1 :delay 4 }")
+        network.is_down = False
+        *_, (_, kind, missed) = seen(page, 3)
+        assert (kind, missed["added"], len(missed["removed"])) == ("update", [], 1)
+        assert missed["first_sequence"] == update["sequence"] + 1

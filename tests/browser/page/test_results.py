@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Literal
 
 import pytest
 import rdflib
@@ -29,7 +28,6 @@ def test_datatypes_of_numbers_are_on_hover(page: Page, served: Served) -> None:
     """A number stands alone, and its datatype is its tooltip; what only looks like one is told from it."""
     served.update("""DROP ALL ; INSERT DATA { <urn:a> <urn:p> 4, 4.5, 1e3, "INF"^^xsd:double,
         "four"^^xsd:integer, "4", true, "2024-05-01"^^xsd:date }""")
-    page.goto(served.url)
     panel = subscribe(page, "SELECT ?value { <urn:a> <urn:p> ?value }")
     expect(panel.locator("tbody tr")).to_have_count(8)
     others = ["2024-05-01^^xsd:date", "4", "four^^xsd:integer", "true^^xsd:boolean"]
@@ -50,8 +48,7 @@ def test_datatypes_of_numbers_are_on_hover(page: Page, served: Served) -> None:
 
 
 def test_row_of_a_group_changes_on_one_line(page: Page, served: Served) -> None:
-    """Rows of GROUP BY are told apart by its variables, which nobody has to say."""
-    page.goto(served.url)
+    """Rows of GROUP BY are told apart by its variables, which need not be said."""
     panel = subscribe(page, f"# Per class\n{PREFIX}{PER_CLASS}")
     expect(panel.locator(".key summary")).to_have_text("Rows are told apart by ?class")
     panel.get_by_text("Latest changes").click()
@@ -69,7 +66,6 @@ def test_row_of_a_group_changes_on_one_line(page: Page, served: Served) -> None:
 
 def test_row_of_a_total_changes_on_one_line(page: Page, served: Served) -> None:
     """Aggregates without GROUP BY have one row, which is the same one always: there is no key to choose."""
-    page.goto(served.url)
     panel = subscribe(page, PREFIX + "SELECT (COUNT(?train) AS ?trains) { ?train a :Train }")
     served.update(PREFIX + "INSERT DATA { :T4 a :Train }")
     expect(panel.locator("tr.changed")).to_have_text("~3 → 4")
@@ -77,8 +73,7 @@ def test_row_of_a_total_changes_on_one_line(page: Page, served: Served) -> None:
 
 
 def test_key_is_not_guessed(page: Page, served: Served) -> None:
-    """One row that goes and one that comes are two, until somebody says what tells rows apart."""
-    page.goto(served.url)
+    """One row that goes and one that comes are two, until the user says what tells rows apart."""
     panel = subscribe(page)
     expect(panel.locator(".key summary")).to_have_text("Rows are told apart by all columns")
     served.update(PREFIX + "DELETE DATA { :T1 :delay 4 } ; INSERT DATA { :T1 :delay 5 }")
@@ -90,7 +85,7 @@ def test_key_is_not_guessed(page: Page, served: Served) -> None:
     served.update(PREFIX + "DELETE DATA { :T1 :delay 5 } ; INSERT DATA { :T1 :delay 6 }")
     expect(panel.locator("tr.changed")).to_have_text("~:T15 → 6")
     expect(panel.locator("tbody tr")).to_have_count(2)
-    # two rows came in place of one: which of them is its successor, nobody can tell
+    # two rows came in place of one: which of them is its successor is not known
     served.update(PREFIX + "DELETE DATA { :T1 :delay 6 } ; INSERT DATA { :T1 :delay 7, 8 }")
     expect(panel.locator("tr.came")).to_have_count(2)
     expect(panel.locator("tr.went")).to_have_text("−:T16")
@@ -99,8 +94,7 @@ def test_key_is_not_guessed(page: Page, served: Served) -> None:
 
 
 def test_changed_row_keeps_its_place_and_the_focus(page: Page, served: Served) -> None:
-    """Whoever is on a row is still on it when its value changes."""
-    page.goto(served.url)
+    """The focus stays on a row when its value changes."""
     panel = subscribe(page)
     choose_key(panel, "?train")
     node = panel.get_by_role("button", name=":T2", exact=True)
@@ -147,12 +141,11 @@ def test_keyed_subscription_of_others_opens_with_its_key(page: Page, served: Ser
     ("status", "meanwhile"), [(503, None), (429, None), (400, "Rows are told apart by all columns")]
 )
 def test_key_is_asked_for_until_the_server_has_time(
-    page: Page, served: Served, watched: Watched, status: int, meanwhile: str | None
+    page: Page, watched: Watched, status: int, meanwhile: str | None
 ) -> None:
     """A busy server is asked again after three seconds; a refusal is final."""
     watched.allow(f"status of {status}")
     page.clock.install()
-    page.goto(served.url)
     panel = subscribe(page, PREFIX + PER_CLASS)
     page.route("**/explain", lambda route: route.fulfill(status=status, json={"detail": "no"}))
     key = panel.locator(".key summary")
@@ -196,7 +189,6 @@ def test_triples_are_downloaded_as_turtle(page: Page, served: Served, tmp_path: 
         :a a :Thing ; :says "a \"quote\", a \\ and\na line\r", "hi"@en-GB, "4"^^xsd:integer, "x"^^<urn:odd> ;
             :to [ :part :b ] , <urn:x/y#z> , :1st .
         <http://example.org/a.b> :says "t\tab \u0007" }""")
-    page.goto(served.url)
     panel = subscribe(page, PREFIX + "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }")
     with page.expect_download() as download:
         panel.get_by_role("button", name="Turtle").click()
@@ -221,19 +213,8 @@ def term_of(term: dict[str, str]) -> rdflib.term.Node:
     return rdflib.Literal(term["value"], lang=term.get("xml:lang"), datatype=datatype, normalize=False)
 
 
-def test_turtle_is_for_triples(page: Page, served: Served) -> None:
-    """A table of bindings is no graph."""
-    page.goto(served.url)
-    panel = subscribe(page)
-    expect(panel.get_by_role("button", name="CSV")).to_be_visible()
-    expect(panel.get_by_role("button", name="Turtle")).to_be_hidden()
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_plan_fits_the_page(page: Page, served: Served, scheme: Literal["light", "dark"]) -> None:
+def test_plan_fits_the_page(page: Page) -> None:
     """Its title says what it names, the page's colour is behind it, and it is as high as it needs to be."""
-    page.emulate_media(color_scheme=scheme)
-    page.goto(served.url)
     panel = subscribe(page)
     image = panel.locator(".plan img")
     image.evaluate("image => image.decode()")
@@ -241,8 +222,14 @@ def test_plan_fits_the_page(page: Page, served: Served, scheme: Literal["light",
     frame = panel.locator(".plan")
     sizes = frame.evaluate("frame => [frame.clientHeight, frame.scrollHeight, frame.firstChild.offsetHeight]")
     assert len(set(sizes)) == 1
-    corner, card = (pixel(page, selector) for selector in (".plan img", "article header"))
-    assert corner == card
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # both are literals
+        corner, card = (pixel(page, selector) for selector in (".plan img", "article header"))
+        assert corner == card
+    panel.get_by_text("In words").click()
+    expect(panel.get_by_role("region", name="The plan in words")).to_contain_text("?train :delay ?minutes")
+    expect(panel.get_by_role("button", name="CSV")).to_be_visible()
+    expect(panel.get_by_role("button", name="Turtle")).to_be_hidden()  # a table of bindings is no graph
 
 
 def pixel(page: Page, selector: str) -> tuple[int, ...]:
@@ -282,7 +269,6 @@ def test_results_come_into_view_on_a_phone(page: Page, served: Served) -> None:
     """Subscribing leads to the panel, the top of which is at the top of the screen."""
     served.update(PREFIX + "INSERT DATA { " + " ".join(f":X{n} :delay {n} ." for n in range(40)) + "}")
     page.set_viewport_size({"width": 390, "height": 700})
-    page.goto(served.url)
     panel = subscribe(page)
     expect(panel.locator("tbody tr").first).to_be_in_viewport()
     expect(panel.locator("h3")).to_be_in_viewport()

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from support.axe import violations
+from support.axe import violations_in_all_colours
 from support.browser import Page, Watched, expect, subscribe, write
 from support.served import Served
 
-TOKEN = "a-token-of-the-tests"
-OTHER = "another-token-of-tests"
+RIGHTS = {
+    "a-token-of-the-tests": ["subscribe", "update"],
+    "a-token-that-reads": ["read"],
+    "a-token-that-updates": ["update"],
+    "a-token-that-follows": ["subscribe"],
+}
+TOKEN, READS, UPDATES, FOLLOWS = RIGHTS
 
 
-@pytest.fixture
-def guarded(tmp_path: Path) -> Iterator[Served]:
-    tokens = tmp_path / "tokens.toml"
-    tokens.write_text(
-        f'[alice]\ntoken = "{TOKEN}"\nrights = ["subscribe", "update"]\n'
-        f'[bob]\ntoken = "{OTHER}"\nrights = ["read"]\n'
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    tokens = tmp_path_factory.mktemp("tokens") / "tokens.toml"
+    lines = (
+        f'[u{place}]\ntoken = "{token}"\nrights = {RIGHTS[token]}\n' for place, token in enumerate(RIGHTS)
     )
+    tokens.write_text("".join(lines).replace("'", '"'))
     with Served("--tokens", tokens) as served:
         yield served
 
@@ -54,7 +58,7 @@ def test_page_says_what_a_token_may_not(page: Page, guarded: Served, watched: Wa
     """A token without the right to subscribe opens the page, which says what is missing."""
     watched.allow("status of 40[13]")
     page.goto(guarded.url)
-    sign_in(page, OTHER)
+    sign_in(page, READS)
     expect(page.locator("#server")).to_contain_text("no right to subscribe")
     expect(page.locator("#query-problem")).to_contain_text("no right to subscribe")
 
@@ -78,9 +82,41 @@ def test_page_says_that_one_is_no_longer_signed_in(page: Page, guarded: Served, 
 def test_sign_in_is_accessible(page: Page, guarded: Served, watched: Watched) -> None:
     """axe-core finds nothing serious in the form, light and dark."""
     watched.allow("status of 401")
-    for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # both are literals
-        page.goto(guarded.url)
-        sign_in(page, "not-the-right-token")
-        expect(page.get_by_role("alert")).to_be_visible()
-        assert violations(page) == []
+    page.goto(guarded.url)
+    sign_in(page, "not-the-right-token")
+    expect(page.get_by_role("alert")).to_be_visible()
+    assert violations_in_all_colours(page) == []
+
+
+@pytest.mark.parametrize("token", [UPDATES, FOLLOWS])
+def test_form_is_for_those_who_may_update(page: Page, guarded: Served, watched: Watched, token: str) -> None:
+    """A token without the right has no form; one with nothing but the right can update."""
+    watched.allow("status of 40[13]")
+    page.goto(guarded.url)
+    sign_in(page, token)
+    expect(page.locator(".cm-editor")).to_be_visible()
+    expect(page.locator("#update-card")).to_be_visible(visible=token == UPDATES)
+    body = page.locator("body")
+    assert body.get_attribute("data-rights") == " ".join(RIGHTS[token])
+    if token == UPDATES:
+        assert body.get_attribute("data-prefixes") == "{}"  # what is in the graph is not for it
+        page.get_by_text("Update the graph").click()
+        write(page, "INSERT DATA { <urn:a> <urn:b> 1 }", "Update")
+        page.keyboard.press("Control+Enter")
+        expect(page.get_by_role("status").filter(has_text="Done")).to_be_visible()
+
+
+def test_link_outlives_the_sign_in(page: Page, guarded: Served, watched: Watched) -> None:
+    """A link to a query leads through the form, also a second time, and no token is ever in a link."""
+    watched.allow("status of 40[13]")
+    page.goto(guarded.url + "?query=ASK%20%7B%20%3Fa%20%3Fb%20%22%26%22%20%7D&entailment=rdfs")
+    sign_in(page, "not-the-right-token")
+    expect(page.get_by_role("alert")).to_be_visible()
+    sign_in(page, FOLLOWS)
+    expect(page.locator(".cm-line")).to_have_text('ASK { ?a ?b "&" }')
+    expect(page.get_by_label("Entailment")).to_have_value("rdfs")
+    assert page.url == guarded.url
+    page.get_by_role("button", name="Link", exact=True).click()
+    link = page.get_by_label("Link to this query").input_value()
+    assert link.startswith(guarded.url + "?query=ASK")
+    assert FOLLOWS not in link

@@ -17,7 +17,6 @@ DECLARED = re.compile(f"^{re.escape('PREFIX skos: <http://www.w3.org/2004/02/sko
 
 def test_page_subscribes_and_shows_a_change(page: Page, served: Served) -> None:
     """What an update adds flashes and stays, what it removes flashes and leaves."""
-    page.goto(served.url)
     panel = subscribe(page)
     assert rows_of(panel) == [[":T1", "4"], [":T2", "7"]]
     expect(panel.locator("tr.came, tr.went")).to_have_count(0)
@@ -32,7 +31,6 @@ def test_page_subscribes_and_shows_a_change(page: Page, served: Served) -> None:
 
 def test_page_shows_how_often_a_row_counts(page: Page, served: Served) -> None:
     """A solution that stands there twice is one row with ×2."""
-    page.goto(served.url)
     panel = subscribe(page, PREFIX + "SELECT ?class { ?train a ?class }")
     expect(panel.locator("tbody tr")).to_have_text("×3:Train")
     served.update(PREFIX + "DELETE DATA { :T1 a :Train }")
@@ -42,20 +40,10 @@ def test_page_shows_how_often_a_row_counts(page: Page, served: Served) -> None:
 
 def test_page_shows_yes_and_no(page: Page, served: Served) -> None:
     """An ASK query is a word that changes."""
-    page.goto(served.url)
     panel = subscribe(page, PREFIX + "ASK { ?train :delay ?minutes FILTER(?minutes > 8) }")
     expect(panel.locator(".truth")).to_have_text("no")
     served.update(PREFIX + "INSERT DATA { :T3 :delay 9 }")
     expect(panel.locator(".truth")).to_have_text("yes")
-
-
-def test_page_shows_triples(page: Page, served: Served) -> None:
-    """A CONSTRUCT query has a table of triples."""
-    page.goto(served.url)
-    panel = subscribe(page, PREFIX + "CONSTRUCT { ?train :late true } WHERE { ?train :delay ?minutes }")
-    expect(panel.locator(".facts")).to_contain_text("2 triples")
-    assert rows_of(panel) == [[":T1", ":late", "true^^xsd:boolean"], [":T2", ":late", "true^^xsd:boolean"]]
-    expect(panel.locator("th button")).to_have_text(["?subject", "?predicate", "?object"])
 
 
 def test_page_shows_languages_and_unbound(page: Page, served: Served) -> None:
@@ -68,45 +56,8 @@ def test_page_shows_languages_and_unbound(page: Page, served: Served) -> None:
     expect(panel.get_by_title("http://example.org/T1")).to_have_text(":T1")
 
 
-def test_page_answers_over_what_is_entailed(page: Page, served: Served) -> None:
-    """The choice of RDFS is sent and shown."""
-    served.update(PREFIX + "INSERT DATA { :Train rdfs:subClassOf :Vehicle }")
-    page.goto(served.url)
-    expect(page.locator("#query-form")).not_to_be_empty()  # the form is set up
-    page.get_by_label("Entailment").select_option("rdfs")
-    panel = subscribe(page, PREFIX + "SELECT ?x { ?x a :Vehicle }")
-    expect(panel.locator("tbody tr")).to_have_count(3)
-    expect(panel.locator(".facts")).to_contain_text("entailment RDFS")
-
-
-def test_page_draws_the_plan(page: Page, served: Served) -> None:
-    """The decomposition is a picture that has loaded, with its words below."""
-    page.goto(served.url)
-    panel = subscribe(page)
-    picture = panel.locator(".plan img")
-    expect(picture).to_be_visible()
-    assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") > 100
-    panel.get_by_text("In words").click()
-    expect(panel.get_by_role("region", name="The plan in words")).to_contain_text("?train :delay ?minutes")
-
-
-def test_page_lists_what_is_live(page: Page, served: Served) -> None:
-    """A subscription of one page is listed in another, and opens there."""
-    page.goto(served.url)
-    subscribe(page)
-    other = page.context.new_page()
-    other.goto(served.url)
-    # the server lists what others have left for a while, perhaps with a key of theirs
-    listed = re.compile("Late trains(?!.*key)", re.DOTALL)
-    other.locator("#served button", has_text=listed).click()
-    expect(panel_of(other, "Late trains").locator("tbody tr")).to_have_count(2)
-    assert rows_of(panel_of(other, "Late trains")) == rows_of(panel_of(page, "Late trains"))
-    expect(page.locator("#served button", has_text=listed)).to_contain_text("2 rows · 2 subscribed, you too")
-
-
 def test_page_draws_rates(page: Page, served: Served) -> None:
     """The charts say how many updates and deltas a second there are; there are none while nothing moves."""
-    page.goto(served.url)
     panel = subscribe(page)
     shown = panel.locator(".chart:visible")
     for _ in range(2):  # the second tells of the subscription for certain
@@ -123,20 +74,8 @@ def test_page_draws_rates(page: Page, served: Served) -> None:
     expect(deltas.locator("path.line")).to_have_attribute("d", re.compile("M.*L"))
 
 
-def test_page_logs_changes(page: Page, served: Served) -> None:
-    """The latest changes are listed with what came and went."""
-    page.goto(served.url)
-    panel = subscribe(page)
-    served.update(PREFIX + "DELETE DATA { :T1 :delay 4 } ; INSERT DATA { :T3 :delay 9 }")
-    panel.get_by_text("Latest changes").click()
-    entry = panel.locator(".log li").first
-    expect(entry).to_contain_text("+1 −1")
-    expect(entry.locator("p.came")).to_have_text("+ :T3  9")
-
-
-def test_page_comes_back_after_a_reload(page: Page, served: Served) -> None:
+def test_page_comes_back_after_a_reload(page: Page) -> None:
     """What is open, and the draft, are there again; what was closed is not."""
-    page.goto(served.url)
     subscribe(page)
     subscribe(page, PREFIX + "SELECT ?a { ?a a :Train }")
     subscribe(page, PREFIX + "ASK { ?a ?b ?c }")
@@ -162,7 +101,6 @@ def test_page_opens_a_query_once(page: Page, served: Served) -> None:
 def test_page_filters_and_sorts(page: Page, served: Served) -> None:
     """A filter leaves the rows with these words; a column's heading sorts, numbers as numbers."""
     served.update(PREFIX + "INSERT DATA { :T4 :delay 12 . :T5 :delay -3 }")
-    page.goto(served.url)
     panel = subscribe(page)
     shown = panel.locator("tbody tr td:nth-child(2)")
     panel.get_by_role("button", name="?minutes").click()
@@ -178,7 +116,6 @@ def test_page_filters_and_sorts(page: Page, served: Served) -> None:
 def test_page_downloads_the_answer(page: Page, served: Served, tmp_path: Path) -> None:
     """The files are the current answer as SPARQL results in JSON and CSV, rows as often as they count."""
     served.update('INSERT DATA { <urn:a> <urn:says> "x,\\"y\\"" . <urn:b> <urn:says> "x,\\"y\\"" }')
-    page.goto(served.url)
     panel = subscribe(page, "SELECT ?said { ?who <urn:says> ?said }")
     files = {}
     for name in ("JSON", "CSV"):

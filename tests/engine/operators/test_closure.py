@@ -12,7 +12,6 @@ from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.multiset import Row, Weights
 from rdflive.engine.operators import reach
 from rdflive.engine.operators.closure import Closure
-from rdflive.engine.operators.digraph import Digraph
 from support.effort import drawn_from, examples, rounds
 
 NODES = 8
@@ -91,35 +90,19 @@ def updates(context: int, most: int = 30) -> st.SearchStrategy[list[tuple[list[R
     return st.lists(st.tuples(edges, seeds), max_size=most)
 
 
-EXAMPLES = {
+EXAMPLES: dict[str, tuple[Weights, Weights, Weights]] = {
     "an edge": ({(1, 2): 1}, {(2, 3): 1}, {(1, 3): 1, (2, 3): 1}),
     "a bridge": ({(1, 2): 1, (3, 4): 1}, {(2, 3): 1}, {(1, 3): 1, (1, 4): 1, (2, 3): 1, (2, 4): 1}),
     "another way": ({(1, 2): 1, (2, 4): 1, (1, 3): 1, (3, 4): 1}, {(2, 4): -1}, {(2, 4): -1}),
     "a detour": ({(1, 2): 1, (2, 3): 1}, {(1, 3): 1}, {}),
-    "a loop": ({(1, 2): 1}, {(2, 2): 1}, {(2, 2): 1}),
     "a loop on a cycle": ({(1, 2): 1, (2, 1): 1}, {(2, 2): 1}, {}),
     "a closing edge": ({(1, 2): 1}, {(2, 1): 1}, {(1, 1): 1, (2, 1): 1, (2, 2): 1}),
-    "an opening edge": (
-        {(1, 2): 1, (2, 1): 1, (2, 3): 1},
-        {(2, 1): -1},
-        {(1, 1): -1, (2, 1): -1, (2, 2): -1},
-    ),
     "a cycle that nothing enters": (
         {(1, 2): 1, (2, 3): 1, (3, 2): 1},
         {(1, 2): -1},
         {(1, 2): -1, (1, 3): -1},
     ),
-    "a cycle left of two": (
-        {(1, 2): 1, (2, 1): 1, (2, 3): 1, (3, 2): 1},
-        {(3, 2): -1},
-        {(3, 1): -1, (3, 2): -1, (3, 3): -1},
-    ),
     "a turn": ({(1, 2): 1}, {(1, 2): -1, (2, 1): 1}, {(1, 2): -1, (2, 1): 1}),
-    "an edge moved": (
-        {(1, 2): 1, (2, 3): 1},
-        {(1, 2): -1, (1, 4): 1, (4, 2): 1},
-        {(1, 4): 1, (4, 2): 1, (4, 3): 1},
-    ),
 }
 
 
@@ -128,50 +111,9 @@ def test_closure_examples(edges: Weights, change: Weights, expected: Weights, al
     """An update returns exactly the pairs that come and go, and its opposite the opposite."""
     closure = Closure(names(), reflexive=False, seeded=False)
     closure.update(edges)
-    assert closure.update(change) == expected
-    assert closure.update({row: -sign for row, sign in change.items()}) == {
-        row: -sign for row, sign in expected.items()
-    }
-
-
-SEEDED_EXAMPLES = {
-    "a seed without edges": ({}, {}, {(1,): 1}, {(1, 1): 1}, {}),
-    "a seed with edges": ({(1, 2): 1}, {}, {(1,): 1}, {(1, 1): 1, (1, 2): 1}, {(1, 2): 1}),
-    "a seed further on": ({(1, 2): 1, (2, 3): 1}, {(1,): 1}, {(2,): 1}, {(2, 2): 1, (2, 3): 1}, {(2, 3): 1}),
-    "a seed on a cycle": (
-        {(1, 2): 1, (2, 1): 1},
-        {(1,): 1},
-        {(2,): 1},
-        {(2, 1): 1, (2, 2): 1},
-        {(2, 1): 1, (2, 2): 1},
-    ),
-    "a seed that leaves a cycle": (
-        {(1, 2): 1, (2, 1): 1},
-        {(1,): 1, (2,): 1},
-        {(1,): -1},
-        {(1, 1): -1, (1, 2): -1},
-        {(1, 1): -1, (1, 2): -1},
-    ),
-}
-
-
-@pytest.mark.parametrize("reflexive", [True, False])
-@pytest.mark.parametrize(
-    ("edges", "seeds", "change", "star", "plus"), SEEDED_EXAMPLES.values(), ids=SEEDED_EXAMPLES
-)
-def test_closure_seed_examples(
-    edges: Weights,
-    seeds: Weights,
-    change: Weights,
-    star: Weights,
-    plus: Weights,
-    reflexive: bool,
-    always: None,
-) -> None:
-    """A seed brings and takes its own pairs; `*` has that of the seed itself."""
-    closure = Closure(names(), reflexive=reflexive, seeded=True)
-    closure.update(edges, seeds)
-    assert closure.update({}, change) == (star if reflexive else plus)
+    for sign in (1, -1):
+        delta = closure.update({row: sign * n for row, n in change.items()})
+        assert delta == {row: sign * n for row, n in expected.items()}
 
 
 @pytest.fixture(params=[0, 4], ids=["follow", "rebuild"])
@@ -192,20 +134,6 @@ def test_closure_equals_recomputation(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reach, "_REBUILD", rebuild)
         check(data.draw(updates(context)), context, reflexive, seeded)
-
-
-@settings(max_examples=examples(100))
-@given(updates(0))
-def test_closure_seeded_with_every_node_equals_unseeded(updates: list[tuple[list[Row], list[Row]]]) -> None:
-    """Seeds that are all the nodes give the pairs that no seeds give."""
-    every = Closure(names(), reflexive=False, seeded=True)
-    free = Closure(names(), reflexive=False, seeded=False)
-    every.update({}, {(node,): 1 for node in range(1, NODES + 1)})
-    edges: set[Row] = set()
-    for rows, _ in updates:
-        delta = toggle(edges, rows)
-        assert every.update(delta, {}) == free.update(delta)
-    assert every.rows() == free.rows()
 
 
 @pytest.mark.parametrize("batch", [1, 3])
@@ -239,18 +167,3 @@ def test_closure_clear_drops_every_reference() -> None:
     assert closure.update(edges, {(90, 1): 1}) == first == {(90, 1, 1): 1, (90, 1, 2): 1}
     closure.clear()
     assert is_free(dictionary)
-
-
-@given(st.lists(st.tuples(st.integers(1, 20), st.integers(1, 20)), unique=True, max_size=60))
-def test_digraph_keeps_both_directions(edges: list[tuple[int, int]]) -> None:
-    """Every edge is found from both ends until it is deleted, however many neighbours a node has."""
-    graph = Digraph()
-    for number, (u, v) in enumerate(edges):
-        graph.insert(u, v)
-        assert set(graph.edges()) == set(edges[: number + 1])
-    for number, (u, v) in enumerate(edges):
-        graph.delete(u, v)
-        left = set(edges[number + 1 :])
-        assert set(graph.edges()) == left == {(x, y) for y, ends in graph.pred.items() for x in ends}
-    assert not graph.succ
-    assert not graph.pred

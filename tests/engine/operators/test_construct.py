@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from rdflive.engine.multiset import Weights
 from rdflive.engine.operators import Construct
@@ -101,9 +100,7 @@ def _label(operator: Construct, row: tuple[int, int], copy: int) -> str:
     return labels[0]
 
 
-@given(st.lists(st.tuples(st.integers(1, 3), st.integers(1, 3)), min_size=2, max_size=2, unique=True))
-def test_blank_nodes_of_different_solutions_differ(solutions: list[tuple[int, int]]) -> None:
+def test_blank_nodes_of_different_solutions_differ() -> None:
     """Two solutions never share a blank node, nor do two copies of one."""
-    operator, _ = construct((B, 7, 8))
-    delta = operator.update(dict.fromkeys(solutions, 2))
-    assert len(delta) == 4
+    for solutions in ([(1, 2), (2, 1)], [(1, 1), (1, 2)], [(2, 3), (3, 3)]):
+        assert len(construct((B, 7, 8))[0].update(dict.fromkeys(solutions, 2))) == 4

@@ -116,136 +116,46 @@ def change(present: Counter[Row], row: Row, weight: int) -> int:
 
 
 FUNCTIONS: list[tuple[SetFunction | None, bool]] = [
-    (None, False),
-    (None, True),
-    ("COUNT", True),
-    ("SUM", False),
-    ("AVG", True),
-    ("MIN", False),
-    ("MAX", False),
-    ("SAMPLE", False),
-    ("GROUP_CONCAT", False),
-]
+    (None, False), (None, True), ("COUNT", True), ("SUM", False), ("AVG", True), ("MIN", False),
+    ("MAX", False), ("SAMPLE", False), ("GROUP_CONCAT", False),
+]  # fmt: skip
 ROWS = st.tuples(st.integers(0, 2), st.integers(1, 2), st.integers(0, len(TERMS)))
 DELTAS = st.dictionaries(ROWS, st.integers(-2, 2), max_size=6)
 SEEDS = st.sets(st.tuples(st.integers(0, 2)), max_size=3)
 
 
-@given(st.lists(DELTAS, max_size=8), st.sampled_from([(), (0,), (1, 0)]))
-def test_group_agrees_with_grouping_anew(updates: list[Weights], keys: tuple[int, ...]) -> None:
-    """After every update the groups are those made anew, and after deleting all nothing is left."""
-    world = World(keys, FUNCTIONS)
-    present: Counter[Row] = Counter()
-    for update in updates:
-        delta = {row: weight for row, wish in update.items() if (weight := change(present, row, wish))}
-        world.update(delta)
-        assert world.read() == grouped(+present, set(), keys, FUNCTIONS)
-    world.update({row: -weight for row, weight in present.items() if weight})
-    assert world.output == {}
-    assert world.is_empty()
+@given(
+    st.lists(st.tuples(DELTAS, SEEDS), max_size=8),
+    st.sampled_from([(), (0,), (1, 0)]),
+    st.sampled_from([FUNCTIONS, FUNCTIONS, []]),
+    st.booleans(),
+)
+def test_group_agrees_with_grouping_anew(
+    updates: list[tuple[Weights, set[Row]]], keys: tuple[int, ...], functions: Any, implicit: bool
+) -> None:
+    """After every update the groups are those of a new start; deleting all, or clear, leaves nothing.
 
-
-@given(st.lists(st.tuples(DELTAS, SEEDS), max_size=8))
-def test_implicit_group_agrees_with_grouping_anew(updates: list[tuple[Weights, set[Row]]]) -> None:
-    """A group is there for each seed and each key of a row, and clear leaves nothing."""
-    world = World((0,), FUNCTIONS, implicit=True)
+    An implicit group is there for each seed, and for each key of a row.
+    """
+    keys = (0,) if implicit else keys
+    world = World(keys, functions, implicit=implicit)
     present: Counter[Row] = Counter()
     seeds: set[Row] = set()
     for update, wanted in updates:
         delta = {row: weight for row, wish in update.items() if (weight := change(present, row, wish))}
-        world.update(delta, {seed: 1 if seed in wanted else -1 for seed in seeds ^ wanted})
-        seeds = wanted
-        assert world.read() == grouped(+present, seeds, (0,), FUNCTIONS)
-    world.group.clear()
-    assert world.group.rows() == {}
+        if implicit:
+            world.update(delta, {seed: 1 if seed in wanted else -1 for seed in seeds ^ wanted})
+            seeds = wanted
+        else:
+            world.update(delta)
+        assert world.read() == grouped(+present, seeds, keys, functions)
+    if implicit:
+        world.group.clear()
+        assert world.group.rows() == {}
+    else:
+        world.update({row: -weight for row, weight in present.items() if weight})
+        assert world.output == {}
     assert world.is_empty()
-
-
-EMPTY = Literal(0)
-
-
-@pytest.mark.parametrize(
-    ("name", "distinct", "values", "expected"),
-    [
-        (None, False, [1, 1, 2, UNBOUND], Literal(4)),
-        (None, True, [1, 1, 2, UNBOUND], Literal(3)),
-        ("COUNT", False, [1, 1, 2, UNBOUND], Literal(3)),
-        ("COUNT", True, [1, 1, 2, UNBOUND], Literal(2)),
-        ("SUM", False, [1, 1, 3], Literal(Decimal("4.0"))),
-        ("SUM", True, [1, 1, 3], Literal(Decimal("3.0"))),
-        ("SUM", False, [1, 5], None),
-        ("AVG", False, [1, 2], Literal(Decimal("1.5"))),
-        ("MIN", False, [1, 4, 5], Literal(-0.5)),
-        ("MAX", False, [1, 4, 5], Literal("a")),
-        ("SAMPLE", False, [UNBOUND, 6, 5], Literal("a")),
-        ("GROUP_CONCAT", False, [6, 5, 6], Literal("a b b")),
-        ("GROUP_CONCAT", True, [6, 5, 6], Literal("a b")),
-    ],
-)
-def test_group_gives_the_example(
-    name: SetFunction | None, distinct: bool, values: list[int], expected: Literal | None
-) -> None:
-    """One group over a table of values gives the function's term."""
-    world = World((), [(name, distinct)])
-    world.update(dict(Counter((value,) for value in values)))
-    assert world.read() == {(): (spelling(expected),)}
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        (None, EMPTY),
-        ("COUNT", EMPTY),
-        ("SUM", EMPTY),
-        ("AVG", EMPTY),
-        ("MIN", None),
-        ("MAX", None),
-        ("SAMPLE", None),
-        ("GROUP_CONCAT", Literal("")),
-    ],
-)
-def test_implicit_group_stays_without_rows(name: SetFunction | None, expected: Literal | None) -> None:
-    """A query without GROUP BY has one row over nothing, before the first row and after the last."""
-    world = World((), [(name, False)], implicit=True)
-    world.update({}, {(): 1})
-    assert world.read() == {(): (spelling(expected),)}
-    world.update({(1,): 2}, {})
-    world.update({(1,): -2}, {})
-    assert world.read() == {(): (spelling(expected),)}
-
-
-def test_group_is_silent_where_its_row_stays() -> None:
-    """A change that leaves every result alone gives no delta."""
-    world = World((0,), [("MIN", False)])
-    assert world.update({(1, 1): 1}) == {(1, 1): 1}
-    assert world.update({(1, 2): 1}) == {}
-    assert world.update({(1, 2): -1, (1, 3): 1}) == {}
-    assert world.update({(1, 1): -1}) == {(1, 1): -1, (1, 3): 1}
-
-
-def test_group_of_unbound_keys_is_one_group() -> None:
-    """Rows that leave a key unbound make a group of their own."""
-    world = World((0,), [(None, False)])
-    world.update({(UNBOUND, 1): 1, (UNBOUND, 2): 1, (1, 1): 1})
-    assert world.read() == {(UNBOUND,): (spelling(Literal(2)),), (1,): (spelling(Literal(1)),)}
-
-
-def test_group_without_aggregates_gives_its_keys() -> None:
-    """GROUP BY alone gives each key once."""
-    world = World((0,), [])
-    world.update({(1, 1): 1, (1, 2): 3, (2, 1): 1})
-    assert world.output == {(1,): 1, (2,): 1}
-
-
-def test_result_outlives_the_commit() -> None:
-    """A computed term keeps its id while the group's row is kept, and goes with it."""
-    world = World((0,), [("SUM", False)])
-    world.update({(1, 2): 7})
-    assert world.read() == {(1,): (spelling(Literal(14)),)}
-    world.update({(2, 1): 1})
-    assert Literal(14) in world.dictionary.ids
-    world.update({(1, 2): -7})
-    assert Literal(14) not in world.dictionary.ids
 
 
 def test_update_costs_the_same_however_large_the_group() -> None:
@@ -264,3 +174,35 @@ def test_update_costs_the_same_however_large_the_group() -> None:
     asked.clear()
     group.update({(3,): -1, (900,): 1})
     assert asked == [(3,), (900,)]
+
+
+@pytest.mark.parametrize(
+    ("name", "distinct", "values", "expected", "empty"),
+    [
+        (None, False, [1, 1, 2, UNBOUND], Literal(4), Literal(0)),
+        (None, True, [1, 1, 2, UNBOUND], Literal(3), Literal(0)),
+        ("COUNT", False, [1, 1, 2, UNBOUND], Literal(3), Literal(0)),
+        ("COUNT", True, [1, 1, 2, UNBOUND], Literal(2), Literal(0)),
+        ("SUM", False, [1, 1, 3], Literal(Decimal("4.0")), Literal(0)),
+        ("SUM", True, [1, 1, 3], Literal(Decimal("3.0")), Literal(0)),
+        ("SUM", False, [1, 5], None, Literal(0)),
+        ("AVG", False, [1, 2], Literal(Decimal("1.5")), Literal(0)),
+        ("MIN", False, [1, 4, 5], Literal(-0.5), None),
+        ("MAX", False, [1, 4, 5], Literal("a"), None),
+        ("SAMPLE", False, [UNBOUND, 6, 5], Literal("a"), None),
+        ("GROUP_CONCAT", False, [6, 5, 6], Literal("a b b"), Literal("")),
+        ("GROUP_CONCAT", True, [6, 5, 6], Literal("a b"), Literal("")),
+    ],
+)
+def test_group_gives_the_example(
+    name: Any, distinct: bool, values: list[int], expected: Literal | None, empty: Literal | None
+) -> None:
+    """The group of all rows has one row over nothing, over the table's values, and when they have gone."""
+    world = World((), [(name, distinct)], implicit=True)
+    world.update({}, {(): 1})
+    assert world.read() == {(): (spelling(empty),)}
+    rows = Counter((value,) for value in values)
+    world.update(dict(rows), {})
+    assert world.read() == {(): (spelling(expected),)}
+    world.update({row: -count for row, count in rows.items()}, {})
+    assert world.read() == {(): (spelling(empty),)}

@@ -14,7 +14,7 @@ import rdflive
 from rdflive.api.reformulate import reformulate
 from rdflive.entail.errors import ReformulationSizeError, SchemaError, UnnameableTermError
 from rdflive.entail.reformulation import SCHEMA_PROPERTIES, Fresh, rounds
-from rdflive.errors import QuerySyntaxError, RdfliveError, UnsupportedQueryError, UnsupportedStoreError
+from rdflive.errors import UnsupportedQueryError, UnsupportedStoreError
 from rdflive.query.bgp import Variable
 from support.entailment import Triple, saturated
 
@@ -135,8 +135,9 @@ def test_answer_is_that_over_the_saturation(case: str) -> None:
     reformulation = reformulate(query, triples, initNs=NS)
     try:
         text = reformulation.to_sparql()
-    except UnnameableTermError:
+    except UnnameableTermError as error:
         assert any(isinstance(term, BNode) for triple in triples for term in triple)
+        assert "blank node _:blank of the data" in str(error)  # noqa: PT017 - either outcome is right
         return
     result = graph_of(*triples).query(text)
     if result.type == "ASK":
@@ -144,11 +145,6 @@ def test_answer_is_that_over_the_saturation(case: str) -> None:
     else:
         found = (tuple(map(row.get, result.vars)) for row in result.bindings)
         assert sorted(found) == expected
-
-
-def test_schema_apart_from_the_data_entails_the_same() -> None:
-    """The schema may be one graph and the data another."""
-    assert rows("SELECT ?x { ?x a :B }", [(A, SC, B)], graph_of((a, TYPE, A))) == [(a,)]
 
 
 def test_schema_is_taken_as_it_is_at_the_call() -> None:
@@ -165,13 +161,6 @@ def test_schema_may_be_an_iterator() -> None:
     """Triples are read once, also those that rules 6 and 9 look at later."""
     reformulation = reformulate("SELECT ?y { :a ?y ?z }", iter([(A, SC, B), (a, p, b)]), initNs=NS)
     assert {member.head for member in reformulation} == {(Variable("y"),), (TYPE,), (p,), (SC,)}
-
-
-def test_prefixes_of_the_graph_apply() -> None:
-    """A prefix that is bound on the schema's graph may be used in the query."""
-    graph = graph_of((a, TYPE, A))
-    graph.bind("ex", "urn:")
-    assert len(reformulate("SELECT ?x { ?x a ex:A }", graph).evaluate(graph)) == 1
 
 
 def test_solutions_are_in_the_terms_of_the_graph() -> None:
@@ -314,29 +303,6 @@ def test_more_than_a_pattern_is_refused(construct: str) -> None:
     assert (caught.value.construct, caught.value.line) == (construct, 2)
 
 
-@pytest.mark.parametrize("query", ["", "SELECT", "SELECT ?x { ?x a un:known }"])
-def test_what_is_not_sparql_is_refused(query: str) -> None:
-    """What is not SPARQL is refused as everywhere."""
-    with pytest.raises(QuerySyntaxError):
-        reformulate(query, [])
-
-
-def test_text_cannot_name_a_blank_node() -> None:
-    """Where a blank class leads to answers the text is refused with its label; evaluation goes on."""
-    graph = graph_of((BLANK, SC, A), (a, TYPE, BLANK))
-    reformulation = reformulate("SELECT ?x { ?x a :A }", graph, initNs=NS)
-    with pytest.raises(UnnameableTermError, match="blank node _:blank of the data"):
-        reformulation.to_sparql()
-    assert len(reformulation.evaluate(graph)) == 1
-
-
-def test_text_passes_a_blank_property_by() -> None:
-    """A blank property that only leads to others does not stand in the way of the text."""
-    graph = graph_of((p, SP, BLANK), (BLANK, SP, q), (a, p, b))
-    text = reformulate("SELECT ?x { ?x :q ?y }", graph, initNs=NS).to_sparql()
-    assert [tuple(row) for row in graph.query(text)] == [(a,)]
-
-
 def test_text_needs_no_name_for_a_blank_node_that_a_variable_matches() -> None:
     """A blank node that only a redundant member names does not stand in the way of the text."""
     graph = graph_of((A, SC, B), (a, TYPE, BLANK))
@@ -403,21 +369,6 @@ def test_schema_triple_that_rdflib_cannot_hold_is_refused() -> None:
     store.add(ox.Quad(ox.NamedNode("urn:A"), ox.NamedNode(SC), inner))
     with pytest.raises(SchemaError, match="cannot be reasoned with"):
         reformulate("SELECT ?y { ?x a ?y }", store)
-
-
-def test_errors_are_value_errors_of_rdflive() -> None:
-    """Each error of reformulation is an RdfliveError and a ValueError."""
-    for error in (ReformulationSizeError, SchemaError, UnnameableTermError):
-        assert issubclass(error, RdfliveError)
-        assert issubclass(error, ValueError)
-
-
-def test_store_is_left_as_it_was() -> None:
-    """Reading a graph does not leave its store hooked."""
-    graph = graph_of((A, SC, B))
-    before = type(graph.store)
-    reformulate("SELECT * { ?x ?y ?z }", graph).evaluate(graph)
-    assert type(graph.store) is before
 
 
 def test_evaluate_sees_an_open_batch() -> None:

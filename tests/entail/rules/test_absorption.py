@@ -6,12 +6,13 @@ from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rdflib import OWL, RDF, RDFS, BNode, URIRef
+from rdflib import OWL, RDF, RDFS, BNode
 
-from entail.rules.test_regime import NODES, Follower, iri, make_statement, rules, triple
+from entail.rules.test_regime import NODES, Follower, iri, make_statement
 from rdflive.entail.rules import Program, load_program
 from rdflive.entail.rules.absorption import spared
 from support.effort import examples
+from support.expiry import rules, triple
 
 CLOSED = "{ ?c :sub ?d . ?d :sub ?e } => { ?c :sub ?e } . "
 INSTANCES = "{ ?c :sub ?d . ?x :in ?c } => { ?x :in ?d } . "
@@ -110,21 +111,6 @@ def test_properties_in_between_may_be_no_properties() -> None:
     follower.finish()
 
 
-def test_domains_of_superproperties_need_no_closed_classes() -> None:
-    """Domains come down the properties without going up the classes, until somebody wants the domains."""
-    follower = Follower(load_program("rdfs-plus"))
-    follower.want((None, RDF.type, iri("c3")))
-    schema = [(iri(f"c{i}"), RDFS.subClassOf, iri(f"c{i + 1}")) for i in range(3)]
-    schema += [(iri("p"), RDFS.subPropertyOf, iri("q")), (iri("q"), RDFS.domain, iri("c0"))]
-    follower.commit((1, triple("a p b")), *((1, fact) for fact in schema))
-    kept = follower.driver.entailment.describe()[1]
-    follower.want((None, RDFS.domain, None))
-    assert follower.driver.entailment.describe()[1] != kept
-    assert (iri("p"), RDFS.domain, iri("c3")) in follower.full
-    follower.commit((-1, schema[1]))
-    follower.finish()
-
-
 @settings(max_examples=examples(25))
 @given(st.integers(0, 10**9))
 def test_any_part_of_a_rule_set_equals_recomputation(seed: int) -> None:
@@ -150,13 +136,3 @@ def test_any_part_of_a_rule_set_equals_recomputation(seed: int) -> None:
             batch = {random.choice(pool): random.choice([1, 1, -1]) for _ in range(random.choice([1, 3]))}
             follower.commit(*((sign, fact) for fact, sign in batch.items()))
     follower.finish()
-
-
-def test_a_hierarchy_of_classes_costs_what_it_says() -> None:
-    """Under a shipped set, too, wanting one class of a chain derives no pairs of it."""
-    follower = Follower(load_program("owl-rl"))
-    follower.driver.triples |= {(iri(f"c{i}"), RDFS.subClassOf, iri(f"c{i + 1}")) for i in range(30)}
-    follower.driver.triples.add((URIRef("urn:x"), RDF.type, iri("c0")))
-    follower.driver.want((None, RDF.type, iri("c30")))
-    kept = follower.driver.entailment.describe()[1]
-    assert int(kept.split()[0]) + int(kept.split()[3]) < 100

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from random import Random
-from typing import Any, TypeAlias
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rdflib import URIRef
 
+from entail.rules.driver import Driver
 from entail.rules.naive import Index, derivations, entailed
 from entail.rules.worlds import make_program, make_triple
-from rdflive.engine.dictionary import Dictionary
-from rdflive.engine.terms import TermTable
-from rdflive.entail.entailment import ExplicitGraph
-from rdflive.entail.rules import LABELS, LEVELS, SETS, Algebra, Program, RuleEntailment, load_program
+from rdflive.entail.rules import LABELS, LEVELS, SETS, Algebra
+from support.expiry import ANY, rules, triple
 
 ALGEBRAS = pytest.mark.parametrize("algebra", [LABELS, LEVELS, SETS], ids=["labels", "levels", "sets"])
-Fact: TypeAlias = tuple[Any, ...]
 ANNOTATION = st.integers(-50, 50)
 
 
@@ -51,56 +48,23 @@ def test_a_conclusion_without_premises_is_like_an_explicit_triple(algebra: Algeb
     assert algebra.derivation(algebra.explicit) == algebra.explicit - algebra.step
 
 
-def fact(text: str) -> Fact:
-    """Make a triple of three names."""
-    return tuple(URIRef(f"urn:{name}") for name in text.split())
-
-
-def entailment_of(program: Program) -> tuple[RuleEntailment, Dictionary, set[Fact]]:
-    """Make the entailment of a graph without triples, its dictionary, and the set that is the graph."""
-    explicit: set[Fact] = set()
-    dictionary = Dictionary()
-
-    def same(term: object) -> object:
-        return term
-
-    graph = ExplicitGraph(
-        lambda pattern: [t for t in explicit if all(a in (None, b) for a, b in zip(pattern, t, strict=True))],
-        dictionary,
-        TermTable(dictionary, same, None),
-        same,
-    )
-    entailment = RuleEntailment(program, graph, LEVELS)
-    entailment.want([(None, None, None)])
-    return entailment, dictionary, explicit
-
-
-def update(entailment: RuleEntailment, explicit: set[Fact], batch: dict[Fact, int]) -> None:
-    """Add the triples with a positive sign, and remove the others."""
-    for triple, sign in batch.items():
-        (explicit.add if sign > 0 else explicit.discard)(triple)
-    entailment.update([(1 if sign > 0 else -1, triple) for triple, sign in batch.items()])
-
-
-def levels_of(entailment: RuleEntailment, dictionary: Dictionary) -> dict[Fact, int]:
+def levels_of(driver: Driver) -> dict[tuple[Any, ...], int]:
     """Give the level of each triple, explicit or derived."""
-    terms = dictionary.terms
-    return {
-        (terms[s], terms[p], terms[o]): level for (s, p, o), level in entailment.closure.labels.table.items()
-    }
+    terms, table = driver.dictionary.terms, driver.entailment.closure.labels.table
+    return {(terms[s], terms[p], terms[o]): level for (s, p, o), level in table.items()}
 
 
 def test_levels_count_the_steps_from_what_is_explicit() -> None:
     """Each step of a, b, c, d is one level worse. `:a :on :yes` follows from `:c :on :yes` too, but that is
     on a worse level, so it does not keep the fact when the explicit triple goes.
     """
-    program = load_program("@prefix : <urn:> . { ?x :p ?y . ?x :on :yes } => { ?y :on :yes } .")
-    entailment, dictionary, explicit = entailment_of(program)
-    update(entailment, explicit, {fact(t): 1 for t in ("a p b", "b p c", "c p d", "c p a", "a on yes")})
-    levels = levels_of(entailment, dictionary)
-    assert [levels[fact(f"{node} on yes")] for node in "abcd"] == [0, -1, -2, -3]
-    update(entailment, explicit, {fact("a on yes"): -1})
-    assert levels_of(entailment, dictionary).keys() == explicit
+    driver = Driver(rules("{ ?x :p ?y . ?x :on :yes } => { ?y :on :yes } ."))
+    driver.want(ANY)
+    driver.commit((1, triple(t)) for t in ("a p b", "b p c", "c p d", "c p a", "a on yes"))
+    levels = levels_of(driver)
+    assert [levels[triple(f"{node} on yes")] for node in "abcd"] == [0, -1, -2, -3]
+    driver.commit([(-1, triple("a on yes"))])
+    assert levels_of(driver).keys() == driver.triples
 
 
 @given(st.integers(0, 10**9))
@@ -108,14 +72,15 @@ def test_every_derived_fact_has_a_founded_derivation(seed: int) -> None:
     """After any updates each fact that is not explicit follows from facts on better levels."""
     random = Random(seed)
     program = make_program(random)
-    entailment, dictionary, explicit = entailment_of(program)
+    driver = Driver(program)
+    driver.want(ANY)
     pool = [make_triple(random) for _ in range(15)]
     for _ in range(12):
         batch = {random.choice(pool): random.choice([1, -1]) for _ in range(random.choice([1, 3]))}
-        update(entailment, explicit, batch)
-        levels = levels_of(entailment, dictionary)
-        assert levels.keys() == entailed(program, explicit)
-        founded = set(explicit)
+        driver.commit((sign, fact) for fact, sign in batch.items())
+        levels = levels_of(driver)
+        assert levels.keys() == entailed(program, driver.triples)
+        founded = set(driver.triples)
         index = Index(levels)
         for rule in program.rules:
             for bindings, head in derivations(rule, index):
@@ -123,9 +88,8 @@ def test_every_derived_fact_has_a_founded_derivation(seed: int) -> None:
                 premises = [tuple(found.get(t, t) for t in pattern) for pattern in rule.body]
                 reached = [levels[premise] for premise in premises]
                 # a transitive rule takes its first premise as an explicit triple
-                if premises and premises[0] in explicit:
+                if premises and premises[0] in driver.triples:
                     reached[0] = 0
                 if LEVELS.derivation(*reached) >= levels[head]:
                     founded.add(head)
         assert levels.keys() <= founded
-        dictionary.sweep()

@@ -17,25 +17,11 @@ from entail.rules.worlds import make_pattern, make_program, make_triple
 from interrupts.lines import lines_of, raising_at
 from rdflive.entail.rules import Program, RuleRegime, load_program
 from support.effort import drawn_from, examples, rounds
-
-ANY = (None, None, None)
-PREFIXES = (
-    "@prefix : <urn:> . @prefix log: <http://www.w3.org/2000/10/swap/log#> .\n"
-    "@prefix math: <http://www.w3.org/2000/10/swap/math#> .\n"
-)
+from support.expiry import ANY, rules, triple
 
 
 def iri(name: str) -> URIRef:
     return URIRef(f"urn:{name}")
-
-
-def triple(text: str) -> Any:
-    s, p, o = text.split()
-    return iri(s), iri(p), Literal(int(o)) if o.isdigit() else iri(o)
-
-
-def rules(text: str) -> Program:
-    return load_program(PREFIXES + text)
 
 
 class Follower:
@@ -152,30 +138,6 @@ def test_examples(case: str) -> None:
         follower.commit((-1, premise))
         follower.commit((1, premise))
         follower.commit((-1, premise))
-    follower.finish()
-
-
-def test_update_tells_nothing_for_what_is_derived_again() -> None:
-    """A delete of one of two ways to derive, and a change taken back in its batch, reach nobody."""
-    driver = Driver(rules("{ ?x :p ?y } => { ?y a :C } ."))
-    driver.want((None, RDF.type, None))
-    assert driver.commit([(1, triple("a p c")), (1, triple("b p c"))]) == {
-        (1, (iri("c"), RDF.type, iri("C")))
-    }
-    assert driver.commit([(-1, triple("a p c"))]) == set()
-    assert driver.commit([(-1, triple("b p c")), (1, triple("d p c"))]) == set()
-    assert driver.commit([(1, triple("e p c")), (-1, triple("e p c"))]) == set()
-
-
-def test_cycles_go_that_hold_up_each_other() -> None:
-    """A cycle of derived triples goes with the last explicit triple under it."""
-    follower = Follower(rules("{ ?x :p ?y . ?x :on :yes } => { ?y :on :yes } ."))
-    follower.want(ANY)
-    follower.commit(*((1, triple(t)) for t in ("a p b", "b p c", "c p a", "a on yes", "b on yes")))
-    follower.commit((-1, triple("a on yes")))
-    assert triple("a on yes") in follower.full
-    follower.commit((-1, triple("b on yes")))
-    assert triple("c on yes") not in follower.full
     follower.finish()
 
 
@@ -421,46 +383,6 @@ def test_owl_rl_takes_lists_apart_once() -> None:
         (iri(f"union{i}-first"), RDFS.subClassOf, iri("c")) for i in range(20)
     }
     assert len(driver.entailment.closure.labels.table) == before + 80 + 1 + 20 + 21 + 20
-
-
-def test_owl_rl_says_that_a_restriction_is_below_itself() -> None:
-    """A restriction that is compared with itself is a subclass of itself, as the profile's rules have it."""
-    driver = Driver(load_program("owl-rl"))
-    driver.want((None, RDFS.subClassOf, iri("r")))
-    facts = (iri("r"), OWL.allValuesFrom, iri("c")), (iri("r"), OWL.onProperty, iri("p"))
-    driver.commit([(1, fact) for fact in facts])
-    below = (iri("r"), RDFS.subClassOf, iri("r"))
-    assert driver.commit([(1, (iri("c"), RDFS.subClassOf, iri("c")))]) == {(1, below)}
-    assert [proof.rules for proof in driver.entailment.why(below)] == [("scm-avf1",)]
-
-
-def test_why_of_what_is_not_entailed_is_nothing() -> None:
-    """What is not entailed has no proof and no support."""
-    driver = Driver(rules("{ ?x :p ?y } => { ?y :p ?x } ."))
-    driver.want(ANY)
-    assert driver.entailment.why(triple("a p b")) == []
-    assert driver.entailment.support(triple("a p b")) == 0
-
-
-def test_same_as_is_maintained_under_deletes() -> None:
-    """Individuals that are the same share their triples until a link between them is cut."""
-    follower = Follower(load_program("rdfs-plus"))
-    follower.want(ANY)
-    links = [(iri(one), OWL.sameAs, iri(other)) for one, other in ("ab", "bc", "ca", "cd")]
-    follower.commit((1, triple("a p 1")), (1, triple("x q d")), *((1, link) for link in links))
-    for link in links:
-        follower.commit((-1, link))
-        follower.commit((1, link))
-    for link in links:
-        follower.commit((-1, link))
-    follower.finish()
-
-
-def test_regimes_are_equal_by_their_rules() -> None:
-    """Regimes of equal programs are one."""
-    one, other = RuleRegime(rules("{ ?x :p ?y } => { ?y :p ?x } .")), RuleRegime(load_program("rdfs"))
-    assert one == RuleRegime(rules("{ ?x :p ?y } => { ?y :p ?x } .")) != other
-    assert hash(one) == hash(RuleRegime(rules("{ ?x :p ?y } => { ?y :p ?x } .")))
 
 
 def test_the_identity_of_a_regime_is_short_and_is_what_its_rules_say() -> None:

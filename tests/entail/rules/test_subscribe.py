@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from rdflib import OWL, RDF, RDFS, BNode, Graph, Literal, URIRef
+from rdflib import OWL, RDF, RDFS, Graph, Literal, URIRef
 
 import rdflive
 from entail.rules.naive import entailed
@@ -74,29 +74,3 @@ def test_subscription_equals_the_query_over_the_fixpoint(store: str, seed: int) 
             expected = Counter(tuple(row) for row in full.query(QUERY))
             assert +told == expected
             assert not -told
-
-
-@pytest.mark.parametrize("store", STORES)
-def test_blank_nodes_and_literals_are_constants(store: str) -> None:
-    """A blank node of the graph is a term like any other; a literal never becomes a subject."""
-    graph = make_graph(store)
-    node = BNode()
-    graph.add((node, URIRef(EX + "p"), Literal("x")))
-    graph.add((node, URIRef(EX + "p"), node))
-    turned = "@prefix : <urn:example:> . { ?x :p ?y } => { ?y :q ?x } ."
-    with rdflive.subscribe(graph, "SELECT * { ?s <urn:example:q> ?o }", rules=turned) as subscription:
-        assert len(list(subscription.answers())) == 1
-
-
-def test_rules_may_be_several() -> None:
-    """A shipped set and a rule of one's own work together."""
-    graph = Graph()
-    own = "@prefix : <urn:example:> . { ?x :under ?y } => { ?x :partOf ?y } ."
-    with rdflive.subscribe(
-        graph, "SELECT ?y { ?x <urn:example:partOf> ?y }", rules=["rdfs-plus", own]
-    ) as sub:
-        for triple in SCHEMA:
-            graph.add(triple)
-        graph.add((URIRef(EX + "a"), URIRef(EX + "under"), URIRef(EX + "b")))
-        graph.add((URIRef(EX + "b"), URIRef(EX + "in"), URIRef(EX + "c")))
-        assert sorted(str(row["y"]) for row in sub.answers()) == [EX + "b", EX + "c", EX + "c"]

@@ -61,24 +61,6 @@ def test_a_table_without_a_mapping_is_warned_of_once(caplog: pytest.LogCaptureFi
     ]
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        None,
-        {"ts_ms": 1580390884335},
-        {"ddl": "DROP TABLE cats", "tableChanges": []},
-        {"op": "m", "message": {"prefix": "p", "content": "AQ=="}, "source": {"table": ""}},
-        {"key": {"id": 1}, "value": None},
-        {"status": "BEGIN", "id": "1"},
-    ],
-)
-def test_what_is_about_no_row_is_not_warned_of(other: Any, caplog: pytest.LogCaptureFixture) -> None:
-    """Tombstones, heartbeats, changes of the schema, messages and transactions name no table of rows."""
-    end = {"status": "END", "data_collections": [{"data_collection": "shop.cats", "event_count": 1}]}
-    ended = [end] if other and other.get("status") else []
-    assert warnings(caplog, DEBEZIUM, other, event("c", ANNE), *ended) == []
-
-
 def test_a_missing_column_is_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
     """It is one that a row does not have at all, not one that is NULL, nor one that only a delete lacks."""
     events = [
@@ -99,13 +81,6 @@ def test_a_missing_column_is_warned_of_once(caplog: pytest.LogCaptureFixture) ->
             ("shop.trucks", "id", "'name', 'town', 'zip', 'plate'"),
         ]
     ]
-
-
-def test_a_refused_event_is_not_warned_of(caplog: pytest.LogCaptureFixture) -> None:
-    """Its own error says what is wrong with it."""
-    (entry,) = read(DEBEZIUM, event("c", {"name": "Anne"}))
-    assert entry.error is not None
-    assert caplog.records == []
 
 
 def test_a_table_of_a_record_that_was_applied_is_not_warned_of(caplog: pytest.LogCaptureFixture) -> None:

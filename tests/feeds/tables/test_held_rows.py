@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from rdflib import RDF, XSD, BNode, Literal, URIRef
 
 from rdflive import Quad, RdfliveError
 from rdflive.feeds import FeedFormat, Line, RowError, read_entries
-from rdflive.feeds.tables.cells import Cell, to_cell, to_row
+from rdflive.feeds.tables.cells import Cell, to_row
 from rdflive.feeds.tables.connect_schema import to_cell_by_schema
 from rdflive.feeds.tables.debezium import DEBEZIUM
 from rdflive.feeds.tables.delta_lake import DELTA_LAKE
@@ -42,12 +42,10 @@ def objects(predicate: Any, values: dict[str, Any]) -> list[Any]:
     ("value", "expected"),
     [
         ("text", Literal("text")),
-        ("", Literal("")),
         ("5", Literal("5")),
         (5, Literal("5", datatype=XSD.integer)),
         (-(10**40), Literal(str(-(10**40)), datatype=XSD.integer)),
         (True, Literal("true", datatype=XSD.boolean)),
-        (False, Literal("false", datatype=XSD.boolean)),
         (Decimal("1.50"), Literal("1.50", datatype=XSD.decimal)),
         (Decimal("1E+30"), Literal("1e+30", datatype=XSD.double)),
         (Decimal("1E-7"), Literal("1e-07", datatype=XSD.double)),
@@ -158,32 +156,24 @@ BAD_MAPPINGS = [
     ({"t": {}}, "give either 'subject' or 'quads'"),
     ({"t": {**SIMPLE, **TERMS}}, "give either 'subject' or 'quads'"),
     ({"t": {**TERMS, "graph": "http://e/g"}}, "'graph' goes with 'subject', not with 'quads'"),
-    ({"t": {**TERMS, "class": "http://e/g"}}, "'class' goes with 'subject'"),
     ({"t": {**SIMPLE, "predicate": {}}}, "'predicate' means nothing here; accepted: subject, class,"),
     ({"t": {"subject": "http://e/{id}"}}, "its rows make no triples; give 'predicates' or 'class'"),
-    ({"t": {**SIMPLE, "subject": 5}}, "'subject' must be a template of an IRI, not 5"),
     ({"t": {**SIMPLE, "subject": "http://e/{}"}}, "'subject' has a place without a column's name"),
     ({"t": {**SIMPLE, "subject": "http://e/{a"}}, "must begin as an absolute IRI and have {column}"),
-    ({"t": {**SIMPLE, "subject": "http://e/{{a}}"}}, "must begin as an absolute IRI and have {column}"),
-    ({"t": {**SIMPLE, "subject": "{a}"}}, "must begin as an absolute IRI"),
     ({"t": {**SIMPLE, "subject": "e/{a}"}}, "must begin as an absolute IRI"),
     ({"t": {**SIMPLE, "subject": "http://e/ {a}"}}, "'subject' must be an absolute IRI"),
     ({"t": {**SIMPLE, "subject": "http://e/one"}}, "no column identifies a row; name those of"),
-    ({"t": {**SIMPLE, "key": []}}, "no column identifies a row"),
     ({"t": {**SIMPLE, "key": [5]}}, "'key' must be text or a list of texts"),
     ({"t": {**SIMPLE, "class": "C"}}, "'class' must be an absolute IRI, not 'C'"),
-    ({"t": {**SIMPLE, "class": [None]}}, "'class' must be text or a list of texts"),
     ({"t": {**SIMPLE, "graph": "g"}}, "'graph' must begin as an absolute IRI"),
     ({"t": {**SIMPLE, "predicates": []}}, "'predicates': it must be an object with columns and predicates"),
     ({"t": {**SIMPLE, "predicates": {"n": "p"}}}, "the predicate of column 'n' must be an absolute IRI"),
-    ({"t": {**SIMPLE, "predicates": {"n": 5}}}, "the predicate of column 'n': it must be an object"),
     ({"t": {**SIMPLE, "predicates": {"n": {}}}}, "'predicate' must be an IRI, not None"),
     ({"t": {**SIMPLE, "predicates": {"n": {"predicate": E, "lang": "en"}}}}, "'lang' means nothing here"),
     ({"t": {**SIMPLE, "predicates": {"n": {"predicate": E, "language": "e n"}}}}, "must be a language tag"),
     ({"t": {**SIMPLE, "predicates": {"n": {"predicate": E, "datatype": "x"}}}}, "'datatype' must be"),
     ({"t": {**SIMPLE, "predicates": {"n": {"predicate": E, "language": "en", "object": E}}}}, "exclude each"),
     ({"t": {"quads": {"subject": "s"}}}, "'predicate' must be the name of a column, not None"),
-    ({"t": {"quads": {**TERMS["quads"], "graph": 5}}}, "'graph' must be the name of a column, not 5"),
     ({"t": {"quads": {**TERMS["quads"], "g": "g"}}}, "'g' means nothing here; accepted: subject, predi"),
 ]  # fmt: skip
 
@@ -262,69 +252,6 @@ def test_a_shared_quad_goes_with_its_last_row() -> None:
     assert not rows._support  # or a mirror of ever new rows would grow without end
 
 
-def test_an_edit_that_changes_nothing_says_so() -> None:
-    """Putting what is there, and removing what is not, is no change; nor is an edit never finished."""
-    rows = HeldRows(read_mapping({"t": SIMPLE}), "form")
-    row = {"id": Cell("1"), "n": Cell("x")}
-    for key, expected in [("a", True), ("a", False)]:
-        edit = RowEdit(rows)
-        edit.put(name(key), row)
-        edit.remove(name("z"))
-        assert (edit.finish() is not None) is expected
-    RowEdit(rows).clear(("t",))
-    assert rows.get(name("a")) is not None
-
-
-def test_a_cleared_table_is_empty_for_the_rest_of_the_edit() -> None:
-    """Rows put before in the same edit go too, those put later stay, and another table is not touched."""
-    rows = HeldRows(read_mapping({"*": SIMPLE}), "form")
-    edit = RowEdit(rows)
-    for key in ("a", "b"):
-        edit.put(name(key), {"id": Cell(key), "n": Cell("x")})
-        edit.put(name(key, "u"), {"id": Cell(f"u{key}"), "n": Cell("x")})
-        if key == "a":
-            edit.clear(("t",))
-    decoded = edit.finish()
-    assert sorted(str(quad.subject) for _, quad in decoded.changes) == [E + "b", E + "ua", E + "ub"]
-
-
-def test_rows_of_another_mapping_are_refused() -> None:
-    """A changed mapping would undo other quads than it did, so it cannot go on."""
-    rows = HeldRows(read_mapping({"t": SIMPLE}), "form")
-    edit = RowEdit(rows)
-    edit.put(name("a"), {"id": Cell("1"), "n": Cell("x")})
-    kept = edit.finish().kept
-    HeldRows(read_mapping({"t": SIMPLE}), "form").restore(kept)
-    for changed in (
-        HeldRows(read_mapping({"t": TERMS}), "form"),
-        HeldRows(read_mapping({"t": SIMPLE}), "other"),
-    ):
-        with pytest.raises(MappingError, match="is not the one that the feed was mirrored with"):
-            changed.restore(kept)
-
-
-@given(
-    st.dictionaries(
-        st.sampled_from(["id", "n"]),
-        st.one_of(
-            st.text(st.characters(exclude_categories=("Cs",))),
-            st.integers(),
-            st.booleans(),
-            st.builds(Decimal, st.floats(allow_nan=False, allow_infinity=False)),
-        ),
-    ),
-    st.text(st.characters(exclude_categories=("Cs",))),
-)
-def test_a_kept_row_is_the_same_row(values: dict[str, Any], key: str) -> None:
-    """What is restored from the kept text makes the very same quads."""
-    mapping = read_mapping({"t": SIMPLE})
-    rows, again = HeldRows(mapping, "form"), HeldRows(mapping, "form")
-    edit = RowEdit(rows)
-    edit.put(name(key), to_row(values, ("id", "n")), 2)
-    again.restore(edit.finish().kept)
-    assert again.get(name(key)) == rows.get(name(key)) is not None
-
-
 def encoded(number: int) -> str:
     return base64.b64encode(number.to_bytes(number.bit_length() // 8 + 1, signed=True)).decode()
 
@@ -344,20 +271,16 @@ TIME = "io.debezium.time"
         (encoded(12345), logical(DECIMAL, scale="2"), ("123.45", "decimal")),
         (encoded(-5), logical(DECIMAL, scale="3"), ("-0.005", "decimal")),
         (encoded(7), logical(DECIMAL, scale="-2"), ("700", "decimal")),
-        (encoded(0), logical(DECIMAL, scale="2"), ("0.00", "decimal")),
         (encoded(10**60 + 1), logical(DECIMAL, scale="0"), (str(10**60 + 1), "decimal")),
         ({"scale": 1, "value": encoded(15)}, logical(VARIABLE), ("1.5", "decimal")),
         (0, logical(f"{TIME}.Date"), ("1970-01-01", "date")),
         (-1, logical("org.apache.kafka.connect.data.Date"), ("1969-12-31", "date")),
-        (11016, logical(f"{TIME}.Date"), ("2000-02-29", "date")),
         (2932897, logical(f"{TIME}.Date"), ("10000-01-01", "date")),
-        (-719529, logical(f"{TIME}.Date"), ("-0001-12-31", "date")),
         (-719528, logical(f"{TIME}.Date"), ("0000-01-01", "date")),
         (1529507596945, logical(f"{TIME}.Timestamp"), ("2018-06-20T15:13:16.945", "dateTime")),
         (1529507596945104, logical(f"{TIME}.MicroTimestamp"), ("2018-06-20T15:13:16.945104", "dateTime")),
         (10**9 + 1, logical(f"{TIME}.NanoTimestamp"), ("1970-01-01T00:00:01.000000001", "dateTime")),
         (-1, logical("org.apache.kafka.connect.data.Timestamp"), ("1969-12-31T23:59:59.999", "dateTime")),
-        (1529507596000, logical(f"{TIME}.Timestamp"), ("2018-06-20T15:13:16", "dateTime")),
         ("2018-06-20T13:13:16.9Z", logical(f"{TIME}.ZonedTimestamp"), ("2018-06-20T13:13:16.9Z", "dateTime")),
         ("10:15:30Z", logical(f"{TIME}.ZonedTime"), ("10:15:30Z", "time")),
         (54_796_000, logical(f"{TIME}.Time"), ("15:13:16", "time")),
@@ -383,14 +306,11 @@ def test_a_schema_gives_a_value_its_meaning(value: Any, schema: Any, expected: t
     ("value", "schema", "reason"),
     [
         ("!", logical(DECIMAL, scale="2"), f"is no {DECIMAL}: it must be bytes in base 64, not '!'"),
-        (5, logical(DECIMAL, scale="2"), "it must be bytes in base 64, not 5"),
         ("AQ==", logical(DECIMAL), "the scale None, which must be a short integer"),
-        ("AQ==", logical(DECIMAL, scale="x"), "the scale 'x', which must be a short integer"),
         ("AQ==", logical(DECIMAL, scale="999999999"), "the scale is 999999999; accepted are -1000 to 1000"),
         (base64.b64encode(b"\x7f" * 4000).decode(), logical(DECIMAL, scale="0"), "it has too many digits"),
         ("AQ==", logical(VARIABLE), "it must be an object with 'scale'"),
         ("x", logical(f"{TIME}.Date"), "it must be an integer of 64 bits, not 'x'"),
-        (True, logical(f"{TIME}.Date"), "it must be an integer of 64 bits, not True"),
         (1 << 63, logical(f"{TIME}.Timestamp"), "it must be an integer of 64 bits"),
         (-1, logical(f"{TIME}.Time"), "it must be a time of the day, from 0 to 86400000, not -1"),
         (5, logical(f"{TIME}.ZonedTimestamp"), "it must be text, not 5"),
@@ -429,15 +349,6 @@ def test_a_decimal_is_exact(unscaled: int, scale: int) -> None:
 def test_nanoseconds_are_not_cut_off() -> None:
     """A literal of a time keeps what rdflib would round away."""
     assert str(Cell("2018-06-20T15:13:16.000000001", "dateTime").to_literal()).endswith(".000000001")
-
-
-@given(st.decimals(allow_nan=False, allow_infinity=False))
-def test_a_number_is_a_decimal_or_a_double_near_it(number: Decimal) -> None:
-    """No number is rounded as long as it is written without an exponent."""
-    assume(abs(number) < Decimal("1e300"))
-    cell = to_cell(number)
-    assert cell.datatype in ("decimal", "double")
-    assert cell.datatype == "double" or Decimal(cell.text) == number
 
 
 @pytest.mark.parametrize(("form", "factory"), [(DEBEZIUM, "debezium"), (DELTA_LAKE, "delta_lake")])

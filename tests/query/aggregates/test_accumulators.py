@@ -17,7 +17,6 @@ from rdflib.term import Node
 
 from rdflive.query.aggregates import SetFunction, make_accumulator
 from rdflive.query.expressions.numbers import number
-from rdflive.query.ordering import term_key
 
 FUNCTIONS: tuple[SetFunction, ...] = get_args(SetFunction)
 ERROR = None
@@ -90,6 +89,9 @@ EXAMPLES: list[tuple[SetFunction, list[Node | None], Node | None]] = [
     ("AVG", [Literal(1), Literal(0), Literal(1)], typed("0." + "6" * 27 + "7", "decimal")),
     ("AVG", [typed("1", "float"), typed("2.5", "decimal")], typed("1.75", "float")),
     ("AVG", [Literal(1.7e308)] * 2, Literal(1.7e308)),
+    ("AVG", [Literal(5e-324)] * 2, Literal(5e-324)),
+    ("SUM", [Literal(-1.7e308)] * 2, Literal(-math.inf)),
+    ("SUM", [Literal(math.nan), Literal(math.inf)], Literal(math.nan)),
     ("AVG", [Literal(1), BNode("b"), Literal(3)], ERROR),
     ("MIN", [], ERROR),
     ("MIN", [Literal(2), Literal(1.5), typed("1.75", "decimal")], Literal(1.5)),
@@ -129,17 +131,6 @@ def test_distinct_goes_by_term(name: SetFunction, expected: Node | None) -> None
     """DISTINCT tells 1 from 1.0, and drops repetitions only."""
     values = [Literal(1), typed("1.0", "decimal"), Literal(1), Literal("1"), Literal("a"), Literal("a")]
     assert result(name, values, distinct=True) == expected
-
-
-def test_distinct_counts_an_error_until_its_last_copy_leaves() -> None:
-    """An error among distinct values makes SUM an error as long as one copy is there."""
-    total = make_accumulator("SUM", distinct=True)()
-    total.add(Literal(1), 3)
-    total.add(None, 2)
-    total.add(None, -1)
-    assert total.result() is None
-    total.add(None, -1)
-    assert total.result() == Literal(1)
 
 
 def test_make_accumulator_refuses_unknown_functions() -> None:
@@ -206,49 +197,11 @@ def test_sum_and_average_round_the_exact_value_once(values: list[Literal]) -> No
         assert mean.value == ratio
 
 
-def test_a_sum_has_the_widest_type_that_is_left() -> None:
-    """When the last double, float or decimal goes, the result is of the next narrower type."""
-    values = [Literal(2.0), typed("2", "float"), typed("2", "decimal"), Literal(2)]
-    total = make_accumulator("SUM", distinct=False)()
-    for value in values:
-        total.add(value, 1)
-    found = []
-    for value in values:
-        found.append(total.result())
-        total.add(value, -1)
-    results: list[Any] = [*found, total.result()]
-    assert [result.datatype for result in results] == [XSD.double, XSD.float, XSD.decimal, *[XSD.integer] * 2]
-    assert [float(result) for result in results] == [8, 6, 4, 2, 0]
-
-
 def nearest(exact: Fraction) -> float:
     try:
         return exact.numerator / exact.denominator
     except OverflowError:
         return math.inf if exact > 0 else -math.inf
-
-
-@given(st.lists(VALUES, max_size=10))
-def test_extrema_agree_with_sorting_anew(values: list[Node | None]) -> None:
-    """MIN, MAX and SAMPLE, which keep a sorted list, agree with sorting; GROUP_CONCAT joins that."""
-    terms = sorted((value for value in values if value is not None), key=term_key)
-    least, last = (terms[0], terms[-1]) if terms and None not in values else (None, None)
-    assert result("MIN", values) == least
-    assert result("MAX", values) == last
-    assert result("SAMPLE", values) == (terms[0] if terms else None)
-    has_no_string = None in values or BNode("b") in terms
-    joined = None if has_no_string else Literal("|".join(str(term) for term in terms))
-    assert result("GROUP_CONCAT", values, separator="|") == joined
-
-
-def test_group_concat_joins_once_per_change() -> None:
-    """The same string is given until a value enters or leaves."""
-    joined = make_accumulator("GROUP_CONCAT", distinct=False)()
-    joined.add(Literal("a"), 1)
-    first = joined.result()
-    assert joined.result() is first
-    joined.add(Literal("b"), 1)
-    assert joined.result() == Literal("a b")
 
 
 SMALL = st.one_of(

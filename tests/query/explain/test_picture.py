@@ -54,49 +54,28 @@ def overlap(one: Box, other: Box) -> bool:
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_boxes_keep_apart(query: str) -> None:
-    """No box of a step covers another, and all are inside the image."""
-    image = ElementTree.fromstring(draw(plan(query)))
+def test_nothing_covers_anything_else(query: str) -> None:
+    """Each step has one box, inside the image, that covers no other and has room for its lines; in a panel
+    no label covers a term or another label.
+    """
+    steps = plan(query)
+    image = ElementTree.fromstring(draw(steps))
+    assert draw(plan(query)) == draw(steps)
     found = boxes(image)
     assert not [pair for pair in combinations(found, 2) if overlap(*pair)]
     width, height = float(image.get("width", 0)), float(image.get("height", 0))
     assert all(x >= 0 and y >= 0 and u <= width and v <= height for x, y, u, v in found)
-
-
-@pytest.mark.parametrize("query", QUERIES)
-def test_every_step_has_a_box(query: str) -> None:
-    """A plan with operators shows each of its steps once, however many others read it."""
-    steps = plan(query)
-    image = ElementTree.fromstring(draw(steps))
     drawn = [rect.get("class") for rect in image.iter(f"{SVG}rect")]
     assert drawn.count("box") == len(steps.steps) - len(steps.basics)
     assert drawn.count("leaf") == (len(steps.basics) if len(steps.steps) > 1 else 0)
-
-
-@pytest.mark.parametrize("query", QUERIES)
-def test_text_fits_into_its_box(query: str) -> None:
-    """No line of a box is longer than the box is wide."""
-    image = ElementTree.fromstring(draw(plan(query)))
     lines = [text for text in image.iter(f"{SVG}text") if (text.get("class") or "").startswith("words")]
     assert all(len(text.text or "") * 6.62 < 290 for text in lines)
-    assert bool(lines) == (len(plan(query).steps) > 1)
-
-
-@pytest.mark.parametrize("query", QUERIES)
-def test_labels_keep_apart(query: str) -> None:
-    """In a panel no label covers a term or another label."""
-    steps = plan(query)
+    assert bool(lines) == (len(steps.steps) > 1)
     names = Names(steps)
-    for basic in steps.basics:
-        for segment in basic.segments:
-            panel = Panel(segment, names)
-            panel.draw()
-            assert not [pair for pair in combinations(panel.taken, 2) if overlap(*pair)]
-
-
-def test_a_drawing_is_always_the_same() -> None:
-    """The same query gives the same image."""
-    assert draw(plan(QUERIES[3])) == draw(plan(QUERIES[3]))
+    for segment in (segment for basic in steps.basics for segment in basic.segments):
+        panel = Panel(segment, names)
+        panel.draw()
+        assert not [pair for pair in combinations(panel.taken, 2) if overlap(*pair)]
 
 
 def test_a_thick_rim_marks_a_match_state() -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
-from rdflib import RDF, BNode, Literal, URIRef
+from rdflib import Literal, URIRef
 from rdflib.plugins.sparql import operators
 from rdflib.plugins.sparql.operators import register_custom_function, unregister_custom_function
 from rdflib.term import Variable
@@ -44,25 +42,17 @@ def test_variables_are_in_order_of_first_use_without_those_of_exists() -> None:
     assert expression.variables == ("z", "a")
 
 
-def test_exists_of_different_patterns_differ() -> None:
-    """The text of an EXISTS tells its pattern."""
-    one, other = (Expression(node(f"EXISTS {{ ?s ex:{name} ?o }}")) for name in "pq")
-    assert one != other
+def test_patterns_of_exists_and_the_case_of_tags_tell_expressions_apart() -> None:
+    """The text of an EXISTS tells its pattern, and LANG the case of a tag."""
+    for texts in (("EXISTS { ?s ex:p ?o }", "EXISTS { ?s ex:q ?o }"), ("LANG('a'@EN)", "LANG('a'@en)")):
+        one, other = (Expression(node(text)) for text in texts)
+        assert one != other
 
 
-def test_language_tags_of_different_case_differ() -> None:
-    """LANG tells the case of a tag."""
-    assert Expression(node("LANG('a'@EN)")) != Expression(node("LANG('a'@en)"))
-
-
-def test_conjuncts_are_split_at_the_outermost_and() -> None:
-    """`&&` is flattened, however nested; `||` stays whole."""
+def test_parts_are_the_outermost() -> None:
+    """`&&` is flattened, however nested; `||` stays whole. An EXISTS within another is not listed."""
     parts = conjuncts(node("?a && (?b && (?c || ?d)) && !?e"))
     assert [Expression(part).text for part in parts] == ["?a", "?b", "?c || ?d", "!?e"]
-
-
-def test_exists_parts_are_the_outermost() -> None:
-    """An EXISTS within the pattern of another is not listed."""
     parts = exists_parts(
         node("!EXISTS { ?s ?p ?o FILTER NOT EXISTS { ?o ?p ?s } } || NOT EXISTS { ?a ?b ?c }")
     )
@@ -115,14 +105,10 @@ def test_base_resolves_relative_references() -> None:
     assert Expression(node("?x + 1"), base="http://example.org/") == Expression(node("?x + 1"))
 
 
-def test_exists_has_to_be_replaced() -> None:
-    """An EXISTS that nobody replaced cannot be compiled."""
+def test_exists_has_to_be_replaced_and_a_true_filter_holds() -> None:
+    """An EXISTS that is left cannot be compiled; what rdflib gives an OPTIONAL without a filter is true."""
     with pytest.raises(TypeError, match="replaced by a variable"):
         Expression(node("EXISTS { ?s ?p ?o }")).condition({}, Numbers())
-
-
-def test_true_filter_of_an_optional_holds() -> None:
-    """What rdflib gives an OPTIONAL without a filter is true."""
     always = Expression(operators.TrueFilter)
     assert always.text == "true"
     assert always.condition({}, Numbers())(()) is True
@@ -143,32 +129,3 @@ def test_registered_function_is_called() -> None:
         for iri in (plain, raw, broken):
             unregister_custom_function(iri)
     assert evaluate("ex:plain(?x, 2)", x=Literal("a")) is None
-
-
-def test_compiled_expressions_share_nothing_between_threads() -> None:
-    """Two threads that evaluate one expression do not disturb each other, raw functions included."""
-    raw = URIRef("http://example.org/raw")
-    register_custom_function(raw, lambda e, ctx: e.expr[0], raw=True)
-    expression, wrong = Expression(node("ex:raw(?x) + 0")), []
-
-    def work(value: int) -> None:
-        terms = Numbers()
-        row = (terms.intern(Literal(value)),)
-        term = expression.term({"x": 0}, terms)
-        wrong.extend(term(row) for _ in range(300) if term(row) != Literal(value))
-
-    threads = [threading.Thread(target=work, args=(value,)) for value in (1, 2)]
-    try:
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        unregister_custom_function(raw)
-    assert not wrong
-
-
-def test_terms_of_every_kind_are_values() -> None:
-    """Constants and variables of any kind evaluate to themselves."""
-    for term in (BNode("b"), RDF.type, Literal("a", lang="en")):
-        assert evaluate("?x", x=term) == term

@@ -66,6 +66,13 @@ NUMERALS: list[tuple[Literal, object]] = [
     (Literal(-math.inf, datatype=XSD.float), -math.inf),
     (Literal(Decimal("1E+30")), Decimal("1000000000000000000000000000000")),
     (Literal(1e-7), 1e-7),
+    (Literal(3, datatype=XSD.decimal), Decimal(3)),
+    (Literal(300, datatype=XSD.byte), None),
+    (Literal(1.5, datatype=XSD.integer), None),
+    (Literal("3"), None),
+    (Literal(True), None),
+    (typed("NaN", "double"), math.nan),
+    (Literal(math.nan), math.nan),
 ]
 
 
@@ -86,16 +93,8 @@ def test_number_is_none_for_forms_that_only_python_knows(literal: Literal) -> No
 def test_number_reads_lexical_forms(literal: Literal, value: object) -> None:
     """Blanks around it collapse, and literals made from Python's numbers count as rdflib spells them."""
     found = number(literal)
-    assert found == value
+    assert found == value or (found != found and value != value)
     assert type(found) is type(value)
-
-
-def test_number_reads_not_a_number() -> None:
-    """NaN is a double, as XML Schema and as rdflib spell it."""
-    for literal in (typed("NaN", "double"), Literal(math.nan)):
-        found = number(literal)
-        assert found is not None
-        assert found != found
 
 
 CALCULATIONS = """?x / 3
@@ -232,10 +231,7 @@ def test_nothing_that_python_raises_leaves_an_expression(text: str) -> None:
     assert expression.condition({"x": 0}, terms)((1,)) is (text == "1 + 1")
     assert expression.value({"x": 0}, terms)((1,)) == 0
     assert (expression.term({"x": 0}, terms)((1,)) is None) is (text != "1 + 1")
-
-
-def test_broken_term_is_an_error_where_others_may_stand_in() -> None:
-    """COALESCE, `||` and IN go on after a term that cannot be held."""
+    # others may stand in for it
     for text in ("COALESCE(?x, true)", "?x || true", "true || ?x", "1 IN (?x, 1)"):
         assert Expression(node(text)).condition({"x": 0}, Broken())((1,))
 

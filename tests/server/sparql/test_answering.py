@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from collections import Counter
 from collections.abc import Iterator
-from itertools import product
 from typing import Any
 
 import pytest
@@ -125,7 +124,8 @@ def check(expected: Result, body: bytes, form: str) -> None:
         plain = {"trig": "turtle", "nquads": "nt"}.get(form, form)  # all is in the default graph
         read = rdflib.Graph().parse(data=body, format=plain)
         assert isomorphic(folded(read), folded(expected.graph)), (form, body)
-        assert spellings(read) == spellings(expected.graph), (form, body)
+        found, right = (Counter(map(spelt, graph.objects())) for graph in (read, expected.graph))
+        assert found == right, (form, body)
     elif expected.type == "ASK":
         if form in ("json", "xml"):
             assert Result.parse(io.BytesIO(body), format=form).askAnswer is expected.askAnswer
@@ -148,35 +148,25 @@ def folded(graph: rdflib.Graph) -> rdflib.Graph:
     return plain
 
 
-def spellings(graph: rdflib.Graph) -> Counter[Any]:
-    return Counter(
-        (str(o), o.language, o.datatype or XSD.string) for o in graph.objects() if isinstance(o, Literal)
-    )
+def spelt(term: Any) -> Any:
+    """Give what tells terms apart, without the labels of blank nodes; plain strings have their datatype."""
+    if isinstance(term, Literal):
+        return str(term), term.language, "" if term.language else str(term.datatype or XSD.string)
+    return "_" if isinstance(term, BNode) else str(term)
 
 
 def rows(result: Result) -> Counter[Any]:
     return Counter(
-        frozenset((str(name), written(term)) for name, term in row.items() if term is not None)
+        frozenset((str(name), spelt(term)) for name, term in row.items() if term is not None)
         for row in result.bindings
     )
-
-
-def written(term: Any) -> Any:
-    if isinstance(term, Literal):
-        return (
-            "literal",
-            str(term),
-            term.language,
-            str(term.datatype or XSD.string) if not term.language else "",
-        )
-    return ("bnode", "") if isinstance(term, BNode) else ("uri", str(term))
 
 
 def test_csv_keeps_lines_and_quotes(servers: list[Serving]) -> None:
     """Fields with commas, quotes and breaks are quoted, and what is unbound is empty."""
     text = "SELECT ?a ?b ?c { BIND('a,\"b\\r\\n' AS ?a) BIND(<urn:x> AS ?c) }"
-    for server, media in product(servers, ["text/csv"]):
-        assert answered(server, text, Accept=media).body == b'a,b,c\r\n"a,""b\r\n",,urn:x\r\n'
+    for server in servers:
+        assert answered(server, text, Accept="text/csv").body == b'a,b,c\r\n"a,""b\r\n",,urn:x\r\n'
 
 
 def test_xml_that_cannot_hold_an_answer_is_not_made(servers: list[Serving]) -> None:

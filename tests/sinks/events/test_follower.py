@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 from rdflib import Literal
 
@@ -19,27 +20,37 @@ def publish(log: EventLog, sequence: int, *, initial: bool = False, sign: int = 
     log.publish(Delta(HEADER, {row: sign}, sequence=sequence, initial=initial))
 
 
+def begun() -> tuple[EventLog, Follower, list[Callable[[], None]]]:
+    """Give a log with an answer, a follower of it, and the rounds that this asks for."""
+    log, asked = EventLog(), list[Callable[[], None]]()
+    publish(log, 1, initial=True)
+    return log, Follower(log, asked.append), asked
+
+
+async def taking(follower: Follower, seconds: float = 9.0) -> asyncio.Task[Any]:
+    """Give a task that takes, and waits by now."""
+    task = asyncio.create_task(follower.take(seconds))
+    await asyncio.sleep(0)
+    return task
+
+
 def test_changes_are_taken_in_turns() -> None:
     """The first answer comes at once; what has changed since only when the follower is woken."""
 
     async def run() -> None:
-        log, asked = EventLog(), list[Callable[[], None]]()
-        publish(log, 1, initial=True)
-        followers = [Follower(log, asked.append) for _ in range(2)]
+        log, follower, asked = begun()
+        followers = [follower, Follower(log, asked.append)]
         assert {(await follower.take(9.0)).kind for follower in followers} == {"initial"}  # type: ignore[union-attr]
         assert not asked
         publish(log, 2)
-        first = asyncio.create_task(followers[0].take(9.0))
-        await asyncio.sleep(0)
+        first = await taking(followers[0])
         publish(log, 3)
-        second = asyncio.create_task(followers[1].take(9.0))
-        await asyncio.sleep(0)
+        second = await taking(followers[1])
         assert len(asked) == 2
         assert not first.done()
         for wake in asked:
             wake()
         event = await first
-        assert event is not None
         assert (event.first_sequence, event.sequence) == (2, 3)
         assert await second is event, "what both are told is put together once"
         for follower in followers:
@@ -52,20 +63,16 @@ def test_nothing_is_taken_where_changes_undo_one_another() -> None:
     """The follower is at the new place, and waits for the next turn."""
 
     async def run() -> None:
-        log, asked = EventLog(), list[Callable[[], None]]()
-        publish(log, 1, initial=True)
-        follower = Follower(log, asked.append)
+        log, follower, asked = begun()
         await follower.take(9.0)
         publish(log, 2, value="x")
         publish(log, 3, value="x", sign=-1)
-        task = asyncio.create_task(follower.take(9.0))
-        await asyncio.sleep(0)
+        task = await taking(follower)
         asked.pop()()
         assert await task is None
         assert follower.reader.place == 3
         assert not follower.is_over
-        task = asyncio.create_task(follower.take(0.01))
-        assert await task is None
+        assert await follower.take(0.01) is None
         assert not asked, "there was nothing to ask for"
 
     asyncio.run(run())
@@ -75,12 +82,9 @@ def test_waking_for_nothing_is_not_heard() -> None:
     """A round that was asked for before the follower took everything does not end its waiting."""
 
     async def run() -> None:
-        log, asked = EventLog(), list[Callable[[], None]]()
-        publish(log, 1, initial=True)
-        follower = Follower(log, asked.append)
+        log, follower, _ = begun()
         await follower.take(9.0)
-        task = asyncio.create_task(follower.take(9.0))
-        await asyncio.sleep(0)
+        task = await taking(follower)
         follower.wake()
         await asyncio.sleep(0)
         assert not task.done()
@@ -95,9 +99,7 @@ def test_the_end_waits_for_no_turn() -> None:
     """What is left is taken at once when the log has ended, then the end itself."""
 
     async def run() -> None:
-        log, asked = EventLog(), list[Callable[[], None]]()
-        publish(log, 1, initial=True)
-        follower = Follower(log, asked.append)
+        log, follower, asked = begun()
         await follower.take(9.0)
         publish(log, 2)
         log.end({"detail": "over"})

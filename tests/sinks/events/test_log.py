@@ -35,6 +35,11 @@ def begun(*, history: int = 10, rows: int = 1000) -> EventLog:
     return events
 
 
+def replace_by_turns(events: EventLog, sequence: int) -> None:
+    """Publish that one solution comes and the one of the commit before goes."""
+    events.publish(delta(sequence, **{f"n{sequence}": 1, f"n{sequence - 1}": -1 if sequence > 5 else 0}))
+
+
 def drain(reader: Reader) -> list[Event]:
     """Give what the reader can take now, as a client reads it."""
     taken = iter(reader.take_now, None)
@@ -59,41 +64,38 @@ def test_events_begin_with_the_current_answer() -> None:
     events.publish(delta(7, d=1))
     sent += drain(reader)
     assert kinds(sent) == [("initial", "6"), ("update", "7")]
-    assert [row["x"]["value"] for row in sent[0].data["added"]] == ["b", "c"]
-    assert sent[0].data | {"added": []} == {
-        "sequence": 6, "initial": True, "form": "SELECT", "head": {"vars": ["x"]}, "added": [], "removed": [],
-    }  # fmt: skip
-    assert {name: sent[1].data[name] for name in ("sequence", "first_sequence", "initial")} == {
-        "sequence": 7, "first_sequence": 7, "initial": False,
-    }  # fmt: skip
+    first, second = (event.data for event in sent)
+    assert [row["x"]["value"] for row in first["added"]] == ["b", "c"]
+    head = {"form": "SELECT", "head": {"vars": ["x"]}, "added": first["added"], "removed": []}
+    assert first == {"sequence": 6, "initial": True, **head}
+    assert [second[name] for name in ("sequence", "first_sequence", "initial")] == [7, 7, False]
     assert drain(reader) == []
 
 
 def test_events_wait_for_the_initial_delta() -> None:
-    """A reader that is there before the subscription is given the initial delta when it comes."""
+    """A reader that is there before the subscription is given the initial delta when it comes.
+
+    A delta that builds on an unknown answer is refused, as late readers could not be served.
+    """
     events = EventLog()
     readers = [events.join(), events.join("7-00000000")]
     assert [drain(reader) for reader in readers] == [[], []]
+    with pytest.raises(rdflive.RdfliveError, match="subscribe without initial=False"):
+        events.publish(delta(1, a=1))
     events.publish(delta(0, initial=True))
-    assert [kinds(drain(reader)) for reader in readers] == [
-        [("initial", "0")], [("resync", ""), ("initial", "0")],
-    ]  # fmt: skip
+    initial = ("initial", "0")
+    assert [kinds(drain(reader)) for reader in readers] == [[initial], [("resync", ""), initial]]
+
+
+RESYNC = [("resync", ""), ("initial", "8")]
 
 
 @pytest.mark.parametrize(
-    ("history", "seen", "sent"),
-    [
-        (10, 4, []),
-        (10, 6, [("update", "8")]),
-        (10, 8, []),
-        (10, 5, [("resync", ""), ("initial", "8")]),
-        (10, 9, [("resync", ""), ("initial", "8")]),
-        (10, 3, [("resync", ""), ("initial", "8")]),
-    ],
+    ("seen", "sent"), [(4, []), (6, [("update", "8")]), (8, []), (5, RESYNC), (9, RESYNC), (3, RESYNC)]
 )
-def test_events_resume_behind_the_last_one(history: int, seen: int, sent: list[tuple[str, str]]) -> None:
+def test_events_resume_behind_the_last_one(seen: int, sent: list[tuple[str, str]]) -> None:
     """What followed the last event is sent as one, or nothing where that changed nothing."""
-    events = begun(history=history)
+    events = begun()
     epoch = drain(events.join())[0].id.partition("-")[2]
     events.publish(delta(6, a=-1))
     events.publish(delta(8, a=1))
@@ -120,7 +122,7 @@ def test_events_lose_nothing_for_a_slow_reader() -> None:
     slow, quick = events.join(), events.join()
     first = drain(slow)
     for sequence in range(5, 105):
-        events.publish(delta(sequence, **{f"n{sequence}": 1, f"n{sequence - 1}": -1 if sequence > 5 else 0}))
+        replace_by_turns(events, sequence)
         drain(quick)
     assert len(events._backlog) <= 3 + 8 + 1
     sent = drain(slow)
@@ -130,27 +132,22 @@ def test_events_lose_nothing_for_a_slow_reader() -> None:
 
 
 def test_events_keep_no_more_solutions_than_they_may() -> None:
-    """However many places readers are at, who is too far behind is sent the answer anew, and no other."""
+    """However many places readers are at, who is too far behind is sent the whole answer again, and no other.
+
+    So is one that comes back late; what fits is kept for the others.
+    """
     events = begun(history=1000, rows=24)
+    epoch = events.id.partition("-")[2]
     readers = []
     for sequence in range(5, 105):
         readers.append(events.join())
         drain(readers[-1])
-        events.publish(delta(sequence, **{f"n{sequence}": 1, f"n{sequence - 1}": -1 if sequence > 5 else 0}))
+        replace_by_turns(events, sequence)
         assert events._backlog.rows <= 24
-    sent = [kinds(drain(reader)) for reader in readers]
-    assert sent[0] == [("resync", ""), ("initial", "104")]
-    assert sent[-5:] == [[("update", "104")]] * 5
-
-
-def test_events_keep_what_fits_for_those_who_come_back() -> None:
-    """When there are too many solutions the oldest events go, and a late return still finds its place."""
-    events = begun(history=1000, rows=24)
-    epoch = events.id.partition("-")[2]
-    for sequence in range(5, 105):
-        events.publish(delta(sequence, **{f"n{sequence}": 1, f"n{sequence - 1}": -1 if sequence > 5 else 0}))
+    sent = [kinds(drain(reader)) for reader in (readers[0], events.join(f"50-{epoch}"), *readers[-5:])]
+    assert sent[:2] == [[("resync", ""), ("initial", "104")]] * 2
+    assert sent[2:] == [[("update", "104")]] * 5
     assert kinds(drain(events.join(f"100-{epoch}"))) == [("update", "104")]
-    assert kinds(drain(events.join(f"50-{epoch}"))) == [("resync", ""), ("initial", "104")]
 
 
 def test_a_large_change_is_an_update_for_who_is_up_to_date() -> None:
@@ -168,14 +165,12 @@ def test_a_large_change_is_an_update_for_who_is_up_to_date() -> None:
     assert events._backlog.rows <= 10
 
 
-@pytest.mark.parametrize(
-    "last", ["4", "x", "-", "4-", "4-ffffffff", "-1-{}", "4-{}x", "²-{}", "9" * 5000 + "-{}"]
-)
-def test_events_take_no_foreign_id(last: str) -> None:
+def test_events_take_no_foreign_id() -> None:
     """An id of another run, or none of ours, leads to a new start."""
     events = begun()
     epoch = drain(events.join())[0].id.partition("-")[2]
-    assert kinds(drain(events.join(last.format(epoch)))) == [("resync", ""), ("initial", "4")]
+    for last in ("4", "x", "-", "4-", "4-ffffffff", "-1-{}", "4-{}x", "²-{}", "9" * 5000 + "-{}"):
+        assert kinds(drain(events.join(last.format(epoch)))) == [("resync", ""), ("initial", "4")], last
 
 
 def test_events_of_a_new_initial_delta_make_old_ids_void() -> None:
@@ -207,23 +202,23 @@ def test_events_of_ask_carry_the_answer() -> None:
     ]
 
 
-def test_events_need_the_initial_delta() -> None:
-    """A delta that builds on an unknown answer is refused, as late readers could not be served."""
-    with pytest.raises(rdflive.RdfliveError, match="subscribe without initial=False"):
-        EventLog().publish(delta(1, a=1))
-
-
 def test_readers_end_behind_what_waits() -> None:
-    """When the log ends each reader still gets its events, then the reason if there is one."""
+    """When the log ends each reader still gets its events, then the reason if there is one.
+
+    One that leaves takes nothing any more, and the log has forgotten it.
+    """
     events = begun()
-    reader = events.join()
-    drain(reader)
+    reader, leaving = events.join(), events.join()
+    drain(reader), drain(leaving)
+    assert heartbeat(reader.id, reader.place).startswith(b"id: 4-")
     events.publish(delta(5, a=1))
+    assert leaving.is_behind
+    events.leave(leaving)
+    assert (leaving.take_now(), leaving.is_over, len(events._readers)) == (None, True, 1)
     events.end({"detail": "its answer is too large"})
     assert kinds(drain(reader)) == [("update", "5"), ("end", "")]
     assert reader.is_over
-    late = events.join()
-    sent = drain(late)
+    sent = drain(events.join())
     assert kinds(sent) == [("initial", "5"), ("end", "")]
     assert sent[1].data == {"detail": "its answer is too large"}
     silent = begun()
@@ -233,35 +228,21 @@ def test_readers_end_behind_what_waits() -> None:
     assert (drain(reader), reader.is_over) == ([], True)
 
 
-def test_a_reader_that_leaves_is_over() -> None:
-    """It takes nothing any more, and the log has forgotten it."""
-    events = begun()
-    reader = events.join()
-    drain(reader)
-    assert heartbeat(reader.id, reader.place).startswith(b"id: 4-")
-    events.publish(delta(5, a=1))
-    assert reader.is_behind
-    events.leave(reader)
-    assert reader.take_now() is None
-    assert reader.is_over
-    assert not events._readers
-
-
-@pytest.mark.parametrize("count", [1001, 2000, 2500])
-def test_large_events_are_written_in_pieces(count: int) -> None:
+def test_large_events_are_written_in_pieces() -> None:
     """However many solutions there are, the pieces are one event."""
-    events = EventLog()
-    events.publish(delta(0, initial=True, **{f"n{i}": 1 for i in range(count)}))
-    reader = events.join()
-    event = reader.take_now()
-    assert event is not None
-    pieces = list(event.pieces())
-    assert len(pieces) > 3
-    [read] = read_events(b"".join(pieces).splitlines(keepends=True))
-    assert len(read.data["added"]) == count
-    events.publish(delta(1, **{f"n{i}": -1 for i in range(count)}))
-    [read] = drain(reader)
-    assert (read.data["added"], len(read.data["removed"])) == ([], count)
+    for count in (1001, 2000, 2500):
+        events = EventLog()
+        events.publish(delta(0, initial=True, **{f"n{i}": 1 for i in range(count)}))
+        reader = events.join()
+        event = reader.take_now()
+        assert event is not None
+        pieces = list(event.pieces())
+        assert len(pieces) > 3
+        [read] = read_events(b"".join(pieces).splitlines(keepends=True))
+        assert len(read.data["added"]) == count
+        events.publish(delta(1, **{f"n{i}": -1 for i in range(count)}))
+        [read] = drain(reader)
+        assert (read.data["added"], len(read.data["removed"])) == ([], count)
 
 
 P = URIRef("http://e/p")

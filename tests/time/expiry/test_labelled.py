@@ -66,21 +66,6 @@ def test_closure_of_examples(name: str, seed: int) -> None:
     world.finish()
 
 
-@settings(max_examples=examples(8))
-@given(st.integers(0, 10**9))
-def test_closure_under_owl(seed: int) -> None:
-    """What OWL says of properties and classes may come and go like data, while wishes come and go."""
-    random = Random(seed)
-    a, b, c, p, q = (URIRef(f"urn:{name}") for name in "abcpq")
-    pool = [
-        (p, RDF.type, OWL.TransitiveProperty), (q, RDF.type, OWL.SymmetricProperty), (p, OWL.inverseOf, q),
-        (q, RDFS.subPropertyOf, p), (p, RDFS.domain, a), (a, RDFS.subClassOf, b), (b, OWL.sameAs, c),
-        (a, p, b), (b, p, c), (c, p, a), (a, q, c), (b, q, b), (c, RDF.type, a),
-    ]  # fmt: skip
-    world = timeline(load_program("rdfs-plus"), 2, 5, early=bool(seed % 2))
-    play(world, random, pool, 8)
-
-
 def test_closure_derives_only_what_is_wanted() -> None:
     """Rules and classes that nobody asks for cost nothing, and go when they are asked for no more."""
     closure = Labelled(load_program("rdfs-plus"), early=False)
@@ -102,18 +87,6 @@ def test_closure_derives_only_what_is_wanted() -> None:
     assert closure.shown() == {(member, RDF.type, URIRef("urn:a")): 1}
 
 
-def test_closure_falls_back_to_the_next_label() -> None:
-    """An early delete leaves what is entailed otherwise at the label that the other way carries."""
-    closure = Labelled(TRANSITIVE, early=False)
-    closure.want(IN)
-    closure.update({triple("a in b"): 1, triple("b in c"): 2, triple("a in d"): 3, triple("d in c"): 4})
-    assert closure.shown()[triple("a in c")] == 3
-    closure.update({triple("d in c"): None})
-    assert closure.shown()[triple("a in c")] == 1
-    closure.expire(2)
-    assert closure.shown() == {triple("b in c"): 2, triple("a in d"): 3}
-
-
 def test_closure_falls_back_to_the_arrival_of_the_triple_itself() -> None:
     """A triple that is entailed longer than it lasts by itself lasts no longer when what entails it goes."""
     closure = Labelled(TRANSITIVE, early=False)
@@ -130,31 +103,6 @@ def test_closure_takes_what_a_rule_asks_for_that_comes_with_its_data() -> None:
     closure.want(IN)
     closure.update({triple("a on b"): 2, (URIRef("urn:in"), OWL.inverseOf, URIRef("urn:on")): 1})
     assert closure.shown() == {triple("b in a"): 1}
-
-
-def test_closure_keeps_background_for_ever() -> None:
-    """What rests on the background alone never expires, and what rests on a window does with it."""
-    closure = Labelled(TRANSITIVE, early=False)
-    closure.want(IN)
-    closure.update({triple("a in b"): ALWAYS, triple("b in c"): ALWAYS, triple("x in a"): 5})
-    assert closure.shown()[triple("x in c")] == 5
-    closure.expire(6)
-    assert set(closure.shown().values()) == {ALWAYS}
-    assert len(closure.shown()) == 3
-
-
-def test_closure_lets_rules_go_with_the_schema_that_they_are_about() -> None:
-    """When what says that a property is transitive expires, nothing works for that property any more."""
-    closure = Labelled(load_program("rdfs-plus"), early=False)
-    closure.want(IN)
-    edges = {triple("a in b"): 9, triple("b in c"): 9}
-    idle = closure.closure.describe()[0]
-    closure.update({(URIRef("urn:in"), RDF.type, OWL.TransitiveProperty): 1, **edges})
-    assert closure.shown()[triple("a in c")] == 1
-    assert closure.closure.describe()[0] != idle
-    closure.expire(2)
-    assert closure.closure.describe()[0] == idle
-    assert closure.shown() == edges
 
 
 def test_closure_notes_what_changes_but_not_what_expires() -> None:

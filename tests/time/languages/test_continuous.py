@@ -210,15 +210,6 @@ def test_any_text_is_read_or_refused(seed: int) -> None:
         assert len(query.text) == len(text)
 
 
-@given(st.text(alphabet="<>{}[]\"'\\#:?,. \nFROMSTEAGINDWPX10s", max_size=60))
-def test_any_characters_are_read_or_refused(text: str) -> None:
-    """Nothing but the two errors comes out."""
-    try:
-        parse_continuous("ASK " + text)
-    except (QuerySyntaxError, UnsupportedQueryError) as error:
-        assert error.line >= 1  # noqa: PT017 - either outcome is right
-
-
 def test_errors_behind_a_clause_have_their_place() -> None:
     """What is wrong in the SPARQL that is left is found where it stands in the whole text."""
     text = "REGISTER QUERY q AS SELECT ?s\nFROM STREAM <u:s> [RANGE 1s\nSTEP 1s] WHERE {\n ?s ?p }"

@@ -285,18 +285,6 @@ def test_a_background_is_read_when_it_is_said() -> None:
     assert len(matcher.match(event)) == 2
 
 
-def test_an_event_leaves_nothing_to_the_next_over_a_background() -> None:
-    """What joined the triples of one event is gone when the next is matched."""
-    matcher = Matcher(CHAIN, background=[(E.b, Q, E.c)])
-    events = [
-        [(E.a, P, E.b), (E.b, Q, E.d)],
-        [(E.a, P, E.b)],
-        [(E.x, P, E.b), (E.b, Q, E.e)],
-        [(E.b, Q, E.f)],
-    ]
-    assert [len(matcher.match(event)) for event in events] == [2, 1, 2, 0]
-
-
 def test_an_event_costs_no_pass_over_the_background() -> None:
     """The views of the background are probed, not read: no row of theirs goes into a join by itself."""
     background = Graph()
@@ -328,19 +316,6 @@ def test_what_is_no_background_is_refused(background: Any, kind: type[Exception]
             match(CHAIN, [], background=background, workers=workers)
 
 
-@pytest.mark.parametrize("condition", ["1 > 2", "?typo > 30", "?c > ?typo", "BOUND(?typo)", "isIRI(?typo)"])
-def test_filters_that_read_no_variable_of_the_patterns_count(condition: str) -> None:
-    """None of these ever holds: alone, under MINUS, over a background and in a window."""
-    event = [(E.a, P, E.b), (E.b, Q, Literal(5))]
-    graph = Graph()
-    for triple in event:
-        graph.add(triple)
-    for tail in ("", "MINUS { ?typo :r ?other }"):
-        query = f"PREFIX : <http://e/> SELECT * {{ ?a :p ?b . ?b :q ?c FILTER({condition}) {tail} }}"
-        assert [len(Matcher(query).match(event)), len(Matcher(query, background=graph).match([]))] == [0, 0]
-        assert len(Matcher(query, window=Tumbling(10)).match(event, at=0)) == 0
-
-
 def test_ask_over_a_window_answers_for_all_of_it() -> None:
     """The answer is that over the window now, whatever the update added; a new window begins anew."""
     query = "PREFIX : <http://e/> ASK { ?a :p ?b . ?b :q ?c }"
@@ -351,12 +326,6 @@ def test_ask_over_a_window_answers_for_all_of_it() -> None:
     assert [one.answer for one in found] == [True] * 4
     query = "PREFIX : <http://e/> ASK { FILTER NOT EXISTS { ?a :q ?c } }"
     assert [one.answer for one in match(query, updates, window=Tumbling(10))] == [True, False, False, True]
-
-
-def test_a_text_with_windows_is_sent_to_register() -> None:
-    """Matching takes plain SPARQL."""
-    with pytest.raises(QuerySyntaxError, match=r"is for rdflive\.register"):
-        Matcher("ASK FROM STREAM <u:s> [RANGE 5s] { ?s ?p ?o }")
 
 
 def test_a_match_can_be_pickled() -> None:

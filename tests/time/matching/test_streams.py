@@ -24,12 +24,14 @@ XSD = b"http://www.w3.org/2001/XMLSchema#"
 TRIPLE = b"<u:a> <u:p> <u:b> "
 
 
-@pytest.mark.parametrize("has_pyoxigraph", [True, False])
-def test_runs_of_quads_are_events(
-    has_pyoxigraph: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture(autouse=True, params=[True, False], ids=["pyoxigraph", "rdflib"])
+def has_pyoxigraph(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read with pyoxigraph, and as if it were not there."""
+    monkeypatch.setattr(streams, "find_spec", lambda _: request.param or None)
+
+
+def test_runs_of_quads_are_events(tmp_path: Path) -> None:
     """With or without pyoxigraph a file gives rdflib's terms, runs of one name, and labels of blank nodes."""
-    monkeypatch.setattr(streams, "find_spec", lambda _: has_pyoxigraph or None)
     path = tmp_path / "events.nq"
     path.write_bytes(QUADS)
     for stream in (path, str(path), io.BytesIO(QUADS)):
@@ -41,10 +43,8 @@ def test_runs_of_quads_are_events(
     assert blank.o == BNode("b")
 
 
-@pytest.mark.parametrize("has_pyoxigraph", [True, False])
-def test_a_file_is_read_as_far_as_it_is_needed(has_pyoxigraph: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_read_as_far_as_it_is_needed() -> None:
     """The first event comes before the end of the stream is there."""
-    monkeypatch.setattr(streams, "find_spec", lambda _: has_pyoxigraph or None)
 
     class Endless(io.RawIOBase):
         lines = 0
@@ -61,7 +61,6 @@ def test_a_file_is_read_as_far_as_it_is_needed(has_pyoxigraph: bool, monkeypatch
     assert [next(found).name for _ in range(3)] == [E.g1, E.g2, E.g3]
 
 
-@pytest.mark.parametrize("has_pyoxigraph", [True, False])
 @pytest.mark.parametrize(
     ("text", "query", "expected"),
     [
@@ -74,27 +73,23 @@ def test_a_file_is_read_as_far_as_it_is_needed(has_pyoxigraph: bool, monkeypatch
     ],
 )
 def test_literals_are_the_same_with_and_without_pyoxigraph(
-    has_pyoxigraph: bool, text: bytes, query: str, expected: list[str], monkeypatch: pytest.MonkeyPatch
+    text: bytes, query: str, expected: list[str]
 ) -> None:
     """Strings are plain, language tags in lower case, in data and query; a byte order mark is neither."""
-    monkeypatch.setattr(streams, "find_spec", lambda _: has_pyoxigraph or None)
     (found,) = match(query, io.BytesIO(text))
     assert [solution["o"].n3() for solution in found.solutions] == expected
     (over,) = match(query, io.BytesIO(text), background=[(E.a, E.q, Literal("y", datatype=XSD.decode()))])
     assert [s["o"].n3() for s in over.solutions if s["o"] != Literal("y", datatype=XSD.decode())] == expected
 
 
-@pytest.mark.parametrize("has_pyoxigraph", [True, False])
-def test_backgrounds_are_spelled_as_files_are(has_pyoxigraph: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_backgrounds_are_spelled_as_files_are() -> None:
     """A string of the background joins that of the file."""
-    monkeypatch.setattr(streams, "find_spec", lambda _: has_pyoxigraph or None)
     background = [(E.c, E.q, Literal("x", datatype=f"{XSD.decode()}string"))]
     query = "SELECT * { ?a <u:p> ?x . ?c <http://e/q> ?x }"
     (found,) = match(query, io.BytesIO(b'<u:a> <u:p> "x" .'), background=background)
     assert len(found) == 1
 
 
-@pytest.mark.parametrize("has_pyoxigraph", [True, False])
 @pytest.mark.parametrize(
     ("text", "events", "line"),
     [
@@ -107,11 +102,8 @@ def test_backgrounds_are_spelled_as_files_are(has_pyoxigraph: bool, monkeypatch:
         (b'<u:a> <u:p> "a"@en--ltr <u:g> .', 0, 1),
     ],
 )
-def test_a_file_ends_at_a_bad_line(
-    has_pyoxigraph: bool, text: bytes, events: int, line: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_ends_at_a_bad_line(text: bytes, events: int, line: int) -> None:
     """The events before that of the line are handed out; terms of RDF 1.2 are bad too."""
-    monkeypatch.setattr(streams, "find_spec", lambda _: has_pyoxigraph or None)
     found = match("SELECT ?s { ?s ?p ?o FILTER(?o != 3) }", io.BytesIO(text))
     assert [len(next(found)) for _ in range(events)] == [1] * events
     with pytest.raises(EventError, match=f"^event {events}: <stream>, line {line}: "):

@@ -1,6 +1,6 @@
-"""Takes the picture of docs/howto/notebook.md: `python tests/browser/notebook/picture.py`.
+"""Takes the picture of docs/howto/notebook.md: `python docs/_site/notebook_picture.py`.
 
-It needs what tox installs for `tests`, JupyterLab, and Pillow, which makes the file small.
+It needs what tox installs for `browser`, JupyterLab, and Pillow, which makes the file small.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
@@ -19,19 +20,19 @@ from pathlib import Path
 
 from PIL import Image
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from support.browser import Page, expect, launched  # noqa: E402 - found by the line above
 
-TOKEN = "picture"
+WORD = "picture"
 
 
 def main(target: Path, theme: str) -> None:
     """Run the notebook of the examples in JupyterLab, and wait until its outputs have followed."""
     with lab(theme) as url, launched() as browser:
         page = browser.new_page(viewport={"width": 920, "height": 1520})
-        page.goto(f"{url}/lab/tree/late_trains.ipynb?token={TOKEN}")
+        page.goto(f"{url}/lab/tree/late_trains.ipynb?token={WORD}")
         # a kernel, without which JupyterLab asks for one
         expect(page.get_by_text("| Idle")).to_be_visible(timeout=120_000)
         page.keyboard.press("Control+B")  # the bar at the side
@@ -70,18 +71,21 @@ def lab(theme: str) -> Iterator[str]:
         places = {f"JUPYTER_{each}_DIR": str(folder / each) for each in ("CONFIG", "DATA", "RUNTIME")}
         command = [
             *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1"),
-            *(f"--port={port}", "--port-retries=0", f"--IdentityProvider.token={TOKEN}"),
+            *(f"--port={port}", "--port-retries=0", f"--IdentityProvider.token={WORD}"),
             *(f"--ServerApp.root_dir={folder}", f"--LabApp.app_settings_dir={settings}"),
         ]
-        server = subprocess.Popen(command, env={**os.environ, **places}, stderr=subprocess.PIPE, text=True)
-        assert server.stderr is not None
+        log = folder / "log"
+        with log.open("w") as errors:
+            server = subprocess.Popen(command, env={**os.environ, **places}, stderr=errors)  # noqa: S603 - ours
         try:
-            while "Use Control-C" not in server.stderr.readline():
-                assert server.poll() is None
+            while "Use Control-C" not in log.read_text():
+                if server.poll() is not None:
+                    raise RuntimeError(log.read_text())
+                time.sleep(0.1)
             yield f"http://127.0.0.1:{port}"
         finally:
             server.terminate()
-            server.communicate()
+            server.wait()
 
 
 if __name__ == "__main__":

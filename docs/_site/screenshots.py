@@ -1,6 +1,6 @@
-"""Takes the pictures of docs/page.md: `python tests/browser/page/screenshots.py`.
+"""Takes the pictures of docs/page.md: `python docs/_site/screenshots.py`.
 
-It needs what tox installs for `tests`, and Pillow, which makes the files small.
+It needs what tox installs for `browser`, and Pillow, which makes the files small.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from PIL import Image
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from support.browser import Page, expect, launched, subscribe  # noqa: E402 - found by the line above
