@@ -55,7 +55,7 @@ def drawn_triple(draw: Random) -> tuple[Any, Any, Any]:
 def test_deltas_of_lone_patterns_add_up_to_the_answer(store: str) -> None:
     """One by one and in batches, while others make the engine number terms, or let it stop."""
     draw = drawn_from("lone patterns", store)
-    for _ in range(rounds(60, share=15)):
+    for _ in range(rounds(60)):
         graph, plain = STORES[store](), rdflib.Graph()
         face, texts = Face(graph), [PREFIX + draw.choice(LONE)]
         followers = [Follower(face, texts[0])]

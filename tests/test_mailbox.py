@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from rdflive.delivery.mailbox import Mailbox, Reader
 from rdflive.model import Delta, Header
 
@@ -104,16 +102,3 @@ def test_readers_share_a_mailbox() -> None:
     assert (first.take(), second.take()) == (delta(1, a=1), delta(2, a=1))
     first.stop()
     assert (first.take(), first.take_now(print), second.take()) == (None, (None, False), delta(3, a=1))
-
-
-def test_a_wait_ends_when_it_is_over() -> None:
-    """A wait ends for a delta, for the end, and when it is over; else after its timeout."""
-    mailbox = Mailbox()
-    mailbox.wait(0, is_over=lambda: True)
-    with pytest.raises(TimeoutError, match="within 0 s"):
-        mailbox.wait(0)
-    mailbox.put(delta(1, a=1))
-    mailbox.wait(0)
-    mailbox.close()
-    mailbox.take()
-    mailbox.wait(0)

@@ -20,6 +20,37 @@ def node(name: str) -> URIRef:
 
 
 @pytest.fixture
+def counter() -> Any:
+    """A custom function that never gives the same value twice, which SPARQL does not allow."""
+    count = iter(range(10**6))
+
+    def unsteady(term: Any) -> Literal:
+        return Literal(next(count))
+
+    register_custom_function(node("unsteady"), unsteady)
+    yield
+    unregister_custom_function(node("unsteady"), unsteady)
+
+
+def test_a_failing_query_is_started_anew_and_harms_nobody(
+    counter: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The write stands, a bystander gets its delta, and the failing query gets its whole answer."""
+    graph = Graph()
+    failing: list[rdflive.Delta] = []
+    seen: list[rdflive.Delta] = []
+    text = "SELECT ?s { ?s <urn:p> ?o } ORDER BY <urn:unsteady>(?o) LIMIT 1"
+    subscription = rdflive.subscribe(graph, text, failing.append)
+    rdflive.subscribe(graph, "SELECT ?s { ?s <urn:p> ?o }", seen.append)
+    graph.add((node("a"), P, Literal(1)))
+    with caplog.at_level(logging.ERROR, "rdflive"):
+        graph.remove((node("a"), P, Literal(1)))
+    assert "started anew" in caplog.text
+    assert [[solution.s for solution in delta.removed] for delta in seen] == [[], [], [node("a")]]
+    assert (failing[-1].initial, len(failing[-1].added), subscription.answers()) == (True, 0, [])
+
+
+@pytest.fixture
 def lack() -> Any:
     """A custom function that lacks memory for 2, as often as there are members in what is given."""
     left: list[None] = []

@@ -16,7 +16,6 @@ from rdflib import RDF, Literal, URIRef
 from rdflib.plugins.stores.auditable import AuditableStore
 
 import rdflive
-from rdflive.delivery import subscription as subscription_module
 from support.garbage import only_new_garbage
 from support.waiting import waiting
 from support.worlds import KINDS
@@ -316,13 +315,6 @@ def test_unwatchable_graphs_are_refused(graph: rdflib.Graph) -> None:
         with pytest.raises(rdflive.UnsupportedStoreError, match=says):
             rdflive.subscribe(refused, QUERY)
     assert type(formula.store).__name__ == "Memory"
-
-
-def test_the_module_lists_what_it_offers() -> None:
-    """__all__ is sorted and complete."""
-    assert list(rdflive.__all__) == sorted(rdflive.__all__)
-    assert all(hasattr(rdflive, name) for name in rdflive.__all__)
-    assert subscription_module.Subscription is rdflive.Subscription
 
 
 def test_subscribing_in_a_batch_cannot_deadlock_with_a_delivery(graph: rdflib.Graph) -> None:

@@ -137,6 +137,16 @@ def test_a_document_for_a_named_graph_is_loaded_there() -> None:
     assert {quad.graph_name for quad in live.native} == {name}
 
 
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("query", QUERIES)
+def test_what_fills_an_empty_store_is_told_and_counted_once(way: str, query: str) -> None:
+    live, told = rdflive.LiveStore(), Counter[str]()
+    subscription = rdflive.subscribe(live, query, lambda delta: told.update(map(str, delta.added)))
+    WAYS[way](live, "abc")
+    assert told == Counter(map(str, subscription.answers()))
+    assert subscription.stats.updates == len(live) == 27
+
+
 @pytest.mark.parametrize("way", ["load", "bulk_load"])
 def test_who_follows_the_union_while_a_document_is_read_misses_nothing(way: str) -> None:
     """A subscription that began before the store was written is told of what was written."""

@@ -9,21 +9,27 @@ from functools import partial
 from time import perf_counter
 from typing import Any, TypeAlias
 
-from oxrdflib._converter import to_ox
 from pyoxigraph import Quad, Store
 from rdflib import Graph
 
 import rdflive
 from bench.histories import Changes
 
-__all__ = ["Asked", "Watched", "fail", "to_quad"]
+__all__ = ["Asked", "Watched", "fail", "to_native", "to_quad"]
 
 Answer: TypeAlias = Counter[frozenset[tuple[str, str]]]
 
 
+def to_native(term: Any) -> Any:
+    """Write a term of rdflib as Oxigraph does."""
+    from oxrdflib._converter import to_ox  # here, because tests of the documentation import the sections
+
+    return to_ox(term)
+
+
 def to_quad(triple: Iterable[Any]) -> Quad:
     """Write a triple of rdflib as Oxigraph does."""
-    return Quad(*map(to_ox, triple))
+    return Quad(*map(to_native, triple))
 
 
 def fail(subscription: rdflive.Subscription, error: Exception) -> None:

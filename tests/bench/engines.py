@@ -18,7 +18,8 @@ from rdflive.query.bgp import BGP, Variable
 from rdflive.query.segment import Segment, SegmentAlgorithm, make_segment
 
 __all__ = [
-    "Contender", "Outcome", "digest", "rdflive_contender", "reference_contender", "run_segment", "variables_of",
+    "Contender", "Outcome", "digest", "rdflive_contender", "reference_contender", "run_segment",
+    "variables_of",
 ]  # fmt: skip
 
 

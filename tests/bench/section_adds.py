@@ -16,8 +16,6 @@ from bench.sizes import Sizes
 from bench.stream import SEED
 from bench.worlds import EX, STORES
 
-__all__ = ["run"]
-
 CHUNKS = 20
 """Pieces per repeat after which the variants take turns."""
 

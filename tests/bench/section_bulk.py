@@ -16,8 +16,6 @@ from bench.report import Section, cells
 from bench.sizes import Sizes
 from bench.worlds import EX
 
-__all__ = ["run"]
-
 ROUNDS: Final = 5
 QUERIES: Final = {
     "no match": f"SELECT * {{ ?s <{EX}none> ?o }}",

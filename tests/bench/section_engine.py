@@ -12,8 +12,6 @@ from bench.report import Cell, Section, cells
 from bench.sizes import Sizes
 from bench.stream import Pattern, Stream, Update, reference_stream, social_stream
 
-__all__ = ["run"]
-
 OURS = ("auto", "join", "connected")
 PEERS = ("clipspy", "pathway")
 

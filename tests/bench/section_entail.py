@@ -25,8 +25,6 @@ from bench.sizes import Sizes
 from bench.stream import SEED
 from bench.worlds import EX, Edge
 
-__all__ = ["run"]
-
 CHANGED: Final = ("Student", "Publication", "InProceedings", "firstAuthor", "creator", "cites", "worksFor")
 """Whose schema triples are deleted and inserted again: classes and properties from low to high."""
 IDLE: Final = f"SELECT * {{ ?s <{EX}idle> ?o }}"

@@ -22,8 +22,6 @@ from rdflive.entail.rules.labels import Labels
 from rdflive.time.expiry import program_of, regime_for
 from rdflive.time.windows import ALWAYS
 
-__all__ = ["run"]
-
 RATES: Final = (0.0001, 0.001, 0.01, 0.025, 0.05, 0.15)
 """The triples that arrive at a slide, as shares of the background."""
 WAYS: Final = ("labels", "dred", "keep-all", "recompute")
@@ -49,13 +47,27 @@ def run(sizes: Sizes) -> Section:
     return section
 
 
-class _Labelled:
+class _Side:
+    """What is explicit, as ids; the background at first."""
+
+    def __init__(self, sliding: Sliding) -> None:
+        self.dictionary = Dictionary()
+        self._explicit = Labels(self.dictionary)
+        self._put(sliding.background)
+
+    def _put(self, triples: Iterable[Triple]) -> None:
+        self._explicit.put_all(self._ids(triples), ALWAYS)
+
+    def _ids(self, triples: Iterable[Triple]) -> list[Any]:
+        intern = self.dictionary.intern
+        return [(intern(s), intern(p), intern(o)) for s, p, o in triples]
+
+
+class _Labelled(_Side):
     """A closure with labels."""
 
     def __init__(self, world: World, sliding: Sliding) -> None:
-        self.dictionary = Dictionary()
-        self._explicit = Labels(self.dictionary)
-        self._explicit.put_all(self._ids(sliding.background), ALWAYS)
+        super().__init__(sliding)
         terms = TermTable(self.dictionary, _same, None)
         graph = AnnotatedGraph(self.dictionary, terms, _same, self._matching)
         self._closure = Closure(program_of(world.regime()), graph)
@@ -85,22 +97,16 @@ class _Labelled:
     def holds(self) -> int:
         return len(self._closure.labels.table)
 
-    def _ids(self, triples: Iterable[Triple]) -> list[Any]:
-        intern = self.dictionary.intern
-        return [(intern(s), intern(p), intern(o)) for s, p, o in triples]
-
     def _matching(self, key: Key) -> Iterator[tuple[Any, int]]:
         return ((triple, ALWAYS) for triple in self._explicit.matching(key))
 
 
-class _Deleting:
+class _Deleting(_Side):
     """An entailment that is told of expiries as deletes."""
 
     def __init__(self, way: Any, world: World, sliding: Sliding) -> None:
-        self.dictionary = Dictionary()
-        self._explicit = Labels(self.dictionary)
+        super().__init__(sliding)
         self._wanted = world.wanted
-        self._put(sliding.background)
         terms = TermTable(self.dictionary, _same, None)
         graph = ExplicitGraph(self._matching, self.dictionary, terms, _same)
         self._entailment = regime_for(way, world.regime()).start(graph)
@@ -123,13 +129,6 @@ class _Deleting:
 
     def holds(self) -> int:
         return sum(1 for _ in self._entailment.triples(self._wanted))
-
-    def _put(self, triples: Iterable[Triple]) -> None:
-        self._explicit.put_all(self._ids(triples), ALWAYS)
-
-    def _ids(self, triples: Iterable[Triple]) -> list[Any]:
-        intern = self.dictionary.intern
-        return [(intern(s), intern(p), intern(o)) for s, p, o in triples]
 
     def _matching(self, pattern: Any) -> Iterator[Any]:
         terms, known = self.dictionary.terms, self.dictionary.ids.get

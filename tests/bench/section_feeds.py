@@ -13,14 +13,13 @@ import pyoxigraph
 from rdflib import BNode, Dataset, Literal, URIRef
 
 import rdflive
+from bench.again import to_quad
 from bench.clock import timed
 from bench.report import Section
 from bench.sizes import Sizes
 from bench.stream import SEED
 from rdflive import Batch, Change, Quad
 from rdflive.feeds import decode, feed_format, to_lines
-
-__all__ = ["run"]
 
 WRITTEN: Final = ("rdf-patch", "nquads", "sparql-update")
 CHANGES: Final = 10
@@ -118,14 +117,7 @@ def _write_oxigraph(batches: list[Batch], store: Any) -> None:
     native = store.native
     for batch in batches:
         for sign, quad in batch.changes:
-            terms = pyoxigraph.Quad(*map(_to_native, quad[:3]))
-            (native.add if sign > 0 else native.remove)(terms)
-
-
-def _to_native(term: Any) -> Any:
-    if isinstance(term, URIRef):
-        return pyoxigraph.NamedNode(term)
-    return pyoxigraph.BlankNode(term) if isinstance(term, BNode) else pyoxigraph.Literal(term)
+            (native.add if sign > 0 else native.remove)(to_quad(quad[:3]))
 
 
 def _row(

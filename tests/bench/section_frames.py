@@ -19,8 +19,6 @@ from bench.report import Section, cells
 from bench.sizes import Sizes
 from bench.worlds import EX, STORES
 
-__all__ = ["run"]
-
 QUERY: Final = f"SELECT ?train ?delay {{ ?train <{EX}delay> ?delay }}"
 WAYS: Final = {
     "answers().to_pandas()": "ours",

@@ -18,8 +18,6 @@ from bench.sizes import Sizes
 from bench.stream import SEED
 from bench.worlds import EX, STORES, Edge, chain, chain_edge, fill, iri
 
-__all__ = ["run"]
-
 
 def run(sizes: Sizes) -> Section:
     """Keep two queries fresh over the same changes, by subscription and by evaluation."""

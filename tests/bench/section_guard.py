@@ -23,8 +23,6 @@ from bench.sizes import Sizes
 from bench.validate_data import VERSION, Case, buildings
 from bench.worlds import EX
 
-__all__ = ["run"]
-
 STORES: Final = ("Memory", "Oxigraph", "Oxigraph on disk")
 SHAPES: Final = f"""
 @prefix sh: <http://www.w3.org/ns/shacl#> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .

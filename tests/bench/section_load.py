@@ -13,8 +13,6 @@ from bench.report import Section, cells
 from bench.sizes import Sizes
 from bench.worlds import EX, STORES, chain, fill
 
-__all__ = ["run"]
-
 QUERIES: Final = {
     "path of 3": f"SELECT * {{ ?a <{EX}1> ?b . ?b <{EX}2> ?c . ?c <{EX}3> ?d }}",
     "single pattern": f"SELECT * {{ ?a <{EX}1> ?b }}",

@@ -19,8 +19,6 @@ from bench.worlds import chain_edge
 from rdflive.query.bgp import BGP, Variable
 from rdflive.query.segment import make_segment
 
-__all__ = ["run"]
-
 
 def run(sizes: Sizes) -> Section:
     """Run each shape with masks at no centre, at each alone, and at all of degree two and more."""

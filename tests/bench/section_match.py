@@ -12,6 +12,7 @@ import pyoxigraph
 from rdflib import Graph, Literal, URIRef
 from rdflib.plugins.sparql import prepareQuery
 
+from bench.again import to_native
 from bench.clock import interleave, ratio, timed
 from bench.report import Cell, Section, cells
 from bench.sizes import Sizes
@@ -19,8 +20,6 @@ from bench.stream import SEED
 from bench.worlds import EX
 from rdflive.api.matching import Matcher
 from rdflive.time.windows import Tumbling
-
-__all__ = ["run"]
 
 LOCATION, POWER, KIND, VALUE, NOISE = (
     URIRef(EX + name) for name in ("location", "powerS", "appType", "value", "noise")
@@ -83,17 +82,10 @@ def _parsed(term: Any) -> Any:
     return URIRef(str(term)) if isinstance(term, URIRef) else Literal(str(term), datatype=term.datatype)
 
 
-def _native(term: Any) -> Any:
-    if isinstance(term, URIRef):
-        return pyoxigraph.NamedNode(str(term))
-    datatype = None if term.datatype is None else pyoxigraph.NamedNode(str(term.datatype))
-    return pyoxigraph.Literal(str(term), datatype=datatype)
-
-
 def _events(case: str, query: str, sizes: Sizes) -> Iterator[dict[str, Cell]]:
     rng = random.Random(SEED)
     events = [_house(rng, number) for number in range(sizes.events)]
-    native = [[pyoxigraph.Triple(*map(_native, triple)) for triple in event] for event in events]
+    native = [[pyoxigraph.Triple(*map(to_native, triple)) for triple in event] for event in events]
     quads = [[pyoxigraph.Quad(*triple) for triple in event] for event in native]
     sample = events[::RDFLIB_SHARE]
     prepared = prepareQuery(query)
@@ -104,10 +96,7 @@ def _events(case: str, query: str, sizes: Sizes) -> Iterator[dict[str, Cell]]:
         return _values(store.query(query))
 
     def ask_graph(event: Sequence[Triple]) -> int:
-        graph = Graph()
-        for triple in event:
-            graph.add(triple)
-        return _values(graph.query(prepared))
+        return _values(_graph(event).query(prepared))
 
     def solving() -> Callable[[Any], int]:
         matcher = Matcher(query)
@@ -121,14 +110,8 @@ def _events(case: str, query: str, sizes: Sizes) -> Iterator[dict[str, Cell]]:
         "matcher, rdflib, solutions": (solving(), events),
         "matcher, rdflib shuffled": (_reader(query), shuffled),
         "matcher, rdflib shuffled, solutions": (solving(), shuffled),
-        "matcher, rdflib parsed": (
-            _reader(query),
-            [[tuple(map(_parsed, t)) for t in event] for event in events],
-        ),
-        "matcher, pyoxigraph tuples": (
-            _reader(query),
-            [[tuple(triple) for triple in event] for event in native],
-        ),
+        "matcher, rdflib parsed": (_reader(query), [[tuple(map(_parsed, t)) for t in e] for e in events]),
+        "matcher, pyoxigraph tuples": (_reader(query), [[tuple(triple) for triple in e] for e in native]),
         "matcher, pyoxigraph triples": (_reader(query), native),
         "matcher, rdflib graphs": (_reader(query), [_graph(event) for event in events]),
     }

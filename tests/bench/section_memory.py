@@ -14,8 +14,6 @@ from bench.report import Section, cells
 from bench.sizes import Sizes
 from bench.worlds import EX, STORES, Edge, chain, fill
 
-__all__ = ["run"]
-
 QUERIES: Final = {
     "path of 3": f"SELECT * {{ ?a <{EX}1> ?b . ?b <{EX}2> ?c . ?c <{EX}3> ?d }}",
     "star of 3": f"SELECT * {{ ?a <{EX}1> ?b . ?a <{EX}2> ?c . ?a <{EX}3> ?d }}",

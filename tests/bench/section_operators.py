@@ -21,8 +21,6 @@ from bench.report import Section, cells
 from bench.sizes import Sizes
 from bench.worlds import EX
 
-__all__ = ["run"]
-
 
 @dataclass(frozen=True, slots=True)
 class Case:

@@ -20,8 +20,6 @@ from bench.worlds import EX, STORES, fill, iri
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.operators import Closure
 
-__all__ = ["run"]
-
 Link: TypeAlias = tuple[int, int]
 """An edge, from the earlier node to the later one."""
 FIRST: Final = 10

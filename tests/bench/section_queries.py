@@ -12,8 +12,6 @@ from bench.report import Cell, Section, cells
 from bench.sizes import Sizes
 from bench.worlds import STORES
 
-__all__ = ["run"]
-
 
 def run(sizes: Sizes) -> Section:
     """Replay the changes with each query watching, with all of them, and with Oxigraph asked each time."""
@@ -37,9 +35,9 @@ def run(sizes: Sizes) -> Section:
 
 
 def _histories(sizes: Sizes) -> Iterator[History]:
-    for model in ("railway-batch-1", "railway-inject-1"):
+    for model in sizes.models:
         yield train_benchmark(model, sizes.faults)
-    for size in ("s1", "s2"):
+    for size in sizes.networks:
         yield from social_network(size, sizes.sets)
 
 

@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from bench.child import resident
 from bench.report import Cell, Section, cells
 from bench.sizes import Sizes
 from bench.worlds import EX
-
-__all__ = ["run"]
 
 VALUE: Final = f"<{EX}value>"
 ONE: Final = f"SELECT ?sensor ?value {{ ?sensor {VALUE} ?value }}"
@@ -115,6 +114,11 @@ class _Writers:
             sensor = (changed[-1] + WRITERS) % SENSORS
         writer.close()
 
+    def figures(self, events: int) -> dict[str, Cell]:
+        """Say how many updates were sent, and how many events came meanwhile."""
+        rates = cells(done=self.sent / self.seconds, events=events / self.seconds)
+        return {"together": self.together, "asked": RATE, **rates}
+
     def reached(self, plan: _Plan) -> list[float]:
         """Give how far each subscription of a plan must come: to a sequence, or the time of a value."""
         if plan.queries[0] == ONE:
@@ -132,11 +136,11 @@ class _Writers:
 def _measure(plan: _Plan, together: int, seconds: float) -> dict[str, Cell]:
     with _server() as (port, process):
         with _crowd(port, asdict(plan)) as crowd:
-            before, cpu = _memory(process.pid), _cpu(process.pid)
+            before, cpu = resident(process.pid) / 2**20, _cpu(process.pid)
             writers = _Writers(port, together)
             asyncio.run(writers.run(seconds))
             cpu = (_cpu(process.pid) - cpu) / writers.seconds
-            after = _memory(process.pid)
+            after = resident(process.pid) / 2**20
             has_one = plan.queries[0] == ONE
             outcome = crowd({"reached": writers.reached(plan), "patience": PATIENCE})
         wrong = 0
@@ -146,24 +150,15 @@ def _measure(plan: _Plan, together: int, seconds: float) -> dict[str, Cell]:
                 sorted(writers.values.values()) if has_one else [*filter(None, [writers.values.get(client)])]
             )
             wrong += values != right or any(count != 1 for _, count in outcome["distinct"][number])
-        return cells(
-            together=together,
-            asked=RATE,
-            done=writers.sent / writers.seconds,
-            events=outcome["events"] / writers.seconds,
-            median=outcome["median"] * 1000,
-            slowest=outcome["slowest"] * 1000,
-            wrong=wrong + outcome["lost"],
-            before=before,
-            after=after,
-            cpu=cpu * 100,
-        )
+        delays = {key: outcome[key] * 1000 for key in ("median", "slowest")}
+        held = cells(before=before, after=after, cpu=cpu * 100, wrong=wrong + outcome["lost"])
+        return {**writers.figures(outcome["events"]), **delays, **held}
 
 
 def _polled(seconds: float) -> dict[str, Cell]:
     with _server("--queries", str(WRITERS)) as (port, process):
         writers, answers = _Writers(port, 10), [0] * WRITERS
-        before, cpu = _memory(process.pid), _cpu(process.pid)
+        before, cpu = resident(process.pid) / 2**20, _cpu(process.pid)
         end = time.monotonic() + seconds
 
         def poll(number: int) -> None:
@@ -180,15 +175,8 @@ def _polled(seconds: float) -> dict[str, Cell]:
         asyncio.run(writers.run(seconds))
         for thread in threads:
             thread.join()
-        return cells(
-            together=10,
-            asked=RATE,
-            done=writers.sent / writers.seconds,
-            events=sum(answers) / writers.seconds,
-            before=before,
-            after=_memory(process.pid),
-            cpu=(_cpu(process.pid) - cpu) / writers.seconds * 100,
-        )
+        after, cpu = resident(process.pid) / 2**20, (_cpu(process.pid) - cpu) / writers.seconds
+        return {**writers.figures(sum(answers)), **cells(before=before, after=after, cpu=cpu * 100)}
 
 
 @contextmanager
@@ -223,12 +211,6 @@ def _crowd(port: int, plan: Any) -> Iterator[Any]:
             yield told
         finally:
             process.terminate()
-
-
-def _memory(pid: int) -> float:
-    """Resident memory in MB."""
-    found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
-    return int(found[1]) / 1024 if found else 0.0
 
 
 def _cpu(pid: int) -> float:

@@ -17,8 +17,6 @@ from bench.report import Section, cells
 from bench.sizes import Sizes
 from bench.spark_stream import LUBM, LUBM_LOAD, LUBM_SMALL, QUERIES, Update, updates
 
-__all__ = ["run"]
-
 STORES: Final = ("Memory", "Oxigraph in memory", "Oxigraph on disk")
 SUBSCRIPTIONS: Final = (0, 1, 100)
 _MB: Final = 1e6

@@ -7,8 +7,6 @@ from bench.report import Section
 from bench.sizes import Sizes
 from bench.spark_stream import OPERATORS
 
-__all__ = ["run"]
-
 _BASE = "two patterns"
 _EACH = 4
 _MB = 1e6

@@ -16,8 +16,6 @@ from bench.report import Cell, Section, cells
 from bench.sizes import Sizes
 from bench.worlds import EX
 
-__all__ = ["run"]
-
 Triple = tuple[Node, Node, Node]
 SHAPES: Final = {
     "one pattern": f"SELECT ?x {{ ?x <{EX}p> ?c }}",
@@ -103,12 +101,8 @@ def _adds(shape: str, count: int) -> Mapping[str, tuple[list[Triple], Callable[[
 
 def _measure(shape: str, count: int) -> dict[str, Cell]:
     graph = Graph()
-    for name in (
-        "p",
-        "r",
-        "line",
-        "stop",
-    ):  # what a query names is there, or it would be looked for each time
+    # what a query names is there, or it would be looked for each time
+    for name in ("p", "r", "line", "stop"):
         graph.add((URIRef(f"{EX}there"), URIRef(f"{EX}{name}"), URIRef(f"{EX}there")))
     _open(graph, shape, 1)  # parses what is parsed once
     gc.collect()
@@ -145,6 +139,7 @@ def _measure(shape: str, count: int) -> dict[str, Cell]:
     for subscription in opened[:FEW]:
         subscription.close()
     found["close"] = (process_time() - start) / min(FEW, count) * 1e6
+    gc.enable()
     return found
 
 

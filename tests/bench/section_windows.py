@@ -10,15 +10,15 @@ from statistics import median
 from typing import Any, Final
 
 import rdflib
+from pyoxigraph import Store
 from rdflib import URIRef
 
 import rdflive
+from bench.again import to_quad
 from bench.child import apart
 from bench.clock import timed
 from bench.report import Cell, Section, cells
 from bench.sizes import Sizes
-
-__all__ = ["run"]
 
 EX: Final = "urn:example:"
 CHANGES: Final = (10, 100, 1000)
@@ -109,20 +109,14 @@ class _Store:
     """What a window holds, in a store that is asked."""
 
     def __init__(self, query: str, held: int, changed: int) -> None:
-        import pyoxigraph as ox
-
-        self._ox = ox
         self.query = query
         filling, coming = _parts(held, changed)
-        self.going = [self._quads(triples) for _, triples in filling[:-1]]
-        self.coming = [self._quads(triples) for triples in coming]
-        background = self._quads(_background()) if "kind" in query else []
-        self.all = [*background, *(quad for _, triples in filling for quad in self._quads(triples))]
-        self.store = ox.Store()
+        self.going = [list(map(to_quad, triples)) for _, triples in filling[:-1]]
+        self.coming = [list(map(to_quad, triples)) for triples in coming]
+        held_first = [triple for _, triples in filling for triple in triples]
+        self.all = list(map(to_quad, [*(_background() if "kind" in query else ()), *held_first]))
+        self.store = Store()
         self.store.bulk_extend(self.all)
-
-    def _quads(self, triples: Any) -> list[Any]:
-        return [self._ox.Quad(*map(self._ox.NamedNode, triple)) for triple in triples]
 
     def slide(self, number: int) -> int:
         """Keep the store up to date, and ask."""
@@ -133,9 +127,9 @@ class _Store:
 
     def rebuild(self) -> int:
         """Make the store anew, and ask."""
-        store = self._ox.Store()
+        store = Store()
         store.bulk_extend(self.all)
-        return sum(1 for _ in store.query(self.query))
+        return len(list(store.query(self.query)))
 
 
 def _row(what: str, held: int, changed: int, step: int | None) -> dict[str, Cell]:

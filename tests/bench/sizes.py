@@ -32,6 +32,8 @@ class Sizes:
     toggles: int = sized(500, quick=50)  # (g) Deletes per round and operator, each undone by an insert
     faults: int = sized(25, quick=2)  # (h) Faults of each kind that are put into the railway
     sets: int = sized(20, quick=1)  # (h) Change sets of the social network, of 20
+    models: tuple[str, ...] = sized(("railway-batch-1", "railway-inject-1"), quick=("railway-batch-1",))
+    networks: tuple[str, ...] = sized(("s1", "s2"), quick=("s1",))  # (h) of TTC 2018
     nodes: int = sized(10_000, quick=300)  # (i) Nodes of the graphs that a path leads through
     edges: int = sized(200, quick=20)  # (i) Edges deleted per graph, each inserted again
     buildings: tuple[int, ...] = sized((1, 10, 100), quick=())  # (v) Buildings of 2,716 triples each

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from bench import child, deep_schemas, figures, overview
+from bench import child, deep_schemas, figures, overview, section_guard, section_standing
 from bench.__main__ import SECTIONS, main
 from bench.bibliography import SCHEMA, instances, term
 from bench.histories import History, social_network, train_benchmark
@@ -29,6 +29,7 @@ TINY = replace(
     QUICK,
     updates=600,
     adds=60,
+    bulk=100,
     silent=8,
     triples=400,
     changes=12,
@@ -51,6 +52,7 @@ TINY = replace(
     event_triples=(50, 200),
     window_triples=(300,),
     windows=(400,),
+    longest=2,
     rows=300,
     guarded=60,
     repeat=1,
@@ -60,7 +62,9 @@ TINY = replace(
 ON_SPARK = [POSIX, pytest.mark.hunted("the gate has Spark's smoke tests, and not more sessions")]
 MARKS = {"serve": [POSIX], "spark": ON_SPARK, "spark-operators": ON_SPARK}
 NEEDS = {
-    **dict.fromkeys(("adds", "fresh", "memory", "load", "queries", "paths", "feeds", "match"), ("oxrdflib",)),
+    **dict.fromkeys(
+        ("adds", "fresh", "memory", "load", "queries", "paths", "feeds", "match", "windows"), ("oxrdflib",)
+    ),
     "frames": ("oxrdflib", "pandas"),
     "spark": ("pyspark",),
     "spark-operators": ("pyspark",),
@@ -74,9 +78,11 @@ WITHOUT = {
 
 
 @pytest.fixture(autouse=True)
-def in_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Call functions here that get a process of their own otherwise; a hunt starts the processes."""
+def little_in_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do little, and call functions here that get a process of their own otherwise, as in a hunt."""
     monkeypatch.setattr(child, "HAS_PROCESSES", HUNT)
+    monkeypatch.setattr(section_standing, "FEW", 20)
+    monkeypatch.setattr(section_guard, "DEVICES", 50)
 
 
 @cache

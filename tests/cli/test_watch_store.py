@@ -209,16 +209,6 @@ def test_a_first_run_begins_with_the_snapshot(options: list[str], capsys: pytest
     ]
 
 
-def test_a_feed_name_is_that_of_any_file(capsys: pytest.CaptureFixture[str]) -> None:
-    """A moved feed is gone on with under its name, and another name is another feed."""
-    assert watch(*STORE, "--feed-name", "f") == 0
-    Path("c.rdfp").rename("moved.rdfp")
-    assert watch(*STORE, "--feed-name", "f", changes="moved.rdfp") == 0
-    assert "s holds what f said before" in capsys.readouterr().err
-    assert watch(*STORE, "--feed-name", "g", changes="moved.rdfp") == 0
-    assert "\n2 entries, 3 changes, 0 deltas in " in capsys.readouterr().err
-
-
 def test_standard_input_is_resumed_with_a_name(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -15,33 +15,12 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-import rdflib
-from rdflib import URIRef
 
 from support.cli import ON_DATA, PATCH, changes, printed, watch
 from support.sinks import listening
 
 CONSTRUCT = "PREFIX e: <http://e/> CONSTRUCT { ?o e:of ?s . ?s e:has ?o } { ?s e:p ?o FILTER(isIRI(?o)) }"
 EMPTY = "none.rdfp"
-
-
-def test_a_patch_is_the_constructed_graph(capsys: pytest.CaptureFixture[str]) -> None:
-    """rdflib's reader makes of it what the query makes of the final data."""
-    Path("c.rdfp").write_text(
-        PATCH + changes("A <http://e/é> <http://e/p> <http://e/b>", "A _:x <http://e/p> <http://e/c>"),
-        "utf-8",
-    )
-    assert watch("--to", "patch", query=CONSTRUCT) == 0
-    dataset = rdflib.Dataset()
-    dataset.parse(data=printed(capsys), format="patch")
-    e = "http://e/"
-    b, c, of, has = (URIRef(e + name) for name in ("b", "c", "of", "has"))
-    assert set(dataset.default_graph) == {
-        (b, of, URIRef(e + "é")),
-        (URIRef(e + "é"), has, b),
-        (c, of, rdflib.BNode("x")),
-        (rdflib.BNode("x"), has, c),
-    }
 
 
 def test_a_patch_is_a_feed_again(capsys: pytest.CaptureFixture[str]) -> None:
@@ -244,23 +223,3 @@ def test_events_end_with_an_error_of_the_feed() -> None:
         assert list(islice(events, 1)) == []
     assert process.returncode == 2
     assert b"rdflive: error: standard input, line 2: " in err
-
-
-@pytest.mark.hunted("the gate kills resumed runs in test_watch_webhook.py, and ends others by Ctrl-C")
-@pytest.mark.posix("sends SIGINT to a program")
-def test_control_c_leaves_a_resumed_run_complete() -> None:
-    """Behind Ctrl-C the numbers go on; at most the delta that was being printed is printed again."""
-    pytest.importorskip("oxrdflib", reason="the oxigraph extra is not installed")
-    command = [sys.executable, *ON_DATA[:-1], "-", "--to", "ndjson", "--store-path", "s", *RESUME]
-    sequences: list[int] = []
-    for number, last in ((1, 2), (2, 3)):
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-            assert process.stdin is not None
-            assert process.stdout is not None
-            process.stdin.write(changes(f'A <http://e/a> <http://e/p> "{number}"').encode())
-            process.stdin.flush()
-            while last not in sequences:
-                sequences.append(json.loads(process.stdout.readline())["sequence"])
-            process.send_signal(signal.SIGINT)
-            assert process.wait(20) == 130
-    assert sequences in ([1, 2, 3], [1, 2, 2, 3])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import random
@@ -225,35 +224,6 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(monkeypatch: pytest.
 
 
 @pytest.mark.posix("sends SIGINT to a program")
-def test_several_files_are_followed_together() -> None:
-    """Also compressed ones and named graphs; an edit that changes no answer is not told."""
-    Path("more.nq.gz").write_bytes(gzip.compress(f"<{E}a> <{E}p> <{E}b> <{E}g> .\n".encode()))
-    text = "SELECT ?x ?y { { GRAPH ?g { ?x :p ?y } } UNION { ?x :nextStop ?y } }"
-    with running("watch", "data.ttl", "more.nq.gz", "--query", text, "--no-initial") as program:
-        is_told = threading.Event()
-
-        def edit() -> None:
-            # until one of them comes after the files were read: the program says nothing before
-            for number in range(100):
-                Path("data.ttl").write_text(f"{DATA}# a comment {number}\n")
-                quad = f"<{E}a> <{E}p> <{E}c{number}> <{E}g> .\n"
-                Path("more.nq.gz").write_bytes(gzip.compress(quad.encode()))
-                if is_told.wait(0.3):
-                    break
-
-        editing = threading.Thread(target=edit)
-        editing.start()
-        try:
-            lines = [program.line(), program.line()]
-        finally:
-            is_told.set()
-            editing.join()
-        assert re.fullmatch(r"#\d+  - :a :\w+", lines[0])
-        assert re.fullmatch(r"#\d+  \+ :a :c\d+", lines[1])
-        assert program.interrupt() == 130
-
-
-@pytest.mark.posix("sends SIGINT to a program")
 def test_blank_nodes_stay_what_they_are(tmp_path: Path) -> None:
     """In each reading of a file they have other labels, and only those that have changed are told."""
     Path("data.ttl").write_text(f"{PROLOGUE}:T7 :stop [ :at :Mill ; :delay 1 ], [ :at :Dunes ; :delay 2 ] .")
@@ -414,33 +384,6 @@ def test_a_shell_completes_commands_options_and_files(shell: str, capsys: pytest
     assert all(word in script for word in ("query", "watch", "store-path", "ndjson"))
     if shutil.which(shell) is not None:
         subprocess.run([shell, "-n"], input=script.encode(), check=True)
-
-
-@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ("rdflive wa", "watch"),
-        ("rdflive watch --sto", "--store-path"),
-        ("rdflive query --to nd", "ndjson"),
-        ("rdflive watch dat", "data.ttl"),
-        ("rdflive watch --query dat", "data.ttl"),
-    ],
-)
-def test_bash_completes(words: str, expected: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """What the last word begins."""
-    pytest.importorskip("shtab", reason="the completion extra is not installed")
-    with pytest.raises(SystemExit):
-        main(["--completion", "bash"])
-    Path("completion.sh").write_text(capsys.readouterr().out)
-    listed = words.split()
-    ask = (
-        f"source completion.sh; COMP_WORDS=({words}); COMP_CWORD={len(listed) - 1}; COMP_LINE='{words}'; "
-        f"COMP_POINT={len(words)}; $(complete -p rdflive | sed 's/.*-F \\([^ ]*\\).*/\\1/') rdflive "
-        f"{listed[-1]} {listed[-2]}; printf '%s\\n' \"${{COMPREPLY[@]}}\""
-    )
-    done = subprocess.run(["bash", "-c", ask], capture_output=True, check=True, encoding="utf-8")
-    assert expected in done.stdout.split(), done
 
 
 def test_without_shtab_completion_names_what_to_install(

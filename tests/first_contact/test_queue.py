@@ -369,24 +369,6 @@ def test_an_executor_runs_the_callback_in_order(graph: rdflib.Graph) -> None:
     assert [type(error) for error in errors] == [LookupError]
 
 
-def test_closing_drops_what_waits_for_the_executor(graph: rdflib.Graph) -> None:
-    """The call that is going on ends; nothing follows it."""
-    told: list[str] = []
-    begun, held = threading.Event(), threading.Event()
-
-    def show(delta: rdflive.Delta) -> None:
-        begun.set()
-        held.wait(PATIENCE)
-        told.append(names(delta))
-
-    with ThreadPoolExecutor(1) as pool:
-        with rdflive.subscribe(graph, QUERY, show, executor=pool, initial=False):
-            late(graph, "IC1", "IC2")
-            assert begun.wait(PATIENCE)
-        held.set()
-    assert told == ["IC1"]
-
-
 def test_with_resume_a_callback_elsewhere_acknowledges_by_returning(
     graph: rdflib.Graph, tmp_path: Path
 ) -> None:

@@ -185,18 +185,6 @@ def test_a_stream_that_is_left_closes_its_subscription(web_app: SimpleNamespace)
     asyncio.run(program())
 
 
-def test_a_stream_that_begins_at_the_end_ends_at_once(web_app: SimpleNamespace) -> None:
-    """A client that comes between Ctrl-C and the end holds nothing up."""
-
-    async def program() -> None:
-        async with web_app.lifespan(web_app.app):
-            web_app.app.state.streams.end()
-            web_app.app.state.streams.end()
-            assert [event async for event in web_app.app.state.streams.follow(SELECT)] == []
-
-    asyncio.run(program())
-
-
 def test_the_example_leaves_the_signals_as_it_found_them(web_app: SimpleNamespace) -> None:
     """And the server's handler is called as well."""
     called: list[object] = []

@@ -18,7 +18,7 @@ from rdflib import RDF, XSD, BNode, Literal
 import rdflive
 from support.effort import examples
 from support.garbage import only_new_garbage
-from support.resume import POINTS, QUERY, TRAIN, Ledger, add, killed_at, names, node, resumed
+from support.resume import POINTS, TRAIN, Ledger, add, killed_at, names, node, resumed
 from support.resume_world import QUERIES, STEPS, World
 
 
@@ -77,21 +77,6 @@ def test_a_program_that_exits_in_its_callback_gets_the_delta_again(path: Path, t
     ]
     assert [run.returncode for run in runs] == [3, 0], runs
     assert [run.stdout.split() for run in runs] == [["1", "True", "1"]] * 2
-
-
-def test_a_failing_callback_has_had_its_delta(graph: rdflib.Graph, path: Path) -> None:
-    """An exception of the callback is treated by on_error, and the delta is not told again."""
-    numbers: list[int] = []
-
-    def fail(delta: rdflive.Delta) -> None:
-        numbers.append(delta.sequence)
-        raise KeyError("mine")
-
-    for name in ("ic2", "ic3"):
-        with rdflive.subscribe(graph, QUERY, fail, name="n", resume=path, on_error="ignore") as subscription:
-            add(graph, name)
-        assert isinstance(subscription.last_error, KeyError)
-    assert numbers == [1, 2, 3]
 
 
 def test_resync_tells_the_difference(graph: rdflib.Graph, path: Path) -> None:

@@ -51,7 +51,7 @@ def initial(events: Iterator[Event]) -> Event:
 
 
 @asks_proc
-@pytest.mark.parametrize("name", sampled("bombs", BOMBS, 6))
+@pytest.mark.parametrize("name", sampled("bombs", BOMBS, 8))
 def test_bomb_ends_alone(server: Served, name: str) -> None:
     """The update is done, other clients have its rows, the topic is told why it ended, /health answers."""
     bomb = BOMBS[name]

@@ -373,11 +373,14 @@ def test_a_file_that_was_read_and_followed_may_be_compressed(tmp_path: Path) -> 
         stream.restart()
         drain(stream)
     assert len(stream.rows) == 4
-    assert stream.offset.keys() == {"c.rdfp", "d.rdfp"}
-    (tmp_path / "b.rdfp").unlink()
+    for name in ("a.rdfp.gz", "b.rdfp"):
+        (tmp_path / name).unlink()
+    (tmp_path / "e.rdfp").write_text(T)
     drain(stream)
-    (tmp_path / "d.rdfp").rename(tmp_path / "d.rdfp.gz")
-    with pytest.raises(RdfliveError, match=r"d.rdfp.gz: a compressed file cannot be followed"):
+    assert len(stream.rows) == 5
+    assert stream.offset.keys() == {"c.rdfp", "d.rdfp", "e.rdfp"}
+    (tmp_path / "e.rdfp").rename(tmp_path / "e.rdfp.gz")
+    with pytest.raises(RdfliveError, match=r"e.rdfp.gz: a compressed file cannot be followed"):
         stream.trigger()
 
 

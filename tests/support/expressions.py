@@ -38,9 +38,9 @@ class Numbers:
 
 
 @cache
-def node(text: str, *, prologue: str = "") -> Any:
+def node(text: str) -> Any:
     """Parse an expression the way a query holds it."""
-    query = prepareQuery(f"{prologue}{PREFIXES} SELECT ({text} AS ?result) {{}}")
+    query = prepareQuery(f"{PREFIXES} SELECT ({text} AS ?result) {{}}")
     algebra = query.algebra
     while algebra.name != "Extend":
         algebra = algebra.p

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, TypeAlias
 
 from rdflib import URIRef
@@ -242,10 +242,6 @@ class Query:
             template = Group(self.template)
             return " ".join(["CONSTRUCT", str(template), *clauses, "WHERE", str(Group((self.select,)))])
         return self.select.text(" ".join(clauses))
-
-    def without_dataset(self) -> Query:
-        """Leave the FROM clauses out."""
-        return replace(self, default=(), named=())
 
 
 def folds_in(expression: Any) -> Iterator[Fold]:

@@ -74,4 +74,3 @@ def _open(world: World, random: Random, stream: int, *, merged: bool, **options:
     if output == "rstream" and (world.beside or len(sources) > 1):
         output = "delta"
     world.open(query, *sources, output=output, expires=expires, **options)
-

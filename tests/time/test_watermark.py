@@ -18,7 +18,6 @@ QUERY = (
     "FROM NAMED WINDOW <urn:w1> ON <urn:s1> [{one}] FROM NAMED WINDOW <urn:w2> ON <urn:s2> [{two}] "
     "WHERE {{ WINDOW <urn:w1> {{ ?x <urn:p> ?y }} WINDOW <urn:w2> {{ ?y <urn:p> ?z }} }}"
 )
-STEPS = (("RANGE PT4S STEP PT2S", 4, 2), ("RANGE PT3S STEP PT3S", 3, 3), ("RANGE PT6S STEP PT1S", 6, 1))
 P = URIRef("urn:p")
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import threading
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -196,22 +199,32 @@ def test_log_notices_a_subscription_that_needs_more(logged: Logged) -> None:
 
 
 def test_log_of_events_gives_any_id_back(server: Server) -> None:
-    """What the id of an event looks like is the server's business."""
+    """What the id of an event looks like is the server's business; closing ends the wait for the next."""
     logged = Logged(server, "event")
     asked: list[bytes] = []
+    closed = threading.Event()
+
+    def told() -> Iterator[bytes]:
+        yield "id: 5-€ é\n\n".encode()
+        if len(asked) > 1:
+            closed.wait(60)
 
     def reply(request: Asked) -> Reply:
         asked.append((request.headers["Last-Event-ID"] or "").encode("latin-1"))
-        return Reply(200, iter(["id: 5-€ é\n\n".encode()]), {"Content-Type": "text/event-stream"})
+        return Reply(200, told(), {"Content-Type": "text/event-stream"})
 
     logged.log_reply = reply
-    feed = logged.feed(tries=1)
+    feed = logged.feed(timeout=60)
     snapshot = feed.snapshot(SetTarget())
     assert snapshot is not None
     assert snapshot.cursor == "event 5-€ é"
-    logged.log_reply = lambda request: reply(request) and Reply(204)
-    SetTarget().follow(feed, snapshot.cursor, snapshot.kept)
-    assert asked[1:] == ["5-€ é".encode()]
+    with ThreadPoolExecutor(1) as other:
+        entries = other.submit(SetTarget().follow, feed, snapshot.cursor, snapshot.kept)
+        while "5-€ é".encode() not in asked:
+            time.sleep(0.01)
+        feed.close()
+        assert entries.result(30) == []
+        closed.set()
 
 
 def test_log_waits_for_the_rest_of_a_transaction(server: Server) -> None:

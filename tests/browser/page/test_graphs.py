@@ -368,7 +368,8 @@ def test_page_without_what_draws_has_the_table(page: Page, served: Served, watch
 
 def test_finger_scrolls_the_page_past_a_picture(browser: Browser, served: Served) -> None:
     """A picture that is seen as a whole does not catch it; one that was made larger is moved."""
-    context = browser.new_context(viewport={"width": 390, "height": 600}, has_touch=True, is_mobile=True)
+    size, touch = {"width": 390, "height": 600}, {"has_touch": True, "is_mobile": True}
+    context = browser.new_context(base_url=served.url, viewport=size, **touch)  # type: ignore[arg-type]  # they fit
     context.add_init_script(VISITED)
     page = context.new_page()
     watched = Watched(page)

@@ -99,10 +99,9 @@ def test_what_operators_keep_is_said(query: str) -> None:
     ("query", "said"),
     [
         ("SELECT DISTINCT ?a { ?a :p ?b }", "SELECT DISTINCT ?a\n"),
-        (
-            "SELECT * { ?a :p ?b OPTIONAL { ?a :q ?c } }",
-            "├─ [2] BGP\n│        p1: ?a <u:p> ?b\n└─ [3] BGP\n",
-        ),
+        ("SELECT * { ?a :p ?b OPTIONAL { ?a :q ?c } }", "\n├─ [2] BGP\n"),
+        ("SELECT * { ?a :p ?b OPTIONAL { ?a :q ?c } }", "\n│        p1: ?a <u:p> ?b\n"),
+        ("SELECT * { ?a :p ?b OPTIONAL { ?a :q ?c } }", "\n└─ [3] BGP\n"),
         (
             "SELECT * { ?a :p ?b . ?b :q ?c . FILTER(?b > 1 && ?a < ?c) }",
             "p2: ?b <u:q> ?c\n    filter ?b > 1, before anything is cached",
