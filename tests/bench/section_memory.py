@@ -57,7 +57,7 @@ def _measure(store: str, query: str, algorithm: Any, count: int, trace: bool) ->
     before = resident()
     subscription = rdflive.subscribe(graph, QUERIES[query], initial=False, algorithm=algorithm)
     gc.collect()
-    result: dict[str, Any] = {"rss": (resident() - before) / len(graph)}
+    result: dict[str, Any] = {"rss": max(0, resident() - before) / len(graph)}
     if trace:
         state: Any = subscription._state
         snapshot = tracemalloc.take_snapshot()
