@@ -14,7 +14,7 @@ from rdflib import Literal, URIRef
 import rdflive
 from bench.worlds import STORES
 from rdflive.engine.view import View
-from support.effort import drawn_from, rounds
+from support.effort import checked, drawn_from, rounds
 from support.worlds import Face, Follower
 
 E = "http://example.org/"
@@ -60,7 +60,7 @@ def test_deltas_of_lone_patterns_add_up_to_the_answer(store: str) -> None:
         face, texts = Face(graph), [PREFIX + draw.choice(LONE)]
         followers = [Follower(face, texts[0])]
         state = followers[0].subscription._live()
-        for _ in range(40):
+        for _, is_compared in checked(range(40)):
             kind = draw.random()
             if kind < 0.1:
                 texts.append(PREFIX + draw.choice((*LONE, *OTHERS)))
@@ -74,7 +74,7 @@ def test_deltas_of_lone_patterns_add_up_to_the_answer(store: str) -> None:
                     triple = drawn_triple(draw)
                     getattr(graph, write)(triple)
                     getattr(plain, write)(triple)
-            for text, follower in zip(texts, followers, strict=True):
+            for text, follower in zip(texts, followers, strict=True) if is_compared else ():
                 check(text, follower, plain)
         for follower in followers:
             follower.subscription.close()

@@ -149,7 +149,7 @@ def test_nets_are_those_of_one_process(
     monkeypatch.setattr(walking, "MOST_SALTS", salts)
     share: Counter[bool] = Counter()
 
-    @settings(max_examples=examples(80), deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(80, share=20), deadline=None, suppress_health_check=list(HealthCheck))
     @given(scenarios())
     @example(TELLING)
     def run(scenario: Scenario) -> None:

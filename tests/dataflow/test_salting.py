@@ -40,7 +40,10 @@ def spread_of_types(simulation: Simulation) -> list[int]:
     ]
 
 
-@pytest.mark.parametrize(("partners", "salts"), [(2, 16), (256, 2)])
+@pytest.mark.parametrize(
+    ("partners", "salts"),
+    [(2, 16), pytest.param(256, 2, marks=pytest.mark.hunted("the gate has another pair"))],
+)
 def test_a_salted_star_gives_what_one_process_does(
     partners: int, salts: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -143,7 +143,7 @@ def test_a_merge_takes_as_many_batches_as_it_needs(folder: Path, monkeypatch: py
 
 
 def test_a_row_is_written_a_few_times(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a thousand micro-batches, each byte is written less than ten times, and none writes much at once."""
+    """Of hundreds of micro-batches, each byte is written less than ten times, and none writes much at once."""
     monkeypatch.setattr(state, "_UNIT", 1 << 11)
     monkeypatch.setattr(state, "_LEAST_BYTES", 1 << 13)
     monkeypatch.setattr(state, "_STEP", 1 << 14)
@@ -154,16 +154,16 @@ def test_a_row_is_written_a_few_times(folder: Path, monkeypatch: pytest.MonkeyPa
         "write_table",
         lambda self, name, table: written.append(size := write(self, name, table)) or size,
     )
-    brought, per_batch = 0, []
-    for number in range(1000):
+    brought, per_batch, count = 0, [], rounds(1000)
+    for number in range(count):
         run = bucket(folder).add(number, rows({f"{number} {i} {'x' * 60}": 1 for i in range(20)}, spread))
         assert run is not None
         brought += written[0]
         per_batch.append(sum(written))
         written.clear()
     assert sum(per_batch) < 10 * brought
-    assert max(per_batch) < 4 * (1 << 14) + 10 * brought / 1000
-    assert len(bucket(folder).before(1000)) < 40
+    assert max(per_batch) < 4 * (1 << 14) + 10 * brought / count
+    assert len(bucket(folder).before(count)) < 40
 
 
 def test_compact_leaves_what_is_not_committed(folder: Path) -> None:

@@ -111,7 +111,7 @@ def test_a_preview_is_what_the_change_does(kind: str, tmp_path: Path) -> None:
     """To every subscription, validation and window beside the graph; and the next change is told as ever."""
     chance = drawn_from("preview", kind)
     changed = 0
-    for number in range(rounds(20)):
+    for number in range(rounds(20, share=10)):
         folder = tmp_path / str(number)
         folder.mkdir()
         with make_store(kind, folder) as store:

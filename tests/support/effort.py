@@ -23,7 +23,7 @@ SHARE = 5
 SAMPLE_SHARE = 4
 """Of a kind that only stands beside another of its engine, the gate tries one example of so many again."""
 LEAST = 4
-"""So many examples are tried at least, where there are as many."""
+"""So many examples are tried at least, where there are as many; two where a test says its share itself."""
 STEPS = 5
 """The gate compares every so many steps, and the last one."""
 
@@ -37,7 +37,7 @@ def examples(most: int, *, share: int = SHARE, sample: bool = False) -> int:
         return most
     if sample:
         return min(most, max(2, most // (share * SAMPLE_SHARE)))
-    return min(most, max(LEAST, most // share))
+    return min(most, max(LEAST if share == SHARE else 2, most // share))
 
 
 def rounds(most: int, *, share: int = SHARE) -> int:

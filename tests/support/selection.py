@@ -30,7 +30,7 @@ import hypothesis.core
 import pytest
 from hypothesis import HealthCheck, settings
 
-from support.effort import HUNT, SEED, in_share, repeat
+from support.effort import HUNT, SEED, examples, in_share, repeat
 
 __all__ = ["Slice"]
 
@@ -91,6 +91,7 @@ def pytest_configure(config: pytest.Config) -> None:
         deadline=None,  # a slow machine must not fail a test
         suppress_health_check=[HealthCheck.too_slow],
         print_blob=True,
+        max_examples=examples(100, share=4),
         derandomize=not HUNT,
         database=settings.get_profile("default").database if HUNT else None,
     )

@@ -82,7 +82,7 @@ class Follower:
         assert not any(self.driver.dictionary._references[1:])
 
 
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(150, share=15))
 @given(st.integers(0, 10**9))
 def test_regime_equals_recomputation(seed: int) -> None:
     """Under random programs, wishes and batches every net change is the difference of two fixpoints."""

@@ -36,10 +36,12 @@ from support.syntax import Query
 
 WINDOW = Tumbling(10)
 
-EXAMPLES = settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
+EXAMPLES = settings(
+    max_examples=examples(60, share=10), deadline=None, suppress_health_check=list(HealthCheck)
+)
 
 
-@settings(EXAMPLES, max_examples=examples(120))
+@settings(EXAMPLES, max_examples=examples(120, share=12))
 @given(st.data(), pattern_queries())
 def test_patterns_equal_every_assignment_tried(data: st.DataObject, query: Any) -> None:
     """Walked or joined, in every form, a matcher finds for each event what trying every assignment finds."""
@@ -130,7 +132,7 @@ def compiled(query: Query, **options: Any) -> Matcher | None:
         return None
 
 
-@settings(EXAMPLES, max_examples=examples(100))
+@settings(EXAMPLES, max_examples=examples(100, share=12))
 @given(nested_queries(), st.lists(plain_events(), min_size=1, max_size=3), plain_events())
 def test_all_operators_equal_sparql_by_the_book(
     query: Query, stream: list[list[Triple]], static: list[Triple]
@@ -150,7 +152,7 @@ def test_all_operators_equal_sparql_by_the_book(
         assert folded(over.match(event)) == by_the_book(query, set(event) | set(static))
 
 
-@settings(EXAMPLES, max_examples=examples(60))
+@settings(EXAMPLES, max_examples=examples(60, share=10))
 @given(nested_queries(), st.lists(plain_events(), min_size=1, max_size=4))
 def test_windows_of_all_operators_equal_sparql_by_the_book(query: Query, stream: list[list[Triple]]) -> None:
     """In a window what appears and what disappears add up to the answer over all updates."""
