@@ -94,7 +94,7 @@ def test_accumulated_deltas_equal_full_evaluation(kind: str, record_property: An
     share: Counter[bool] = Counter()
 
     @settings(
-        max_examples=examples(250, share=15, sample=kind not in PRIMARY),
+        max_examples=examples(250, share=25, sample=kind not in PRIMARY),
         deadline=None,
         suppress_health_check=list(HealthCheck),
         phases=[phase for phase in settings.default.phases if phase is not Phase.explain],

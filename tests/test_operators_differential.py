@@ -42,7 +42,7 @@ def scenarios(draw: st.DrawFn, *, graphs: bool) -> Scenario:
 def test_nested_queries_equal_full_evaluation(kind: str) -> None:
     """After each commit the deltas add up to the answer; of what is deleted nothing stays."""
     outcomes: Counter[str] = Counter()
-    count = examples(200, share=12, sample=kind not in PRIMARY_DATASETS)
+    count = examples(200, share=20, sample=kind not in PRIMARY_DATASETS)
 
     @settings(
         max_examples=count,

@@ -53,6 +53,7 @@ WAYS: dict[str, Callable[[Any, str], Any]] = {
 }
 
 
+@pytest.mark.sampled(3, by="query")
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("query", QUERIES)

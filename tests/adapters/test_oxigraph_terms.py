@@ -170,6 +170,7 @@ PREFIX = "PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> "
 DATA = " ".join(f"<urn:{number}> <urn:p> {term} ." for number, term in enumerate(TERMS))
 
 
+@pytest.mark.sampled(by="kind")
 @pytest.mark.parametrize("kind", ["live store", "graph"])
 @pytest.mark.parametrize("term", TERMS)
 def test_a_constant_is_compared_as_the_store_spells_it(kind: str, term: str) -> None:

@@ -130,6 +130,7 @@ def check(text: str, batches: list[Operations], folder: Path) -> None:
     engine.close()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_deltas_are_those_of_one_process(name: str, tmp_path: Path) -> None:
     """The solutions of a micro-batch are net, and nothing is left of what has gone."""

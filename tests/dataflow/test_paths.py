@@ -43,7 +43,7 @@ def test_a_longer_path_is_an_error(tmp_path_factory: Any) -> None:
     """Exactly where a node is farther away than the steps; made anew for more of them, the state goes on."""
     errors = {True: 0, False: 0}
 
-    @settings(max_examples=examples(60, share=15), deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(60, share=20), deadline=None, suppress_health_check=list(HealthCheck))
     @given(st.integers(0, 1 << 32))
     def run(seed: int) -> None:
         chance = random.Random(seed)

@@ -27,7 +27,7 @@ from support.quads import rows_of
 from support.solutions import folded_row, row
 from support.syntax import Query
 
-RUN = rounds(80, share=20)
+RUN = rounds(80, share=40)
 """So many queries at least are run of each kind."""
 TOLD = max(1, RUN // 8)
 """So many of them at least must have an answer that changes; more are run until they have."""

@@ -97,7 +97,7 @@ def test_nets_are_those_of_one_process(hash: Any, tmp_path_factory: Any) -> None
     """Random rules, queries and micro-batches, some killed or run twice; the state made anew in between."""
     told = {True: 0, False: 0}
 
-    @settings(max_examples=examples(100, share=25), deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(100, share=50), deadline=None, suppress_health_check=list(HealthCheck))
     @given(st.sampled_from(QUERIES), st.integers(0, 1 << 32))
     @example("SELECT * { ?x ?p ?y }", 1)
     def run(query: str, seed: int) -> None:

@@ -12,7 +12,7 @@ from rdflive_stores.spark.dataflow import walking
 from rdflive_stores.spark.dataflow.explanation import explain
 from rdflive_stores.spark.dataflow.query_plan import TYPE, plan_queries
 from rdflive_stores.spark.dataflow.walking import ARRANGED
-from support.effort import drawn_from
+from support.effort import drawn_from, rounds
 from support.one_process import OneProcess
 
 QUERY = f"""SELECT * {{
@@ -63,13 +63,13 @@ def test_a_salted_star_gives_what_one_process_does(
 
     quads = world()
     draw.shuffle(quads)
-    for begin in range(0, len(quads), 60):
+    for begin in range(0, len(quads), 120):
         run([("A", quad) for quad in quads[begin : begin + 60]])
     there.update(quads)
     used = [count for count in spread_of_types(simulation) if count]
     assert len(used) >= salts if salts < BUCKETS else len(used) == BUCKETS
     assert max(used) < 0.7 * sum(used)
-    for _ in range(6):
+    for _ in range(rounds(6, share=3)):
         operations: Operations = []
         for quad in draw.sample(quads, 12):
             operations.append(("D" if quad in there else "A", quad))

@@ -18,7 +18,7 @@ from rdflive_stores.spark.dataflow import state
 from rdflive_stores.spark.dataflow.files import Folder
 from rdflive_stores.spark.dataflow.runs import Layout, Run
 from rdflive_stores.spark.dataflow.state import Bucket, Home, Moment, moment
-from support.effort import examples
+from support.effort import examples, rounds
 
 LAYOUT = Layout(1)
 Weights = dict[str, int]
@@ -143,7 +143,7 @@ def test_a_merge_takes_as_many_batches_as_it_needs(folder: Path, monkeypatch: py
 
 
 def test_a_row_is_written_a_few_times(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of hundreds of micro-batches, each byte is written less than ten times, and none writes much at once."""
+    """Of hundreds of micro-batches, each byte is written less than ten times, none writes much at once."""
     monkeypatch.setattr(state, "_UNIT", 1 << 11)
     monkeypatch.setattr(state, "_LEAST_BYTES", 1 << 13)
     monkeypatch.setattr(state, "_STEP", 1 << 14)
@@ -204,5 +204,6 @@ def test_damage_is_told(lost: str, folder: Path) -> None:
 
 def test_moment_needs_a_streaming_query() -> None:
     """Outside of a streaming query there is no micro-batch, and the error says what makes one."""
+    pytest.importorskip("pyspark", reason="the extra spark is not installed")
     with pytest.raises(state.StateError, match="use writeStream"):
         moment(Home(Folder.local("somewhere"), "0"))

@@ -236,7 +236,7 @@ def test_a_window_holds_what_it_holds_in_one_process(
     monkeypatch.setattr(state, "_STEP", 1 + least)
     told: Counter[str] = Counter()
 
-    @settings(max_examples=examples(60, share=15), deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(60, share=30), deadline=None, suppress_health_check=list(HealthCheck))
     @given(plays())
     @example(TELLING)
     def run(play: Play) -> None:

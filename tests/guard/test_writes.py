@@ -66,6 +66,7 @@ WAYS: dict[str, Callable[[Operation], Callable[[World], object]]] = {
 }
 
 
+@pytest.mark.sampled(by="kind")
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", STORES)
 def test_a_refused_write_leaves_everything_as_it_was(kind: str, way: str, tmp_path: Path) -> None:

@@ -253,7 +253,7 @@ def test_a_stream_may_be_interrupted_anywhere(error: type[BaseException], window
     expected = play(act), play(lambda stream: stream.advance_to(until))  # it was taken before, or not at all
     places: list[Any] = []
     play(lambda stream: places.extend(lines_of(lambda: act(stream))))
-    for place in drawn(places, 100, "stream", error.__name__, repr(window), until):
+    for place in drawn(places, 50, "stream", error.__name__, repr(window), until):
 
         def interrupted(stream: rdflive.Stream, place: Any = place) -> None:
             raising_at(place, error, lambda: act(stream))

@@ -40,7 +40,7 @@ def test_a_store_is_used_at_any_line_of_a_write(operation: str, store: str, regi
         pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
     places = lines_run(operation, store, regime)
     draw = drawn_from("reentrance", operation, store, regime, act)
-    places = draw.sample(places, min(len(places), rounds(12)))
+    places = draw.sample(places, min(len(places), rounds(12, share=6)))
     wrong = {}
     for place in places:
         with world(store, regime) as made:

@@ -18,7 +18,7 @@ Item = TypeVar("Item")
 SEED = os.environ.get("RDFLIVE_HUNT", "")
 """What a hunt draws its random cases from; empty in the gate."""
 HUNT = bool(SEED)
-SHARE = 5
+SHARE = 8
 """The gate tries one example of so many, where a test does not say otherwise."""
 SAMPLE_SHARE = 4
 """Of a kind that only stands beside another of its engine, the gate tries one example of so many again."""

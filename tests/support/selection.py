@@ -91,7 +91,7 @@ def pytest_configure(config: pytest.Config) -> None:
         deadline=None,  # a slow machine must not fail a test
         suppress_health_check=[HealthCheck.too_slow],
         print_blob=True,
-        max_examples=examples(100, share=4),
+        max_examples=examples(100, share=5),
         derandomize=not HUNT,
         database=settings.get_profile("default").database if HUNT else None,
     )

@@ -330,6 +330,7 @@ def test_writer_does_not_wait_for_a_query(server: Serving) -> None:
         thread.join()
 
 
+@pytest.mark.sampled(by="server")
 def test_queries_see_one_state(server: Serving) -> None:
     """What a writer changes together is seen together, also while a store is compacted."""
     ended = threading.Event()
