@@ -120,6 +120,7 @@ def drawn_budget(random: Random) -> Budget:
     return Budget(**tiny)
 
 
+@pytest.mark.sampled(by="store")
 @pytest.mark.parametrize("store", ["default", "Oxigraph"])
 @pytest.mark.parametrize("case", range(rounds(40, share=10)))
 def test_who_has_not_ended_is_exact(case: int, store: str) -> None:

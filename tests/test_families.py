@@ -38,7 +38,7 @@ def test_members_are_told_what_they_ask_for(kind: str) -> None:
     shared: Counter[bool] = Counter()
 
     @settings(
-        max_examples=examples(150, share=12, sample=kind not in PRIMARY_DATASETS),
+        max_examples=examples(150, share=20, sample=kind not in PRIMARY_DATASETS),
         deadline=None,
         suppress_health_check=list(HealthCheck),
         phases=[phase for phase in settings.default.phases if phase is not Phase.explain],

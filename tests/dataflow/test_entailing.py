@@ -77,7 +77,13 @@ def commits(chance: random.Random, count: int, graph: str, *, meta: bool) -> Ite
         yield operations
 
 
-@pytest.mark.parametrize(("hash", "pairs", "rows"), [(steady, 1 << 18, 1 << 16), (colliding, 3, 2)])
+@pytest.mark.parametrize(
+    ("hash", "pairs", "rows"),
+    [
+        (colliding, 3, 2),
+        pytest.param(steady, 1 << 18, 1 << 16, marks=pytest.mark.hunted("the gate has the other case")),
+    ],
+)
 def test_nets_are_those_of_one_process(
     hash: Hash,  # noqa: A002
     pairs: int,

@@ -147,7 +147,7 @@ VALUES = (
 )  # fmt: skip
 
 
-@pytest.mark.sampled(by="distinct")
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ["COUNT", "SUM", "AVG", "MIN", "MAX", "SAMPLE", "GROUP_CONCAT"])
 @pytest.mark.parametrize("distinct", ["", "DISTINCT "])
 def test_group_keeps_every_set_function(name: str, distinct: str, tmp_path: Path) -> None:
@@ -193,6 +193,7 @@ SLICES = {
 }
 
 
+@pytest.mark.sampled(by="spare")
 @pytest.mark.parametrize("spare", [0, 3])
 @pytest.mark.parametrize("name", SLICES)
 def test_slices_are_those_of_one_process(

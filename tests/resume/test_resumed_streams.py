@@ -255,7 +255,7 @@ class World:
         return triple(*self.pair())
 
 
-@pytest.mark.sampled(2, by="part")
+@pytest.mark.sampled(by="part")
 @pytest.mark.parametrize("part", range(4))
 def test_killed_anywhere_windows_go_on_as_if_nothing_had_been(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: int

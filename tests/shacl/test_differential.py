@@ -81,4 +81,4 @@ def validates(data: Graph, shapes: Graph, node: object) -> bool:
 def test_results_are_those_of_validation_anew(part: int, store: str) -> None:
     """After each commit, of data or of shapes; and the deltas add up to them."""
     chance = drawn_from("shacl", part, store)
-    assert sum(play(chance, store) for _ in range(rounds(200, share=20))) > 0
+    assert sum(play(chance, store) for _ in range(rounds(200, share=40))) > 0

@@ -71,6 +71,7 @@ OPERATIONS: dict[str, Callable[[World], object]] = {
 
 
 @pytest.mark.timeout(1800)
+@pytest.mark.sampled(by="error")
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 def test_a_write_is_interrupted_at_any_line(operation: str, error: type[BaseException]) -> None:

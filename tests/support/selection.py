@@ -17,8 +17,10 @@ from __future__ import annotations
 import faulthandler
 import gc
 import os
+import shutil
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
@@ -36,7 +38,7 @@ __all__ = ["Slice"]
 
 SECONDS = 900 if HUNT else 120
 """How long a test may take, if it does not say so itself; all stacks are printed then."""
-HEAVY = ("bench", "browser", "examples", "faults", "fuzz", "shared", "spark")
+HEAVY = ("bench", "browser", "examples", "faults", "fuzz", "kill", "running", "shared", "spark")
 """Folders that need more than the gate installs, or are slow: a run has them if it names them."""
 CORE = (
     "adapters", "engine", "entail", "feeds", "first_contact", "http", "query", "resume", "shacl", "time",
@@ -51,6 +53,9 @@ MARKS = (
 )
 SYSTEMS = {"posix": os.name == "posix", "linux": sys.platform == "linux"}
 """What this system is, by the marks of tests that need it."""
+MEMORY = Path("/dev/shm")
+ROOM = 2 << 30
+"""Bytes that a folder in memory must have free to be used for the files of tests."""
 GRACE = 60
 """Seconds until the process of a test ends that its limit of time has not ended."""
 _STDERR = pytest.StashKey[int]()
@@ -96,6 +101,7 @@ def pytest_configure(config: pytest.Config) -> None:
         database=settings.get_profile("default").database if HUNT else None,
     )
     settings.load_profile("rdflive")
+    _use_memory(config)
     # Programs that tests start compile rdflive once, not each time they start: that takes a second.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     # For workers and for programs of tests: sets of texts have the same order in each run of the gate
@@ -194,6 +200,15 @@ def pytest_runtest_makereport(item: pytest.Item, call: Any) -> Iterator[None]:
     if report.failed:
         report.sections.append(("to repeat it", repeat(item.nodeid)))
     return report
+
+
+def _use_memory(config: pytest.Config) -> None:
+    """Have the workers of a run write their files into memory: they are small, and synced often."""
+    is_whole = config.getoption("numprocesses", None) and not hasattr(config, "workerinput")
+    if is_whole and not HUNT and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM:
+        folder = tempfile.mkdtemp(prefix="rdflive-tests-", dir=MEMORY)
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+        os.environ["TMPDIR"], tempfile.tempdir = folder, folder
 
 
 def _in_gate(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
