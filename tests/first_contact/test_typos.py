@@ -216,6 +216,9 @@ def test_variables_that_are_bound_somewhere_are_not_noted() -> None:
         "SELECT ?h (SAMPLE(?s) AS ?one) { ?s :delay ?m } GROUP BY (?m + 1 AS ?h) ORDER BY ?h",
         "SELECT ?s ?x { ?s :delay ?m OPTIONAL { SELECT ?s (MAX(?m) AS ?x) { ?s :delay ?m } GROUP BY ?s } }",
         "SELECT ?s ?m { { ?s a :Train } UNION { ?s :delay ?m } } ORDER BY ?m LIMIT 3",
+        # the planner gives these a variable of its own
+        "SELECT ?s ?m { ?s :delay ?m } ORDER BY (NOT EXISTS { ?s :late|:delay ?z FILTER(?z != ?m) }) LIMIT 3",
+        "SELECT ?s { ?s :delay ?m } ORDER BY EXISTS { SELECT (COUNT(?z) AS ?n) { ?s :late ?z } } LIMIT 3",
         "SELECT ?m (COUNT(*) AS ?n) { ?s :delay ?m } GROUP BY ?m HAVING (EXISTS { ?x :delay ?m })",
         "SELECT (?m AS ?n) (?n + 1 AS ?o) { ?s :delay ?m FILTER EXISTS { ?s a ?c } }",
         "CONSTRUCT { ?s :late ?n } { ?s :delay ?m BIND(EXISTS { ?s a ?c } AS ?n) }",

@@ -38,7 +38,8 @@ def unbound_notes(plan: Plan) -> tuple[str, ...]:
         bound[node] = _bound(node, bound, samples)
     anywhere = {v.name for columns in bound.values() for v in columns if _is_users(v)}
     read = dict.fromkeys(name for node in nodes for name in _read(node))
-    read |= dict.fromkeys(name for condition in query.order for name in condition.expression.variables)
+    ordered = (name for condition in query.order for name in condition.expression.variables)
+    read |= dict.fromkeys(name for name in ordered if _is_written(name))
     read = {name: None for name in read if name not in anywhere}
     construct = next((node for node in nodes if isinstance(node, algebra.Construct)), None)
     shown = query.names if construct is None else _of_template(construct)
@@ -75,7 +76,12 @@ def _bound(
 
 
 def _is_users(column: Variable) -> bool:
-    return column.distinguished and not column.name.startswith(("·", "__agg_"))
+    return column.distinguished and _is_written(column.name)
+
+
+def _is_written(name: str) -> bool:
+    """Tell the name of a variable in the text of the query from one that the planner made."""
+    return not name.startswith(("·", "__agg_"))
 
 
 def _unbound(name: str, anywhere: set[str]) -> str:
@@ -93,7 +99,7 @@ def _read(node: algebra.Node) -> Iterator[str]:
     """List the variables of users that a node looks at, besides the columns that it passes on."""
     expressions = (*node.expressions, *(node.conditions if isinstance(node, algebra.Basic) else ()))
     for expression in expressions:
-        yield from (name for name in expression.variables if not name.startswith(("·", "__agg_")))
+        yield from filter(_is_written, expression.variables)
     if isinstance(node, algebra.Group):
         yield from (key.name for key in node.unbound if _is_users(key))
 
