@@ -147,7 +147,7 @@ def test_session_keeps_the_folder_of_the_program_clean(spark: Any, tmp_path_fact
 def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """The error names the module and the command that installs it."""
     monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(SparkNotFoundError, match=rf"needs {name}: .*pip install .*\[spark\]'"):
+    with pytest.raises(SparkNotFoundError, match=rf"needs {name}: .*pip install .*\[spark\]"):
         require_spark()
 
 
