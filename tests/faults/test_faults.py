@@ -71,6 +71,7 @@ def test_planted_fault_is_caught(fault: Fault, copy: Copy, record_property: Call
     record_property(PROPERTY, (fault.name, fault.module, caught.test, caught.seconds))
 
 
+@pytest.mark.hunted("the gate runs these tests itself")
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("tests", sorted({fault.tests for fault in PLANTED}), ids=" ".join)
 def test_code_without_a_fault_passes(tests: tuple[str, ...], copy: Copy) -> None:
