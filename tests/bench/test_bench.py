@@ -72,7 +72,8 @@ NEEDS = {
 """What is imported beyond what all sections need."""
 RATIOS = ("ratio", "over_", "of_")
 WITHOUT = {
-    "memory", "load", "spark", "spark-operators", "thresholds", "windows", "serve", "standing", "validate",
+    "match", "memory", "load", "spark", "spark-operators", "thresholds", "windows", "serve", "standing",
+    "validate",
 }  # fmt: skip
 """Sections that compare nothing, or only where there is more to measure."""
 
