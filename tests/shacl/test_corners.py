@@ -340,3 +340,21 @@ def test_a_class_of_components_may_come_before_its_components() -> None:
         assert found(validation) == [Literal(2).n3()]
         shapes.remove((EX.Components, RDFS.subClassOf, None))
         assert validation.conforms
+
+
+@pytest.mark.parametrize(
+    ("component", "value", "meets"),
+    [
+        ("sh:minLength 3", '"ab"', False), ("sh:minLength 3", '"abc"', True),
+        ("sh:maxLength 3", '"abc"', True), ("sh:maxLength 3", '"abcd"', False),
+        ("sh:minInclusive 3", "2", False), ("sh:minInclusive 3", "3", True),
+        ("sh:maxInclusive 3", "3", True), ("sh:maxInclusive 3", "4", False),
+        ("sh:minExclusive 3", "3", False), ("sh:minExclusive 3", "4", True),
+        ("sh:maxExclusive 3", "2", True), ("sh:maxExclusive 3", "3", False),
+    ],
+)  # fmt: skip
+def test_limits_are_met_to_the_point(component: str, value: str, meets: bool) -> None:
+    """A value at a limit meets it, or not, as the name of the component says."""
+    shapes = read(f":S sh:targetNode :a ; sh:property [ sh:path :p ; {component} ] .")
+    with rdflive.validate(read(f":a :p {value} ."), shapes) as validation:
+        assert validation.conforms is meets
