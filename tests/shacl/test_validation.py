@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import rdflib
-from rdflib import RDF, Graph, Literal, Namespace
+from rdflib import RDF, RDFS, Graph, Literal, Namespace
 from rdflib.compare import isomorphic
 
 import rdflive
@@ -323,3 +323,17 @@ def test_notebooks_show_results() -> None:
     with rdflive.validate(graph, TRAINS) as validation:
         assert ":Line" in validation._repr_html_()
         assert "SHACL validation" in repr(validation)
+
+
+def test_a_shape_that_becomes_a_class_has_its_instances() -> None:
+    """Implicit class targets come and go with the type of the shape."""
+    graph = Graph().parse(data=f"{PREFIXES} :a a :S .")
+    shapes = Graph().parse(
+        data=f"{PREFIXES} :S a sh:NodeShape ; sh:nodeKind sh:Literal . :T a sh:NodeShape ."
+    )
+    with rdflive.validate(graph, shapes) as validation:
+        assert validation.conforms
+        shapes.add((EX.S, RDF.type, RDFS.Class))
+        assert [row.focus for row in validation.answers()] == [EX.a]
+        shapes.remove((EX.S, RDF.type, RDFS.Class))
+        assert validation.conforms
