@@ -96,7 +96,7 @@ def test_nets_are_those_of_one_process(
     monkeypatch.setattr(entailing, "_MOST_ROWS", rows)
     share: Counter[bool] = Counter()
 
-    @settings(max_examples=examples(80, share=40), deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(80, share=16), deadline=None, suppress_health_check=list(HealthCheck))
     @given(worlds())
     @example(TELLING)
     def run(drawn: tuple[str, str, int, int, int, bool]) -> None:
