@@ -148,7 +148,7 @@ class Simulation:
         self.late += task.late
 
     def rebuilt(self, folder: str, buckets: int) -> tuple[Simulation, Counter[Row]]:
-        """Make the state anew from the live quads, as `rebuild` does; gives its whole answer too."""
+        """Rebuild the state from the live quads, as `rebuild` does, and give its whole answer."""
         numbers = pa.RecordBatch.from_pydict({"id": list(range(self.buckets))})
         changes = [
             Change(*(row[name] for name in ("op", "s", "p", "o", "g")))

@@ -46,7 +46,7 @@ def briefly(report: Graph) -> Counter[tuple[Any, ...]]:
     return found
 
 
-@pytest.mark.hunted("pySHACL takes half a minute; the gate compares with validation anew")
+@pytest.mark.hunted("pySHACL takes half a minute; the gate compares with a validation from scratch")
 def test_results_are_those_of_pyshacl(ontology: Graph) -> None:
     """The same ones, as often."""
     pyshacl = pytest.importorskip("pyshacl", reason="it is compared with")
