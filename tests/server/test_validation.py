@@ -110,7 +110,7 @@ def test_results_are_followed_like_a_query(server: Serving) -> None:
 
 
 def test_refused_update_is_answered_with_the_report(guarded: Serving) -> None:
-    """422 in the format that was asked for; nothing has changed, and no subscriber gets an event."""
+    """422 in the format that was asked for; nothing has changed, and no event is sent."""
     before, commits = set(guarded.dataset.quads()), guarded.service.capture.sequence
     for (way, update), kind in zip(WAYS.items(), REPORTS, strict=True):
         reply = updated(guarded, P + update, Accept=kind)
@@ -243,7 +243,7 @@ def test_quads_that_would_come_and_go_are_told(server: Serving, update: str) -> 
 
 
 def test_deltas_of_open_subscriptions_are_told(server: Serving) -> None:
-    """As their events have them: solutions, pairs by a key, a truth, triples, results; no subscriber gets an event."""
+    """As events have them: solutions, pairs by a key, a truth, triples, results; no event is sent."""
     asks = {
         "SELECT ?s ?n { ?s <http://e/late> ?n }": "",
         "SELECT ?s ?n  { ?s <http://e/late> ?n }": "&key=s",
