@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from random import SystemRandom
 from typing import Any
@@ -32,6 +33,8 @@ ROOT = TESTS.parent
 LOG = ROOT / "build" / "hunt.log"
 LATE = 120
 """So many seconds after the end a test that still runs is stopped."""
+GRACE = 30
+"""So many seconds after that it is killed."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -78,7 +81,10 @@ def hunt(places: list[Path], seed: str, seconds: float, workers: int, record: Pa
                 RECORD: str(record),
                 "PYTHONPATH": os.pathsep.join(filter(None, (str(TESTS), os.environ.get("PYTHONPATH")))),
             }
-            run = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
+            # in a group of its own, so that Ctrl-C reaches it once, and that all of it can be killed
+            run = subprocess.Popen(
+                command, cwd=ROOT, env=environment, stdout=log, stderr=log, start_new_session=True
+            )
             try:
                 while run.poll() is None:
                     time.sleep(0.5)
@@ -86,15 +92,25 @@ def hunt(places: list[Path], seed: str, seconds: float, workers: int, record: Pa
                     text = f"round {len(seeds)}, {tried} tests"
                     progress.update(task, completed=seconds - (end - time.time()), description=text)
                     if time.time() > end + LATE:
-                        run.send_signal(signal.SIGINT)
-                        run.wait(LATE)
+                        stop(run)
             except KeyboardInterrupt:
-                run.wait()  # it has heard Ctrl-C too
+                stop(run)
                 break
-            if run.returncode not in (0, 1):
+            if run.returncode not in (0, 1) and time.time() < end:
                 print(f"pytest ended with {run.returncode}: {LOG}", file=sys.stderr)
                 break
     return seeds
+
+
+def stop(run: subprocess.Popen[bytes]) -> None:
+    """End a round as Ctrl-C does, and kill what that leaves: workers may go on with a test."""
+    with suppress(ProcessLookupError):
+        run.send_signal(signal.SIGINT)
+    with suppress(subprocess.TimeoutExpired):
+        run.wait(GRACE)
+    with suppress(ProcessLookupError):
+        os.killpg(run.pid, signal.SIGKILL)
+    run.wait()
 
 
 def report(found: list[dict[str, Any]], seeds: list[str]) -> int:

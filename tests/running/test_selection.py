@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -249,3 +250,24 @@ def test_a_hunt_ends_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     record.touch()
     assert hunt([TESTS / "running" / "test_layers.py"], "7", 0.1, 1, record) == ["7-1"]
     assert record.read_text() == ""
+
+
+@pytest.mark.posix("Windows has no Ctrl-C for one program")
+def test_a_hunt_stops_what_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test that still runs behind the end is interrupted, and one that hears nothing is killed."""
+    monkeypatch.setattr("hunt.__main__.LOG", tmp_path / "hunt.log")
+    monkeypatch.setattr("hunt.__main__.LATE", 1)
+    monkeypatch.setattr("hunt.__main__.GRACE", 5)
+    record, hanging = tmp_path / "record", tmp_path / "test_hanging.py"
+    record.touch()
+    deaf = "signal.signal(signal.SIGINT, signal.SIG_IGN)"
+    note = f"pathlib.Path({str(tmp_path / 'worker')!r}).write_text(str(os.getpid()))"
+    hanging.write_text(
+        f"import os, pathlib, signal, time\ndef test_it():\n    {deaf}; {note}; time.sleep(90)\n"
+    )
+    begun = time.monotonic()
+    assert hunt([hanging], "7", 10, 1, record) == ["7-1"]
+    assert time.monotonic() - begun < 60
+    worker = (tmp_path / "worker").read_text()
+    status = subprocess.run(["ps", "-o", "stat=", "-p", worker], capture_output=True, text=True, check=False)
+    assert status.stdout.strip()[:1] in ("", "Z")
