@@ -40,6 +40,7 @@ def text_of(name: str) -> str:
     return TEMPLATES[name].format(p=P.n3(), q=Q.n3())
 
 
+@pytest.mark.sampled(by="kind")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_construct_graph_equals_the_engines(name: str, kind: str) -> None:

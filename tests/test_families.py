@@ -217,7 +217,7 @@ def test_limits_are_kept_in_order(operator: str) -> None:
         "SELECT ?s ?o { ?s :p %s BIND(%s AS ?o) ?o :p ?s }",
     ],
 )
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("entailment", [None, "rdfs"])
 def test_a_constant_is_one_wherever_it_stands(text: str, entailment: str | None) -> None:
     """Members are told what each is told that has a plan of its own."""

@@ -82,7 +82,7 @@ def test_rows_of_a_query_are_parameters(kind: str) -> None:
     told: Counter[bool] = Counter()
 
     @settings(
-        max_examples=examples(60, share=15, sample=kind not in PRIMARY_DATASETS),
+        max_examples=examples(60, share=25, sample=kind not in PRIMARY_DATASETS),
         deadline=None,
         suppress_health_check=list(HealthCheck),
         phases=[phase for phase in settings.default.phases if phase is not Phase.explain],

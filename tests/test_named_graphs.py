@@ -103,6 +103,7 @@ def test_graph_queries_follow_every_change(kind: str) -> None:
     check_history(Store(kind), [Query(select) for select in QUERIES.values()])
 
 
+@pytest.mark.sampled(by="kind")
 @pytest.mark.parametrize("kind", DATASETS)
 @pytest.mark.parametrize("clauses", FROM.values(), ids=FROM)
 def test_from_clauses_choose_the_graphs(kind: str, clauses: dict[str, Any]) -> None:

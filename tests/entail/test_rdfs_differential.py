@@ -8,7 +8,7 @@ from entail.differential import FAMILIES, KINDS, Family, run
 from support.effort import HUNT
 from support.worlds import PRIMARY
 
-UPDATES = 160 if HUNT else 64
+UPDATES = 160 if HUNT else 32
 """Per kind of store and family of schemas; fewer entail little."""
 
 

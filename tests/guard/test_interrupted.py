@@ -162,7 +162,7 @@ def refused(made: World, write: Callable[[], object]) -> None:
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.sampled(by="error")
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 @pytest.mark.parametrize("store", ["default", "Oxigraph"])
 @pytest.mark.parametrize("operation", OPERATIONS)

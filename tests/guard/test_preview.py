@@ -133,7 +133,7 @@ def play(chance: Random, store: Store) -> int:
     for _ in range(chance.choice((0, 5, 12))):
         store.write((1, quad()))
     watched = Watched(store, chance, lambda of, delta: told.setdefault(of, []).append(delta))
-    for _, counts in checked(range(rounds(20))):
+    for _, counts in checked(range(rounds(20, share=10))):
         watched.pass_time()
         told.clear()
         held = set(store.quads)

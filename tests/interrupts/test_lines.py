@@ -54,7 +54,7 @@ def test_an_exception_at_any_line_is_mended(operation: str, store: str, kind: tu
     places = (
         shared_out(store, error)[operation, regime]
         if HUNT
-        else drawn(lines_run(operation, store, regime), 20, operation, store, *kind)
+        else drawn(lines_run(operation, store, regime), 12, operation, store, *kind)
     )
     wrong = {}
     for place in places:

@@ -36,7 +36,7 @@ def union(count: int) -> str:
 WHERES = ["{ %s }", "{ ?s ?p ?q . %s }", "{ ?s ?p ?q FILTER(?q > 0) FILTER EXISTS { %s } }"]
 
 
-@pytest.mark.sampled(by="count")
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("where", WHERES)
 @pytest.mark.parametrize("count", [64, 65, 130])
 def test_a_long_union_is_the_union_of_its_branches(count: int, where: str) -> None:

@@ -33,11 +33,14 @@ def test_case(case, engine): pass
 @pytest.mark.sampled(3, always={"kind": ["graph"]})
 @pytest.mark.parametrize("kind", ["graph", "union", "conjunctive", "auditable"])
 def test_kind(kind): pass
+@pytest.mark.sampled(1000)
+@pytest.mark.parametrize("number", range(2))
+def test_rare(number): pass
 @pytest.mark.hunted("a quick run has test_kind")
 def test_long(): pass
 def test_plain(): pass
 """
-WHOLE = 20 + 4 + 1 + 1
+WHOLE = 20 + 4 + 2 + 1 + 1
 END = "the end of a run"
 LISTING = f"""
 import json, sys, pytest
@@ -104,6 +107,7 @@ def test_the_gate_has_a_share_of_the_cases_and_slices_make_it_up(tmp_path: Path)
     assert 0 < sum("memory" in name for name in cases) < 10
     assert "test_it.py::test_kind[graph]" in gate
     assert sum("test_kind" in name for name in gate) < 4
+    assert sum("test_rare" in name for name in gate) == 1
     assert "test_it.py::test_plain" in gate
     assert "test_it.py::test_long" not in gate
     hunt, *others = suite.names((), *slices, seed="5")

@@ -133,7 +133,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out what the gate does not try and what other slices have; give each test its time."""
     part = config.getoption("slice")
     named = all("::" in argument for argument in config.args)  # what is asked for by its name is run
-    chosen = set(items if HUNT or named else _in_gate(items))
+    chosen = set(items) if HUNT or named else _in_gate(items)
     if part:
         inside, before = Slice(part), len(chosen)
         chosen = {item for item in chosen if item.nodeid in inside}
@@ -211,8 +211,19 @@ def _use_memory(config: pytest.Config) -> None:
         os.environ["TMPDIR"], tempfile.tempdir = folder, folder
 
 
-def _in_gate(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
-    """Give the tests of the gate."""
+def _in_gate(items: Sequence[pytest.Item]) -> set[pytest.Item]:
+    """Give the tests of the gate: of each function that is sampled at least one case."""
+    chosen = set(_shares(items))
+    functions = {_function(item) for item in chosen}
+    for item in items:
+        if item.get_closest_marker("hunted") is None and _function(item) not in functions:
+            functions.add(_function(item))
+            chosen.add(item)
+    return chosen
+
+
+def _shares(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
+    """Give the tests that are not sampled, and the share of the others by their names."""
     always = [item for item in items if item.get_closest_marker("hunted") is None]
     marked = [(item, item.get_closest_marker("sampled")) for item in always]
     # the places of values, because their texts may have addresses, which differ between workers

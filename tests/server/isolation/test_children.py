@@ -109,7 +109,7 @@ def test_a_server_holds_nothing_that_threads_are_making(monkeypatch: pytest.Monk
     assert bool(held) == (sys.version_info < (3, 12))
 
 
-@pytest.mark.sampled(by="bomb")
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS)
 def test_query_is_ended_at_its_limit_of_time(server: Serving, bomb: str) -> None:
     """A query that takes for ever is answered with 503, or cut where it has begun; its process is gone."""
