@@ -15,7 +15,7 @@ from rdflib import Literal
 
 import rdflive
 from rdflive.errors import QuerySyntaxError, UnsupportedQueryError
-from support.effort import examples
+from support.effort import HUNT, examples
 from support.evaluate import answer
 from support.quads import DATASETS, Store, Sum
 from support.queries import LITERALS, NODES, PREDICATES, make_commits, make_quad, make_query
@@ -105,8 +105,8 @@ def test_rows_of_a_query_are_parameters(kind: str) -> None:
         assert (len(state.dictionary), state.views, state.queries, state.owners) == (0, {}, {}, {})
 
     run()
-    # a kind that is sampled plays too few to have an answer each time
-    assert told[True] or (kind not in PRIMARY_DATASETS and told[False])
+    # what the gate draws is little, and depends on the version of hypothesis
+    assert told[True] or (not HUNT and told[False])
 
 
 def test_a_row_that_is_given_twice_is_answered_once() -> None:

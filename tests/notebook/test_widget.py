@@ -107,10 +107,16 @@ def _shows(widget: Any, answer: list[list[str]]) -> bool:
     return [row[1:3] for row in rows(widget) if row[0] != "−"] == answer
 
 
+def _displays(earlier: set[threading.Thread]) -> list[threading.Thread]:
+    """List the threads of widgets that were not there before: those of another test may still be ending."""
+    return [t for t in threading.enumerate() if t.name == "rdflive-display" and t not in earlier]
+
+
 def test_a_closed_widget_follows_no_more(graph: rdflib.Graph, late: rdflive.Subscription) -> None:
     """Its thread ends, and the subscription keeps nothing for it."""
+    earlier = set(threading.enumerate())
     widget, other = late.widget("minutes"), late.widget()
-    threads = [thread for thread in threading.enumerate() if thread.name == "rdflive-display"]
+    threads = _displays(earlier)
     assert len(threads) == 2
     widget.close()
     until(lambda: sum(thread.is_alive() for thread in threads) == 1)
@@ -127,10 +133,11 @@ def test_however_often_a_cell_is_run_one_widget_of_a_chart_follows(
     graph: rdflib.Graph, late: rdflive.Subscription
 ) -> None:
     """The last one; that of another chart follows beside it."""
+    earlier = set(threading.enumerate())
     first, other = late.widget("minutes"), late.widget("train")
     for _ in range(20):
         last = late.widget("minutes")
-    until(lambda: sum(thread.name == "rdflive-display" for thread in threading.enumerate()) == 2)
+    until(lambda: len(_displays(earlier)) == 2)
     delay(graph, "T101", 9)
     until(lambda: is_behind(last, 1) and is_behind(other, 1))
     assert first.shown["caption"] == "late: 2 solutions"
