@@ -46,7 +46,8 @@ def outputs_of_process(page: Path, folder: Path) -> str:
         timeout=180,
     )
     assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stderr  # a callback that raised is logged
+    # A callback that raised is logged. Workers of Spark that end with their session write a traceback too.
+    assert not re.search(r"Traceback.*\n(?!.*pyspark/daemon\.py)", done.stderr)
     return done.stdout
 
 

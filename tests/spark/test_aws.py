@@ -513,6 +513,7 @@ def test_a_source_waits_a_second_where_nothing_is_new(
         assert len(list(reader.read(offset)[0])) == 1
 
 
+@pytest.mark.hunted("Spark and a server of Kinesis; the gate has the readers without Spark")
 def test_a_graph_follows_streams_of_aws(
     moto: str, neptune: Neptune, spark: SparkSession, tmp_path: Path
 ) -> None:

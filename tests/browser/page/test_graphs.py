@@ -100,6 +100,7 @@ def test_picture_is_live(page: Page, served: Served) -> None:
     expect(panel.get_by_role("img", name="Picture of 5 nodes and 4 triples")).to_be_visible()
 
 
+@pytest.mark.hunted("a large picture; the gate has the bounds of exploring")
 def test_picture_is_bounded(page: Page, served: Served) -> None:
     """Of many triples the first are drawn, and the words say so; the table has more."""
     rows = " ".join(f":X{n} :delay {n} ." for n in range(400))
@@ -113,6 +114,7 @@ def test_picture_is_bounded(page: Page, served: Served) -> None:
     assert len(labels(panel, "edge")) == 10
 
 
+@pytest.mark.sampled(by="width")
 @pytest.mark.parametrize("width", [1280, 390])
 def test_labels_can_be_read(page: Page, width: int) -> None:
     """They are large enough, inside of the frame, and have the colours of the page."""
@@ -138,6 +140,7 @@ def test_labels_can_be_read(page: Page, width: int) -> None:
     assert violations_in_all_colours(page) == []
 
 
+@pytest.mark.hunted("it watches frames; the gate has the picture's changes")
 def test_picture_stands_still_for_those_who_ask_for_it(page: Page, served: Served) -> None:
     """With reduced motion nothing glides, neither when the picture changes nor when one zooms."""
     moves = """async canvas => {
@@ -176,6 +179,7 @@ def test_node_of_a_row_is_explored(page: Page, served: Served) -> None:
     assert rows_of(around) == [*rows, [":T2", ":behind", ":T1"]]
 
 
+@pytest.mark.hunted("the gate explores in new panels")
 def test_exploring_goes_on_in_one_panel(page: Page, served: Served) -> None:
     """A node of the picture is explored in its place, so that no panel is left behind at each step."""
     panel = subscribe(page)
@@ -198,6 +202,7 @@ def test_exploring_goes_on_in_one_panel(page: Page, served: Served) -> None:
     expect(page.locator("article h3").first).to_be_focused()
 
 
+@pytest.mark.hunted("the gate explores an IRI")
 def test_blank_node_is_explored(page: Page, served: Served) -> None:
     """By its label, which no query can say; also when the page is loaded again."""
     served.update(PREFIX + "INSERT { :T1 :at _:place . _:place :x 3 ; :y 4 . _:other :x 5 } WHERE {}")
@@ -216,6 +221,7 @@ def test_blank_node_is_explored(page: Page, served: Served) -> None:
 MANY = "60 triples with this node as"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("out", "into", "drawn", "words"),
     [
@@ -237,6 +243,7 @@ def test_exploring_is_bounded(
     expect(around.locator(".bound")).to_have_text(words)
 
 
+@pytest.mark.hunted("the gate has the bounds of exploring")
 def test_node_beyond_the_limits_of_the_server_is_refused(page: Page, watched: Watched) -> None:
     """The server keeps all triples of a node; the panel says which limit it is, and shows nothing else."""
     watched.allow("status of 403")
@@ -366,6 +373,7 @@ def test_page_without_what_draws_has_the_table(page: Page, served: Served, watch
     expect(panel_of(page, "Around :T2").locator("tbody tr")).to_have_count(2)
 
 
+@pytest.mark.hunted("a browser of its own; the gate has keys and mouse")
 def test_finger_scrolls_the_page_past_a_picture(browser: Browser, served: Served) -> None:
     """A picture that is seen as a whole does not catch it; one that was made larger is moved."""
     size, touch = {"width": 390, "height": 600}, {"has_touch": True, "is_mobile": True}

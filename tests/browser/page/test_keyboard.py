@@ -130,7 +130,7 @@ def test_page_is_still_for_those_who_ask_for_it(page: Page, served: Served) -> N
 SIZES = {"desktop": (1280, 900), "phone": (360, 740)}
 
 
-@pytest.mark.sampled(by="size")
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import parse_qs, urlsplit
 
+import pytest
+
 from support.axe import violations
 from support.browser import LATE, VISITED, Browser, Page, Route, Watched, expect, panel_of, subscribe, write
 from support.served import Served
@@ -102,6 +104,7 @@ def test_tabs_are_bounded(page: Page, served: Served, watched: Watched) -> None:
     expect(page.locator("summary", has_text="Prefixes")).to_be_focused()
 
 
+@pytest.mark.hunted("three windows; the gate has tabs and links")
 def test_history_has_what_was_subscribed_to(page: Page, served: Served) -> None:
     """The latest first, each once, also from other windows; it opens in a tab, and can be cleared."""
     page.goto(served.url)
@@ -149,6 +152,7 @@ ODD = [
 ]
 
 
+@pytest.mark.hunted("the page is loaded eleven times; the gate loads what it has stored itself")
 def test_page_does_without_what_it_cannot_read(page: Page) -> None:
     """Whatever a browser has kept, of another version or of another program, the page works."""
     for kept in ODD:
@@ -204,6 +208,7 @@ def test_link_opens_a_query(page: Page, served: Served) -> None:
     other.context.close()
 
 
+@pytest.mark.hunted("the gate opens links")
 def test_link_is_as_long_as_the_server_takes(page: Page, served: Served, watched: Watched) -> None:
     """One that the server would refuse is not given."""
     watched.allow("status of 400")

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+import pytest
+
 from support.browser import LATE, Locator, OutOfTime, Page, Request, Watched, expect, rows_of, subscribe
 from support.served import RAILWAY, Network, Served
 
@@ -36,6 +38,7 @@ def expect_rows(panel: Locator, count: int) -> None:
     expect(panel.locator("tbody tr")).to_have_count(count)
 
 
+@pytest.mark.hunted("a server is killed; the gate has a page that resumes after its connection was cut")
 def test_page_outlives_its_server(page: Page, tmp_path: Path, watched: Watched) -> None:
     """A server that is killed and started again has changed meanwhile; the page shows the difference once."""
     watched.allow(LOST)

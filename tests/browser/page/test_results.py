@@ -64,6 +64,7 @@ def test_row_of_a_group_changes_on_one_line(page: Page, served: Served) -> None:
     expect(panel.locator("tbody tr")).to_have_text(":Train4")
 
 
+@pytest.mark.hunted("the gate has the row of a group")
 def test_row_of_a_total_changes_on_one_line(page: Page, served: Served) -> None:
     """Aggregates without GROUP BY have one row, which is the same one always: there is no key to choose."""
     panel = subscribe(page, PREFIX + "SELECT (COUNT(?train) AS ?trains) { ?train a :Train }")
@@ -111,6 +112,7 @@ def test_changed_row_keeps_its_place_and_the_focus(page: Page, served: Served) -
     assert panel.locator("tbody td:nth-child(2)").all_text_contents() == before
 
 
+@pytest.mark.hunted("the gate has keys that this page chose")
 def test_keyed_subscription_of_others_opens_with_its_key(page: Page, served: Served) -> None:
     """What was subscribed to with a key is followed as it is, and its pairs are lines."""
     page.goto(served.url)
@@ -161,6 +163,7 @@ def test_key_is_asked_for_until_the_server_has_time(
     expect(key).to_have_text("Rows are told apart by ?class")
 
 
+@pytest.mark.hunted("the gate has the list itself")
 def test_list_tells_what_is_open_here(page: Page, served: Served) -> None:
     """It marks what this page has open, and says how many are subscribed, to each query and in all."""
     page.goto(served.url)

@@ -63,6 +63,7 @@ def test_page_says_what_a_token_may_not(page: Page, guarded: Served, watched: Wa
     expect(page.locator("#query-problem")).to_contain_text("no right to subscribe")
 
 
+@pytest.mark.hunted("the gate has the page that asks for a token")
 def test_page_says_that_one_is_no_longer_signed_in(page: Page, guarded: Served, watched: Watched) -> None:
     """When the cookie has gone, with what to do: neither the server nor the query is to blame."""
     watched.allow("status of 401")

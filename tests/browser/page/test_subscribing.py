@@ -7,6 +7,8 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 from support.axe import violations
 from support.browser import LATE, Page, expect, panel_of, rows_of, subscribe, write
 from support.served import Served
@@ -56,6 +58,7 @@ def test_page_shows_languages_and_unbound(page: Page, served: Served) -> None:
     expect(panel.get_by_title("http://example.org/T1")).to_have_text(":T1")
 
 
+@pytest.mark.hunted("it waits for charts; the gate has the numbers of the server")
 def test_page_draws_rates(page: Page, served: Served) -> None:
     """The charts say how many updates and deltas a second there are; there are none while nothing moves."""
     panel = subscribe(page)
@@ -129,6 +132,7 @@ def test_page_downloads_the_answer(page: Page, served: Served, tmp_path: Path) -
         assert list(csv.reader(lines)) == [["said"], ['x,"y"'], ['x,"y"']]
 
 
+@pytest.mark.hunted("the gate has tables that fit")
 def test_page_shows_the_first_of_many_columns(page: Page, served: Served, tmp_path: Path) -> None:
     """It says how many there are, the file has them all, and those that are shown sort by keys."""
     names = [f"c{number}" for number in range(200)]

@@ -111,6 +111,7 @@ def test_update_is_sent_once(page: Page, served: Served) -> None:
     expect(page.get_by_role("textbox", name="Update")).to_contain_text("COUNT(*)")
 
 
+@pytest.mark.hunted("the gate completes queries, in the same editor")
 def test_update_is_completed(page: Page, served: Served) -> None:
     """Its editor knows the names of the data too."""
     served.count(6)

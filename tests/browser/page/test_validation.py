@@ -162,6 +162,7 @@ def test_preview_says_what_would_be_refused(page: Page, served: Served, watched:
     expect(page.get_by_role("textbox", name="Update")).to_be_focused()
 
 
+@pytest.mark.hunted("the gate has validation itself")
 def test_validation_is_no_query_that_is_live(page: Page, served: Served) -> None:
     """It is not in the list of those, and takes one of the connections that panels may have."""
     page.goto(served.url)
@@ -194,6 +195,7 @@ def test_page_without_shapes_has_no_validation(page: Page, server: Served) -> No
     expect(page.locator("#validation")).to_be_hidden()
 
 
+@pytest.mark.hunted("the gate has the page without shapes")
 def test_without_the_right_to_subscribe_there_is_no_validation(
     page: Page, tmp_path: Path, watched: Watched
 ) -> None:
