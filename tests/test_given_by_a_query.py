@@ -124,6 +124,19 @@ def test_a_row_that_is_given_twice_is_answered_once() -> None:
         assert subscription.answers() == []
 
 
+def test_a_filter_compares_with_what_each_row_gives() -> None:
+    """Two users want to hear of delays over 4 and over 5 minutes."""
+    graph = rdflib.Graph()
+    late = rdflive.prepare("SELECT ?train { ?train e:delay ?d FILTER(?d > ?most) }", initNs={"e": E})
+    for minutes in range(7):
+        graph.add((E[f"T{minutes}"], E.delay, Literal(minutes)))
+    with late.subscribe(graph, None, "SELECT ?most { ?user e:accepts ?most }") as subscription:
+        graph.add((E.ann, E.accepts, Literal(4)))
+        graph.add((E.bob, E.accepts, Literal(5)))
+        four, five = Literal(4), Literal(5)
+        assert sorted(subscription.answers()) == [(four, E.T5), (four, E.T6), (five, E.T6)]
+
+
 def test_a_prepared_query_gives_parameters_under_entailment() -> None:
     """What is entailed is asked for, and answers."""
     graph = rdflib.Graph()

@@ -64,7 +64,7 @@ def test_a_salted_star_gives_what_one_process_does(
     quads = world()
     draw.shuffle(quads)
     for begin in range(0, len(quads), 120):
-        run([("A", quad) for quad in quads[begin : begin + 60]])
+        run([("A", quad) for quad in quads[begin : begin + 120]])
     there.update(quads)
     used = [count for count in spread_of_types(simulation) if count]
     assert len(used) >= salts if salts < BUCKETS else len(used) == BUCKETS

@@ -309,6 +309,17 @@ def test_a_source_sends_again_what_is_not_durable(tmp_path: Path) -> None:
             assert again.durable == (durable.number + 5, 20)
 
 
+def test_time_does_not_go_back_where_a_stream_goes_on(tmp_path: Path) -> None:
+    """Elements at 7 and 6 come late behind one at 8: their deltas are of 8, also in the next program."""
+    path, told = tmp_path / "streams.db", list[Any]()
+    for instants in ((8, 7), (6,)):
+        stream = rdflive.Stream(lateness=5)
+        with resumed(stream, path, told, window=rdflive.Count(1)):
+            for instant in instants:
+                assert stream.add(triple("a", str(instant)), at=instant)
+    assert [delta.time for delta in told[1:]] == [8, 8, 8]
+
+
 @pytest.mark.parametrize("number", [0, -1, True, 1.5, "1"])
 def test_numbers_of_elements_are_counted_from_one(number: Any) -> None:
     """What can be no number of an element is refused."""

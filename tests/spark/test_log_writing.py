@@ -13,11 +13,17 @@ from pyspark.sql import SparkSession
 import rdflive
 from rdflive_stores.spark.logs.writing import _checked
 from rdflive_stores.spark.snapshots import rebuild
+from rdflive_stores.spark.sources import register
 from rdflive_stores.spark.subscription import subscribe
 from support.spark_streams import AT_ONCE, ChangeFiles, Operation, node, number
 
 A = (node("a"), node("p"), '"x y"@en')
 B = (node("b"), node("p"), number(7))
+
+
+@pytest.fixture(autouse=True)
+def _registered(spark: SparkSession) -> None:
+    register(spark)
 
 
 def as_changes(spark: SparkSession, rows: list[Any]) -> Any:

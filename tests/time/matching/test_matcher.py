@@ -285,6 +285,15 @@ def test_a_background_is_read_when_it_is_said() -> None:
     assert len(matcher.match(event)) == 2
 
 
+def test_an_event_is_forgotten_before_the_next() -> None:
+    """Its triples join with the background, and not with a later event."""
+    background = Graph()
+    background.add((E.b, Q, E.c))
+    matcher = Matcher(CHAIN, background=background)
+    assert len(matcher.match([(E.a, P, E.b), (E.b, Q, E.d)])) == 2
+    assert len(matcher.match([(E.x, P, E.b)])) == 1
+
+
 def test_an_event_costs_no_pass_over_the_background() -> None:
     """The views of the background are probed, not read: no row of theirs goes into a join by itself."""
     background = Graph()
