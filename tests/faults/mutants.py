@@ -53,15 +53,8 @@ AREAS: dict[str, tuple[str, ...]] = {
         *("adapters", "guard"),
     ),
     "rdflive/delivery": (
-        *(
-            "test_subscription.py",
-            "test_mailbox.py",
-            "test_prepared.py",
-            "test_budgets.py",
-            "resume",
-            "guard",
-        ),
-        *("first_contact", "sinks", "notebook"),
+        *("test_subscription.py", "test_mailbox.py", "test_prepared.py", "test_budgets.py"),
+        *("resume", "guard", "first_contact", "sinks", "notebook"),
     ),
     "rdflive/feeds": ("feeds", "test_mirror.py", "test_mirror_faults.py", "cli", "adapters/endpoint"),
 }
