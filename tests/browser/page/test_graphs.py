@@ -373,7 +373,7 @@ def test_page_without_what_draws_has_the_table(page: Page, served: Served, watch
     expect(panel_of(page, "Around :T2").locator("tbody tr")).to_have_count(2)
 
 
-@pytest.mark.hunted("a browser of its own; the gate has keys and mouse")
+@pytest.mark.hunted("a browser with a touch screen; the gate has keys and mouse")
 def test_finger_scrolls_the_page_past_a_picture(browser: Browser, served: Served) -> None:
     """A picture that is seen as a whole does not catch it; one that was made larger is moved."""
     size, touch = {"width": 390, "height": 600}, {"has_touch": True, "is_mobile": True}

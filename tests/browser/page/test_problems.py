@@ -123,7 +123,7 @@ def test_focus_stays_where_one_has_gone_meanwhile(page: Page) -> None:
             expect(heading).to_be_focused()
 
 
-@pytest.mark.hunted("the gate has other problems of the server")
+@pytest.mark.hunted("the gate has a server that is too busy to say the key of a query")
 def test_page_does_not_blame_the_query_for_a_busy_server(
     page: Page, served: Served, watched: Watched
 ) -> None:

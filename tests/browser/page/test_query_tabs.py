@@ -104,7 +104,6 @@ def test_tabs_are_bounded(page: Page, served: Served, watched: Watched) -> None:
     expect(page.locator("summary", has_text="Prefixes")).to_be_focused()
 
 
-@pytest.mark.hunted("three windows; the gate has tabs and links")
 def test_history_has_what_was_subscribed_to(page: Page, served: Served) -> None:
     """The latest first, each once, also from other windows; it opens in a tab, and can be cleared."""
     page.goto(served.url)

@@ -163,7 +163,6 @@ def test_key_is_asked_for_until_the_server_has_time(
     expect(key).to_have_text("Rows are told apart by ?class")
 
 
-@pytest.mark.hunted("the gate has the list itself")
 def test_list_tells_what_is_open_here(page: Page, served: Served) -> None:
     """It marks what this page has open, and says how many are subscribed, to each query and in all."""
     page.goto(served.url)

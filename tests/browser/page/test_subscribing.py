@@ -58,7 +58,6 @@ def test_page_shows_languages_and_unbound(page: Page, served: Served) -> None:
     expect(panel.get_by_title("http://example.org/T1")).to_have_text(":T1")
 
 
-@pytest.mark.hunted("it waits for charts; the gate has the numbers of the server")
 def test_page_draws_rates(page: Page, served: Served) -> None:
     """The charts say how many updates and deltas a second there are; there are none while nothing moves."""
     panel = subscribe(page)
