@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from rdflib.graph import ConjunctiveGraph, Dataset, Graph
 from rdflib.plugins.sparql import update as engine
-from rdflib.plugins.sparql.algebra import BGP, Join, translateUpdate
+from rdflib.plugins.sparql.algebra import BGP, Join
 from rdflib.plugins.sparql.algebra import Graph as GraphPattern
 from rdflib.plugins.sparql.evaluate import evalPart
 from rdflib.plugins.sparql.sparql import QueryContext
@@ -21,7 +21,8 @@ from rdflib.term import BNode, Literal, URIRef
 
 from rdflive.store import WriteRefusedError
 from rdflive.store.rdflib_graphs import default_graph
-from rdflive.syntax.parsing import parse_update
+from rdflive.syntax.rdflib_algebra import to_rdflib_update
+from rdflive.syntax.reader import read_update
 
 __all__ = ["run_update"]
 
@@ -36,10 +37,7 @@ def run_update(graph: Graph, text: str) -> None:
     >>> len(graph)
     2
     """
-    parsed = parse_update(text)
-    if not parsed.request:
-        return
-    operations = translateUpdate(parsed, initNs=dict(graph.namespaces())).algebra
+    operations = to_rdflib_update(read_update(text, dict(graph.namespaces()))).algebra
     if not isinstance(graph, ConjunctiveGraph) and any(operation.using for operation in operations):
         raise WriteRefusedError(
             "USING names graphs of a dataset, and the update runs on a single rdflib.Graph: mirror the feed "

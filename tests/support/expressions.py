@@ -8,11 +8,12 @@ from typing import Any
 import pyoxigraph as ox
 from hypothesis import strategies as st
 from rdflib import RDF, XSD, BNode, Literal, URIRef
-from rdflib.plugins.sparql import prepareQuery
-from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.term import Node, Variable
 
 from rdflive.query.expressions import Expression, replace
+from rdflive.syntax.algebra import algebra_of
+from rdflive.syntax.reader import read_query
+from rdflive.syntax.tree import Tree
 
 PREFIXES = "PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> PREFIX ex: <http://example.org/> "
 
@@ -40,8 +41,7 @@ class Numbers:
 @cache
 def node(text: str) -> Any:
     """Parse an expression the way a query holds it."""
-    query = prepareQuery(f"{PREFIXES} SELECT ({text} AS ?result) {{}}")
-    algebra = query.algebra
+    algebra = algebra_of(read_query(f"{PREFIXES} SELECT ({text} AS ?result) {{}}"))
     while algebra.name != "Extend":
         algebra = algebra.p
     return algebra.expr
@@ -64,7 +64,7 @@ def evaluate(expression: Any, **bindings: Node | None) -> Node | None:
 def term(text: str) -> Node:
     """Read a term with its very lexical form."""
     read: Any = node(text)
-    assert not isinstance(read, CompValue)
+    assert not isinstance(read, Tree)
     return read
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from pyparsing import ParseBaseException
 from rdflib.term import BNode, Literal
 
+from rdflive.errors import QuerySyntaxError
 from rdflive.feeds.decoder import Decoded, Frame, StatelessDecoder
 from rdflive.feeds.formats import FeedFormat
 from rdflive.feeds.lines import Line
@@ -16,7 +16,7 @@ from rdflive.feeds.sparql_text import RequestScanner, normalize, write_string
 from rdflive.feeds.terms import RowError
 from rdflive.feeds.writing import UnwritableError, write_term
 from rdflive.model import Batch, Quad
-from rdflive.syntax.parsing import parse_update
+from rdflive.syntax.reader import read_update
 
 __all__ = ["SPARQL_UPDATE", "SparqlUpdateDecoder", "encode_sparql_update"]
 
@@ -87,11 +87,9 @@ def _is_empty(line: Line) -> bool:
 
 def _check_syntax(text: str, line: int) -> None:
     try:
-        parse_update(text)
-    except ParseBaseException as error:
-        raise RowError(f"not a SPARQL update: {error.msg}", line) from error
-    except RecursionError as error:
-        raise RowError("the SPARQL update is nested too deeply", line) from error
+        read_update(text)
+    except QuerySyntaxError as error:
+        raise RowError(f"not a SPARQL update: {error}", line) from error
 
 
 def _write(verb: str, quads: Iterable[Quad]) -> str:

@@ -13,7 +13,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.term import Variable as RdflibVariable
 
 from rdflive.query import algebra
@@ -22,13 +21,14 @@ from rdflive.query.bgp import Variable
 from rdflive.query.expressions import exists_parts
 from rdflive.query.expressions import replace as replace_in
 from rdflive.query.scope import Scope
+from rdflive.syntax.tree import Tree
 
 __all__ = ["exact_copies", "filter_exists", "marked"]
 
 
 def filter_exists(node: algebra.Node, part: Any, scope: Scope) -> algebra.Node:
     """Keep the rows that meet a condition which contains EXISTS."""
-    if isinstance(part, CompValue) and part.name in ("Builtin_EXISTS", "Builtin_NOTEXISTS"):
+    if isinstance(part, Tree) and part.name in ("Builtin_EXISTS", "Builtin_NOTEXISTS"):
         return _exists(node, part, scope)
     node, expression = marked(node, part, scope)
     return algebra.Filter(node, scope.query.expression(expression))

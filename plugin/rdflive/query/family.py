@@ -14,12 +14,12 @@ from collections.abc import Collection, Iterator, Mapping, Set
 from typing import Any, Final
 
 from rdflib.paths import Path
-from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.term import Literal, Node, URIRef, Variable
 
+from rdflive.model import TripleTerm
 from rdflive.query.expressions import conjuncts
-from rdflive.query.expressions.nodes import part_of
 from rdflive.query.shapes import operands_of
+from rdflive.syntax.tree import Tree
 
 __all__ = ["constants_of", "places_of", "shape_of"]
 
@@ -28,7 +28,7 @@ _MOST: Final = 8
 _ORDERED: Final = frozenset({"=", "<", "<=", ">", ">="})
 
 
-def constants_of(algebra: CompValue, bound: Collection[str] = ()) -> list[Node]:
+def constants_of(algebra: Tree, bound: Collection[str] = ()) -> list[Node]:
     """List the constants of a query that can be parameters, in the order of rdflib's algebra.
 
     Variables that are `bound` to a term are constants too. A template may have constants wherever it likes.
@@ -37,7 +37,7 @@ def constants_of(algebra: CompValue, bound: Collection[str] = ()) -> list[Node]:
     return found if len(found) <= _MOST else []
 
 
-def places_of(algebra: CompValue, bound: Collection[str] = ()) -> list[Node]:
+def places_of(algebra: Tree, bound: Collection[str] = ()) -> list[Node]:
     """List the constants, variables that are `bound` among them, that a parameter can stand for wherever they
     are.
     """
@@ -50,10 +50,12 @@ def places_of(algebra: CompValue, bound: Collection[str] = ()) -> list[Node]:
 
 def shape_of(node: Any, parameters: Mapping[Node, Any]) -> str:
     """Write a part of rdflib's algebra with parameters in the place of constants: families differ in it."""
-    if isinstance(node, CompValue):
+    if isinstance(node, Tree):
         # a separator is no term, though it may equal one
-        known = {key: {} if key == "separator" else parameters for key in node if not key.startswith("_")}
-        parts = (f"{key}={shape_of(part_of(node, key), of)}" for key, of in known.items())
+        parts = (
+            f"{key}={shape_of(value, {} if key == 'separator' else parameters)}"
+            for key, value in node.fields.items()
+        )
         return f"{node.name}({', '.join(parts)})"
     if isinstance(node, dict):
         return f"{{{shape_of(list(node.items()), parameters)}}}"
@@ -71,7 +73,7 @@ def shape_of(node: Any, parameters: Mapping[Node, Any]) -> str:
 
 def _places(node: Any, variables: Set[Node]) -> Iterator[Node]:
     """List the constants at places where a parameter may stand, each as often as it stands there."""
-    if isinstance(node, CompValue):
+    if isinstance(node, Tree):
         if node.name == "BGP":
             ends = (term for s, _, o in node.triples for term in (s, o))
             yield from (term for term in ends if _is_constant(term, variables))
@@ -85,14 +87,14 @@ def _places(node: Any, variables: Set[Node]) -> Iterator[Node]:
         # rdflib assigns a grouped variable to itself, through SAMPLE
         elif node.name == "Extend" and node.var in variables and str(node.expr).startswith("__agg_"):
             yield node.var
-        for key in node:
-            yield from _places(part_of(node, key), variables)
+        for value in node.fields.values():
+            yield from _places(value, variables)
     elif isinstance(node, list | tuple):
         for part in node:
             yield from _places(part, variables)
 
 
-def _grouped(node: CompValue, variables: Set[Node]) -> Iterator[Node]:
+def _grouped(node: Tree, variables: Set[Node]) -> Iterator[Node]:
     """Give the bound variables that a query groups by, which divides no group."""
     keys = [key for key in node.p.expr or () if isinstance(key, Variable) and key in variables]
     yield from keys
@@ -100,7 +102,7 @@ def _grouped(node: CompValue, variables: Set[Node]) -> Iterator[Node]:
     yield from (over for over in samples if isinstance(over, Variable) and over in keys)
 
 
-def _bound(node: CompValue) -> set[Node]:
+def _bound(node: Tree) -> set[Node]:
     """Give the variables that the triple patterns of a group bind."""
     while node.name == "Filter":
         node = node.p
@@ -110,7 +112,7 @@ def _bound(node: CompValue) -> set[Node]:
 
 def _compared(part: Any, bound: Set[Node], variables: Set[Node]) -> Iterator[Node]:
     """Give the constant that a filter compares with a bound variable."""
-    if isinstance(part, CompValue) and part.name == "RelationalExpression" and part.op in _ORDERED:
+    if isinstance(part, Tree) and part.name == "RelationalExpression" and part.op in _ORDERED:
         for one, other in ((part.expr, part.other), (part.other, part.expr)):
             if isinstance(one, Variable) and one in bound - variables and _is_constant(other, variables):
                 yield other
@@ -122,13 +124,15 @@ def _is_constant(term: Any, variables: Set[Node]) -> bool:
 
 def _terms(node: Any, variables: Set[Node]) -> Iterator[Node]:
     """List the constants of a part of the algebra, each as often as it occurs."""
-    if isinstance(node, CompValue):
-        for key in node:
-            # not what rdflib notes of variables, nor what is shown: a bound variable shows its term
-            if not key.startswith("_") and key not in ("PV", "separator"):
-                yield from _terms(part_of(node, key), variables)
+    if isinstance(node, Tree):
+        for key, value in node.fields.items():
+            # not what is shown: a bound variable shows its term
+            if key not in ("PV", "separator"):
+                yield from _terms(value, variables)
     elif isinstance(node, Path):
         yield from _terms([getattr(node, name, None) for name in ("arg", "args", "path")], variables)
+    elif isinstance(node, TripleTerm):
+        yield from _terms(node.parts, variables)
     elif isinstance(node, dict):
         yield from _terms([*node, *node.values()], variables)
     elif _is_constant(node, variables):

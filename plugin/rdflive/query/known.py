@@ -1,4 +1,4 @@
-"""Plans of queries that were asked before: nothing is parsed again where a text differs in constants alone.
+"""Plans of queries that were asked before: nothing is read again where a text differs in constants alone.
 
 Say a text has `?t :line :S1`, of which `:S1` became a parameter. Then the plan is noted under the terminals
 of the text with holes for its constants, what fills the holes that are no parameters, and which hole is which
@@ -60,7 +60,7 @@ def find_plan(
     bindings = {str(name).lstrip("?$"): term for name, term in (init_bindings or {}).items()}
     found = read_terminals(text, init_ns)
     names = tuple(sorted(bindings))
-    key = found.skeleton, found.prefixes, names, algorithm, family
+    key = found.skeleton, names, algorithm, family
     fills = *found.constants, *(bindings[name] for name in names)
     for holes in _holes.get(key, ()):
         known = _plans.get((key, holes, _fixed(holes, fills)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.term import Variable as RdflibVariable
 
 from rdflive.query import algebra
@@ -15,6 +14,7 @@ from rdflive.query.exists import marked
 from rdflive.query.expressions import Expression, exists_parts
 from rdflive.query.expressions import replace as replace_in
 from rdflive.query.scope import Query, Scope
+from rdflive.syntax.tree import Tree
 
 __all__ = ["Modifiers", "group_rows", "modified", "peel"]
 
@@ -23,10 +23,10 @@ __all__ = ["Modifiers", "group_rows", "modified", "peel"]
 class Modifiers:
     """The solution modifiers around the pattern of a SELECT."""
 
-    pattern: CompValue
+    pattern: Tree
     projected: tuple[str, ...] = ()
     distinct: bool = False
-    order: tuple[CompValue, ...] = ()
+    order: tuple[Tree, ...] = ()
     offset: int = 0
     limit: int | None = None
 
@@ -36,7 +36,7 @@ class Modifiers:
         return self.limit is not None or self.offset > 0
 
 
-def peel(node: CompValue) -> Modifiers:
+def peel(node: Tree) -> Modifiers:
     """Separate the solution modifiers from the pattern."""
     modifiers = Modifiers(node)
     # REDUCED needs nothing: it permits duplicates to stay
@@ -123,7 +123,7 @@ class _Assignments:
         return replace_in(node, self._assigned)
 
     def _assigned(self, part: Any) -> Any:
-        if not isinstance(part, CompValue | RdflibVariable) or exists_parts(part):
+        if not isinstance(part, Tree | RdflibVariable) or exists_parts(part):
             return None
         if isinstance(part, RdflibVariable) and part in self._sampled:
             return self._sampled[part]
@@ -149,7 +149,7 @@ _NAMELESS: Final = Variable("nameless", distinguished=False)
 """Replaces the result's name when aggregates are compared."""
 
 
-def group_rows(rows: algebra.Node, node: CompValue, scope: Scope) -> algebra.Node:
+def group_rows(rows: algebra.Node, node: Tree, scope: Scope) -> algebra.Node:
     """Group rows and aggregate them. rdflib puts SAMPLE around the variables grouped by, which become
     copies.
     """

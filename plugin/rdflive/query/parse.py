@@ -1,16 +1,13 @@
-"""SPARQL text to the algebra that is maintained; rdflib parses, what cannot be kept is refused."""
+"""SPARQL text to the algebra that is maintained; what cannot be kept is refused."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 from typing import Any, Literal, TypeAlias, cast
 
-from rdflib.plugins.sparql.algebra import translatePName, traverse
-from rdflib.plugins.sparql.parserutils import CompValue
-from rdflib.plugins.sparql.sparql import Prologue
 from rdflib.term import BNode, Node
 from rdflib.term import Variable as RdflibVariable
 
@@ -20,13 +17,13 @@ from rdflive.query.algebra import OrderCondition
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.family import constants_of, places_of, shape_of
 from rdflive.query.given import check_bindings, read_query
-from rdflive.query.modifiers import Modifiers, modified, peel
-from rdflive.query.rdflib_algebra import algebra_of
+from rdflive.query.modifiers import modified, peel
 from rdflive.query.refusals import depth_limited, misplaced_aggregate, refused
 from rdflive.query.scope import Dataset, Merge, Query, Scope
 from rdflive.query.translate import translate
-from rdflive.syntax.parsing import parse_query as parse_sparql
-from rdflive.syntax.tokens import Token, tokenize
+from rdflive.syntax.algebra import algebra_of
+from rdflive.syntax.reader import read_query as read_sparql
+from rdflive.syntax.tree import Tree, place_of
 
 __all__ = ["Form", "ParsedQuery", "parse_query"]
 
@@ -85,24 +82,21 @@ def parse_query(
     """
     text = read_query(text).text
     check_bindings(init_bindings)
-    # rdflib's algebra knows no lines and columns, so errors find theirs in the tokens
-    tokens = list(tokenize(text))
-    query = algebra_of(text, init_ns or {}, tokens)
-    # behind the parser, which refuses brackets without a partner: the search counts on pairs
-    misplaced = misplaced_aggregate(tokens)
+    tree = read_sparql(text, init_ns)
+    refuse = partial(refused, tree=tree, text=text)
+    misplaced = misplaced_aggregate(tree, text)
     if misplaced is not None:
         raise misplaced
-    node = query.algebra
-    if node.name == "DescribeQuery":
-        raise refused(node.name, tokens=tokens)
+    if tree.query.name == "DescribeQuery":
+        raise refuse("DescribeQuery")
+    node = algebra_of(tree)
     preset = {_bare(name): term for name, term in (init_bindings or {}).items()}
     dataset = _dataset(node.datasetClause)
     if dataset.named is not None:
         dataset = replace(dataset, named=dataset.named | windows)
     beside: Node | bool = True
     if merges and dataset.default is not None:
-        beside, dataset = _beside(dataset, tokens), replace(dataset, default=None)
-    refuse = partial(refused, tokens=tokens)
+        beside, dataset = _beside(dataset, node, text), replace(dataset, default=None)
     numbers = count(1)
     constants = constants_of(node, preset) if family else [] if given is None else _given(given, node)
     parameters = {term: Variable(f"·{next(numbers)}", distinguished=False) for term in constants}
@@ -113,7 +107,7 @@ def parse_query(
         columns = {v.name: v for v in given.root.columns}
         renamed = tuple((v, columns[name]) for name, v in bound.items())
         rows = algebra.Distinct(algebra.Project(given.root, (), renamed))
-    shared = Query(translate, refuse, fixed, dataset, query.prologue.base, parameters, rows, _numbers=numbers)
+    shared = Query(translate, refuse, fixed, dataset, tree.base, parameters, rows, _numbers=numbers)
     asked = shared.asked(tuple(parameters.values())) if parameters else None
     scope = Scope(shared, dataset.default, parameters=asked)
     modifiers = peel(node.p)
@@ -122,10 +116,9 @@ def parse_query(
     if node.name != "SelectQuery":
         # a template may read any variable, while ASK and CONSTRUCT project none by name
         modifiers.projected = tuple(known)
-    elif _selects_all(tokens):
-        # rdflib's `*` also has variables of FILTER and of the right side of MINUS, which no solution binds
-        shown = tuple(n for n in modifiers.projected if n in known or n in preset or n in bound)
-        modifiers.projected = _by_place(shown, tokens)
+    elif tree.query.projection is None:
+        # also variables of FILTER and of the right side of MINUS are listed, which no solution binds
+        modifiers.projected = tuple(n for n in modifiers.projected if n in known or n in preset or n in bound)
     names = tuple(dict.fromkeys(modifiers.projected)) if node.name == "SelectQuery" else ()
     if given is not None and names:
         names = (*(name for name in given.names if name not in names), *names)
@@ -135,10 +128,7 @@ def parse_query(
         # one empty row while there is any solution: its coming and going is the answer
         root = algebra.Distinct(algebra.Project(root, scope.context if given is None else ()))
     elif form == "CONSTRUCT":
-        template = _template(node, modifiers, tokens)
-        if any(isinstance(term, BNode) for triple in template for term in triple):
-            template = _as_written(text, query.prologue)
-        root, names = _construct(root, template, shared, scope.context if given is None else ())
+        root, names = _construct(root, node.template, shared, scope.context if given is None else ())
     if given is not None:
         return ParsedQuery(text, form, root, names, fixed, order, beside, bound=bound)
     values = {v: preset.get(str(t), t) if isinstance(t, RdflibVariable) else t for t, v in parameters.items()}
@@ -146,12 +136,12 @@ def parse_query(
     if parameters:
         rest = sorted((name, repr(term)) for name, term in fixed.items())
         same = sorted(map(_name, shared.iris))
-        shape = f"{shape_of(node, parameters)} {names} {rest} {query.prologue.base} {same}"
+        shape = f"{shape_of(node, parameters)} {names} {rest} {tree.base} {same}"
     iris = frozenset(shared.iris)
     return ParsedQuery(text, form, root, names, fixed, order, beside, values, bound, shape, iris)
 
 
-def _dataset(clauses: list[CompValue] | None) -> Dataset:
+def _dataset(clauses: Sequence[Tree]) -> Dataset:
     """Read FROM and FROM NAMED: with any of them only the graphs that they name are seen."""
     if not clauses:
         return Dataset()
@@ -161,13 +151,13 @@ def _dataset(clauses: list[CompValue] | None) -> Dataset:
     return Dataset(next(iter(defaults)) if len(defaults) == 1 else Merge(defaults), named)
 
 
-def _beside(dataset: Dataset, tokens: list[Token]) -> Node | bool:
+def _beside(dataset: Dataset, query: Tree, text: str) -> Node | bool:
     """Give the graph that windows in the default graph are merged with."""
     if not isinstance(dataset.default, Merge):
         return cast(Node, dataset.default)
     if not dataset.default.graphs:
         return False
-    place = next(token for token in tokens if token.text.upper() == "FROM")
+    place = place_of(text, query.datasetClause[0].begin)
     raise UnsupportedQueryError(
         f"several FROM (line {place.line}, column {place.column}) cannot be merged with windows: name one "
         "graph, and put patterns on the others into GRAPH",
@@ -177,37 +167,8 @@ def _beside(dataset: Dataset, tokens: list[Token]) -> Node | bool:
     )
 
 
-def _selects_all(tokens: list[Token]) -> bool:
-    words = [token.text.upper() for token in tokens]
-    after = words[words.index("SELECT") + 1 :]
-    return after[0] == "*" or (after[0] in ("DISTINCT", "REDUCED") and after[1] == "*")
-
-
-def _template(node: CompValue, modifiers: Modifiers, tokens: list[Token]) -> list[Any]:
-    """Give the template; that of the short form, CONSTRUCT WHERE, is its pattern."""
-    words = [token.text.upper() for token in tokens]
-    # rdflib gives None for an empty template too, and `CONSTRUCT { } WHERE { ... }` makes nothing
-    if node.template is None and words[words.index("CONSTRUCT") + 1] != "{":
-        return list(modifiers.pattern.triples)
-    return list(node.template or ())
-
-
-def _as_written(text: str, prologue: Prologue) -> list[Any]:
-    """Give the triples of a template with blank nodes in the order of the text.
-
-    rdflib's algebra orders them by the labels of blank nodes, which are random where the text has none,
-    while what a template makes must be the same in every run of a program. So they are parsed anew.
-    """
-    query = parse_sparql(text)[1]
-    chains = list(query.template or query.where.part[0].triples)
-    translated = traverse(chains, visitPost=partial(translatePName, prologue=prologue))
-    # rdflib's parser gives the triples of one subject as a flat list, three terms for each
-    terms = iter([term for chain in translated for term in chain])
-    return list(zip(terms, terms, terms, strict=True))
-
-
 def _construct(
-    root: algebra.Node, template: list[Any], query: Query, asked: algebra.Columns
+    root: algebra.Node, template: Sequence[Any], query: Query, asked: algebra.Columns
 ) -> tuple[algebra.Node, tuple[str, ...]]:
     """Put the template on top; its blank nodes are called by their places. Triples of a family carry what
     they belong to.
@@ -226,7 +187,7 @@ def _construct(
     return algebra.Distinct(made), tuple(column.name for column in made.columns if column.distinguished)
 
 
-def _given(given: ParsedQuery, node: CompValue) -> list[Node]:
+def _given(given: ParsedQuery, node: Tree) -> list[Node]:
     """List the variables of a query that the rows of another one give terms to.
 
     Raises ValueError where these rows cannot.
@@ -244,13 +205,6 @@ def _given(given: ParsedQuery, node: CompValue) -> list[Node]:
                 "object of a pattern, an end of a path, or compared with a variable of the pattern"
             )
     return [term for term in possible if isinstance(term, RdflibVariable)]
-
-
-def _by_place(names: tuple[str, ...], tokens: list[Token]) -> tuple[str, ...]:
-    """Order the variables of `SELECT *`, of which rdflib gives a set, as the text does."""
-    # backwards, because of equal keys a dict keeps the last: that is the first place in the text
-    place = {token.text[1:]: -i for i, token in enumerate(reversed(tokens)) if token.kind == "variable"}
-    return tuple(sorted(names, key=lambda name: place.get(name, 1)))
 
 
 def _bare(name: object) -> str:

@@ -8,7 +8,6 @@ from functools import cached_property, partial, reduce
 from itertools import count
 from typing import Any, TypeAlias
 
-from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.term import BNode, Node
 from rdflib.term import Variable as RdflibVariable
 
@@ -16,7 +15,7 @@ from rdflive.query import algebra
 from rdflive.query.bgp import TriplePattern, Variable, VarOrTerm
 from rdflive.query.expressions import Expression, volatile
 from rdflive.query.expressions import replace as replace_in
-from rdflive.query.expressions.nodes import part_of
+from rdflive.syntax.tree import Tree
 
 __all__ = ["Dataset", "Merge", "Offered", "Query", "Scope", "Translate"]
 
@@ -24,7 +23,7 @@ Offered: TypeAlias = list[algebra.Condition]
 """Filters from above. A pass that guarantees all variables of a filter applies it and removes it from
 the list.
 """
-Translate: TypeAlias = "Callable[[CompValue, Scope, Offered], algebra.Node]"
+Translate: TypeAlias = "Callable[[Tree, Scope, Offered], algebra.Node]"
 """Translates a graph pattern of rdflib's algebra that is evaluated in a scope."""
 
 
@@ -131,9 +130,8 @@ class Query:
         found: set[Variable] = set()
 
         def look(part: Any) -> None:
-            if isinstance(part, CompValue):
-                for key in part:
-                    look(part_of(part, key))
+            if isinstance(part, Tree):
+                look(list(part.fields.values()))
             elif isinstance(part, list | tuple | set | frozenset):
                 for each in part:
                     look(each)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.term import Literal, URIRef
 from rdflib.term import Variable as RdflibVariable
 
 from rdflive.query import algebra
 from rdflive.query.algebra import Basic, Values
 from rdflive.query.bgp import Variable, VarOrTerm
-from rdflive.query.expressions.nodes import part_of
+from rdflive.syntax.tree import Tree
 
 __all__ = [
     "allowed_by", "bound_row", "branches_of", "fixed_rows", "is_empty_without", "is_set_of_iris", "is_values",
@@ -36,21 +35,21 @@ def is_empty_without(node: algebra.Node, graph: VarOrTerm) -> bool:
     return bool(node.inputs) and is_empty_without(node.inputs[0], graph)
 
 
-def branches_of(node: CompValue) -> list[CompValue]:
+def branches_of(node: Tree) -> list[Tree]:
     """List the branches of nested unions."""
     if node.name != "Union":
         return [node]
-    return [*branches_of(node.p1), *branches_of(node.p2)]
+    return [branch for part in node.part for branch in branches_of(part)]
 
 
-def operands_of(node: CompValue) -> list[CompValue]:
+def operands_of(node: Tree) -> list[Tree]:
     """List the operands of nested joins."""
     if node.name != "Join":
         return [node]
-    return [*operands_of(node.p1), *operands_of(node.p2)]
+    return [operand for part in node.part for operand in operands_of(part)]
 
 
-def with_binds_apart(operands: list[CompValue]) -> list[CompValue]:
+def with_binds_apart(operands: list[Tree]) -> list[Tree]:
     """Make BINDs of IRIs operands of their own where others have the variable: `?b :line ?l
     BIND(:T101 AS ?t) ?t :line ?l` joins the same as `?b :line ?l VALUES ?t { :T101 } ?t :line ?l`.
     """
@@ -60,15 +59,15 @@ def with_binds_apart(operands: list[CompValue]) -> list[CompValue]:
             continue
         # where the pattern in front has the variable, BIND is refused
         if _mentions([*before, *after], node.var) and not _mentions(node.p, node.var):
-            alone = CompValue("Extend", p=CompValue("BGP", triples=[]), var=node.var, expr=node.expr)
+            alone = node.changed(p=Tree("BGP", {"triples": ()}))
             return with_binds_apart([*before, *operands_of(node.p), alone, *after])
     return operands
 
 
 def _mentions(node: Any, term: Any) -> bool:
     """Tell whether a term is anywhere in a part of rdflib's algebra."""
-    if isinstance(node, CompValue):
-        return any(_mentions(part_of(node, key), term) for key in node if not key.startswith("_"))
+    if isinstance(node, Tree):
+        return _mentions(tuple(node.fields.values()), term)
     if isinstance(node, dict):
         return _mentions([*node.items()], term)
     if isinstance(node, list | tuple | set | frozenset):
@@ -76,7 +75,7 @@ def _mentions(node: Any, term: Any) -> bool:
     return bool(node == term)
 
 
-def is_values(node: CompValue) -> bool:
+def is_values(node: Tree) -> bool:
     """Tell whether a node is VALUES, not a subquery."""
     return node.name == "ToMultiSet" and getattr(node.p, "name", "") == "values"
 
@@ -86,7 +85,7 @@ def fixed_rows(part: Any) -> algebra.Values | None:
 
     Only IRIs: equal literals may be different terms, such as 1 and 1.0.
     """
-    if not isinstance(part, CompValue) or part.name != "RelationalExpression" or part.op not in ("=", "IN"):
+    if not isinstance(part, Tree) or part.name != "RelationalExpression" or part.op not in ("=", "IN"):
         return None
     variable, iris = part.expr, part.other if part.op == "IN" else [part.other]
     if part.op == "=" and isinstance(part.other, RdflibVariable):
@@ -96,7 +95,7 @@ def fixed_rows(part: Any) -> algebra.Values | None:
     return Values((Variable(str(variable)),), tuple((iri,) for iri in dict.fromkeys(iris)))
 
 
-def bound_row(node: CompValue) -> algebra.Values | None:
+def bound_row(node: Tree) -> algebra.Values | None:
     """Read the BIND of a constant to nothing in front of it as the row of VALUES that it is."""
     if node.name != "Extend" or node.p.name != "BGP" or node.p.triples:
         return None

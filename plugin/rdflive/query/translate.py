@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from rdflib.paths import Path
-from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.term import Literal, URIRef
 from rdflib.term import Variable as RdflibVariable
 
@@ -31,11 +30,12 @@ from rdflive.query.shapes import (
     operands_of,
     with_binds_apart,
 )
+from rdflive.syntax.tree import Tree
 
 __all__ = ["translate"]
 
 
-def translate(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
+def translate(node: Tree, scope: Scope, offered: Offered) -> algebra.Node:
     """Translate a graph pattern; its rows carry the context of the scope."""
     if node.name not in _PATTERNS:
         raise scope.query.refuse(node.name)
@@ -46,7 +46,7 @@ def translate(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
     return result
 
 
-def _join(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
+def _join(node: Tree, scope: Scope, offered: Offered) -> algebra.Node:
     """Translate a group. Paths inside its nodes may start from its triple patterns, and its constants are
     offered as filters: `{ ?t :line ?l VALUES ?t { :T101 } }` keeps the triples of :T101 alone.
     """
@@ -80,7 +80,7 @@ def _join(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
     return result
 
 
-def _table(node: CompValue, scope: Scope) -> Values | None:
+def _table(node: Tree, scope: Scope) -> Values | None:
     """Read an operand as rows of constants, if it is VALUES or such a BIND."""
     if is_values(node):
         return _values(node.p, scope)
@@ -89,7 +89,7 @@ def _table(node: CompValue, scope: Scope) -> Values | None:
     return None if row is None or scope.query.is_bound(row.columns[0].name) else row
 
 
-def _triples(node: CompValue, scope: Scope) -> Iterator[Part]:
+def _triples(node: Tree, scope: Scope) -> Iterator[Part]:
     for s, p, o in node.triples:
         ends = scope.query.term(s), scope.query.term(o)
         if isinstance(p, Path):
@@ -99,7 +99,7 @@ def _triples(node: CompValue, scope: Scope) -> Iterator[Part]:
             yield TriplePattern(ends[0], scope.query.term(p), ends[1])
 
 
-def _filter(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
+def _filter(node: Tree, scope: Scope, offered: Offered) -> algebra.Node:
     """Offer the filters downwards, and apply those that nobody took."""
     plain = [part for part in conjuncts(node.expr) if not exists_parts(part)]
     mine: Offered = [scope.query.expression(part) for part in plain]
@@ -118,7 +118,7 @@ def _filter(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
     return result
 
 
-def _left_join(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
+def _left_join(node: Tree, scope: Scope, offered: Offered) -> algebra.Node:
     """Translate OPTIONAL. A condition with EXISTS cannot be tested on a merged row, so it becomes a
     union of the matched and the unmatched left rows.
     """
@@ -140,7 +140,7 @@ def _left_join(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
     return algebra.Union((matched, unmatched))
 
 
-def _union(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
+def _union(node: Tree, scope: Scope, offered: Offered) -> algebra.Node:
     """Offer filters to each branch; one that some branch did not take must run above too."""
     branches, left_over = [], []
     for branch in branches_of(node):
@@ -152,7 +152,7 @@ def _union(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
     return algebra.Union(tuple(branches))
 
 
-def _minus(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
+def _minus(node: Tree, scope: Scope, offered: Offered) -> algebra.Node:
     """Translate MINUS, which removes nothing if the two sides share no variable."""
     left = translate(node.p1, scope, offered)
     # no filters from above: they would keep rows from removing what they should
@@ -168,7 +168,7 @@ def _minus(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
     return algebra.Minus(left, right, context) if shared else left
 
 
-def _extend(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
+def _extend(node: Tree, scope: Scope, offered: Offered) -> algebra.Node:
     """Translate BIND and the assignments of SELECT."""
     name = str(node.var)
     # below, the variable is not there yet
@@ -191,7 +191,7 @@ def _extend(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
     return algebra.Extend(result, variable, scope.query.expression(expression))
 
 
-def _graph(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
+def _graph(node: Tree, scope: Scope, offered: Offered) -> algebra.Node:
     """Translate GRAPH. The graph of a variable is carried in a hidden column until the pattern is
     complete.
     """
@@ -229,9 +229,7 @@ def _graphs(graph: VarOrTerm, scope: Scope) -> algebra.Node:
     return algebra.Distinct(algebra.Project(basic([anything], Scope(scope.query, graph)), shown))
 
 
-def _multiset(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
-    if isinstance(node.p, list):  # VALUES without rows: rdflib leaves an empty list
-        return Values((), ())
+def _multiset(node: Tree, scope: Scope, offered: Offered) -> algebra.Node:
     if is_values(node):
         return _values(node.p, scope)
     # evaluated by itself: a subquery sees neither outer solutions nor the rows beside it
@@ -239,7 +237,7 @@ def _multiset(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
     return _subquery(node.p, replace(inside.mentioning(node.p), bounds=()), offered)
 
 
-def _subquery(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
+def _subquery(node: Tree, scope: Scope, offered: Offered) -> algebra.Node:
     """Translate a subquery. Only its projected columns are visible outside."""
     modifiers = peel(node.p if node.name == "SelectQuery" else node)
     # A filter below LIMIT would let other rows into the slice.
@@ -250,22 +248,17 @@ def _subquery(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
     return modified(pattern, modifiers, scope)[0]
 
 
-def _values(node: CompValue, scope: Scope) -> Values:
-    rows: list[dict[Any, Any]] = node.res
+def _values(node: Tree, scope: Scope) -> Values:
     preset = scope.query.preset
-    names = list(dict.fromkeys(str(name) for row in rows for name in row))
-    # rdflib writes UNDEF as a plain string, while every term is of a subclass of str
-    table = [
-        {str(name): None if term == "UNDEF" and type(term) is str else term for name, term in row.items()}
-        for row in rows
-    ]
+    names = list(map(str, node.var))
+    table = [dict(zip(names, row, strict=True)) for row in node.row]
     fixed = {name: preset[name] for name in names if name in preset}
     table = [row for row in table if all(row.get(n) in (None, term) for n, term in fixed.items())]
     shown = [name for name in names if name not in fixed]
     return Values(tuple(map(Variable, shown)), tuple(tuple(row.get(name) for name in shown) for row in table))
 
 
-def _aggregate_join(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:  # noqa: ARG001 - filters wait for the groups
+def _aggregate_join(node: Tree, scope: Scope, offered: Offered) -> algebra.Node:  # noqa: ARG001 - filters wait for the groups
     return group_rows(translate(node.p.p, scope, []), node, scope)
 
 

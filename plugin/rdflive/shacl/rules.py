@@ -17,19 +17,19 @@ from typing import Any, Final, NoReturn, TypeAlias
 
 from rdflib import RDF, RDFS, BNode, Graph, Literal, URIRef
 from rdflib.paths import AlternativePath, InvPath, MulPath, Path, SequencePath
-from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.term import Node
 from rdflib.term import Variable as SparqlVariable
 
 from rdflive.entail.rules.program import AUXILIARY, Comparison, Operator, Program, Rule
 from rdflive.errors import QuerySyntaxError, UnsupportedQueryError
 from rdflive.query.bgp import TriplePattern, Variable
-from rdflive.query.rdflib_algebra import algebra_of
 from rdflive.shacl.reading import Reader
 from rdflive.shacl.shapes import Nested, Qualified, Shape, ShapesError, Target, ValueConstraint
 from rdflive.shacl.values import shown
 from rdflive.shacl.vocabulary import SH
-from rdflive.syntax.tokens import tokenize
+from rdflive.syntax.algebra import algebra_of
+from rdflive.syntax.reader import read_query
+from rdflive.syntax.tree import Tree
 
 __all__ = ["rules_of"]
 
@@ -340,7 +340,7 @@ class _Compiler:
         """Give the ways in which the pattern of a CONSTRUCT query can be matched, with its template."""
         query = self._reader.query(self._node, text).text
         try:
-            algebra = algebra_of(query, {}, list(tokenize(query))).algebra
+            algebra = algebra_of(read_query(query))
         except (QuerySyntaxError, UnsupportedQueryError) as error:
             raise ShapesError(f"the query of the rule {shown(self._node)}: {error}", self._node) from error
         if algebra.name != "ConstructQuery" or any(algebra.datasetClause or ()):
@@ -361,11 +361,12 @@ class _Compiler:
         if node.name == "BGP":
             return self._patterns(node.triples, body)
         if node.name == "Join":
-            return [
-                found for each in self._matching(node.p1, body) for found in self._matching(node.p2, each)
-            ]
+            bodies = [body]
+            for part in node.part:
+                bodies = [found for each in bodies for found in self._matching(part, each)]
+            return bodies
         if node.name == "Union":
-            return [*self._matching(node.p1, body), *self._matching(node.p2, body)]
+            return [found for branch in node.part for found in self._matching(branch, body)]
         if node.name in ("Filter", "Extend"):
             # what a group does not bind is unbound in it, whatever stands around it
             for name in _variables(node.expr) - _variables(node.p) - {"this"}:
@@ -408,10 +409,9 @@ class _Compiler:
 
 
 def _variables(node: Any) -> set[str]:
-    """List the variables in a part of rdflib's algebra."""
+    """List the variables in a part of the algebra."""
     if isinstance(node, SparqlVariable):
         return {str(node)}
-    if isinstance(node, CompValue):
-        # what is called by an underscore is rdflib's own note of variables around
-        return set().union(*(_variables(part) for key, part in node.items() if not key.startswith("_")))
+    if isinstance(node, Tree):
+        return _variables(tuple(node.fields.values()))
     return set().union(*map(_variables, node)) if isinstance(node, list | tuple | set) else set()

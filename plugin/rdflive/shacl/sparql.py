@@ -13,13 +13,13 @@ from typing import Any, Final
 
 from rdflib import Literal, URIRef
 from rdflib.term import Node
+from rdflib.term import Variable as RdflibVariable
 
 from rdflive.errors import QuerySyntaxError, UnsupportedQueryError
 from rdflive.query import algebra
 from rdflive.query.algebra import Distinct, Exists, Extend, Project
 from rdflive.query.bgp import Variable
 from rdflive.query.modifiers import modified, peel
-from rdflive.query.rdflib_algebra import algebra_of
 from rdflive.query.refusals import misplaced_aggregate, refused
 from rdflive.query.scope import Dataset, Query, Scope
 from rdflive.query.translate import translate
@@ -27,19 +27,22 @@ from rdflive.shacl.conditions import Function
 from rdflive.shacl.found import Found, Pairs, Rows
 from rdflive.shacl.messages import message_of
 from rdflive.shacl.shapes import Shape, ShapesError, SparqlConstraint, Validator
-from rdflive.syntax.tokens import Token, tokenize
+from rdflive.syntax.algebra import algebra_of
+from rdflive.syntax.reader import read_query
+from rdflive.syntax.tree import Tree, leaves, rewritten, walk
 
 __all__ = ["broken", "select_target"]
 
 _THIS, _VALUE, _PATH = map(Variable, ("this", "value", "path"))
-_REFUSED: Final = ("MINUS", "VALUES", "SERVICE")
+_PATH_VARIABLE: Final = RdflibVariable("PATH")
+_REFUSED: Final = {"MinusGraphPattern": "MINUS", "InlineData": "VALUES", "ServiceGraphPattern": "SERVICE"}
 """What SHACL forbids where variables are pre-bound."""
 _PLACES: Final = re.compile(r"\{[?$](\w+)\}")
 
 
 def select_target(compiler: Any, validator: Validator, focus: Variable) -> algebra.Node:
     """Give the focus nodes that a query selects as ?this (SHACL Advanced Features 3.1)."""
-    node, names = _translated(compiler, validator, validator.text, None, {})
+    node, names = _translated(compiler, validator, None, {})
     if "this" not in names:
         raise ShapesError(f"the target query of {validator.node.n3()} must select ?this", validator.node)
     return Distinct(Project(node, (), ((focus, _THIS),)))
@@ -61,8 +64,7 @@ def broken(
     if validator.asks:
         renamed = ((_THIS, pairs.focus), (_VALUE, pairs.value))
         asked = Project(pairs.node, (), renamed)
-        text = _selecting(validator)
-        node, _ = _translated(compiler, validator, text, asked, bindings, path=shape.path)
+        node, _ = _translated(compiler, validator, asked, bindings, path=shape.path)
         meets = Project(node, (), ((pairs.focus, _THIS), (pairs.value, _VALUE)))
         if pairs.focus == pairs.value:
             meets = Project(node, (), ((pairs.focus, _THIS),))
@@ -70,7 +72,7 @@ def broken(
         yield _with_message(compiler, found, {"value": pairs.value, "this": pairs.focus}, bindings)
         return
     asked = Project(rows.node, (), ((_THIS, rows.column),))
-    node, names = _translated(compiler, validator, validator.text, asked, bindings, path=shape.path)
+    node, names = _translated(compiler, validator, asked, bindings, path=shape.path)
     if "failure" in names:
         raise ShapesError(
             f"{validator.node.n3()} selects ?failure, which a live validation cannot keep", shape.node
@@ -125,49 +127,50 @@ def _filled(text: str, values: Mapping[str, str]) -> str:
     return _PLACES.sub(lambda place: values.get(place[1], place[0]), text)
 
 
-def _selecting(validator: Validator) -> str:
-    """Write an ASK query as one that selects what it holds for."""
-    for token in tokenize(validator.text):
-        if token.text.upper() == "ASK":
-            at = token.offset
-            return f"{validator.text[:at]}SELECT DISTINCT ?this ?value{validator.text[at + 3 :]}"
-    raise ShapesError(f"sh:ask of {validator.node.n3()} is no ASK query", validator.node)
+def _selecting(validator: Validator, tree: Tree) -> Tree:
+    """Make of an ASK query one that selects what it holds for."""
+    if tree.query.name != "AskQuery":
+        raise ShapesError(f"sh:ask of {validator.node.n3()} is no ASK query", validator.node)
+    projection = tuple(Tree("Projection", {"var": RdflibVariable(name)}) for name in ("this", "value"))
+    fields = {"modifier": "DISTINCT", "projection": projection, **tree.query.fields}
+    return tree.changed(query=Tree("SelectQuery", fields, tree.query.begin, tree.query.end))
 
 
 def _translated(
     compiler: Any,
     validator: Validator,
-    text: str,
     asked: algebra.Node | None,
     bindings: Mapping[str, Node],
     *,
     path: Any = None,
 ) -> tuple[algebra.Node, tuple[str, ...]]:
     """Translate a SELECT query that sees the rows of `asked`; gives its variables too."""
-    text = _with_path(text, path)
     try:
-        tokens = list(tokenize(text))
-        _check(validator, tokens, prebound=[] if asked is None else [v.name for v in asked.columns])
-        query = algebra_of(text, {}, tokens)
-        misplaced = misplaced_aggregate(tokens)
+        tree = read_query(validator.text)
+        if validator.asks:
+            tree = _selecting(validator, tree)
+        if path is not None:  # $PATH stands for the path of a property shape (5.3.1)
+            tree = rewritten(tree, lambda part: path if part == _PATH_VARIABLE else None)
+        _check(validator, tree, prebound=[] if asked is None else [v.name for v in asked.columns])
+        misplaced = misplaced_aggregate(tree, validator.text)
         if misplaced is not None:
             raise misplaced
-        node = query.algebra
+        node = algebra_of(tree)
         if node.name != "SelectQuery":
             raise ShapesError(f"sh:select of {validator.node.n3()} is no SELECT query", validator.node)
         shared = Query(
             translate,
-            partial(refused, tokens=tokens),
+            partial(refused, tree=tree, text=validator.text),
             dict(bindings),
             Dataset(),
-            query.prologue.base,
+            tree.base,
             prebound=True,
             _numbers=compiler.numbers,
         )
         scope = Scope(shared, outer=asked)
         modifiers = peel(node.p)
         pattern = translate(modifiers.pattern, scope, [])
-        if any(token.text == "*" for token in tokens[:3]):
+        if tree.query.projection is None:
             modifiers.projected = tuple(v.name for v in pattern.columns if v.distinguished)
         root, _ = modified(pattern, modifiers, scope)
     except (QuerySyntaxError, UnsupportedQueryError) as error:
@@ -175,56 +178,22 @@ def _translated(
     return root, modifiers.projected
 
 
-def _with_path(text: str, path: Any) -> str:
-    """Write the path of a property shape where $PATH stands (5.3.1)."""
-    if path is None or "PATH" not in text:
-        return text
-    written = path.n3() if isinstance(path, URIRef) else f"({path.n3()})"
-    pieces, at = [], 0
-    for token in tokenize(text):
-        if token.kind == "variable" and token.text[1:] == "PATH":
-            pieces += [text[at : token.offset], written]
-            at = token.offset + len(token.text)
-    return "".join([*pieces, text[at:]])
-
-
-def _check(validator: Validator, tokens: list[Token], prebound: list[str]) -> None:
+def _check(validator: Validator, tree: Tree, prebound: list[str]) -> None:
     """Refuse what cannot be pre-bound (Appendix A)."""
-    words = [token.text.upper() for token in tokens]
-    for word in _REFUSED:
-        if prebound and word in words:
-            raise ShapesError(
-                f"the query of {validator.node.n3()} has {word}, which SHACL forbids there", validator.node
-            )
-    if "FROM" in words:
-        raise ShapesError(
-            f"the query of {validator.node.n3()} has FROM: it is asked of the graph that is validated",
-            validator.node,
-        )
-    for before, token in zip(words, tokens[1:], strict=False):
-        if before == "AS" and token.kind == "variable" and token.text[1:] in prebound:
-            raise ShapesError(f"the query of {validator.node.n3()} assigns ${token.text[1:]}", validator.node)
-    for at, word in enumerate(words):
-        if word == "SELECT" and at and prebound:
-            if words.index("SELECT") == at:
-                continue
-            shown = []
-            for token in tokens[at + 1 :]:
-                if token.text in ("{", "WHERE"):
-                    break
-                shown.append(token.text)
-            missing = [
-                name
-                for name in prebound
-                if name == "this" and f"?{name}" not in shown and f"${name}" not in shown
-            ]
-            if missing and "*" not in shown:
+    said = f"the query of {validator.node.n3()}"
+    for node in walk(tree):
+        if prebound and node.name in _REFUSED:
+            raise ShapesError(f"{said} has {_REFUSED[node.name]}, which SHACL forbids there", validator.node)
+        if node.name == "DatasetClause":
+            raise ShapesError(f"{said} has FROM: it is asked of the graph that is validated", validator.node)
+        assigned = node.var if node.name in ("Bind", "GroupAs") else node.evar
+        if assigned is not None and str(assigned) in prebound:
+            raise ShapesError(f"{said} assigns ${assigned}", validator.node)
+        if node.name == "SubSelect" and "this" in prebound and node.projection:
+            if not any(str(shown.var) == "this" for shown in node.projection):
                 raise ShapesError(
-                    f"a subquery of {validator.node.n3()} does not select ${missing[0]}, as SHACL asks",
+                    f"a subquery of {validator.node.n3()} does not select $this, as SHACL asks",
                     validator.node,
                 )
-    if any(token.kind == "variable" and token.text[1:] == "shapesGraph" for token in tokens):
-        raise ShapesError(
-            f"the query of {validator.node.n3()} reads $shapesGraph, which a live validation has not",
-            validator.node,
-        )
+    if RdflibVariable("shapesGraph") in set(leaves(tree)):
+        raise ShapesError(f"{said} reads $shapesGraph, which a live validation has not", validator.node)

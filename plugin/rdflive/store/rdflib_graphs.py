@@ -16,14 +16,14 @@ from typing import Any, Final
 from rdflib import plugin
 from rdflib.graph import ConjunctiveGraph, Dataset, Graph, QuotedGraph, ReadOnlyGraphAggregate
 from rdflib.parser import Parser
-from rdflib.plugins.sparql.algebra import translateUpdate
 from rdflib.plugins.sparql.processor import SPARQLUpdateProcessor
 from rdflib.query import UpdateProcessor
 from rdflib.term import BNode, URIRef
 
 from rdflive.errors import UnsupportedStoreError
 from rdflive.store import UNION, Capture, GraphKey
-from rdflive.syntax.parsing import parse_update
+from rdflive.syntax.rdflib_algebra import to_rdflib_update
+from rdflive.syntax.reader import read_update
 
 __all__ = [
     "ADAPTER",
@@ -202,8 +202,7 @@ def _batching_processor(entry: Any) -> type[UpdateProcessor]:
         ) -> Any:
             request = strOrQuery
             if isinstance(request, str) and isinstance(self._processor, SPARQLUpdateProcessor):
-                # rdflib's parser is not safe with several threads; `parse_update` lets one in at a time
-                request = translateUpdate(parse_update(request), initNs=initNs)
+                request = to_rdflib_update(read_update(request, initNs))
             return in_batch(self._graph, self._processor.update, request, initBindings, initNs, **options)
 
     return BatchingUpdateProcessor

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from difflib import get_close_matches
 from typing import Final
 from unicodedata import name as name_of
 
 from rdflive.errors import QuerySyntaxError
 from rdflive.syntax.excerpt import excerpt
-from rdflive.syntax.grammar import KEYWORDS, Fault, find_fault
-from rdflive.syntax.tokens import Token, tokenize
+from rdflive.syntax.grammar import KEYWORDS, Grammar, Symbol
+from rdflive.syntax.tokens import Token
 
-__all__ = ["diagnose", "nearest", "syntax_error", "unknown_prefix", "unread_by_rdflib"]
+__all__ = ["Fault", "explain_fault", "nearest", "syntax_error", "unknown_prefix"]
 
 _SHOWN: Final = 40
 """Characters of a token that are quoted."""
+_SELDOM: Final = ("an annotation",)
+"""What could stand there and is hardly meant: it is listed last."""
 _LISTED: Final = 7
 """So many things that could stand there are listed."""
 _LIKE: Final = 0.65
@@ -34,32 +35,36 @@ _QUOTES: Final = {"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‘
 _GROUPS: Final = frozenset({"OPTIONAL", "MINUS", "UNION", "EXISTS", "WHERE"})
 _MODIFIERS: Final = frozenset({"GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET"})
 _AGGREGATES: Final = frozenset({"COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"})
-_CODE: Final = "u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}"
-_ESCAPES: Final = {
-    "string": re.compile(rf"\\(?:[tbnrf\"'\\]|{_CODE}|(?P<wrong>.))", re.DOTALL),
-    "iri": re.compile(rf"\\(?:{_CODE}|(?P<wrong>.))"),
-    "prefixed": re.compile(rf"\\(?:[_~.\-!$&'()*+,;=/?#@%]|{_CODE}|(?P<wrong>.))"),
-}
-"""What may stand behind a backslash; tokens take anything there."""
-_STRANGE: Final = re.compile(r"#[^\n\r]*|(?P<space>[^\S \t\n\r])")
-"""White space of Unicode that SPARQL has none of, outside comments."""
-_LANGUAGE: Final = re.compile("@[A-Za-z]+(?:-[A-Za-z0-9]+)*")
 
 
-def diagnose(text: str) -> QuerySyntaxError | None:
-    """Make the error for the first token of a text that cannot stand there; None where the grammar has none.
+class Fault:
+    """The first token that cannot stand where it does, and what could.
 
-    >>> print(diagnose("SELECT ?s { ?s ?p }"))
-    not SPARQL at line 1, column 19: met '}', expected an object; an object is missing: ?s ?p OBJECT
-    1 | SELECT ?s { ?s ?p }
-      |                   ^
+    `index` is its place among `tokens`, which end with one of the kind "end"; `kinds` are the kinds of tokens
+    that could stand there, `words` the keywords and marks, and `expected` says all of it to people.
     """
-    fault = find_fault(tokenize(text))
-    inside = _inside(text)
-    if inside is not None and (fault is None or inside[0].offset < fault.token.offset):
-        return syntax_error(inside[1], text, inside[0])
-    if fault is None:
-        return None
+
+    __slots__ = ("expected", "index", "kinds", "tokens", "words")
+
+    def __init__(
+        self, tokens: Sequence[Token], index: int, symbols: Iterable[Symbol], grammar: Grammar
+    ) -> None:
+        self.tokens = tokens
+        self.index = index
+        names = dict.fromkeys(name for symbol in symbols for name in grammar.called(symbol))
+        self.expected = tuple(sorted(names, key=_SELDOM.__contains__))
+        begin = {name for symbol in symbols for name in symbol.first}
+        self.words = frozenset(name for name in begin if not name.islower() or name == "a")
+        self.kinds = begin - self.words
+
+    @property
+    def token(self) -> Token:
+        """The token."""
+        return self.tokens[self.index]
+
+
+def explain_fault(fault: Fault, text: str) -> QuerySyntaxError:
+    """Make the error for the first token of a text that cannot stand where it does."""
     token = fault.token
     if fault.index == 0 and token.kind == "end":
         return syntax_error("the query is empty: it begins with SELECT, ASK or CONSTRUCT", text, token)
@@ -67,22 +72,6 @@ def diagnose(text: str) -> QuerySyntaxError | None:
     hint = next(filter(None, (advise(fault) for advise in _ADVICE)), "")
     reason = f"met {met}, expected {_listed(fault.expected)}" + (f"; {hint}" if hint else "")
     return syntax_error(reason, text, token)
-
-
-def unread_by_rdflib(text: str) -> QuerySyntaxError | None:
-    """Make the error for the first token that SPARQL lets stand, and that rdflib's parser stumbles over."""
-    before = last = Token("", "", 1, 1, 0)
-    for token in tokenize(text):
-        if token.kind == "language" and _LANGUAGE.fullmatch(token.text) is None:
-            said = f"rdflib's parser takes one - between the parts of a language: {token.text}"
-            return syntax_error(said, text, token)
-        is_predicate = before.kind in _TERMS or before.text in (";", "/", "|", "^")
-        is_adjacent = last.offset + len(last.text) == token.offset and token.text[0] == "?"
-        if is_predicate and is_adjacent and (last.kind in _NAMES or last.text == "a"):
-            said = f"rdflib's parser takes the ? for an operator of paths: put a blank before {token.text}"
-            return syntax_error(said, text, token)
-        before, last = last, token
-    return None
 
 
 def syntax_error(reason: str, text: str, place: Token) -> QuerySyntaxError:
@@ -111,30 +100,6 @@ def nearest(name: str, names: Iterable[str], least: float = _LIKE) -> str | None
     ('OPTIONAL', None)
     """
     return next(iter(get_close_matches(name, sorted(set(names)), n=1, cutoff=least)), None)
-
-
-def _inside(text: str) -> tuple[Token, str] | None:
-    """Find the first token whose inside is not SPARQL, or white space that is none; and say what is wrong."""
-    end = 0
-    for token in (*tokenize(text), Token("end", "", 0, 0, len(text))):
-        for found in _STRANGE.finditer(text, end, token.offset):
-            if found["space"]:
-                return _space(text, found.start()), f"{_unicode(found['space'])} is no blank of SPARQL"
-        end = token.offset + len(token.text)
-        escapes = _ESCAPES[token.kind].finditer(token.text) if token.kind in _ESCAPES else ()
-        for wrong in filter(None, (found["wrong"] for found in escapes)):
-            code = r"; four hexadecimal digits stand behind \u, eight behind \U" if wrong in "uU" else ""
-            if token.kind == "string":
-                said = rf"\{wrong} is no escape: a backslash is written \\ in a string"
-            else:
-                said = rf"\{wrong} is no escape of {'an IRI' if token.kind == 'iri' else 'a name'}"
-            return token, _printable(said + code)
-    return None
-
-
-def _space(text: str, offset: int) -> Token:
-    line_begin = text.rfind("\n", 0, offset)
-    return Token("space", text[offset], text.count("\n", 0, offset) + 1, offset - line_begin, offset)
 
 
 def _unicode(character: str) -> str:

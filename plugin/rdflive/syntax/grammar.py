@@ -1,328 +1,405 @@
-"""The grammar of SPARQL 1.1 queries, to find the first token of a text that cannot stand where it does.
+"""The grammar of SPARQL 1.1 and 1.2: which texts are queries and updates, and which nodes they are made of.
 
-rdflib's parser says where it gave up, which is often far before the fault, and not what could stand there.
-SPARQL's grammar is LL(1), so one walk over the tokens with a stack finds both.
+The table has the productions of the recommendation, as an LL(1) grammar. Beside `( ) | ? * +` it has:
+
+- `'WORD'` for a keyword or a mark, and names in small letters for the other tokens: `iri`, `string`, ...;
+- `field=X` and `field+=X`: what X stands for becomes a field of the node, or is added to one;
+- `[field= Node: X]`: where X follows, what stands in front of it becomes a field of a new node;
+- `{step}`: a step of the reader, such as to declare a prefix.
+
+A production makes a node of its name, but those that begin with `_`: they give what they have read.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from collections.abc import Iterator
+from functools import cached_property
 from typing import Final, Literal, TypeAlias
 
-from rdflive.syntax.tokens import Token
-
-__all__ = ["KEYWORDS", "Fault", "find_fault"]
+__all__ = ["KEYWORDS", "SPARQL", "STEPS", "Expansion", "Grammar", "Symbol", "beginnings"]
 
 _GRAMMAR: Final = """
-Unit            : Prologue ( Select | Construct | Describe | Ask ) Values? end
-Prologue        : ( 'BASE' iri | 'PREFIX' namespace iri )*
-Select          : SelectClause Dataset* Where Modifiers
-SubSelect       : SelectClause Where Modifiers Values?
-SelectClause    : 'SELECT' ( 'DISTINCT' | 'REDUCED' )? ( Projection+ | '*' )
-Projection      : Variable | '(' Expression 'AS' Variable ')'
-Construct       : 'CONSTRUCT' ( Template Dataset* Where | Dataset* 'WHERE' Template ) Modifiers
-Template        : '{' Triples? '}'
-Triples         : TriplePattern ( '.' Triples? )?
-Describe        : 'DESCRIBE' ( Name+ | '*' ) Dataset* Where? Modifiers
-Ask             : 'ASK' Dataset* Where Modifiers
-Dataset         : 'FROM' ( Iri | 'NAMED' Iri )
-Where           : 'WHERE'? Group
-Modifiers       : GroupBy? Having? OrderBy? ( Limit Offset? | Offset Limit? )?
-GroupBy         : 'GROUP' 'BY' GroupKey+
-GroupKey        : Function | '(' Expression ( 'AS' Variable )? ')' | Variable
-Having          : 'HAVING' Condition+
-OrderBy         : 'ORDER' 'BY' OrderKey+
-OrderKey        : ( 'ASC' | 'DESC' ) Bracketed | Condition | Variable
-Limit           : 'LIMIT' integer
-Offset          : 'OFFSET' integer
-Values          : 'VALUES' Table
-Table           : Variable '{' Value* '}' | ( nil | '(' Variable* ')' ) '{' ( nil | '(' Value* ')' )* '}'
-Value           : Iri | Literal | 'UNDEF'
-Group           : '{' ( SubSelect | Patterns ) '}'
-Patterns        : Triples? ( Clause '.'? Triples? )*
-Clause          : 'OPTIONAL' Group | 'MINUS' Group | 'GRAPH' Name Group | 'SERVICE' 'SILENT'? Name Group
-                | 'FILTER' Condition | 'BIND' '(' Expression 'AS' Variable ')' | Values | Union
-Union           : Group ( 'UNION' Group )*
-TriplePattern   : Term Properties | Node Properties?
-Properties      : Verb Objects ( ';' ( Verb Objects )? )*
-Verb            : Variable | Path
-Objects         : Object ( ',' Object )*
-Object          : Term | Node
-Node            : '(' Object+ ')' | '[' Properties ']'
-Path            : Sequence ( Bar Sequence )*
-Bar             : '|'
-Sequence        : Step ( Slash Step )*
-Slash           : '/'
-Step            : '^'? PathPrimary Repeated?
-Repeated        : '?' | '*' | '+'
-PathPrimary     : Iri | 'a' | '(' Path ')' | 'DISTINCT' '(' Path ')' | '!' Negated
-Negated         : NegatedStep | nil | '(' NegatedStep ( '|' NegatedStep )* ')'
-NegatedStep     : '^'? ( Iri | 'a' )
-Condition       : Bracketed | Function
-Bracketed       : '(' Expression ')'
-Expression      : And ( Or And )*
-Or              : '||'
-And             : Comparison ( Also Comparison )*
-Also            : '&&'
-Comparison      : Sum Compared?
-Compared        : ( '=' | '!=' | '<' | '>' | '<=' | '>=' ) Sum | 'NOT'? 'IN' List
-Sum             : Product ( Plus Product )*
-Plus            : '+' | '-'
-Product         : Unary ( Times Unary )*
-Times           : '*' | '/'
-Unary           : ( '!' | '+' | '-' )? Primary
-Primary         : Bracketed | BuiltIn | Call | Quoted | number | Boolean | Variable
-List            : nil | '(' Expression ( ',' Expression )* ')'
-Function        : BuiltIn | Iri Arguments
-Call            : Iri Arguments?
-Arguments       : nil | '(' 'DISTINCT'? Expression ( ',' Expression )* ')'
-BuiltIn         : One '(' Expression ')' | Two '(' Expression ',' Expression ')' | None nil
-                | 'BOUND' '(' Variable ')' | 'BNODE' ( nil | '(' Expression ')' )
-                | ( 'COALESCE' | 'CONCAT' ) List | 'IF' '(' Expression ',' Expression ',' Expression ')'
-                | ( 'SUBSTR' | 'REGEX' ) '(' Expression ',' Expression ( ',' Expression )? ')'
-                | 'REPLACE' '(' Expression ',' Expression ',' Expression ( ',' Expression )? ')'
-                | 'NOT'? 'EXISTS' Group
-                | 'COUNT' '(' 'DISTINCT'? ( '*' | Expression ) ')'
-                | ( 'SUM' | 'MIN' | 'MAX' | 'AVG' | 'SAMPLE' ) '(' 'DISTINCT'? Expression ')'
-                | 'GROUP_CONCAT' '(' 'DISTINCT'? Expression ( ';' 'SEPARATOR' '=' string )? ')'
-One             : 'STR' | 'LANG' | 'DATATYPE' | 'IRI' | 'URI' | 'ABS' | 'CEIL' | 'FLOOR' | 'ROUND' | 'STRLEN'
-                | 'UCASE' | 'LCASE' | 'ENCODE_FOR_URI' | 'YEAR' | 'MONTH' | 'DAY' | 'HOURS' | 'MINUTES'
-                | 'SECONDS' | 'TIMEZONE' | 'TZ' | 'MD5' | 'SHA1' | 'SHA256' | 'SHA384' | 'SHA512' | 'ISIRI'
-                | 'ISURI' | 'ISBLANK' | 'ISLITERAL' | 'ISNUMERIC'
-Two             : 'LANGMATCHES' | 'CONTAINS' | 'STRSTARTS' | 'STRENDS' | 'STRBEFORE' | 'STRAFTER' | 'STRLANG'
-                | 'STRDT' | 'SAMETERM'
-None            : 'RAND' | 'NOW' | 'UUID' | 'STRUUID'
-Name            : Variable | Iri
-Term            : Variable | Iri | Literal | blank | nil | anonymous
-Literal         : Quoted | ( '+' | '-' )? number | Boolean
-Quoted          : string ( language | '^^' Iri )?
-Boolean         : 'TRUE' | 'FALSE'
-Iri             : iri | prefixed
-Variable        : variable
+Query           : _Prologue query=( SelectQuery | ConstructQuery | DescribeQuery | AskQuery ) end
+Update          : _Requests end
+_Requests       : _Prologue ( request+=_Operation ( ';' _Requests )? )?
+_Prologue       : ( 'BASE' iri {base} | 'PREFIX' namespace {prefix} iri {namespace} | 'VERSION' string {version} )*
+SelectQuery     : _Select datasetClause+=DatasetClause* where=_Where _Modifiers values=_Values?
+SubSelect       : _Select where=_Where _Modifiers values=_Values?
+_Select         : 'SELECT' modifier=( 'DISTINCT' | 'REDUCED' )? ( projection+=Projection+ | '*' )
+Projection      : var=variable | '(' expr=_Expression 'AS' evar=variable ')'
+ConstructQuery  : 'CONSTRUCT' ( template=Template datasetClause+=DatasetClause* where=_Where
+                | datasetClause+=DatasetClause* 'WHERE' where=Template ) _Modifiers values=_Values?
+Template        : '{' {labels} triples=TriplesBlock? '}' {labels}
+DescribeQuery   : 'DESCRIBE' ( var+=_Name+ | '*' ) datasetClause+=DatasetClause* where=_Where? _Modifiers values=_Values?
+AskQuery        : 'ASK' datasetClause+=DatasetClause* where=_Where _Modifiers values=_Values?
+DatasetClause   : 'FROM' ( default=_Iri | 'NAMED' named=_Iri )
+_Where          : 'WHERE'? GroupGraphPattern
+_Modifiers      : _GroupBy? _Having? _OrderBy? ( _Limit _Offset? | _Offset _Limit? )?
+_GroupBy        : 'GROUP' 'BY' groupby+=_GroupKey+
+_GroupKey       : _Function | GroupAs | variable
+GroupAs         : '(' expr=_Expression ( 'AS' var=variable )? ')'
+_Having         : 'HAVING' having+=_Condition+
+_OrderBy        : 'ORDER' 'BY' orderby+=OrderCondition+
+OrderCondition  : order=( 'ASC' | 'DESC' ) expr=_Bracketed | expr=_Condition | expr=variable
+_Limit          : 'LIMIT' limit=integer
+_Offset         : 'OFFSET' offset=integer
+_Values         : 'VALUES' InlineData
+InlineData      : var+=variable '{' value+=_Value* '}' | ( nil | '(' var+=variable* ')' ) {rows} '{' row+=Row* '}'
+Row             : nil | '(' value+=_Value* ')'
+_Value          : _Iri | _Literal | 'UNDEF'! | TripleData
+TripleData      : '<<(' subject=_Iri predicate=( _Iri | _Type ) object=( _Iri | _Literal | TripleData ) ')>>'
+Load            : 'LOAD' silent='SILENT'? iri=_Iri ( 'INTO' 'GRAPH' graphiri=_Iri )?
+Clear           : 'CLEAR' silent='SILENT'? graphiri=_Graphs
+Drop            : 'DROP' silent='SILENT'? graphiri=_Graphs
+Create          : 'CREATE' silent='SILENT'? 'GRAPH' graphiri=_Iri
+Add             : 'ADD' silent='SILENT'? graph+=_Graph 'TO' graph+=_Graph
+Move            : 'MOVE' silent='SILENT'? graph+=_Graph 'TO' graph+=_Graph
+Copy            : 'COPY' silent='SILENT'? graph+=_Graph 'TO' graph+=_Graph
+_Graphs         : 'DEFAULT'! | 'NAMED'! | 'ALL'! | 'GRAPH' _Iri
+_Graph          : 'DEFAULT'! | 'GRAPH'? _Iri
+_Operation      : Load | Clear | Drop | Create | Add | Move | Copy | Insert | Delete | Modify
+Insert          : 'INSERT' ( 'DATA' {InsertData} {data} quads=Quads {free} | {Modify} {labels} insert=Quads _UsingWhere )
+Delete          : 'DELETE' ( 'DATA' {DeleteData} {data} {ground} quads=Quads {free}
+                | 'WHERE' {DeleteWhere} {ground} {labels} quads=Quads {free}
+                | {Modify} {ground} {labels} delete=Quads {free} ( 'INSERT' {labels} insert=Quads )? _UsingWhere )
+Modify          : 'WITH' withClause=_Iri ( 'INSERT' {labels} insert=Quads
+                | 'DELETE' {ground} {labels} delete=Quads {free} ( 'INSERT' {labels} insert=Quads )? ) _UsingWhere
+_UsingWhere     : using+=UsingClause* 'WHERE' {labels} where=GroupGraphPattern
+UsingClause     : 'USING' ( default=_Iri | 'NAMED' named=_Iri )
+Quads           : '{' part+=TriplesBlock? ( part+=GraphQuads '.'? part+=TriplesBlock? )* '}'
+GraphQuads      : 'GRAPH' term=_Name '{' part=TriplesBlock? '}'
+GroupGraphPattern : '{' {enter} ( part+=SubSelect | _Patterns ) {leave} '}'
+_Patterns       : part+=TriplesBlock? ( part+=_Clause '.'? part+=TriplesBlock? )*
+_Clause         : {scope} OptionalGraphPattern | {scope} MinusGraphPattern | {scope} GraphGraphPattern
+                | {scope} ServiceGraphPattern | Filter | Bind | InlineValues | {scope} GroupOrUnionGraphPattern
+OptionalGraphPattern : 'OPTIONAL' graph=GroupGraphPattern
+MinusGraphPattern : 'MINUS' graph=GroupGraphPattern
+GraphGraphPattern : 'GRAPH' term=_Name graph=GroupGraphPattern
+ServiceGraphPattern : 'SERVICE' silent='SILENT'? term=_Name graph=GroupGraphPattern
+GroupOrUnionGraphPattern : graph+=GroupGraphPattern ( 'UNION' graph+=GroupGraphPattern )*
+Filter          : 'FILTER' expr=_Condition
+Bind            : {scope} 'BIND' '(' expr=_Expression 'AS' var=variable ')'
+InlineValues    : {scope} data=_Values
+TriplesBlock    : {triples} _Triples {block}
+_Triples        : _TriplePattern ( '.' _Triples? )?
+_TriplePattern  : _Term {subject} _Properties {drop} | _Node {subject} _Properties? {drop}
+_Properties     : _Verb {verb} _Objects ( ';' ( _Verb {verb} _Objects )? )*
+_Verb           : variable | _Path
+_Objects        : _Object ( ',' _Object )*
+_Object         : ( _Term | _Node ) {object} ( '~' {reifier} ( _Reifier {named} )? {settled}
+                | '{|' {annotate} _Properties {drop} '|}' )*
+_Reifier        : variable | _Iri | _Blank
+_Node           : '(' {list} ( {cell} ( _Term | _Node ) {item} )+ ')' {listed} | '[' {blank} _Properties {close} ']'
+                | ReifiedTriple
+_Path           : _Sequence [part+= PathAlternative: ( '|' part+=_Sequence )+ ]
+_Sequence       : _Step [part+= PathSequence: ( '/' part+=_Step )+ ]
+_Step           : _Repeated | PathInverse
+PathInverse     : '^' part=_Repeated
+_Repeated       : _PathPrimary [part= PathRepeated: mod=( '?' | '*' | '+' ) ]
+_PathPrimary    : _Iri | _Type | '(' _Path ')' | PathNegated
+PathNegated     : '!' ( part+=_NegatedStep | nil | '(' part+=_NegatedStep ( '|' part+=_NegatedStep )* ')' )
+_NegatedStep    : _Iri | _Type | NegatedInverse
+NegatedInverse  : '^' part=( _Iri | _Type )
+_Type           : 'a' {type}
+_Condition      : _Bracketed | _Function
+_Bracketed      : '(' _Expression ')'
+_Expression     : _And [expr= ConditionalOrExpression: ( '||' other+=_And )+ ]
+_And            : _Relational [expr= ConditionalAndExpression: ( '&&' other+=_Relational )+ ]
+_Relational     : _Sum [expr= RelationalExpression: op=( '=' | '!=' | '<' | '>' | '<=' | '>=' ) other=_Sum
+                | op='IN' other=List | op='NOT' 'IN' other=List ]
+_Sum            : _Product [expr= AdditiveExpression: ( op+=( '+' | '-' ) other+=_Product )+ ]
+_Product        : _Unary [expr= MultiplicativeExpression: ( op+=( '*' | '/' ) other+=_Unary )+ ]
+_Unary          : UnaryNot | UnaryPlus | UnaryMinus | _Primary
+UnaryNot        : '!' expr=_Unary
+UnaryPlus       : '+' expr=_Primary
+UnaryMinus      : '-' expr=_Primary
+_Primary        : _Bracketed | BuiltIn | _Call | _Quoted | signed | number | _Boolean | variable | TripleExpression
+List            : nil | '(' item+=_Expression ( ',' item+=_Expression )* ')'
+_Function       : BuiltIn | Function
+Function        : iri=_Iri _Arguments
+_Call           : _Iri [iri= Function: _Arguments ]
+_Arguments      : nil | '(' distinct='DISTINCT'? expr+=_Expression ( ',' expr+=_Expression )* ')'
+BuiltIn         : name=_One '(' arg=_Expression ')' | name=_Two '(' arg1=_Expression ',' arg2=_Expression ')'
+                | name=( 'RAND' | 'NOW' | 'UUID' | 'STRUUID' ) nil | name='BOUND' '(' arg=variable ')'
+                | name='BNODE' ( nil | '(' arg=_Expression ')' ) | name=( 'COALESCE' | 'CONCAT' ) arg=List
+                | name=( 'IF' | 'STRLANGDIR' | 'TRIPLE' )
+                  '(' arg1=_Expression ',' arg2=_Expression ',' arg3=_Expression ')'
+                | name='SUBSTR' '(' arg=_Expression ',' start=_Expression ( ',' length=_Expression )? ')'
+                | name='REGEX' '(' text=_Expression ',' pattern=_Expression ( ',' flags=_Expression )? ')'
+                | name='REPLACE' '(' arg=_Expression ',' pattern=_Expression ',' replacement=_Expression
+                  ( ',' flags=_Expression )? ')'
+                | name='EXISTS' graph=GroupGraphPattern | name='NOT' 'EXISTS' graph=GroupGraphPattern
+                | name='COUNT' '(' distinct='DISTINCT'? vars=( '*' | _Expression ) ')'
+                | name=( 'SUM' | 'MIN' | 'MAX' | 'AVG' | 'SAMPLE' ) '(' distinct='DISTINCT'? vars=_Expression ')'
+                | name='GROUP_CONCAT' '(' distinct='DISTINCT'? vars=_Expression
+                  ( ';' 'SEPARATOR' '=' separator=string )? ')'
+_One            : 'STR'! | 'LANG'! | 'DATATYPE'! | 'IRI'! | 'URI'! | 'ABS'! | 'CEIL'! | 'FLOOR'! | 'ROUND'!
+                | 'STRLEN'! | 'UCASE'! | 'LCASE'! | 'ENCODE_FOR_URI'! | 'YEAR'! | 'MONTH'! | 'DAY'! | 'HOURS'!
+                | 'MINUTES'! | 'SECONDS'! | 'TIMEZONE'! | 'TZ'! | 'MD5'! | 'SHA1'! | 'SHA256'! | 'SHA384'!
+                | 'SHA512'! | 'ISIRI'! | 'ISURI'! | 'ISBLANK'! | 'ISLITERAL'! | 'ISNUMERIC'! | 'LANGDIR'!
+                | 'HASLANG'! | 'HASLANGDIR'! | 'ISTRIPLE'! | 'SUBJECT'! | 'PREDICATE'! | 'OBJECT'!
+_Two            : 'LANGMATCHES'! | 'CONTAINS'! | 'STRSTARTS'! | 'STRENDS'! | 'STRBEFORE'! | 'STRAFTER'!
+                | 'STRLANG'! | 'STRDT'! | 'SAMETERM'!
+TripleExpression : '<<(' arg1=_Name arg2=_Predicate arg3=( _Bare | TripleExpression ) ')>>'
+_Bare           : variable | _Iri | _Type | _Literal
+ReifiedTriple   : '<<' subject=( _Resource | ReifiedTriple | TripleTerm ) predicate=_Predicate object=_Reified ( '~' reifier=_Reifier? )? '>>'
+_Reified        : variable | _Iri | _Literal | _Blank | ReifiedTriple | TripleTerm
+TripleTerm      : '<<(' subject=( _Resource | TripleTerm ) predicate=_Predicate object=_InTriple ')>>'
+_InTriple       : variable | _Iri | _Literal | _Blank | TripleTerm
+_Resource       : variable | _Iri | _Blank
+_Predicate      : variable | _Iri | _Type
+_Name           : variable | _Iri
+_Term           : variable | _Iri | _Literal | _Blank | nil | TripleTerm
+_Blank          : blank | anonymous
+_Literal        : _Quoted | signed | number | _Boolean
+_Quoted         : string [string= Literal: lang=language | '^^' datatype=_Iri ]
+_Boolean        : 'TRUE'! {boolean} | 'FALSE'! {boolean}
+_Iri            : iri | prefixed
 """
-"""As in the recommendation, where that leaves a choice as rdflib reads it: signs stand before any number."""
 
 _LABELS: Final = {
-    "Select": "SELECT", "Expression": "an expression", "Product": "an expression",
-    "Comparison": "an expression", "Unary": "an expression", "Sum": "an expression", "And": "an expression",
-    "Primary": "an expression", "Or": "an operator", "Also": "an operator", "Compared": "an operator",
-    "Plus": "an operator", "Times": "an operator", "GroupBy": "GROUP BY", "OrderBy": "ORDER BY",
-    "Clause": "a clause such as FILTER or OPTIONAL", "Triples": "a triple pattern",
-    "TriplePattern": "a triple pattern", "Properties": "a predicate", "Verb": "a predicate",
-    "Objects": "an object", "Object": "an object", "Term": "a term", "Name": "a variable or an IRI",
-    "Iri": "an IRI", "iri": "an IRI between < and >", "Variable": "a variable",
-    "namespace": "a prefix such as ex:", "Sequence": "a property path", "Step": "a property path",
-    "PathPrimary": "a property path", "NegatedStep": "a property", "Group": "'{'", "Where": "'{'",
-    "Template": "'{'", "Bar": "an operator of paths", "Slash": "an operator of paths",
-    "Repeated": "an operator of paths", "Condition": "a condition in brackets", "Bracketed": "'('",
-    "List": "a list in brackets", "Arguments": "'('", "GroupKey": "a variable", "OrderKey": "a variable",
-    "integer": "a whole number", "number": "a number", "string": "a string", "language": "a language tag",
-    "nil": "()", "blank": "a blank node", "anonymous": "[]", "prefixed": "an IRI",
-    "end": "the end of the query", "Value": "a value",
+    "SelectQuery": "SELECT", "_Expression": "an expression", "_Product": "an expression",
+    "_Relational": "an expression", "_Unary": "an expression", "_Sum": "an expression", "_And": "an expression",
+    "_Primary": "an expression", "_GroupBy": "GROUP BY", "_OrderBy": "ORDER BY",
+    "_Clause": "a clause such as FILTER or OPTIONAL", "TriplesBlock": "a triple pattern",
+    "_Triples": "a triple pattern", "_TriplePattern": "a triple pattern", "_Properties": "a predicate",
+    "_Verb": "a predicate", "_Predicate": "a predicate", "_Objects": "an object", "_Object": "an object",
+    "_Term": "a term", "_Name": "a variable or an IRI", "_Iri": "an IRI", "iri": "an IRI between < and >",
+    "variable": "a variable", "namespace": "a prefix such as ex:", "_Sequence": "a property path",
+    "_Step": "a property path", "_PathPrimary": "a property path", "_NegatedStep": "a property",
+    "GroupGraphPattern": "'{'", "_Where": "'{'", "Template": "'{'", "Quads": "'{'",
+    "_Condition": "a condition in brackets", "_Bracketed": "'('", "List": "a list in brackets",
+    "_Arguments": "'('", "_GroupKey": "a variable", "OrderCondition": "a variable", "integer": "a whole number",
+    "number": "a number", "signed": "a number", "string": "a string", "language": "a language tag", "nil": "()",
+    "blank": "a blank node", "anonymous": "[]", "prefixed": "an IRI", "end": "the end of the query",
+    "_Value": "a value", "_Operation": "an operation such as INSERT DATA",
+    "ConditionalOrExpression": "an operator", "ConditionalAndExpression": "an operator",
+    "RelationalExpression": "an operator", "AdditiveExpression": "an operator",
+    "MultiplicativeExpression": "an operator", "PathAlternative": "an operator of paths",
+    "PathSequence": "an operator of paths", "~": "an annotation", "{|": "an annotation", "PathRepeated": "an operator of paths",
 }  # fmt: skip
 """How people call what may come next; what has no label is called by what it begins with."""
 
-_Item: TypeAlias = "str | tuple[str, tuple[_Item, ...]]"
-"""A symbol, or "all", "one", "maybe" or "many" of its parts; terminals are in quotes or of small letters."""
-_Stack: TypeAlias = "tuple[_Item, _Stack] | None"
-_PIECE: Final = re.compile(r"'[^']*'|\w+|[()|?*+]")
+_Kind: TypeAlias = Literal[
+    "token", "rule", "all", "one", "maybe", "many", "step", "open", "wrap", "close", "set", "add"
+]
+_PIECE: Final = re.compile(r"'[^']*'!?|\w+\+?=|\w+|\{\w+\}|[()|?*+\[\]:]")
 
 
-class Fault:
-    """The first token that cannot stand where it does, and what could.
+class Symbol:
+    """A part of a production; `step`, `open`, `wrap`, `close`, `set` and `add` take no token."""
 
-    `index` is its place among `tokens`, which end with one of the kind "end"; `kinds` are the kinds of tokens
-    that could stand there, `words` the keywords and marks, and `expected` says all of it to people.
-    """
+    __slots__ = ("after", "first", "is_empty", "keeps", "kind", "name", "parts")
 
-    __slots__ = ("expected", "index", "kinds", "tokens", "words")
-
-    def __init__(self, tokens: Sequence[Token], index: int, stack: _Stack) -> None:
-        self.tokens = tokens
-        self.index = index
-        nexts: dict[str, None] = {}
-        begin: set[str] = set()
-        while stack is not None:
-            item, stack = stack
-            nexts |= dict.fromkeys(_called(item))
-            begin |= _first(item)
-            if not _is_empty(item):
-                break
-        self.words = frozenset(name[1:-1] for name in begin if name[0] == "'")
-        self.kinds = frozenset(name for name in begin if name[0] != "'")
-        self.expected = tuple(nexts)
-
-    @property
-    def token(self) -> Token:
-        """The token."""
-        return self.tokens[self.index]
+    def __init__(
+        self, kind: _Kind, name: str = "", parts: tuple[Symbol, ...] = (), *, keeps: bool = False
+    ) -> None:
+        self.kind = kind
+        self.name = name
+        """The token or the production; of what takes no token the step, the node or the field."""
+        self.parts = parts
+        self.keeps = keeps
+        """Whether the word of the token is what it stands for."""
+        self.first: frozenset[str] = frozenset()
+        """The tokens that it may begin with."""
+        self.is_empty = False
+        """Whether nothing at all may stand for it."""
+        self.after: dict[str, Expansion | Literal[False] | None] = {}
+        """What was found out of `expand`."""
 
 
-def find_fault(tokens: Iterable[Token]) -> Fault | None:
-    """Find the first token that cannot stand where it does, or None where all can.
+class Expansion:
+    """What is to be done where a token is met: steps before it, and the symbols that follow it."""
 
-    It takes time and memory by the number of tokens, however deep they are nested.
+    __slots__ = ("before", "keeps", "rest")
 
-    >>> from rdflive.syntax.tokens import tokenize
-    >>> fault = find_fault(tokenize("SELECT ?s { ?s ?p }"))
-    >>> fault.token.text, fault.token.column, fault.expected
-    ('}', 19, ('an object',))
-    """
-    listed = list(_joined(tokens))
-    stack: _Stack = ("Unit", None)
-    for index, token in enumerate(listed):
-        after = _step(stack, _terminals(token))
-        if after is False:
-            return Fault(listed, index, stack)
-        stack = after
-    return None
+    def __init__(self, before: tuple[Symbol, ...], rest: tuple[Symbol, ...], *, keeps: bool) -> None:
+        self.before = before
+        self.rest = rest
+        """The next symbol last."""
+        self.keeps = keeps
 
 
-def _step(stack: _Stack, met: frozenset[str]) -> _Stack | Literal[False]:
-    """Take one token off what is to come; False where it cannot come."""
-    while stack is not None:
-        item, stack = stack
-        if isinstance(item, str):
-            if _is_terminal(item):
-                return stack if item in met else False
-            stack = (_rules()[item], stack)
-            continue
-        kind, parts = item
-        if kind == "all":
-            for part in reversed(parts):
-                stack = (part, stack)
-        elif kind == "one":
-            branch = next((p for p in parts if not met.isdisjoint(_first(p))), None)
-            branch = branch or next((p for p in parts if _is_empty(p)), None)
-            if branch is None:
-                return False
-            stack = (branch, stack)
-        elif not met.isdisjoint(_first(parts[0])):
-            stack = (parts[0], (item, stack) if kind == "many" else stack)
-    return False
+class Grammar:
+    """The productions of a table."""
 
+    def __init__(self, table: str, *, replaced: str = "") -> None:
+        self._rules = {**_read(table), **_read(replaced)}
+        changed = True
+        while changed:  # what a production begins with depends on others
+            changed = any([self._settle(rule) for rule in self._rules.values()])
+        self._entries: dict[str, Symbol] = {}
 
-def _joined(tokens: Iterable[Token]) -> Iterator[Token]:
-    """Give tokens as the grammar has them: () and [] are one, and the dot behind 5. is none of the number."""
-    before: Token | None = None
-    for token in tokens:
-        if before is not None and before.text + token.text in ("()", "[]") and before.kind == "mark":
-            yield before._replace(
-                kind="nil" if token.text == ")" else "anonymous", text=before.text + token.text
-            )
-            before = None
-            continue
-        if before is not None:
-            yield before
-        before = token
-        if token.kind == "number" and token.text.endswith("."):
-            yield token._replace(text=token.text[:-1])
-            size = len(token.text) - 1
-            before = Token("mark", ".", token.line, token.column + size, token.offset + size)
-    line, column, offset = 1, 1, 0
-    if before is not None:
-        yield before
-        breaks = before.text.count("\n")
-        line, offset = before.line + breaks, before.offset + len(before.text)
-        column = len(before.text) - before.text.rfind("\n") if breaks else before.column + len(before.text)
-    yield Token("end", "", line, column, offset)
+    def entry(self, name: str) -> Symbol:
+        """Give the symbol of a production to begin with."""
+        if name not in self._entries:
+            symbol = Symbol("rule", name)
+            self._settle(symbol)
+            self._entries[name] = symbol
+        return self._entries[name]
 
+    @cached_property
+    def keywords(self) -> frozenset[str]:
+        """The words of the language, in capitals."""
+        names = (t for rule in self._rules.values() for t in _tokens(rule))
+        return frozenset(name for name in names if len(name) > 1 and name[0].isupper())
 
-def _terminals(token: Token) -> frozenset[str]:
-    """List what a token is to the grammar."""
-    if token.kind in ("word", "mark"):
-        return frozenset(["'a'"] if token.text == "a" else [f"'{token.text.upper()}'"])
-    if token.kind == "prefixed" and token.text.find(":") == len(token.text) - 1:
-        return frozenset(["prefixed", "namespace"])
-    if token.kind == "number" and token.text.isdecimal():
-        return frozenset(["number", "integer"])
-    return frozenset([token.kind])
-
-
-def _is_terminal(symbol: str) -> bool:
-    return not symbol[0].isupper()
-
-
-@cache
-def _rules() -> dict[str, _Item]:
-    """Read the grammar."""
-    rules: dict[str, _Item] = {}
-    for rule in re.split(r"\n(?=\w)", _GRAMMAR.strip()):
-        name, _, body = rule.partition(":")
-        rules[name.strip()] = _alternatives(iter(_PIECE.findall(body)))
-    return rules
-
-
-def _alternatives(pieces: Iterator[str]) -> _Item:
-    """Read alternatives up to a closing bracket, or the end."""
-    branches: list[list[_Item]] = [[]]
-    for piece in pieces:
-        if piece == ")":
-            break
-        if piece == "|":
-            branches.append([])
-        elif piece == "(":
-            branches[-1].append(_alternatives(pieces))
-        elif piece == "?":
-            branches[-1].append(("maybe", (branches[-1].pop(),)))
-        elif piece == "*":
-            branches[-1].append(("many", (branches[-1].pop(),)))
-        elif piece == "+":
-            branches[-1].append(("many", (branches[-1][-1],)))
+    def expand(self, symbol: Symbol, token: str) -> Expansion | Literal[False] | None:
+        """Say what comes where a symbol is to come and a token is met; None where the symbol is left out, false
+        where the token cannot stand there.
+        """
+        found: Expansion | Literal[False] | None
+        if token not in symbol.first:
+            found = None if symbol.is_empty else False
         else:
-            branches[-1].append(piece)
-    made = tuple(branch[0] if len(branch) == 1 else ("all", tuple(branch)) for branch in branches)
-    return made[0] if len(made) == 1 else ("one", made)
+            before, rest, keeps = self._expanded(symbol, token)
+            found = Expansion(before, rest[::-1], keeps=keeps)
+        symbol.after[token] = found
+        return found
+
+    def _expanded(self, symbol: Symbol, token: str) -> tuple[tuple[Symbol, ...], tuple[Symbol, ...], bool]:
+        match symbol.kind:
+            case "token":
+                return (), (), symbol.keeps
+            case "rule":
+                return self._expanded(self._rules[symbol.name], token)
+            case "one":
+                return self._expanded(next(part for part in symbol.parts if token in part.first), token)
+            case "maybe" | "many":
+                before, rest, keeps = self._expanded(symbol.parts[0], token)
+                return before, (*rest, symbol) if symbol.kind == "many" else rest, keeps
+        steps: list[Symbol] = []
+        for at, part in enumerate(symbol.parts):
+            if part.kind in STEPS:
+                steps.append(part)
+            elif token in part.first:
+                before, rest, keeps = self._expanded(part, token)
+                return (*steps, *before), (*rest, *symbol.parts[at + 1 :]), keeps
+        raise AssertionError(symbol.name)
+
+    def _settle(self, symbol: Symbol) -> bool:
+        """Find out what a symbol begins with, as far as that is known of its parts; tell whether it is new."""
+        changed = any([self._settle(part) for part in symbol.parts])
+        first: frozenset[str]
+        match symbol.kind:
+            case "token":
+                first, is_empty = _ACCEPTED.get(symbol.name, frozenset([symbol.name])), False
+            case "rule":
+                first, is_empty = self._rules[symbol.name].first, self._rules[symbol.name].is_empty
+            case "one":
+                first = frozenset().union(*(part.first for part in symbol.parts))
+                is_empty = any(part.is_empty for part in symbol.parts)
+            case "maybe" | "many":
+                first, is_empty = symbol.parts[0].first, True
+            case "all":
+                first = frozenset().union(*(part.first for part in beginnings(symbol)))
+                is_empty = all(part.is_empty for part in symbol.parts)
+            case _:
+                first, is_empty = frozenset(), True
+        if (first, is_empty) == (symbol.first, symbol.is_empty):
+            return changed
+        symbol.first, symbol.is_empty = first, is_empty
+        return True
+
+    def called(self, symbol: Symbol) -> tuple[str, ...]:
+        """Say what a symbol may begin with, in the words of people."""
+        if symbol.name in _LABELS and symbol.kind in ("rule", "token", "all", "many"):
+            return (_LABELS[symbol.name],)
+        if symbol.kind == "rule":
+            return self.called(self._rules[symbol.name])
+        if symbol.kind == "token":
+            name = symbol.name
+            return (name if name[0].isalpha() else f"'{name}'",)
+        return tuple(dict.fromkeys(name for part in beginnings(symbol) for name in self.called(part)))
 
 
-@cache
-def _is_empty(item: _Item) -> bool:
-    """Tell whether nothing at all may stand for it."""
-    if isinstance(item, str):
-        return not _is_terminal(item) and _is_empty(_rules()[item])
-    kind, parts = item
-    return kind in ("maybe", "many") or (all if kind == "all" else any)(map(_is_empty, parts))
+STEPS: Final = frozenset({"step", "open", "wrap", "close", "set", "add"})
+_ACCEPTED: Final = {
+    "number": frozenset({"number", "integer"}),
+    "prefixed": frozenset({"prefixed", "namespace"}),
+}
+"""Tokens that stand for others too: a whole number is a number, `ex:` alone an IRI."""
 
 
-@cache
-def _first(item: _Item) -> frozenset[str]:
-    """List the terminals that it may begin with."""
-    if isinstance(item, str):
-        return frozenset([item]) if _is_terminal(item) else _first(_rules()[item])
-    return frozenset().union(*map(_first, _beginnings(item)))
-
-
-@cache
-def _called(item: _Item) -> tuple[str, ...]:
-    """Say what it may begin with, in the words of people."""
-    if isinstance(item, str):
-        if item in _LABELS:
-            return (_LABELS[item],)
-        if not _is_terminal(item):
-            return _called(_rules()[item])
-        return (item[1:-1] if item[1].isalpha() else item,)
-    return tuple(dict.fromkeys(name for part in _beginnings(item) for name in _called(part)))
-
-
-def _beginnings(item: tuple[str, tuple[_Item, ...]]) -> Iterator[_Item]:
-    """List the parts that it may begin with."""
-    kind, parts = item
-    for part in parts:
+def beginnings(symbol: Symbol) -> Iterator[Symbol]:
+    """List the parts that a symbol may begin with."""
+    for part in symbol.parts:
         yield part
-        if kind == "all" and not _is_empty(part):
+        if symbol.kind == "all" and not part.is_empty:
             return
 
 
-def _keywords(item: _Item) -> Iterator[str]:
-    if isinstance(item, str):
-        if item[0] == "'" and len(item) > 3 and item[1].isalpha():
-            yield item[1:-1]
-        return
-    for part in item[1]:
-        yield from _keywords(part)
+def _read(table: str) -> dict[str, Symbol]:
+    rules: dict[str, Symbol] = {}
+    for rule in re.split(r"\n(?=\w)", table.strip()) if table else ():
+        name, _, body = rule.partition(":")
+        name = name.strip()
+        found = _alternatives(iter(_PIECE.findall(body)))
+        if name[0] != "_":
+            found = Symbol("all", name, (Symbol("open", name), found, Symbol("close")))
+        rules[name] = found
+    return rules
 
 
-KEYWORDS: Final = frozenset(word for rule in _rules().values() for word in _keywords(rule))
-"""The words of SPARQL's queries, in capitals."""
+def _alternatives(pieces: Iterator[str]) -> Symbol:
+    """Read alternatives up to a closing bracket, or the end."""
+    branches: list[list[Symbol]] = [[]]
+    field = ""
+    for piece in pieces:
+        last = branches[-1]
+        if piece in (")", "]"):
+            break
+        if piece == "|":
+            branches.append([])
+        elif piece == "?":
+            last.append(Symbol("maybe", parts=(last.pop(),)))
+        elif piece == "*":
+            last.append(Symbol("many", parts=(last.pop(),)))
+        elif piece == "+":
+            last.append(Symbol("many", parts=(last[-1],)))
+        elif piece[-1] == "=" and piece[0] != "'":
+            field = piece
+        else:
+            last.append(_atom(piece, pieces, field))
+            field = ""
+    made = tuple(branch[0] if len(branch) == 1 else Symbol("all", parts=tuple(branch)) for branch in branches)
+    return made[0] if len(made) == 1 else Symbol("one", parts=made)
+
+
+def _atom(piece: str, pieces: Iterator[str], field: str) -> Symbol:
+    if piece == "[":
+        field, name, _ = next(pieces), next(pieces), next(pieces)
+        body = _alternatives(pieces)
+        for part in body.parts:
+            part.name = part.name or name  # what may be repeated is called as the first is
+        inner = (Symbol("wrap", f"{field} {name}"), body, Symbol("close"))
+        return Symbol("maybe", parts=(Symbol("all", name, inner),))
+    if piece == "(":
+        made = _alternatives(pieces)
+    elif piece[0] == "{":
+        return Symbol("step", piece[1:-1])
+    elif piece[0] == "'":
+        made = Symbol(
+            "token", piece.strip("!")[1:-1] if piece != "'!'" else "!", keeps=piece[-1] == "!" or bool(field)
+        )
+    else:
+        kind: _Kind = "rule" if piece[0] == "_" or piece[0].isupper() else "token"
+        made = Symbol(kind, piece, keeps=piece == "namespace")
+    if not field:
+        return made
+    for part in made.parts if made.kind == "one" else ():
+        part.keeps = True
+    return Symbol("all", parts=(made, Symbol("add" if field[-2] == "+" else "set", field.rstrip("+="))))
+
+
+def _tokens(symbol: Symbol) -> Iterator[str]:
+    if symbol.kind == "token":
+        yield symbol.name
+    for part in symbol.parts:
+        yield from _tokens(part)
+
+
+SPARQL: Final = Grammar(_GRAMMAR)
+KEYWORDS: Final = SPARQL.keywords
+"""The words of SPARQL's queries and updates, in capitals."""

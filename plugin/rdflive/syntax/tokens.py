@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-__all__ = ["Token", "looks_continuous", "terminals_of", "tokenize"]
+__all__ = ["TOKEN", "Token", "looks_continuous", "terminals_of", "tokenize"]
 
 
 class Token(NamedTuple):
@@ -20,31 +20,41 @@ class Token(NamedTuple):
 
 
 # a name may have dots inside, and none at its end: in `?s ex:p ex:o.` the dot ends the triple
-_NAME: Final = r"[^\W_](?:[\w\-.·]*[\w\-·])?"
+_INNER: Final = r"\w·\u0300-\u036f\u203f\u2040"
+_NAME: Final = rf"[^\W\d_](?:[{_INNER}\-.]*[{_INNER}\-])?"
 _LOCAL: Final = (
-    r"(?:[\w:·]|%[0-9A-Fa-f]{2}|\\.)"
-    r"(?:(?:[\w\-:.·]|%[0-9A-Fa-f]{2}|\\.)*(?:[\w\-:·]|%[0-9A-Fa-f]{2}|\\.))?"
+    r"(?:[\w:]|%[0-9A-Fa-f]{2}|\\.)"
+    rf"(?:(?:[{_INNER}\-:.]|%[0-9A-Fa-f]{{2}}|\\.)*(?:[{_INNER}\-:]|%[0-9A-Fa-f]{{2}}|\\.))?"
 )
+_NUMBER: Final = r"(?:[0-9]+\.[0-9]*|\.?[0-9]+)[eE][+-]?[0-9]+|[0-9]*\.[0-9]+|[0-9]+"
+_GAP: Final = r"(?:[ \t\r\n]|\#[^\n\r]*)*"
 
-# The first kind that fits is taken. So prefixed names come before words, or `ex:a` would be two tokens; and
-# an IRI has no blanks, or `?a < ?b && ?c > ?d` would hold one. The last `.` takes any character: what is no
-# SPARQL has tokens too, and it is rdflib's parser that refuses it.
-_TOKEN: Final = re.compile(
+# The first kind that fits is taken. So prefixed names come before words, or `ex:a` would be two tokens. The last
+# `.` takes any character: what is no SPARQL has tokens too.
+TOKEN: Final = re.compile(
     rf"""
-      (?P<space>\s+|\#[^\n\r]*)
+      (?P<space>[ \t\r\n]+|\#[^\n\r]*)
+    | (?P<variable>[?$]\w[{_INNER}]*)
     | (?P<iri><[^<>"{{}}|^`\\\x00-\x20]*(?:\\[uU][^<>"{{}}|^`\\\x00-\x20]*)*>)
-    | (?P<string>\"\"\"(?:\"{{0,2}}(?:[^"\\]|\\.))*\"\"\"|'''(?:'{{0,2}}(?:[^'\\]|\\.))*'''
+    | (?P<string>\"\"\"(?:\"{{0,2}}(?:[^"\\]|\\.))*\"\"\"|\'\'\'(?:'{{0,2}}(?:[^'\\]|\\.))*\'\'\'
                 |"(?:[^"\\\n\r]|\\.)*"|'(?:[^'\\\n\r]|\\.)*')
-    | (?P<variable>[?$]\w+)
-    | (?P<blank>_:[\w](?:[\w\-.·]*[\w\-·])?)
+    | (?P<blank>_:\w(?:[{_INNER}\-.]*[{_INNER}\-])?)
     | (?P<prefixed>(?:{_NAME})?:(?:{_LOCAL})?)
     | (?P<language>@[A-Za-z]+(?:-[A-Za-z0-9-]+)*)
-    | (?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)
+    | (?P<number>{_NUMBER})
+    | (?P<signed>[+-](?:{_NUMBER}))
     | (?P<word>[^\W\d]\w*)
-    | (?P<mark>\^\^|<(?=<[^<>"{{}}|^`\\\x00-\x20]*>)|<<\(?|\)?>>|&&|\|\||[<>!]=|\{{\||\|\}}|.)
+    | (?P<nil>\({_GAP}\))
+    | (?P<anonymous>\[{_GAP}\])
+    | (?P<mark>\^\^|<(?=<[^<>"{{}}|^`\\\x00-\x20]*>)|<<\(?|\)>>|>>|&&|\|\||[<>!]=|\{{\||\|\}}|.)
     """,
     re.VERBOSE | re.DOTALL,
 )
+"""A token of SPARQL; its kind is the name of the group that matches.
+
+A text is cut where the longest token ends, so `<b&&?c>` in `?a<b&&?c>?d` is an IRI, and `-1` in `?a -1` a number.
+Where the grammar has no place for such a token, the reader takes its first character alone.
+"""
 
 
 def tokenize(text: str, begin: int = 0) -> Iterator[Token]:
@@ -56,7 +66,7 @@ def tokenize(text: str, begin: int = 0) -> Iterator[Token]:
     ['ASK', '{', '?s', 'a', '<http://e/C>', '}']
     """
     line, start = 1, begin
-    for match in _TOKEN.finditer(text, begin):
+    for match in TOKEN.finditer(text, begin):
         kind, found = str(match.lastgroup), match.group()
         if kind != "space":
             yield Token(kind, found, line, match.start() - start + 1, match.start())
@@ -69,7 +79,7 @@ def tokenize(text: str, begin: int = 0) -> Iterator[Token]:
 
 def terminals_of(text: str) -> Iterator[tuple[str, str]]:
     """Split SPARQL text into all its terminals, each with its kind; white space and comments are "space"."""
-    return ((str(match.lastgroup), match.group()) for match in _TOKEN.finditer(text))
+    return ((str(match.lastgroup), match.group()) for match in TOKEN.finditer(text))
 
 
 def looks_continuous(text: str) -> bool:

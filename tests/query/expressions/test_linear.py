@@ -6,13 +6,13 @@ from random import Random
 from typing import Any
 
 import pytest
-from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.term import Literal, Node, URIRef, Variable
 
 from rdflive.errors import BudgetError, UnsupportedQueryError
 from rdflive.query.budget import Budget, Meter
 from rdflive.query.expressions.functions import regex, replace
 from rdflive.query.expressions.linear import linear_function
+from rdflive.syntax.tree import Tree
 from support.effort import drawn_from, rounds
 
 pytest.importorskip("re2", reason="needs the extra rdflive[server]")
@@ -26,10 +26,8 @@ REPEATS = ["", "", "", "*", "+", "?", "*?", "+?", "??", "{2}", "{1,2}", "{,2}", 
 LETTERS = "aabbAB1\N{ARABIC-INDIC DIGIT THREE}_ éÜſ\n.-x{}\\k"
 
 
-def call(name: str, pattern: Node, flags: str = "") -> CompValue:
-    node = CompValue(f"Builtin_{name}")
-    node["pattern"], node["flags"] = pattern, Literal(flags)
-    return node
+def call(name: str, pattern: Node, flags: str = "") -> Tree:
+    return Tree(f"Builtin_{name}", {"pattern": pattern, "flags": Literal(flags)})
 
 
 def meter(**limits: Any) -> Meter:
@@ -135,7 +133,7 @@ def test_common_replacements_are_kept() -> None:
 
 def test_pattern_must_be_constant() -> None:
     """Otherwise nobody knows at subscription whether RE2 can match it."""
-    for node in (call("REGEX", Variable("p")), call("REPLACE", CompValue("Builtin_STR"))):
+    for node in (call("REGEX", Variable("p")), call("REPLACE", Tree("Builtin_STR", {}))):
         with pytest.raises(UnsupportedQueryError, match="write them into the query"):
             linear_function(meter(), node)
 

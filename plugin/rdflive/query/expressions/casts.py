@@ -90,6 +90,8 @@ def to_string(term: Node) -> Node | None:
 
 def canonical(value: Number) -> str:
     """Write a number as XPath casts it to a string (XPath Functions 3.1, Section 19.1.2)."""
+    if isinstance(value, Decimal) and not value:
+        return "0"  # no decimal is a negative zero
     if isinstance(value, float):
         if not math.isfinite(value):
             return "NaN" if math.isnan(value) else "INF" if value > 0 else "-INF"

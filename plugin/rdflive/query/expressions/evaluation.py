@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from rdflib.plugins.sparql import operators
-from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.term import Literal, Node, URIRef, Variable
 
 from rdflive.query.expressions.arithmetic import calculate
@@ -26,6 +25,7 @@ from rdflive.query.expressions.rdflib_evaluation import (
     rdflib_function,
 )
 from rdflive.query.expressions.values import compare, effective_boolean, equal, no_value, text
+from rdflive.syntax.tree import Tree
 
 __all__ = ["Compiler", "guarded"]
 
@@ -47,7 +47,7 @@ class Compiler:
         """Compile to the value of an expression; None where it is an error or unbound."""
         if isinstance(node, Variable):
             return self._variable(node)
-        if not isinstance(node, CompValue):
+        if not isinstance(node, Tree):
             constant = self.terms.constant(node)
             return lambda _: constant
         name = node.name
@@ -60,7 +60,7 @@ class Compiler:
 
     def truth(self, node: Any) -> TruthOf:
         """Compile to the effective boolean value of an expression; None where it is an error."""
-        name = node.name if isinstance(node, CompValue) else ""
+        name = node.name if isinstance(node, Tree) else ""
         own = _TRUTHS.get(name)
         if own is not None:
             return own(self, node)
@@ -90,7 +90,7 @@ class Compiler:
 
         return variable
 
-    def call(self, node: CompValue, function: Callable[..., Any]) -> Callable[[Row], Any]:
+    def call(self, node: Tree, function: Callable[..., Any]) -> Callable[[Row], Any]:
         """Compile a function that is an error where one of its arguments is."""
         if self.terms.meter is not None:
             function = metered(self.terms.meter, node, function)
@@ -136,7 +136,7 @@ def _boolean_term(truth: TruthOf) -> TermOf:
 # truths
 
 
-def _not(compiler: Compiler, node: CompValue) -> TruthOf:
+def _not(compiler: Compiler, node: Tree) -> TruthOf:
     truth = compiler.truth(node.expr)
 
     def negation(row: Row) -> bool | None:
@@ -146,10 +146,10 @@ def _not(compiler: Compiler, node: CompValue) -> TruthOf:
     return negation
 
 
-def _chain(decisive: bool) -> Callable[[Compiler, CompValue], TruthOf]:
+def _chain(decisive: bool) -> Callable[[Compiler, Tree], TruthOf]:
     """Make `&&` (False decides) or `||` (True decides); without a decision an error stays one."""
 
-    def build(compiler: Compiler, node: CompValue) -> TruthOf:
+    def build(compiler: Compiler, node: Tree) -> TruthOf:
         truths = [compiler.truth(part) for part in operands(node)]
 
         def chain(row: Row) -> bool | None:
@@ -168,7 +168,7 @@ def _chain(decisive: bool) -> Callable[[Compiler, CompValue], TruthOf]:
     return build
 
 
-def _bound(compiler: Compiler, node: CompValue) -> TruthOf:
+def _bound(compiler: Compiler, node: Tree) -> TruthOf:
     argument = node.arg
     # initBindings have put a constant in the variable's place
     if not isinstance(argument, Variable):
@@ -180,7 +180,7 @@ def _bound(compiler: Compiler, node: CompValue) -> TruthOf:
     return lambda row: row[place] != 0
 
 
-def _relation(compiler: Compiler, node: CompValue) -> TruthOf:
+def _relation(compiler: Compiler, node: Tree) -> TruthOf:
     operator = str(node.op)
     if operator in ("IN", "NOT IN"):
         return _membership(compiler, node, operator == "IN")
@@ -188,7 +188,7 @@ def _relation(compiler: Compiler, node: CompValue) -> TruthOf:
     return _strict(lambda one, other: compare(operator, one, other), [left, right])
 
 
-def _membership(compiler: Compiler, node: CompValue, positive: bool) -> TruthOf:
+def _membership(compiler: Compiler, node: Tree, positive: bool) -> TruthOf:
     """Compile IN: `=` with each in turn, as `||` takes errors (Section 17.4.1.9)."""
     term = compiler.term(node.expr)
     members = [compiler.term(part) for part in elements(node.other) or []]
@@ -215,7 +215,7 @@ def _equal(one: Node, other: Node) -> bool | None:
         return no_value(error, None)
 
 
-_TRUTHS: Final[dict[str, Callable[[Compiler, CompValue], TruthOf]]] = {
+_TRUTHS: Final[dict[str, Callable[[Compiler, Tree], TruthOf]]] = {
     "UnaryNot": _not,
     "ConditionalAndExpression": _chain(False),
     "ConditionalOrExpression": _chain(True),
@@ -227,7 +227,7 @@ _TRUTHS: Final[dict[str, Callable[[Compiler, CompValue], TruthOf]]] = {
 # terms
 
 
-def _if(compiler: Compiler, node: CompValue) -> TermOf:
+def _if(compiler: Compiler, node: Tree) -> TermOf:
     test, first, second = compiler.truth(node.arg1), compiler.term(node.arg2), compiler.term(node.arg3)
 
     def choice(row: Row) -> Node | None:
@@ -237,7 +237,7 @@ def _if(compiler: Compiler, node: CompValue) -> TermOf:
     return choice
 
 
-def _coalesce(compiler: Compiler, node: CompValue) -> TermOf:
+def _coalesce(compiler: Compiler, node: Tree) -> TermOf:
     parts = [compiler.term(part) for part in arguments(node)]
 
     def coalesce(row: Row) -> Node | None:
@@ -250,11 +250,11 @@ def _coalesce(compiler: Compiler, node: CompValue) -> TermOf:
     return coalesce
 
 
-def _exists(_: Compiler, node: CompValue) -> TermOf:
+def _exists(_: Compiler, node: Tree) -> TermOf:
     raise TypeError(f"{node.name} has to be replaced by a variable before an expression is compiled")
 
 
-def _calculation(compiler: Compiler, node: CompValue) -> TermOf:
+def _calculation(compiler: Compiler, node: Tree) -> TermOf:
     """Compile a chain of operations, from left to right."""
     first, *others = (compiler.term(part) for part in operands(node))
     steps = list(zip(map(str, node.op), others, strict=True))
@@ -275,7 +275,7 @@ def _calculation(compiler: Compiler, node: CompValue) -> TermOf:
     return calculation
 
 
-def _iri(compiler: Compiler, node: CompValue) -> TermOf:
+def _iri(compiler: Compiler, node: Tree) -> TermOf:
     def iri(term: Node) -> Node | None:
         if isinstance(term, URIRef):
             return term
@@ -287,7 +287,7 @@ def _iri(compiler: Compiler, node: CompValue) -> TermOf:
     return compiler.call(node, iri)
 
 
-def _function(compiler: Compiler, node: CompValue) -> TermOf:
+def _function(compiler: Compiler, node: Tree) -> TermOf:
     """Compile a cast, or a function registered with rdflib; an unknown one is an error."""
     function, raw = operators._CUSTOM_FUNCTIONS.get(node.iri, (None, False))
     # rdflib's own casts stand in the same table as what users register
@@ -301,7 +301,7 @@ def _function(compiler: Compiler, node: CompValue) -> TermOf:
     return compiler.call(node, in_fixed_context(function))
 
 
-_TERMS: Final[dict[str, Callable[[Compiler, CompValue], TermOf]]] = {
+_TERMS: Final[dict[str, Callable[[Compiler, Tree], TermOf]]] = {
     "MultiplicativeExpression": _calculation,
     "AdditiveExpression": _calculation,
     "Builtin_IF": _if,

@@ -1,6 +1,6 @@
 """Expressions of a query: what they say, and the callables that evaluate them on rows of ids.
 
-Nodes are those of rdflib's translated algebra. An error is no value: id 0, None or false.
+An error is no value: id 0, None or false.
 """
 
 from __future__ import annotations
@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.term import Node, Variable
 
 from rdflive.query.expressions.evaluation import Compiler, guarded
-from rdflive.query.expressions.frozen import freeze, thaw
-from rdflive.query.expressions.nodes import EXISTS, elements, operands, replace
+from rdflive.query.expressions.nodes import elements, operands
 from rdflive.query.expressions.rdflib_evaluation import Row, Terms
 from rdflive.query.expressions.text import to_text
+from rdflive.syntax.tree import EXISTS, Tree, replace
 
 __all__ = ["Expression", "Terms", "conjuncts", "exists_parts", "replace", "volatile"]
 
@@ -35,16 +34,16 @@ class Expression:
 
     `base` is the IRI of the query's BASE, which `IRI()` resolves relative references by.
 
-    >>> from rdflib.plugins.sparql import prepareQuery
-    >>> query = prepareQuery("SELECT * { ?s ?p ?age FILTER(?age >= 18) }")
-    >>> adult = Expression(query.algebra.p.p.expr); adult, adult.variables
+    >>> from rdflive.syntax.reader import read_query
+    >>> query = read_query("ASK { ?s ?p ?age FILTER(?age >= 18) }").query
+    >>> adult = Expression(query.where.part[1].expr); adult, adult.variables
     (<Expression: ?age >= 18>, ('age',))
     """
 
     __slots__ = ("_base", "_node", "text", "variables")
 
     def __init__(self, node: Any, *, base: str | None = None) -> None:
-        self._node = replace(node, lambda _: None)
+        self._node = node
         self._base = base
         self.text: str = to_text(self._node, base)
         """Canonical SPARQL-like text with full IRIs; the identity of the expression."""
@@ -62,7 +61,7 @@ class Expression:
         return f"<Expression: {self.text}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _made, (freeze(self._node), self._base)
+        return _made, (self._node, self._base)
 
     @property
     def comparison(self) -> tuple[Any, str, Any] | None:
@@ -74,19 +73,17 @@ class Expression:
     def relation(self) -> tuple[Any, str, Any] | None:
         """Give the sides and the operator as `comparison` does, also of `=`."""
         node = self._node
-        if not isinstance(node, CompValue) or node.name != "RelationalExpression":
+        if not isinstance(node, Tree) or node.name != "RelationalExpression":
             return None
         sides = node.expr, str(node.op), node.other
-        plain = all(isinstance(side, Node) and not isinstance(side, CompValue) for side in sides[::2])
+        plain = all(isinstance(side, Node) for side in sides[::2])
         return sides if plain and sides[1] in ("<", "<=", ">", ">=", "=") else None
 
     @property
     def is_plain(self) -> bool:
         """True where evaluation takes little time and memory, whatever the terms are."""
         parts = list(_parts(self._node))
-        return len(parts) <= _FEW and all(
-            not isinstance(part, CompValue) or part.name in _PLAIN for part in parts
-        )
+        return len(parts) <= _FEW and all(not isinstance(part, Tree) or part.name in _PLAIN for part in parts)
 
     def term(self, columns: Mapping[str, int], terms: Terms) -> Callable[[Row], Node | None]:
         """Compile to the rdflib term of a row; None where SPARQL raises an error.
@@ -130,26 +127,26 @@ def _evaluated(function: Callable[[Row], Any], terms: Terms, otherwise: Any = No
     return counted
 
 
-def _made(frozen: Any, base: str | None) -> Expression:
-    return Expression(thaw(frozen), base=base)
+def _made(node: Any, base: str | None) -> Expression:
+    return Expression(node, base=base)
 
 
 def conjuncts(node: Any) -> list[Any]:
     """Split an expression at its outermost `&&`; all parts hold exactly where it does."""
-    if not isinstance(node, CompValue) or node.name != "ConditionalAndExpression":
+    if not isinstance(node, Tree) or node.name != "ConditionalAndExpression":
         return [node]
     return [conjunct for part in operands(node) for conjunct in conjuncts(part)]
 
 
-def exists_parts(node: Any) -> list[CompValue]:
+def exists_parts(node: Any) -> list[Tree]:
     """Give the EXISTS and NOT EXISTS inside an expression, not those within another's pattern."""
-    return [part for part in _parts(node) if isinstance(part, CompValue) and part.name in EXISTS]
+    return [part for part in _parts(node) if isinstance(part, Tree) and part.name in EXISTS]
 
 
 def volatile(node: Any) -> str | None:
     """Name the first function inside whose value changes by itself, such as NOW; None without any."""
     for part in _parts(node):
-        if isinstance(part, CompValue) and part.name.removeprefix("Builtin_") in _VOLATILE:
+        if isinstance(part, Tree) and part.name.removeprefix("Builtin_") in _VOLATILE:
             return str(part.name.removeprefix("Builtin_"))
     return None
 
@@ -157,8 +154,8 @@ def volatile(node: Any) -> str | None:
 def _parts(node: Any) -> Iterator[Any]:
     """Walk an expression and all its parts, outer ones first; not the patterns of EXISTS."""
     yield node
-    if isinstance(node, CompValue):
-        children = [] if node.name in EXISTS else [node[k] for k in node if not k.startswith("_")]
+    if isinstance(node, Tree):
+        children = [] if node.name in EXISTS else list(node.fields.values())
     else:
         children = elements(node) or []
     for child in children:

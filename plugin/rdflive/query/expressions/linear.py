@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, Final
 
-from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.term import Literal, Node, Variable
 
 from rdflive.errors import RdfliveError, UnsupportedQueryError
@@ -22,6 +21,7 @@ from rdflive.query.budget import Meter
 from rdflive.query.expressions.functions import expand, like, python_pattern, replacement_pieces, to_python
 from rdflive.query.expressions.functions import string_literal as string_of
 from rdflive.query.expressions.values import text
+from rdflive.syntax.tree import Tree
 
 __all__ = ["linear_function", "to_re2"]
 
@@ -55,7 +55,7 @@ _TOKENS: Final = re.compile(
 _MEMBERS: Final = re.compile(r"(?P<escape>\\.)|(?P<literal>.)", re.DOTALL)
 
 
-def linear_function(meter: Meter, node: CompValue) -> Callable[..., Any]:
+def linear_function(meter: Meter, node: Tree) -> Callable[..., Any]:
     """Give the function that a call of REGEX or REPLACE is; its pattern and flags must be constants.
 
     Raises `UnsupportedQueryError` for what RE2 cannot match.

@@ -7,15 +7,15 @@ from decimal import Decimal
 from typing import Any, Final
 
 from rdflib.namespace import XSD
-from rdflib.plugins.sparql.parserutils import CompValue
 
 from rdflive.query.budget import Meter
 from rdflive.query.expressions.linear import linear_function
+from rdflive.syntax.tree import Tree
 
 __all__ = ["metered"]
 
 
-def metered(meter: Meter, node: CompValue, function: Callable[..., Any]) -> Callable[..., Any]:
+def metered(meter: Meter, node: Tree, function: Callable[..., Any]) -> Callable[..., Any]:
     """Make a function of terms one that stays within a budget; REGEX and REPLACE take linear time then."""
     if node.name in ("Builtin_REGEX", "Builtin_REPLACE"):
         return linear_function(meter, node)

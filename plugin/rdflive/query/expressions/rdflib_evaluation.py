@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any, Final, Protocol, TypeAlias
 
-from rdflib.plugins.sparql.parserutils import CompValue, Expr
 from rdflib.plugins.sparql.sparql import Prologue
 from rdflib.term import BNode, Literal, Node, Variable
 
 from rdflive.query.budget import Meter
-from rdflive.query.expressions.nodes import replace
 from rdflive.query.expressions.numbers import in_fixed_context
 from rdflive.query.expressions.values import known, no_value
+from rdflive.syntax.rdflib_algebra import evaluator_of, to_rdflib
+from rdflive.syntax.tree import Tree
 
 __all__ = ["Row", "TermOf", "Terms", "evaluate_with_rdflib", "rdflib_function"]
 
@@ -44,12 +44,12 @@ _OF_MOMENTS: Final = frozenset(
 )
 
 
-def rdflib_function(node: CompValue) -> Callable[..., Node | None]:
+def rdflib_function(node: Tree) -> Callable[..., Node | None]:
     """Give rdflib's implementation of a built-in function as one of terms, for at most one argument."""
-    if not isinstance(node, Expr) or len(node) > 1:
+    evaluate: Any = evaluator_of(node.name)
+    if evaluate is None or len(node.fields) > 1:
         raise TypeError(f"{node.name} is not a function that rdflib evaluates")
-    method: Any = node._evalfn
-    evaluate, now = method.__func__, datetime.datetime.now(datetime.UTC)
+    now = datetime.datetime.now(datetime.UTC)
     of_moments = node.name in _OF_MOMENTS
 
     @in_fixed_context
@@ -92,9 +92,9 @@ class _Solution:
         return found
 
 
-def evaluate_with_rdflib(columns: Mapping[str, int], terms: Terms, node: CompValue) -> TermOf:
+def evaluate_with_rdflib(columns: Mapping[str, int], terms: Terms, node: Tree) -> TermOf:
     """Evaluate a node and all in it the way rdflib does; None is an error or an unbound variable."""
-    own = replace(node, lambda _: None)  # rdflib keeps the solution in the node while it evaluates
+    own = to_rdflib(node)  # rdflib keeps the solution in the node while it evaluates
     prologue, now = Prologue(), datetime.datetime.now(datetime.UTC)
 
     @in_fixed_context

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from rdflib.namespace import RDF, XSD
-from rdflib.plugins.sparql.parserutils import CompValue
+from rdflib.namespace import XSD
 from rdflib.term import Literal, URIRef, Variable
 
-from rdflive.query.expressions.nodes import arguments, elements, operands, part_of
+from rdflive.query.expressions.nodes import arguments, elements, operands
+from rdflive.syntax.tree import Tree
 
 __all__ = ["to_text"]
 
@@ -27,7 +27,7 @@ _SYNONYMS: Final = {"URI": "IRI", "isURI": "isIRI"}
 
 def to_text(node: Any, base: str | None = None) -> str:
     """Write an expression as SPARQL with full IRIs; only equal expressions give equal texts."""
-    if isinstance(node, CompValue):
+    if isinstance(node, Tree):
         return _compound(node, base)
     items = elements(node)
     if items is not None:
@@ -55,15 +55,14 @@ def _literal(term: Literal) -> str:
     return f'"{term.translate(_ESCAPES)}"{suffix}'
 
 
-def _compound(node: CompValue, base: str | None) -> str:
+def _compound(node: Tree, base: str | None) -> str:
     name = node.name
     if name in _UNARY:
         return f"{_UNARY[name]}{_operand(node.expr, base)}"
     if name in _LOGICAL:
         return f" {_LOGICAL[name]} ".join(_operand(part, base) for part in operands(node))
     if name == "RelationalExpression":
-        other = "()" if str(node.op).endswith("IN") and node.other == RDF.nil else _operand(node.other, base)
-        return f"{_operand(node.expr, base)} {node.op} {other}"
+        return f"{_operand(node.expr, base)} {node.op} {_operand(node.other, base)}"
     if name.endswith("Expression"):
         steps = (f" {op} {_operand(part, base)}" for op, part in zip(node.op, node.other, strict=True))
         return _operand(node.expr, base) + "".join(steps)
@@ -85,17 +84,17 @@ def _compound(node: CompValue, base: str | None) -> str:
 def _operand(node: Any, base: str | None) -> str:
     """Write a part of an operation, in brackets where it is one itself."""
     text = to_text(node, base)
-    return f"({text})" if isinstance(node, CompValue) and not _is_call(node) else text
+    return f"({text})" if isinstance(node, Tree) and not _is_call(node) else text
 
 
-def _is_call(node: CompValue) -> bool:
+def _is_call(node: Tree) -> bool:
     return node.name == "Function" or node.name.startswith("Builtin_")
 
 
 def _pattern(node: Any) -> str:
     """Write the algebra inside an EXISTS that nobody replaced: any form will do that tells two apart."""
-    if isinstance(node, CompValue):
-        inner = (f"{key}: {_pattern(part_of(node, key))}" for key in node if not key.startswith("_"))
+    if isinstance(node, Tree):
+        inner = (f"{key}: {_pattern(value)}" for key, value in node.fields.items())
         return f"{node.name}({', '.join(inner)})"
     if isinstance(node, dict):
         return "{" + ", ".join(f"{_pattern(k)}: {_pattern(v)}" for k, v in node.items()) + "}"

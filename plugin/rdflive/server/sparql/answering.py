@@ -9,18 +9,19 @@ from typing import Any, Final, Protocol
 import rdflib
 from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 from rdflib.plugins.sparql.evaluate import evalPart
-from rdflib.plugins.sparql.sparql import QueryContext, SPARQLError
+from rdflib.plugins.sparql.sparql import Prologue, QueryContext, SPARQLError
 from rdflib.term import URIRef
 
 from rdflive.errors import QuerySyntaxError
 from rdflive.feeds.writing import UnwritableError
-from rdflive.query.rdflib_algebra import algebra_of
 from rdflive.server.failures import Problem
 from rdflive.server.sparql import formats
 from rdflive.server.sparql.negotiation import choose
 from rdflive.server.sparql.operations import Operation
 from rdflive.server.sparql.selection import Selection
-from rdflive.syntax.diagnosis import diagnose
+from rdflive.syntax.algebra import algebra_of
+from rdflive.syntax.rdflib_algebra import to_rdflib
+from rdflive.syntax.reader import read_query
 from rdflive.syntax.tokens import tokenize
 
 __all__ = ["Answer", "answer", "native_of", "syntax_problem"]
@@ -51,7 +52,7 @@ def answer(dataset: rdflib.Dataset, operation: Operation, accept: str, output: A
     except QuerySyntaxError:
         raise
     except SyntaxError as error:
-        raise diagnose(operation.text) or syntax_problem(error) from error
+        raise syntax_problem(error) from error
     except (SPARQLError, NotImplementedError, ValueError, RuntimeError) as error:
         # a RuntimeError too, and nothing that is wrong with the query's values: `run_child` tells of it
         if isinstance(error, RecursionError):
@@ -117,11 +118,12 @@ def _has_from(text: str) -> bool:
 def _answer_rdflib(
     dataset: rdflib.Dataset, operation: Operation, choose_format: _Choose, output: Answer
 ) -> None:
-    query = algebra_of(operation.text, dict(dataset.namespaces()), list(tokenize(operation.text)))
-    main = query.algebra
+    tree = read_query(operation.text, dict(dataset.namespaces()))
+    main = to_rdflib(algebra_of(tree))
     kind = choose_format(formats.TABLES if main.name in ("SelectQuery", "AskQuery") else formats.GRAPHS)
     context = _context(dataset, operation, main.datasetClause or ())
-    context.prologue = query.prologue
+    context.prologue = Prologue()
+    context.prologue.base = tree.base
     # not evalQuery: it would fetch the graphs of FROM as documents
     result = evalPart(context, main)
     output.begin(formats.content_type(kind))

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, Final
 
-import pyparsing
 import rdflib
 
-from rdflive.errors import ValidationError
+from rdflive.errors import QuerySyntaxError, ValidationError
 from rdflive.plugins import manager
 from rdflive.server.failures import Problem
 from rdflive.server.sparql.answering import native_of, syntax_problem
@@ -93,11 +92,8 @@ def run_update(dataset: rdflib.Dataset, text: str) -> int:
 def _problem(error: Exception) -> Problem:
     if isinstance(error, SyntaxError):
         return syntax_problem(error)
-    if isinstance(error, pyparsing.ParseBaseException):
-        line, column = error.lineno, error.column
-        return Problem(
-            400, f"not SPARQL at line {line}, column {column}: {error.msg}", line=line, column=column
-        )
+    if isinstance(error, QuerySyntaxError):
+        return Problem(400, str(error), line=error.line, column=error.column)
     return Problem(400, f"nothing was changed, as the update failed: {error}")
 
 

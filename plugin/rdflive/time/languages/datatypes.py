@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import pyparsing
 from rdflib import XSD
 
 from rdflive.errors import QuerySyntaxError
-from rdflive.syntax.parsing import parse_query
+from rdflive.syntax.reader import read_query
 from rdflive.syntax.tokens import Token
 from rdflive.time.languages.cursor import Cursor
 from rdflive.time.languages.names import NAMES, Names
@@ -36,11 +35,9 @@ def check_datatypes(cursor: Cursor, names: Names) -> None:
 
 def _is_sparql(text: str) -> bool:
     try:
-        parse_query(text)
-    except pyparsing.ParseBaseException:
+        read_query(text)
+    except QuerySyntaxError:
         return False
-    except Exception:  # noqa: BLE001 - another fault, such as rdflib's with -2.5, which its planning reports
-        return True
     return True
 
 

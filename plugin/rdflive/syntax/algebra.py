@@ -1,0 +1,342 @@
+"""SPARQL's algebra of a query (SPARQL 1.1, 18.2), made of the tree that was read.
+
+Operators are nodes with the names and fields of rdflib's algebra, but that `Join` and `Union` have any number
+of parts. So rdflib's evaluator can take it too, see `rdflib_algebra`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from heapq import heapify, heappop, heappush
+from itertools import chain
+from typing import Any, Final
+
+from rdflib.paths import Path
+from rdflib.term import BNode, Literal, URIRef, Variable
+
+from rdflive.syntax.checks import has_aggregate
+from rdflive.syntax.tree import EXISTS, Tree, leaves, replace
+
+__all__ = ["algebra_of", "group_of"]
+
+_KINDS: Final = (Path, BNode, Variable, URIRef, Literal)
+_ALWAYS: Final = Tree("TrueFilter", {})
+_NOTHING: Final = Tree("BGP", {"triples": ()})
+
+
+def algebra_of(tree: Tree) -> Tree:
+    """Translate a query: `p` is its pattern below its solution modifiers.
+
+    >>> from rdflive.syntax.reader import read_query
+    >>> algebra_of(read_query("ASK { ?s ?p ?o }")).p.p.name
+    'BGP'
+    """
+    query: Tree = tree.query
+    clauses = query.datasetClause or ()
+    if query.name == "DescribeQuery":
+        shown = tuple(term for term in query.var or () if isinstance(term, Variable))
+        pattern = None if query.where is None else _modified(query, Tree("Distinct", {}), shown or None)
+        return Tree(
+            query.name,
+            {"p": pattern, "datasetClause": clauses, "PV": query.var or ()},
+            query.begin,
+            query.end,
+        )
+    pattern = _modified(query)
+    fields = {"p": pattern, "datasetClause": clauses}
+    if query.name == "SelectQuery":
+        while pattern.name != "Project":
+            pattern = pattern.p
+        fields["PV"] = pattern.PV
+    if query.name == "ConstructQuery":
+        template = query.template or query.where
+        fields["template"] = template.triples.triples if template.triples else ()
+    return Tree(query.name, fields, query.begin, query.end)
+
+
+def group_of(group: Tree) -> Tree:
+    """Translate a group of patterns."""
+    pattern, filters = _group(group)
+    return _filtered(pattern, filters, group)
+
+
+def _group(group: Tree) -> tuple[Tree, list[Any]]:
+    """Translate a group; gives the conditions of its filters apart, which an OPTIONAL takes for its own."""
+    if group.name == "Template":  # the short form of CONSTRUCT
+        return _bgp(group.triples.triples if group.triples else (), group), []
+    pattern: Tree = _NOTHING
+    filters: list[Any] = []
+    triples: list[Any] = []
+    for part in group.part or ():
+        if part.name == "Filter":
+            filters.append(_expression(part.expr))
+            continue
+        if part.name == "TriplesBlock":
+            triples.extend(part.triples)
+            continue
+        if triples:
+            pattern, triples = _joined(pattern, _bgp(triples, part)), []
+        pattern = _TRANSLATED[part.name](pattern, part)
+    if triples:
+        pattern = _joined(pattern, _bgp(triples, group))
+    return pattern, filters
+
+
+def _bgp(triples: Iterable[Any], place: Tree) -> Tree:
+    return Tree("BGP", {"triples": tuple(_ordered(list(triples)))}, place.begin, place.end)
+
+
+def _ordered(triples: list[Any]) -> Iterator[Any]:
+    """Put the triples of a pattern into an order that does not depend on the text's.
+
+    Those come first of which most is known: constants, and variables of those before. So rdflib's evaluator
+    finds few solutions at each step, and queries that differ in the order of their triples have one plan.
+    """
+    blanks: list[list[Any]] = [
+        [term for term in each if isinstance(term, Variable | BNode)] for each in triples
+    ]
+    counts = Counter(chain.from_iterable(blanks))
+    where: dict[Any, list[int]] = {}
+    for at, terms in enumerate(blanks):
+        for term in set(terms):
+            where.setdefault(term, []).append(at)
+    rank = [
+        (
+            -sum(counts[term] for term in terms),
+            not isinstance(triple[2], Literal),
+            tuple(map(_rank, triple)),
+            at,
+        )
+        for at, (triple, terms) in enumerate(zip(triples, blanks, strict=True))
+    ]
+    unknown = [len(terms) for terms in blanks]
+    # by the number of terms that are not known; what has moved to another heap since is passed over
+    heaps: list[list[Any]] = [[], [], [], []]
+    for at, number in enumerate(unknown):
+        heaps[number].append(rank[at])
+    for heap in heaps:
+        heapify(heap)
+    given: set[int] = set()
+    while len(given) < len(triples):
+        number = next(n for n, heap in enumerate(heaps) if _cleared(heap, n, unknown, given))
+        at = heappop(heaps[number])[-1]
+        given.add(at)
+        yield triples[at]
+        if number:
+            several = [at, *(each[-1] for each in heaps[number] if unknown[each[-1]] == number)]
+            for term in {term for each in several for term in blanks[each]}:
+                for other in where.pop(term, ()):
+                    unknown[other] -= blanks[other].count(term)
+                    if other not in given:
+                        heappush(heaps[unknown[other]], rank[other])
+
+
+def _cleared(heap: list[Any], number: int, unknown: list[int], given: set[int]) -> bool:
+    """Take off a heap what is there no more; tell whether there is anything."""
+    while heap and (unknown[heap[0][-1]] != number or heap[0][-1] in given):
+        heappop(heap)
+    return bool(heap)
+
+
+def _rank(term: Any) -> tuple[int, str]:
+    """Order terms by their kinds, then by how they are written."""
+    kind = next((n for n, kind in enumerate(_KINDS) if isinstance(term, kind)), len(_KINDS))
+    return kind, repr(term) if isinstance(term, Path) else str(term)
+
+
+def _filtered(pattern: Tree, conditions: Sequence[Any], place: Tree) -> Tree:
+    if not conditions:
+        return pattern
+    return Tree("Filter", {"expr": _all_of(conditions), "p": pattern}, place.begin, place.end)
+
+
+def _all_of(conditions: Sequence[Any]) -> Any:
+    first, *others = conditions
+    return Tree("ConditionalAndExpression", {"expr": first, "other": tuple(others)}) if others else first
+
+
+def _joined(one: Tree, other: Tree) -> Tree:
+    parts = tuple(part for side in (one, other) for part in (side.part if side.name == "Join" else (side,)))
+    parts = tuple(part for part in parts if part != _NOTHING)
+    return parts[0] if len(parts) == 1 else Tree("Join", {"part": parts}) if parts else _NOTHING
+
+
+def _optional(left: Tree, part: Tree) -> Tree:
+    right, filters = _group(part.graph)
+    condition = _all_of(filters) if filters else _ALWAYS
+    return Tree("LeftJoin", {"p1": left, "p2": right, "expr": condition}, part.begin, part.end)
+
+
+def _minus(left: Tree, part: Tree) -> Tree:
+    return Tree("Minus", {"p1": left, "p2": group_of(part.graph)}, part.begin, part.end)
+
+
+def _graph(left: Tree, part: Tree) -> Tree:
+    fields = {"term": part.term, "p": group_of(part.graph)}
+    return _joined(left, Tree("Graph", fields, part.begin, part.end))
+
+
+def _union(left: Tree, part: Tree) -> Tree:
+    branches = tuple(map(group_of, part.graph))
+    if len(branches) == 1:
+        return _joined(left, branches[0])
+    return _joined(left, Tree("Union", {"part": branches}, part.begin, part.end))
+
+
+def _bind(left: Tree, part: Tree) -> Tree:
+    fields = {"p": left, "expr": _expression(part.expr), "var": part.var}
+    return Tree("Extend", fields, part.begin, part.end)
+
+
+def _data(left: Tree, part: Tree) -> Tree:
+    return _joined(left, Tree("ToMultiSet", {"p": Tree("values", part.fields)}, part.begin, part.end))
+
+
+def _subquery(left: Tree, part: Tree) -> Tree:
+    return _joined(left, Tree("ToMultiSet", {"p": _modified(part)}, part.begin, part.end))
+
+
+def _service(left: Tree, part: Tree) -> Tree:
+    return _joined(left, part)
+
+
+_TRANSLATED: Final[dict[str, Callable[[Tree, Tree], Tree]]] = {
+    "OptionalGraphPattern": _optional,
+    "MinusGraphPattern": _minus,
+    "GraphGraphPattern": _graph,
+    "GroupOrUnionGraphPattern": _union,
+    "Bind": _bind,
+    "InlineData": _data,
+    "SubSelect": _subquery,
+    "ServiceGraphPattern": _service,
+}
+"""What a part of a group makes of the pattern before it."""
+
+
+def _expression(node: Any) -> Any:
+    """Translate the patterns inside of an expression."""
+
+    def translated(part: Any) -> Any:
+        if isinstance(part, Tree) and part.name in EXISTS and part.graph.name == "GroupGraphPattern":
+            return part.changed(graph=group_of(part.graph))
+        return None
+
+    return replace(node, translated)
+
+
+def _modified(query: Tree, modifier: Tree | None = None, shown: tuple[Variable, ...] | None = None) -> Tree:
+    """Translate a query's pattern and its solution modifiers (18.2.4 and 18.2.5)."""
+    pattern = group_of(query.where)
+    projection = [
+        part.changed(expr=_expression(part.expr)) if part.evar else part for part in query.projection or ()
+    ]
+    having = [_expression(condition) for condition in query.having or ()]
+    order = [condition.changed(expr=_expression(condition.expr)) for condition in query.orderby or ()]
+    keys = None
+    if query.groupby:
+        keys = []
+        for key in query.groupby:
+            if isinstance(key, Tree) and key.name == "GroupAs":
+                pattern = Tree("Extend", {"p": pattern, "expr": _expression(key.expr), "var": key.var})
+                keys.append(key.var)
+            else:
+                keys.append(_expression(key))
+    asked = [
+        *(part.expr for part in projection if part.evar),
+        *having,
+        *(condition.expr for condition in order),
+    ]
+    if keys is not None or any(map(has_aggregate, asked)):
+        group = Tree("Group", {"p": pattern, "expr": None if keys is None else tuple(keys)})
+        pattern, projection, having, order = _aggregated(group, projection, having, order)
+    pattern = _filtered(pattern, having, query)
+    if query.values:
+        pattern = _data(pattern, query.values)
+    for part in projection:
+        if part.evar:
+            fields = {"p": pattern, "expr": part.expr, "var": part.evar}
+            pattern = Tree("Extend", fields, part.begin, part.end)
+    if order:
+        pattern = Tree("OrderBy", {"p": pattern, "expr": tuple(order)})
+    if shown is None:
+        shown = tuple(part.var or part.evar for part in projection) or _all_named(query.where)
+    pattern = Tree("Project", {"p": pattern, "PV": shown})
+    if query.modifier or modifier:
+        pattern = Tree("Reduced" if query.modifier == "REDUCED" else "Distinct", {"p": pattern})
+    if query.limit is not None or query.offset is not None:
+        fields = {"p": pattern, "start": 0 if query.offset is None else int(query.offset)}
+        if query.limit is not None:
+            fields["length"] = int(query.limit)
+        pattern = Tree("Slice", fields)
+    return pattern
+
+
+def _aggregated(
+    group: Tree, projection: list[Tree], having: list[Any], order: list[Tree]
+) -> tuple[Tree, list[Tree], list[Any], list[Tree]]:
+    """Put aggregates into a group, and variables in the places of their values.
+
+    A variable that is grouped by stands for itself, which rdflib's algebra writes as SAMPLE.
+    """
+    aggregates: list[Tree] = []
+
+    def of_group(part: Any) -> Any:
+        if isinstance(part, Variable):
+            part = Tree("Aggregate_Sample", {"vars": part})
+        if not isinstance(part, Tree) or not part.name.startswith("Aggregate_"):
+            return None
+        result = Variable(f"__agg_{len(aggregates) + 1}__")
+        aggregates.append(part.changed(vars=_read(part.vars), res=result))
+        return result
+
+    assigned: list[Tree] = []
+    known: set[Variable] = set()
+    for part in projection:
+        if part.evar:
+            # a name that was given before it is no variable of the group
+            expr = replace(part.expr, lambda each: each if each in known else of_group(each))
+            assigned.append(part.changed(expr=expr))
+            known.add(part.evar)
+        else:
+            assigned.append(part)
+    having = [replace(condition, of_group) for condition in having]
+    if any(has_aggregate(condition.expr) for condition in order):
+        order = [condition.changed(expr=replace(condition.expr, of_group)) for condition in order]
+    aliases = []
+    for part in projection:
+        if part.var:
+            result = of_group(part.var)
+            aliases.append((result, part.var))
+    made = Tree("AggregateJoin", {"A": tuple(aggregates), "p": group})
+    for result, variable in aliases:
+        made = Tree("Extend", {"p": made, "expr": result, "var": variable})
+    return made, assigned, having, order
+
+
+def _read(node: Any) -> Any:
+    return "*" if node == "*" and not isinstance(node, Variable) else node
+
+
+def _all_named(where: Tree) -> tuple[Variable, ...]:
+    """Give the variables that `SELECT *` may show, in the order of the text."""
+    shown = set(_named(where))
+    return tuple(
+        leaf for leaf in dict.fromkeys(leaves(where)) if leaf in shown and isinstance(leaf, Variable)
+    )
+
+
+def _named(part: Any) -> Iterator[Variable]:
+    if isinstance(part, Variable):
+        yield part
+    elif isinstance(part, Tree):
+        if part.name == "Bind":
+            yield part.var
+        elif part.name == "SubSelect" and part.projection:
+            yield from (each.var or each.evar for each in part.projection)
+        else:
+            for value in part.fields.values():
+                yield from _named(value)
+    elif type(part) is tuple:
+        for each in part:
+            yield from _named(each)

@@ -1,0 +1,104 @@
+"""What the productions of SPARQL's grammar do not say: which variables may be assigned, shown and grouped.
+
+These are the notes of the grammar (SPARQL 1.1, 19.8) and of 18.2.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Set
+from typing import Any
+
+from rdflib.term import Variable
+
+from rdflive.syntax.tree import Tree, leaves, replace
+
+__all__ = ["assigned", "has_aggregate", "shown_of", "wrong_in_select"]
+
+
+def shown_of(query: Mapping[str, Any], scope: Set[Variable]) -> set[Variable]:
+    """Give the variables that a SELECT shows; `scope` are those that its pattern can bind."""
+    projection = query.get("projection")
+    if projection is None:
+        return {*scope, *_named_keys(query)}
+    return {part.var or part.evar for part in projection}
+
+
+def wrong_in_select(query: Mapping[str, Any], scope: Set[Variable]) -> tuple[Any, str] | None:
+    """Find the first part of a SELECT that SPARQL forbids, and say why; None where there is none."""
+    named = set(_named_keys(query))
+    for key in query.get("groupby", ()):
+        if isinstance(key, Tree) and key.name == "GroupAs" and key.var in scope:
+            return key, assigned(key.var)
+    grouped = _is_grouped(query)
+    projection = query.get("projection")
+    if projection is None:
+        return (query["groupby"][0], _STAR) if grouped and query.get("groupby") else None
+    keys = {key.var if isinstance(key, Tree) else key for key in query.get("groupby", ())}
+    known = {*scope, *named, *(key for key in keys if isinstance(key, Variable))}
+    for part in projection:
+        if part.evar is None:
+            if grouped and part.var not in keys:
+                return part, _ungrouped(part.var)
+            known.add(part.var)
+            continue
+        if part.evar in known:
+            return part, assigned(part.evar)
+        free = next((name for name in _outside(part.expr) if name in scope and name not in keys), None)
+        if grouped and free is not None:
+            return part, _ungrouped(free)
+        known.add(part.evar)
+    return None
+
+
+_STAR = "SELECT * cannot be grouped: name what each group shows"
+
+
+def _named_keys(query: Mapping[str, Any]) -> Iterator[Variable]:
+    keys = query.get("groupby", ())
+    return (key.var for key in keys if isinstance(key, Tree) and key.name == "GroupAs")
+
+
+def _is_grouped(query: Mapping[str, Any]) -> bool:
+    if query.get("groupby"):
+        return True
+    parts = [part.expr for part in query.get("projection", ()) if part.evar is not None]
+    parts += query.get("having", ())
+    parts += [part.expr for part in query.get("orderby", ())]
+    return any(map(has_aggregate, parts))
+
+
+def has_aggregate(expression: Any) -> bool:
+    """Tell whether an expression has an aggregate, outside the patterns in it."""
+    found = False
+
+    def look(part: Any) -> Any:
+        nonlocal found
+        found = found or (isinstance(part, Tree) and part.name.startswith("Aggregate_"))
+        return part if found else None
+
+    replace(expression, look)
+    return found
+
+
+def _outside(expression: Any) -> Iterator[Variable]:
+    """List the variables of an expression that stand outside aggregates and patterns."""
+    bare = replace(
+        expression, lambda part: "" if isinstance(part, Tree) and part.name.startswith(_CLOSED) else None
+    )
+    return (leaf for leaf in leaves(bare) if isinstance(leaf, Variable))
+
+
+_CLOSED = ("Aggregate_", "Builtin_EXISTS", "Builtin_NOTEXISTS")
+
+
+def assigned(variable: Variable) -> str:
+    """Say that a variable cannot be assigned."""
+    return f"{variable.n3()} has a value here already: choose another name, or compare the two in a FILTER"
+
+
+def _ungrouped(variable: Variable) -> str:
+    name = variable.n3()
+    return (
+        f"{name} is neither grouped by nor aggregated, so it has no single value per group: put it into GROUP BY, "
+        f"or show (SAMPLE({name}) AS ?name)"
+    )

@@ -1,0 +1,110 @@
+"""The terms that tokens of SPARQL stand for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from rdflib import XSD
+from rdflib.term import Literal, URIRef
+
+from rdflive.model import DirectionalString
+from rdflive.syntax.iris import resolve
+
+__all__ = ["Names", "TokenError", "literal", "number", "string"]
+
+_CODE: Final = r"u(?P<four>[0-9A-Fa-f]{4})|U(?P<eight>[0-9A-Fa-f]{8})"
+_STRING_ESCAPE: Final = re.compile(rf"\\(?:(?P<one>[tbnrf\"'\\])|{_CODE}|(?P<wrong>.))", re.DOTALL)
+_IRI_ESCAPE: Final = re.compile(rf"\\(?:{_CODE}|(?P<wrong>.))")
+_NAME_ESCAPE: Final = re.compile(r"\\(?:(?P<one>[_~.\-!$&'()*+,;=/?#@%])|(?P<wrong>.))")
+_SHORT: Final = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f"}
+_LANGUAGE: Final = re.compile("[A-Za-z]+(?:-[A-Za-z0-9]+)*(?:--(?:ltr|rtl))?")
+
+
+class TokenError(ValueError):
+    """What is wrong inside of a token."""
+
+
+class Names:
+    """What prefixes stand for, and the base of relative IRIs."""
+
+    __slots__ = ("base", "prefixes")
+
+    def __init__(self, prefixes: Mapping[str, Any], base: str = "") -> None:
+        self.prefixes = dict(prefixes)
+        self.base = base
+
+    def iri(self, token: str) -> URIRef:
+        """Give the IRI between `<` and `>`, resolved by the base; raises `TokenError`."""
+        text = token[1:-1]
+        if "\\" in text:
+            text = _unescaped(text, _IRI_ESCAPE, "an IRI")
+        return URIRef(resolve(self.base, text) if self.base else text)
+
+    def prefixed(self, token: str) -> URIRef | None:
+        """Give the IRI of a prefixed name, None where its prefix is unknown; raises `TokenError`."""
+        prefix, _, local = token.partition(":")
+        namespace = self.prefixes.get(prefix)
+        if namespace is None:
+            return None
+        return URIRef(
+            str(namespace) + (_unescaped(local, _NAME_ESCAPE, "a name") if "\\" in local else local)
+        )
+
+
+def string(token: str) -> Literal:
+    """Give the string between quotation marks; raises `TokenError`."""
+    width = 3 if token[:3] in ('"""', "'''") else 1
+    text = token[width:-width]
+    return Literal(_unescaped(text, _STRING_ESCAPE, "a string") if "\\" in text else text)
+
+
+def number(token: str) -> Literal:
+    """Give the number that is written without quotation marks.
+
+    >>> number("-1.5e0").datatype == XSD.double, number(".5").datatype == XSD.decimal
+    (True, True)
+    """
+    form = XSD.double if "e" in token or "E" in token else XSD.decimal if "." in token else XSD.integer
+    return Literal(token, datatype=form)
+
+
+def literal(text: Literal, language: str | None, datatype: URIRef | None) -> Literal:
+    """Give a string with its language, to which a base direction may belong, or datatype; raises `TokenError`."""
+    if language is None:
+        # of a literal rdflib makes another one without changing its lexical form
+        return Literal(text, datatype=datatype)
+    if not _LANGUAGE.fullmatch(language):
+        raise TokenError(
+            f"@{language} is no language tag: one - stands between its parts, and -- before ltr or rtl"
+        )
+    tag, _, direction = language.partition("--")
+    try:
+        return DirectionalString(str(text), tag, direction) if direction else Literal(text, lang=tag)
+    except ValueError as error:
+        raise TokenError(f"@{language} is no language tag") from error
+
+
+def _unescaped(text: str, escape: re.Pattern[str], what: str) -> str:
+    def character(match: re.Match[str]) -> str:
+        found = match.groupdict()
+        code = found.get("four") or found.get("eight")
+        if code:
+            number = int(code, 16)
+            if number > 0x10FFFF or 0xD800 <= number <= 0xDFFF:
+                raise TokenError(f"the escape {match[0]} is no character")
+            return chr(number)
+        if found["wrong"] is not None:
+            raise TokenError(_wrong_escape(found["wrong"], what))
+        return _SHORT.get(found["one"], found["one"])
+
+    return escape.sub(character, text)
+
+
+def _wrong_escape(character: str, what: str) -> str:
+    code = r"; four hexadecimal digits stand behind \u, eight behind \U" if character in "uU" else ""
+    shown = character if character.isprintable() else "·"
+    if what == "a string":
+        return rf"\{shown} is no escape: a backslash is written \\ in a string{code}"
+    return rf"\{shown} is no escape of {what}{code}"
