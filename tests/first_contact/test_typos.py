@@ -179,7 +179,6 @@ def test_a_variable_that_no_pattern_binds_is_noted(caplog: pytest.LogCaptureFixt
         "SELECT (COUNT(?trian) AS ?n) { ?train :delay ?m }",
         "CONSTRUCT { ?trian :late true } { ?train :delay ?m }",
         "SELECT ?trian (COUNT(*) AS ?n) { ?train :delay ?m } GROUP BY ?trian",
-        "SELECT (COUNT(*) AS ?n) ?trian { ?train :delay ?m }",
         "SELECT ?train { ?train :delay ?m } GROUP BY ?train ?trian",
         "SELECT (?trian AS ?x) (SAMPLE(?trian) AS ?y) { ?train :delay ?m }",
         "SELECT (?trian AS ?x) { ?train :delay ?m }",

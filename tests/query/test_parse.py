@@ -23,17 +23,39 @@ REFUSED = [
     ("SELECT ?s { ?s ?p ?o } ORDER BY RAND()", "RAND()", 1, 33),
     ("SELECT ?s { ?s ?p ?o } GROUP BY ?s HAVING(RAND() < 0.5)", "RAND()", 1, 43),
     ("SELECT ?s { ?s ?p ?o FILTER EXISTS { ?s ?q ?r FILTER(?r < NOW()) } }", "NOW()", 1, 59),
-    ("SELECT DISTINCT ?s { ?s ?p ?o }\nORDER BY ?o", "ORDER BY", 2, 1),
-    ("SELECT (COUNT(COUNT(?s)) AS ?n) { ?s ?p ?o }", "an aggregate inside another", 1, 15),
-    ("SELECT * { { SELECT (SUM(1 +\n MAX(?s)) AS ?n) {} } }", "an aggregate inside another", 2, 2),
-    ("SELECT (SUM(IF(EXISTS { ?s ?p ?o }, COUNT(?s), 0)) AS ?n) {}", "an aggregate inside another", 1, 37),
-    ("SELECT ?s { ?s ?p ?o FILTER(COUNT(?o) > 1) }", "an aggregate here", 1, 29),
-    ("SELECT (COUNT(?s) AS ?n) { BIND(1 + SUM(?o) AS ?x) }", "an aggregate here", 1, 37),
-    ("SELECT ?s { ?s ?p ?o } GROUP BY (COUNT(?s) AS ?n)", "an aggregate here", 1, 34),
-    ("SELECT ?s {} HAVING(EXISTS { ?s ?p ?o FILTER(MAX(?o) > 1) })", "an aggregate here", 1, 46),
-    ("SELECT * { BIND(1 AS ?x) ?s ?p ?o BIND(2 AS ?x) }", "an assignment to a variable in use", 1, 42),
+    ("SELECT DISTINCT ?s { ?s ?p ?o }\nORDER BY ?o", "ORDER BY", 2, 10),
     ("SELECT ?s { ?s <u:NOW> 'RAND()' # UUID()\n . FILTER(?s < NOW()) }", "NOW()", 2, 16),
 ]
+
+FORBIDDEN = [
+    ("SELECT (COUNT(COUNT(?s)) AS ?n) { ?s ?p ?o }", "an aggregate cannot stand inside another", 1, 15),
+    ("SELECT * { { SELECT (SUM(1 +\n MAX(?s)) AS ?n) {} } }", "an aggregate cannot stand inside another", 2, 2),
+    ("SELECT (SUM(IF(EXISTS { ?s ?p ?o }, COUNT(?s), 0)) AS ?n) {}", "cannot stand inside another", 1, 37),
+    ("SELECT ?s { ?s ?p ?o FILTER(COUNT(?o) > 1) }", "an aggregate can stand in SELECT", 1, 29),
+    ("SELECT (COUNT(?s) AS ?n) { BIND(1 + SUM(?o) AS ?x) }", "an aggregate can stand in SELECT", 1, 37),
+    ("SELECT (1 AS ?x) { ?s ?p ?o } GROUP BY (COUNT(?s) AS ?n)", "an aggregate can stand in SELECT", 1, 41),
+    ("SELECT (1 AS ?x) {} HAVING(EXISTS { ?s ?p ?o FILTER(MAX(?o) > 1) })", "can stand in SELECT", 1, 53),
+    ("SELECT * { BIND(1 AS ?x) ?s ?p ?o BIND(2 AS ?x) }", r"\?x has a value here already", 1, 35),
+    ("SELECT (1 AS ?s) { ?s ?p ?o }", r"\?s has a value here already", 1, 8),
+    ("SELECT (1 AS ?x) (2 AS ?x) { ?s ?p ?o }", r"\?x has a value here already", 1, 18),
+    ("SELECT ?p { ?s ?p ?o } GROUP BY (1 AS ?s)", r"\?s has a value here already", 1, 33),
+    ("SELECT ?s (COUNT(*) AS ?n) { ?s ?p ?o }", r"\?s is neither grouped by nor aggregated", 1, 8),
+    ("SELECT (?s AS ?x) { ?s ?p ?o } GROUP BY ?o", r"\?s is neither grouped by nor aggregated", 1, 8),
+    ("SELECT ?n { ?s ?p ?o { SELECT ?q ?r { ?q ?r ?n } GROUP BY ?q } }", r"\?r is neither grouped", 1, 34),
+    ("SELECT * { ?s ?p ?o } GROUP BY ?s", r"SELECT \* cannot be grouped", 1, 1),
+    ("SELECT * { VALUES (?x ?y) { (1) } }", "a row of VALUES has 1 values for 2 variables", 1, 29),
+    ("SELECT * { VALUES (?x ?x) { (1 2) } }", r"VALUES has \?x twice", 1, 25),
+    ("SELECT * { _:x ?p ?o OPTIONAL { _:x ?q ?r } }", "_:x is used in another group of patterns", 1, 33),
+]
+"""What SPARQL's grammar lets stand, and its notes do not."""
+
+
+@pytest.mark.parametrize(("text", "said", "line", "column"), FORBIDDEN)
+def test_what_sparql_forbids_is_no_sparql(text: str, said: str, line: int, column: int) -> None:
+    """It is refused with its place."""
+    with pytest.raises(QuerySyntaxError, match=said) as caught:
+        parse_query(text)
+    assert (caught.value.line, caught.value.column) == (line, column)
 
 
 TEMPLATES = [

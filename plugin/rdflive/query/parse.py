@@ -18,9 +18,10 @@ from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.family import constants_of, places_of, shape_of
 from rdflive.query.given import check_bindings, read_query
 from rdflive.query.modifiers import modified, peel
-from rdflive.query.refusals import depth_limited, misplaced_aggregate, refused
+from rdflive.query.refusals import depth_limited, refused
 from rdflive.query.scope import Dataset, Merge, Query, Scope
 from rdflive.query.translate import translate
+from rdflive.query.triple_terms import is_open
 from rdflive.syntax.algebra import algebra_of
 from rdflive.syntax.reader import read_query as read_sparql
 from rdflive.syntax.tree import Tree, place_of
@@ -84,9 +85,6 @@ def parse_query(
     check_bindings(init_bindings)
     tree = read_sparql(text, init_ns)
     refuse = partial(refused, tree=tree, text=text)
-    misplaced = misplaced_aggregate(tree, text)
-    if misplaced is not None:
-        raise misplaced
     if tree.query.name == "DescribeQuery":
         raise refuse("DescribeQuery")
     node = algebra_of(tree)
@@ -175,7 +173,9 @@ def _construct(
     """
     blanks: dict[BNode, Variable] = {}
 
-    def term(node: Node) -> Any:
+    def term(node: Any) -> Any:
+        if is_open(node):
+            return TriplePattern(*map(term, node.parts))
         if isinstance(node, BNode):
             return blanks.setdefault(node, Variable(f"new{len(blanks)}", distinguished=False))
         return query.term(node)

@@ -6,12 +6,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from rdflive.errors import UnsupportedQueryError
 from rdflive.syntax.tree import Tree, place_of, walk
 
-__all__ = ["depth_limited", "misplaced_aggregate", "refused"]
+__all__ = ["depth_limited", "refused"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,25 +54,10 @@ _REFUSALS: Final = {
         "it cannot have two values",
         "leave it out of initBindings",
     ),
-    "BoundExtend": _Refusal(
-        "an assignment to a variable in use",
-        "SPARQL forbids to assign what the pattern before it binds",
-        "choose another name, or compare the two in a FILTER",
-    ),
     "DistinctOrder": _Refusal(
         "ORDER BY",
         "with DISTINCT it sorts by a variable that is not projected, which has no single value per row",
         "project that variable, or group by the others and order by its MIN",
-    ),
-    "NestedAggregate": _Refusal(
-        "an aggregate inside another",
-        "SPARQL forbids it",
-        "group in a subquery and aggregate its results",
-    ),
-    "StrayAggregate": _Refusal(
-        "an aggregate here",
-        "SPARQL allows one in SELECT, HAVING and ORDER BY only",
-        "aggregate in a subquery, or filter groups with HAVING",
     ),
 }
 
@@ -92,8 +77,11 @@ def depth_limited() -> Iterator[None]:
         ) from None  # its traceback would have a thousand lines
 
 
-def refused(construct: str, assigned: str = "", *, tree: Tree, text: str) -> UnsupportedQueryError:
-    """Make the error for a construct of a query, by the name of its node and the variable that it assigns."""
+def refused(construct: str, assigned: str = "", *, tree: Tree | None, text: str) -> UnsupportedQueryError:
+    """Make the error for a construct of a query, by the name of its node and the variable that it assigns.
+
+    Without a tree the error has no place.
+    """
     refusal = _REFUSALS.get(construct)
     if refusal is None:
         refusal = _Refusal(construct, "rdflive does not know it", "run graph.query() after each change")
@@ -108,28 +96,6 @@ def _is_meant(node: Tree, construct: str, assigned: str) -> bool:
     if construct == "DistinctOrder":
         return node.name == "OrderCondition"
     return node.name in (construct, f"Builtin_{construct}")
-
-
-def misplaced_aggregate(tree: Tree, text: str) -> UnsupportedQueryError | None:
-    """Make the error for the first aggregate where SPARQL allows none."""
-    waiting: list[tuple[Any, str]] = [(tree, "")]
-    while waiting:
-        part, inside = waiting.pop()
-        if isinstance(part, Tree):
-            name = part.name
-            if name.startswith("Aggregate_"):
-                if inside:
-                    return _error(_REFUSALS[inside], part, text)
-                inside = "NestedAggregate"
-            elif name in ("Filter", "Bind", "GroupAs"):
-                inside = "StrayAggregate"
-            elif name in ("GroupGraphPattern", "SubSelect"):
-                inside = ""  # a subquery in `SUM(IF(EXISTS { ... }, 1, 0))` may aggregate by itself
-            for field, value in reversed(part.fields.items()):
-                waiting.append((value, "StrayAggregate" if field == "groupby" else inside))
-        elif isinstance(part, tuple):
-            waiting.extend((each, inside) for each in reversed(part))
-    return None
 
 
 def _error(refusal: _Refusal, node: Tree | None, text: str) -> UnsupportedQueryError:

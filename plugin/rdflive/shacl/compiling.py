@@ -121,7 +121,7 @@ class Compiler:
         given = None if rows is None else rows.node
         query = Query(
             translate,
-            partial(refused, tokens=[]),
+            partial(refused, tree=None, text=""),
             {},
             Dataset(),
             None,

@@ -20,7 +20,7 @@ from rdflive.query import algebra
 from rdflive.query.algebra import Distinct, Exists, Extend, Project
 from rdflive.query.bgp import Variable
 from rdflive.query.modifiers import modified, peel
-from rdflive.query.refusals import misplaced_aggregate, refused
+from rdflive.query.refusals import refused
 from rdflive.query.scope import Dataset, Query, Scope
 from rdflive.query.translate import translate
 from rdflive.shacl.conditions import Function
@@ -152,9 +152,6 @@ def _translated(
         if path is not None:  # $PATH stands for the path of a property shape (5.3.1)
             tree = rewritten(tree, lambda part: path if part == _PATH_VARIABLE else None)
         _check(validator, tree, prebound=[] if asked is None else [v.name for v in asked.columns])
-        misplaced = misplaced_aggregate(tree, validator.text)
-        if misplaced is not None:
-            raise misplaced
         node = algebra_of(tree)
         if node.name != "SelectQuery":
             raise ShapesError(f"sh:select of {validator.node.n3()} is no SELECT query", validator.node)
@@ -189,11 +186,11 @@ def _check(validator: Validator, tree: Tree, prebound: list[str]) -> None:
         assigned = node.var if node.name in ("Bind", "GroupAs") else node.evar
         if assigned is not None and str(assigned) in prebound:
             raise ShapesError(f"{said} assigns ${assigned}", validator.node)
-        if node.name == "SubSelect" and "this" in prebound and node.projection:
-            if not any(str(shown.var) == "this" for shown in node.projection):
-                raise ShapesError(
-                    f"a subquery of {validator.node.n3()} does not select $this, as SHACL asks",
-                    validator.node,
-                )
+        shown = [str(each.var) for each in node.projection or ()] if node.name == "SubSelect" else []
+        if shown and "this" in prebound and "this" not in shown:
+            raise ShapesError(
+                f"a subquery of {validator.node.n3()} does not select $this, as SHACL asks",
+                validator.node,
+            )
     if RdflibVariable("shapesGraph") in set(leaves(tree)):
         raise ShapesError(f"{said} reads $shapesGraph, which a live validation has not", validator.node)

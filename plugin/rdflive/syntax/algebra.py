@@ -15,6 +15,7 @@ from typing import Any, Final
 from rdflib.paths import Path
 from rdflib.term import BNode, Literal, URIRef, Variable
 
+from rdflive.model import TripleTerm
 from rdflive.syntax.checks import has_aggregate
 from rdflive.syntax.tree import EXISTS, Tree, leaves, replace
 
@@ -337,6 +338,8 @@ def _named(part: Any) -> Iterator[Variable]:
         else:
             for value in part.fields.values():
                 yield from _named(value)
+    elif isinstance(part, TripleTerm):
+        yield from _named(part.parts)
     elif type(part) is tuple:
         for each in part:
             yield from _named(each)

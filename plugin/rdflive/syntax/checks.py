@@ -12,7 +12,7 @@ from rdflib.term import Variable
 
 from rdflive.syntax.tree import Tree, leaves, replace
 
-__all__ = ["assigned", "has_aggregate", "shown_of", "wrong_in_select"]
+__all__ = ["assigned", "has_aggregate", "misplaced_aggregate", "shown_of", "wrong_in_select"]
 
 
 def shown_of(query: Mapping[str, Any], scope: Set[Variable]) -> set[Variable]:
@@ -51,6 +51,34 @@ def wrong_in_select(query: Mapping[str, Any], scope: Set[Variable]) -> tuple[Any
 
 
 _STAR = "SELECT * cannot be grouped: name what each group shows"
+
+
+def misplaced_aggregate(tree: Tree) -> tuple[Tree, str] | None:
+    """Find the first aggregate where SPARQL allows none, and say why; None where there is none."""
+    waiting: list[tuple[Any, str]] = [(tree, "")]
+    while waiting:
+        part, inside = waiting.pop()
+        if isinstance(part, Tree):
+            if part.name.startswith("Aggregate_"):
+                if inside:
+                    return part, inside
+                inside = _NESTED
+            elif part.name in ("Filter", "Bind"):
+                inside = _STRAY
+            elif part.name in ("GroupGraphPattern", "SubSelect"):
+                inside = ""  # a subquery in `SUM(IF(EXISTS { ... }, 1, 0))` may aggregate by itself
+            for field, value in reversed(part.fields.items()):
+                waiting.append((value, _STRAY if field == "groupby" else inside))
+        elif isinstance(part, tuple):
+            waiting.extend((each, inside) for each in reversed(part))
+    return None
+
+
+_NESTED = "an aggregate cannot stand inside another: group in a subquery and aggregate its results"
+_STRAY = (
+    "an aggregate can stand in SELECT, HAVING and ORDER BY only: aggregate in a subquery, or filter groups with "
+    "HAVING"
+)
 
 
 def _named_keys(query: Mapping[str, Any]) -> Iterator[Variable]:
@@ -99,6 +127,6 @@ def assigned(variable: Variable) -> str:
 def _ungrouped(variable: Variable) -> str:
     name = variable.n3()
     return (
-        f"{name} is neither grouped by nor aggregated, so it has no single value per group: put it into GROUP BY, "
-        f"or show (SAMPLE({name}) AS ?name)"
+        f"{name} is neither grouped by nor aggregated, so it has no single value per group: put it into GROUP "
+        f"BY, or show (SAMPLE({name}) AS ?name)"
     )

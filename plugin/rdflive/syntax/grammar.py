@@ -13,17 +13,17 @@ A production makes a node of its name, but those that begin with `_`: they give 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from functools import cached_property
-from typing import Final, Literal, TypeAlias
+from collections.abc import Callable, Iterator
+from typing import Any, Final, Literal, TypeAlias
 
-__all__ = ["KEYWORDS", "SPARQL", "STEPS", "Expansion", "Grammar", "Symbol", "beginnings"]
+__all__ = ["KEYWORDS", "TABLE", "Action", "Grammar", "Symbol"]
 
-_GRAMMAR: Final = """
+TABLE: Final = """
 Query           : _Prologue query=( SelectQuery | ConstructQuery | DescribeQuery | AskQuery ) end
 Update          : _Requests end
 _Requests       : _Prologue ( request+=_Operation ( ';' _Requests )? )?
-_Prologue       : ( 'BASE' iri {base} | 'PREFIX' namespace {prefix} iri {namespace} | 'VERSION' string {version} )*
+_Prologue       : ( 'BASE' iri {base} | 'PREFIX' namespace {prefix} iri {namespace} | 'VERSION' string
+                  {version} )*
 SelectQuery     : _Select datasetClause+=DatasetClause* where=_Where _Modifiers values=_Values?
 SubSelect       : _Select where=_Where _Modifiers values=_Values?
 _Select         : 'SELECT' modifier=( 'DISTINCT' | 'REDUCED' )? ( projection+=Projection+ | '*' )
@@ -31,7 +31,8 @@ Projection      : var=variable | '(' expr=_Expression 'AS' evar=variable ')'
 ConstructQuery  : 'CONSTRUCT' ( template=Template datasetClause+=DatasetClause* where=_Where
                 | datasetClause+=DatasetClause* 'WHERE' where=Template ) _Modifiers values=_Values?
 Template        : '{' {labels} triples=TriplesBlock? '}' {labels}
-DescribeQuery   : 'DESCRIBE' ( var+=_Name+ | '*' ) datasetClause+=DatasetClause* where=_Where? _Modifiers values=_Values?
+DescribeQuery   : 'DESCRIBE' ( var+=_Name+ | '*' ) datasetClause+=DatasetClause* where=_Where? _Modifiers
+                  values=_Values?
 AskQuery        : 'ASK' datasetClause+=DatasetClause* where=_Where _Modifiers values=_Values?
 DatasetClause   : 'FROM' ( default=_Iri | 'NAMED' named=_Iri )
 _Where          : 'WHERE'? GroupGraphPattern
@@ -45,10 +46,12 @@ OrderCondition  : order=( 'ASC' | 'DESC' ) expr=_Bracketed | expr=_Condition | e
 _Limit          : 'LIMIT' limit=integer
 _Offset         : 'OFFSET' offset=integer
 _Values         : 'VALUES' InlineData
-InlineData      : var+=variable '{' value+=_Value* '}' | ( nil | '(' var+=variable* ')' ) {rows} '{' row+=Row* '}'
+InlineData      : var+=variable '{' value+=_Value* '}' | ( nil | '(' var+=variable* ')' ) {rows} '{'
+                  row+=Row* '}'
 Row             : nil | '(' value+=_Value* ')'
 _Value          : _Iri | _Literal | 'UNDEF'! | TripleData
-TripleData      : '<<(' subject=_Iri predicate=( _Iri | _Type ) object=( _Iri | _Literal | TripleData ) ')>>'
+TripleData      : '<<(' subject=_Iri predicate=( _Iri | _Type ) object=( _Iri | _Literal | TripleData )
+                  ')>>'
 Load            : 'LOAD' silent='SILENT'? iri=_Iri ( 'INTO' 'GRAPH' graphiri=_Iri )?
 Clear           : 'CLEAR' silent='SILENT'? graphiri=_Graphs
 Drop            : 'DROP' silent='SILENT'? graphiri=_Graphs
@@ -59,12 +62,15 @@ Copy            : 'COPY' silent='SILENT'? graph+=_Graph 'TO' graph+=_Graph
 _Graphs         : 'DEFAULT'! | 'NAMED'! | 'ALL'! | 'GRAPH' _Iri
 _Graph          : 'DEFAULT'! | 'GRAPH'? _Iri
 _Operation      : Load | Clear | Drop | Create | Add | Move | Copy | Insert | Delete | Modify
-Insert          : 'INSERT' ( 'DATA' {InsertData} {data} quads=Quads {free} | {Modify} {labels} insert=Quads _UsingWhere )
+Insert          : 'INSERT' ( 'DATA' {InsertData} {data} quads=Quads {free} | {Modify} {labels} insert=Quads
+                  _UsingWhere )
 Delete          : 'DELETE' ( 'DATA' {DeleteData} {data} {ground} quads=Quads {free}
                 | 'WHERE' {DeleteWhere} {ground} {labels} quads=Quads {free}
-                | {Modify} {ground} {labels} delete=Quads {free} ( 'INSERT' {labels} insert=Quads )? _UsingWhere )
+                | {Modify} {ground} {labels} delete=Quads {free} ( 'INSERT' {labels} insert=Quads )?
+                  _UsingWhere )
 Modify          : 'WITH' withClause=_Iri ( 'INSERT' {labels} insert=Quads
-                | 'DELETE' {ground} {labels} delete=Quads {free} ( 'INSERT' {labels} insert=Quads )? ) _UsingWhere
+                | 'DELETE' {ground} {labels} delete=Quads {free} ( 'INSERT' {labels} insert=Quads )? )
+                  _UsingWhere
 _UsingWhere     : using+=UsingClause* 'WHERE' {labels} where=GroupGraphPattern
 UsingClause     : 'USING' ( default=_Iri | 'NAMED' named=_Iri )
 Quads           : '{' part+=TriplesBlock? ( part+=GraphQuads '.'? part+=TriplesBlock? )* '}'
@@ -72,7 +78,8 @@ GraphQuads      : 'GRAPH' term=_Name '{' part=TriplesBlock? '}'
 GroupGraphPattern : '{' {enter} ( part+=SubSelect | _Patterns ) {leave} '}'
 _Patterns       : part+=TriplesBlock? ( part+=_Clause '.'? part+=TriplesBlock? )*
 _Clause         : {scope} OptionalGraphPattern | {scope} MinusGraphPattern | {scope} GraphGraphPattern
-                | {scope} ServiceGraphPattern | Filter | Bind | InlineValues | {scope} GroupOrUnionGraphPattern
+                | {scope} ServiceGraphPattern | Filter | Bind | InlineValues | {scope}
+                  GroupOrUnionGraphPattern
 OptionalGraphPattern : 'OPTIONAL' graph=GroupGraphPattern
 MinusGraphPattern : 'MINUS' graph=GroupGraphPattern
 GraphGraphPattern : 'GRAPH' term=_Name graph=GroupGraphPattern
@@ -90,7 +97,8 @@ _Objects        : _Object ( ',' _Object )*
 _Object         : ( _Term | _Node ) {object} ( '~' {reifier} ( _Reifier {named} )? {settled}
                 | '{|' {annotate} _Properties {drop} '|}' )*
 _Reifier        : variable | _Iri | _Blank
-_Node           : '(' {list} ( {cell} ( _Term | _Node ) {item} )+ ')' {listed} | '[' {blank} _Properties {close} ']'
+_Node           : '(' {list} ( {cell} ( _Term | _Node ) {item} )+ ')' {listed} | '[' {blank} _Properties
+                  {close} ']'
                 | ReifiedTriple
 _Path           : _Sequence [part+= PathAlternative: ( '|' part+=_Sequence )+ ]
 _Sequence       : _Step [part+= PathSequence: ( '/' part+=_Step )+ ]
@@ -114,13 +122,15 @@ _Unary          : UnaryNot | UnaryPlus | UnaryMinus | _Primary
 UnaryNot        : '!' expr=_Unary
 UnaryPlus       : '+' expr=_Primary
 UnaryMinus      : '-' expr=_Primary
-_Primary        : _Bracketed | BuiltIn | _Call | _Quoted | signed | number | _Boolean | variable | TripleExpression
+_Primary        : _Bracketed | BuiltIn | _Call | _Quoted | signed | number | _Boolean | variable |
+                  TripleExpression
 List            : nil | '(' item+=_Expression ( ',' item+=_Expression )* ')'
 _Function       : BuiltIn | Function
 Function        : iri=_Iri _Arguments
 _Call           : _Iri [iri= Function: _Arguments ]
 _Arguments      : nil | '(' distinct='DISTINCT'? expr+=_Expression ( ',' expr+=_Expression )* ')'
-BuiltIn         : name=_One '(' arg=_Expression ')' | name=_Two '(' arg1=_Expression ',' arg2=_Expression ')'
+BuiltIn         : name=_One '(' arg=_Expression ')' | name=_Two '(' arg1=_Expression ',' arg2=_Expression
+                  ')'
                 | name=( 'RAND' | 'NOW' | 'UUID' | 'STRUUID' ) nil | name='BOUND' '(' arg=variable ')'
                 | name='BNODE' ( nil | '(' arg=_Expression ')' ) | name=( 'COALESCE' | 'CONCAT' ) arg=List
                 | name=( 'IF' | 'STRLANGDIR' | 'TRIPLE' )
@@ -131,11 +141,13 @@ BuiltIn         : name=_One '(' arg=_Expression ')' | name=_Two '(' arg1=_Expres
                   ( ',' flags=_Expression )? ')'
                 | name='EXISTS' graph=GroupGraphPattern | name='NOT' 'EXISTS' graph=GroupGraphPattern
                 | name='COUNT' '(' distinct='DISTINCT'? vars=( '*' | _Expression ) ')'
-                | name=( 'SUM' | 'MIN' | 'MAX' | 'AVG' | 'SAMPLE' ) '(' distinct='DISTINCT'? vars=_Expression ')'
+                | name=( 'SUM' | 'MIN' | 'MAX' | 'AVG' | 'SAMPLE' ) '(' distinct='DISTINCT'?
+                  vars=_Expression ')'
                 | name='GROUP_CONCAT' '(' distinct='DISTINCT'? vars=_Expression
                   ( ';' 'SEPARATOR' '=' separator=string )? ')'
 _One            : 'STR'! | 'LANG'! | 'DATATYPE'! | 'IRI'! | 'URI'! | 'ABS'! | 'CEIL'! | 'FLOOR'! | 'ROUND'!
-                | 'STRLEN'! | 'UCASE'! | 'LCASE'! | 'ENCODE_FOR_URI'! | 'YEAR'! | 'MONTH'! | 'DAY'! | 'HOURS'!
+                | 'STRLEN'! | 'UCASE'! | 'LCASE'! | 'ENCODE_FOR_URI'! | 'YEAR'! | 'MONTH'! | 'DAY'! |
+                  'HOURS'!
                 | 'MINUTES'! | 'SECONDS'! | 'TIMEZONE'! | 'TZ'! | 'MD5'! | 'SHA1'! | 'SHA256'! | 'SHA384'!
                 | 'SHA512'! | 'ISIRI'! | 'ISURI'! | 'ISBLANK'! | 'ISLITERAL'! | 'ISNUMERIC'! | 'LANGDIR'!
                 | 'HASLANG'! | 'HASLANGDIR'! | 'ISTRIPLE'! | 'SUBJECT'! | 'PREDICATE'! | 'OBJECT'!
@@ -143,7 +155,8 @@ _Two            : 'LANGMATCHES'! | 'CONTAINS'! | 'STRSTARTS'! | 'STRENDS'! | 'ST
                 | 'STRLANG'! | 'STRDT'! | 'SAMETERM'!
 TripleExpression : '<<(' arg1=_Name arg2=_Predicate arg3=( _Bare | TripleExpression ) ')>>'
 _Bare           : variable | _Iri | _Type | _Literal
-ReifiedTriple   : '<<' subject=( _Resource | ReifiedTriple | TripleTerm ) predicate=_Predicate object=_Reified ( '~' reifier=_Reifier? )? '>>'
+ReifiedTriple   : '<<' subject=( _Resource | ReifiedTriple | TripleTerm ) predicate=_Predicate
+                  object=_Reified ( '~' reifier=_Reifier? )? '>>'
 _Reified        : variable | _Iri | _Literal | _Blank | ReifiedTriple | TripleTerm
 TripleTerm      : '<<(' subject=( _Resource | TripleTerm ) predicate=_Predicate object=_InTriple ')>>'
 _InTriple       : variable | _Iri | _Literal | _Blank | TripleTerm
@@ -160,7 +173,8 @@ _Iri            : iri | prefixed
 
 _LABELS: Final = {
     "SelectQuery": "SELECT", "_Expression": "an expression", "_Product": "an expression",
-    "_Relational": "an expression", "_Unary": "an expression", "_Sum": "an expression", "_And": "an expression",
+    "_Relational": "an expression", "_Unary": "an expression", "_Sum": "an expression",
+    "_And": "an expression",
     "_Primary": "an expression", "_GroupBy": "GROUP BY", "_OrderBy": "ORDER BY",
     "_Clause": "a clause such as FILTER or OPTIONAL", "TriplesBlock": "a triple pattern",
     "_Triples": "a triple pattern", "_TriplePattern": "a triple pattern", "_Properties": "a predicate",
@@ -170,51 +184,64 @@ _LABELS: Final = {
     "_Step": "a property path", "_PathPrimary": "a property path", "_NegatedStep": "a property",
     "GroupGraphPattern": "'{'", "_Where": "'{'", "Template": "'{'", "Quads": "'{'",
     "_Condition": "a condition in brackets", "_Bracketed": "'('", "List": "a list in brackets",
-    "_Arguments": "'('", "_GroupKey": "a variable", "OrderCondition": "a variable", "integer": "a whole number",
-    "number": "a number", "signed": "a number", "string": "a string", "language": "a language tag", "nil": "()",
+    "_Arguments": "'('", "_GroupKey": "a variable", "OrderCondition": "a variable",
+    "integer": "a whole number",
+    "number": "a number", "signed": "a number", "string": "a string", "language": "a language tag",
+    "nil": "()",
     "blank": "a blank node", "anonymous": "[]", "prefixed": "an IRI", "end": "the end of the query",
     "_Value": "a value", "_Operation": "an operation such as INSERT DATA",
     "ConditionalOrExpression": "an operator", "ConditionalAndExpression": "an operator",
     "RelationalExpression": "an operator", "AdditiveExpression": "an operator",
     "MultiplicativeExpression": "an operator", "PathAlternative": "an operator of paths",
-    "PathSequence": "an operator of paths", "~": "an annotation", "{|": "an annotation", "PathRepeated": "an operator of paths",
+    "PathSequence": "an operator of paths", "~": "an annotation", "{|": "an annotation",
+    "PathRepeated": "an operator of paths",
 }  # fmt: skip
 """How people call what may come next; what has no label is called by what it begins with."""
 
-_Kind: TypeAlias = Literal[
-    "token", "rule", "all", "one", "maybe", "many", "step", "open", "wrap", "close", "set", "add"
-]
+Action: TypeAlias = Callable[[Any], None]
+"""What a reader does at a place of the grammar where no token is taken."""
+_Kind: TypeAlias = Literal["token", "rule", "all", "one", "maybe", "many", "act"]
+_Maker: TypeAlias = Callable[[str, str], Action]
+_WORD: Final = r"'([A-Z][A-Z0-9_]+)'"
 _PIECE: Final = re.compile(r"'[^']*'!?|\w+\+?=|\w+|\{\w+\}|[()|?*+\[\]:]")
 
 
 class Symbol:
-    """A part of a production; `step`, `open`, `wrap`, `close`, `set` and `add` take no token."""
+    """A part of a production."""
 
-    __slots__ = ("after", "first", "is_empty", "keeps", "kind", "name", "parts")
+    __slots__ = ("act", "after", "first", "is_empty", "keeps", "kind", "name", "parts")
 
     def __init__(
-        self, kind: _Kind, name: str = "", parts: tuple[Symbol, ...] = (), *, keeps: bool = False
+        self,
+        kind: _Kind,
+        name: str = "",
+        parts: tuple[Symbol, ...] = (),
+        *,
+        keeps: bool = False,
+        act: Action | None = None,
     ) -> None:
         self.kind = kind
         self.name = name
-        """The token or the production; of what takes no token the step, the node or the field."""
+        """The token or the production."""
         self.parts = parts
         self.keeps = keeps
         """Whether the word of the token is what it stands for."""
+        self.act = act
+        """What is done instead of taking tokens; None for what takes some."""
         self.first: frozenset[str] = frozenset()
         """The tokens that it may begin with."""
-        self.is_empty = False
-        """Whether nothing at all may stand for it."""
+        self.is_empty = act is not None
+        """Whether no token at all may stand for it."""
         self.after: dict[str, Expansion | Literal[False] | None] = {}
         """What was found out of `expand`."""
 
 
 class Expansion:
-    """What is to be done where a token is met: steps before it, and the symbols that follow it."""
+    """What is to be done where a token is met: actions before it, and the symbols that follow it."""
 
     __slots__ = ("before", "keeps", "rest")
 
-    def __init__(self, before: tuple[Symbol, ...], rest: tuple[Symbol, ...], *, keeps: bool) -> None:
+    def __init__(self, before: tuple[Action, ...], rest: tuple[Symbol, ...], *, keeps: bool) -> None:
         self.before = before
         self.rest = rest
         """The next symbol last."""
@@ -222,14 +249,21 @@ class Expansion:
 
 
 class Grammar:
-    """The productions of a table."""
+    """The productions of a table, some of which another table may replace.
 
-    def __init__(self, table: str, *, replaced: str = "") -> None:
-        self._rules = {**_read(table), **_read(replaced)}
+    `make` gives what a reader does: for "open" and the name of a node, "wrap" and a field with the name of a
+    node, "close" and the name of a node, "set" or "add" and a field, "step" and the name of a step.
+    """
+
+    def __init__(self, table: str, make: _Maker, *, replaced: str = "") -> None:
+        self._rules = {**_read(table, make), **_read(replaced, make)}
         changed = True
         while changed:  # what a production begins with depends on others
-            changed = any([self._settle(rule) for rule in self._rules.values()])
+            settled = [self._settle(rule) for rule in self._rules.values()]
+            changed = any(settled)
         self._entries: dict[str, Symbol] = {}
+        self.keywords = frozenset(re.findall(_WORD, table + replaced))
+        """The words of the language, in capitals."""
 
     def entry(self, name: str) -> Symbol:
         """Give the symbol of a production to begin with."""
@@ -239,14 +273,9 @@ class Grammar:
             self._entries[name] = symbol
         return self._entries[name]
 
-    @cached_property
-    def keywords(self) -> frozenset[str]:
-        """The words of the language, in capitals."""
-        names = (t for rule in self._rules.values() for t in _tokens(rule))
-        return frozenset(name for name in names if len(name) > 1 and name[0].isupper())
-
     def expand(self, symbol: Symbol, token: str) -> Expansion | Literal[False] | None:
-        """Say what comes where a symbol is to come and a token is met; None where the symbol is left out, false
+        """Say what comes where a symbol is to come and a token is met; None where the symbol is left out,
+        false
         where the token cannot stand there.
         """
         found: Expansion | Literal[False] | None
@@ -258,7 +287,7 @@ class Grammar:
         symbol.after[token] = found
         return found
 
-    def _expanded(self, symbol: Symbol, token: str) -> tuple[tuple[Symbol, ...], tuple[Symbol, ...], bool]:
+    def _expanded(self, symbol: Symbol, token: str) -> tuple[tuple[Action, ...], tuple[Symbol, ...], bool]:
         match symbol.kind:
             case "token":
                 return (), (), symbol.keeps
@@ -269,18 +298,20 @@ class Grammar:
             case "maybe" | "many":
                 before, rest, keeps = self._expanded(symbol.parts[0], token)
                 return before, (*rest, symbol) if symbol.kind == "many" else rest, keeps
-        steps: list[Symbol] = []
+        acts: list[Action] = []
         for at, part in enumerate(symbol.parts):
-            if part.kind in STEPS:
-                steps.append(part)
+            if part.act is not None:
+                acts.append(part.act)
             elif token in part.first:
                 before, rest, keeps = self._expanded(part, token)
-                return (*steps, *before), (*rest, *symbol.parts[at + 1 :]), keeps
+                return (*acts, *before), (*rest, *symbol.parts[at + 1 :]), keeps
         raise AssertionError(symbol.name)
 
     def _settle(self, symbol: Symbol) -> bool:
-        """Find out what a symbol begins with, as far as that is known of its parts; tell whether it is new."""
-        changed = any([self._settle(part) for part in symbol.parts])
+        """Find out what a symbol begins with, as far as that is known of its parts; tell whether it is
+        new."""
+        settled = [self._settle(part) for part in symbol.parts]  # all of them, whatever is new
+        changed = any(settled)
         first: frozenset[str]
         match symbol.kind:
             case "token":
@@ -293,7 +324,7 @@ class Grammar:
             case "maybe" | "many":
                 first, is_empty = symbol.parts[0].first, True
             case "all":
-                first = frozenset().union(*(part.first for part in beginnings(symbol)))
+                first = frozenset().union(*(part.first for part in _beginnings(symbol)))
                 is_empty = all(part.is_empty for part in symbol.parts)
             case _:
                 first, is_empty = frozenset(), True
@@ -311,10 +342,9 @@ class Grammar:
         if symbol.kind == "token":
             name = symbol.name
             return (name if name[0].isalpha() else f"'{name}'",)
-        return tuple(dict.fromkeys(name for part in beginnings(symbol) for name in self.called(part)))
+        return tuple(dict.fromkeys(name for part in _beginnings(symbol) for name in self.called(part)))
 
 
-STEPS: Final = frozenset({"step", "open", "wrap", "close", "set", "add"})
 _ACCEPTED: Final = {
     "number": frozenset({"number", "integer"}),
     "prefixed": frozenset({"prefixed", "namespace"}),
@@ -322,7 +352,7 @@ _ACCEPTED: Final = {
 """Tokens that stand for others too: a whole number is a number, `ex:` alone an IRI."""
 
 
-def beginnings(symbol: Symbol) -> Iterator[Symbol]:
+def _beginnings(symbol: Symbol) -> Iterator[Symbol]:
     """List the parts that a symbol may begin with."""
     for part in symbol.parts:
         yield part
@@ -330,19 +360,23 @@ def beginnings(symbol: Symbol) -> Iterator[Symbol]:
             return
 
 
-def _read(table: str) -> dict[str, Symbol]:
+def _read(table: str, make: _Maker) -> dict[str, Symbol]:
     rules: dict[str, Symbol] = {}
     for rule in re.split(r"\n(?=\w)", table.strip()) if table else ():
         name, _, body = rule.partition(":")
         name = name.strip()
-        found = _alternatives(iter(_PIECE.findall(body)))
+        found = _alternatives(iter(_PIECE.findall(body)), make)
         if name[0] != "_":
-            found = Symbol("all", name, (Symbol("open", name), found, Symbol("close")))
+            found = Symbol("all", name, (_act(make, "open", name), found, _act(make, "close", name)))
         rules[name] = found
     return rules
 
 
-def _alternatives(pieces: Iterator[str]) -> Symbol:
+def _act(make: _Maker, kind: str, name: str) -> Symbol:
+    return Symbol("act", act=make(kind, name))
+
+
+def _alternatives(pieces: Iterator[str], make: _Maker) -> Symbol:
     """Read alternatives up to a closing bracket, or the end."""
     branches: list[list[Symbol]] = [[]]
     field = ""
@@ -361,28 +395,27 @@ def _alternatives(pieces: Iterator[str]) -> Symbol:
         elif piece[-1] == "=" and piece[0] != "'":
             field = piece
         else:
-            last.append(_atom(piece, pieces, field))
+            last.append(_atom(piece, pieces, field, make))
             field = ""
     made = tuple(branch[0] if len(branch) == 1 else Symbol("all", parts=tuple(branch)) for branch in branches)
     return made[0] if len(made) == 1 else Symbol("one", parts=made)
 
 
-def _atom(piece: str, pieces: Iterator[str], field: str) -> Symbol:
+def _atom(piece: str, pieces: Iterator[str], field: str, make: _Maker) -> Symbol:
     if piece == "[":
         field, name, _ = next(pieces), next(pieces), next(pieces)
-        body = _alternatives(pieces)
+        body = _alternatives(pieces, make)
         for part in body.parts:
             part.name = part.name or name  # what may be repeated is called as the first is
-        inner = (Symbol("wrap", f"{field} {name}"), body, Symbol("close"))
-        return Symbol("maybe", parts=(Symbol("all", name, inner),))
+        wrapped = (_act(make, "wrap", f"{field} {name}"), body, _act(make, "close", name))
+        return Symbol("maybe", parts=(Symbol("all", name, wrapped),))
     if piece == "(":
-        made = _alternatives(pieces)
+        made = _alternatives(pieces, make)
     elif piece[0] == "{":
-        return Symbol("step", piece[1:-1])
+        return _act(make, "step", piece[1:-1])
     elif piece[0] == "'":
-        made = Symbol(
-            "token", piece.strip("!")[1:-1] if piece != "'!'" else "!", keeps=piece[-1] == "!" or bool(field)
-        )
+        keeps = piece[-1] == "!" or bool(field)
+        made = Symbol("token", piece[1 : piece.rindex("'")], keeps=keeps)
     else:
         kind: _Kind = "rule" if piece[0] == "_" or piece[0].isupper() else "token"
         made = Symbol(kind, piece, keeps=piece == "namespace")
@@ -390,16 +423,8 @@ def _atom(piece: str, pieces: Iterator[str], field: str) -> Symbol:
         return made
     for part in made.parts if made.kind == "one" else ():
         part.keeps = True
-    return Symbol("all", parts=(made, Symbol("add" if field[-2] == "+" else "set", field.rstrip("+="))))
+    return Symbol("all", parts=(made, _act(make, "add" if field[-2] == "+" else "set", field.rstrip("+="))))
 
 
-def _tokens(symbol: Symbol) -> Iterator[str]:
-    if symbol.kind == "token":
-        yield symbol.name
-    for part in symbol.parts:
-        yield from _tokens(part)
-
-
-SPARQL: Final = Grammar(_GRAMMAR)
-KEYWORDS: Final = SPARQL.keywords
+KEYWORDS: Final = frozenset(re.findall(_WORD, TABLE))
 """The words of SPARQL's queries and updates, in capitals."""

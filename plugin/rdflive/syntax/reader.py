@@ -12,15 +12,15 @@ from rdflib.term import BNode, Literal, URIRef, Variable
 
 from rdflive.model import TripleTerm
 from rdflive.syntax import terms
-from rdflive.syntax.checks import assigned, shown_of, wrong_in_select
+from rdflive.syntax.checks import assigned, misplaced_aggregate, shown_of, wrong_in_select
 from rdflive.syntax.diagnosis import Fault, explain_fault, syntax_error, unknown_prefix
-from rdflive.syntax.grammar import SPARQL, STEPS, Grammar, Symbol
+from rdflive.syntax.grammar import TABLE, Action, Grammar, Symbol
 from rdflive.syntax.prefixes import usual_prefixes
 from rdflive.syntax.terms import Names, TokenError
 from rdflive.syntax.tokens import TOKEN, Token, tokenize
 from rdflive.syntax.tree import Tree, leaves, place_of
 
-__all__ = ["read_query", "read_update"]
+__all__ = ["SPARQL", "actions", "read_query", "read_update"]
 
 _Fields: TypeAlias = dict[str, Any]
 
@@ -36,40 +36,22 @@ _SEEN_THROUGH: Final = frozenset(
 )
 """What binds the variables of the groups in it."""
 _QUERIES: Final = frozenset({"SelectQuery", "SubSelect", "ConstructQuery", "DescribeQuery", "AskQuery"})
+_RENAMED: Final = ("InsertData", "DeleteData", "DeleteWhere", "Modify")
+"""Operations that begin with the same word."""
+_NAMED: Final = ("GraphGraphPattern", "ServiceGraphPattern")
 _SCOPE: Final = "{scope}"
 """The field of a query that is read which has the variables that its pattern can bind."""
 _VALUES: Final = frozenset(
     {"variable", "iri", "prefixed", "string", "number", "signed", "blank", "anonymous", "nil", "language"}
 )
+_TYPE, _FIRST, _REST, _NIL = RDF.type, RDF.first, RDF.rest, RDF.nil
 _REIFIES: Final = URIRef("http://www.w3.org/1999/02/22-rdf-syntax-ns#reifies")
 _NAMES: Final = {"ISIRI": "isIRI", "ISURI": "isURI", "ISBLANK": "isBLANK", "ISLITERAL": "isLITERAL",
     "ISNUMERIC": "isNUMERIC", "SAMETERM": "sameTerm", "NOT": "NOTEXISTS", "HASLANG": "hasLANG",
     "HASLANGDIR": "hasLANGDIR", "ISTRIPLE": "isTRIPLE"}  # fmt: skip
-_AGGREGATES: Final = {"COUNT": "Count", "SUM": "Sum", "MIN": "Min", "MAX": "Max", "AVG": "Avg", "SAMPLE": "Sample",
+_AGGREGATES: Final = {"COUNT": "Count", "SUM": "Sum", "MIN": "Min", "MAX": "Max", "AVG": "Avg",
+"SAMPLE": "Sample",
     "GROUP_CONCAT": "GroupConcat"}  # fmt: skip
-
-
-def read_query(
-    text: str, namespaces: Mapping[str, Any] | None = None, *, base: str = "", grammar: Grammar = SPARQL
-) -> Tree:
-    """Read a query.
-
-    `namespaces` are what prefixes stand for that the text does not declare. Raises `QuerySyntaxError` with line
-    and column.
-
-    >>> read_query("ASK { ?s a ?type }").query.where.part[0].triples[0][2]
-    rdflib.term.Variable('type')
-    """
-    return _Reader(text, namespaces, base, grammar).read("Query")
-
-
-def read_update(text: str, namespaces: Mapping[str, Any] | None = None, *, base: str = "") -> Tree:
-    """Read an update request; errors as of `read_query`.
-
-    >>> [operation.name for operation in read_update("CLEAR ALL ; CREATE GRAPH <urn:g>").request]
-    ['Clear', 'Create']
-    """
-    return _Reader(text, namespaces, base, SPARQL).read("Update")
 
 
 class _Reader:
@@ -79,7 +61,7 @@ class _Reader:
     """
 
     __slots__ = (
-        "_begin", "_blanks", "_bound", "_data", "_end", "_frames", "_grammar", "_ground", "_inner", "_labels",
+        "_aggregates", "_begin", "_blanks", "_bound", "_data", "_end", "_frames", "_grammar", "_ground", "_inner", "_labels",
         "_last", "_names", "_prefix", "_scopes", "_subjects", "_terms", "_text", "_triples", "_value",
     )  # fmt: skip
 
@@ -111,6 +93,8 @@ class _Reader:
         """The variables that each open group can bind so far."""
         self._data = self._ground = False
         """Whether variables, or blank nodes, are forbidden here."""
+        self._aggregates = False
+        """Whether there are any."""
 
     def read(self, name: str) -> Tree:
         """Read the text as what a production stands for."""
@@ -119,90 +103,59 @@ class _Reader:
         stack = [grammar.entry(name)]
         scanner = TOKEN.finditer(text)
         while stack:
-            match = next(scanner, None)
-            kind = "end" if match is None else match.lastgroup
-            if kind == "space":
-                continue
-            token = "" if match is None else match.group()
-            begin = len(text) if match is None else match.start()
-            if kind == "word":
+            match = next(scanner)
+            key = kind = str(match.lastgroup)
+            token, begin = match[kind], match.start(kind)
+            if kind == "mark":
+                key = token
+            elif kind == "word":
                 upper = token.upper()
                 key = "a" if token == "a" else upper if upper in keywords else "word"
-            elif kind == "mark":
-                key = token
-            elif kind == "prefixed":
-                key = "namespace" if token.find(":") == len(token) - 1 else "prefixed"
             elif kind == "number":
                 key = "integer" if token.isdecimal() else "number"
-            else:
-                key = str(kind)
-                if kind == "signed" and not _takes(stack, key):  # as in ?a -1
-                    kind, key, token = "mark", token[0], token[0]
-                    scanner = TOKEN.finditer(text, begin + 1)
+            elif kind == "prefixed":
+                key = "namespace" if token.find(":") == len(token) - 1 else "prefixed"
+            elif kind == "signed" and not _takes(stack, key):  # as in ?a -1
+                kind = "mark"
+                key = token = token[0]
+                scanner = TOKEN.finditer(text, begin + 1)
             self._begin = begin
-            passed: list[Symbol] = []
+            passed = []
             while True:
                 symbol = stack.pop()
-                if symbol.kind in STEPS:
-                    self._do(symbol)
+                if symbol.act is not None:
+                    symbol.act(self)
                     continue
-                after = symbol.after.get(key, 0)
-                if after == 0:
-                    after = expand(symbol, key)
+                after = symbol.after[key] if key in symbol.after else expand(symbol, key)
                 if after is None:
                     passed.append(symbol)
                 elif after is False:
                     raise self._fault((*passed, symbol))
                 else:
                     break
-            for step in after.before:
-                self._do(step)
+            for act in after.before:
+                act(self)
             stack.extend(after.rest)
             if after.keeps:
                 self._value = token if kind == "prefixed" else key
             elif kind in _VALUES:
                 value = self._terms.get(token)
-                self._value = self._term(str(kind), token) if value is None else value
+                self._value = self._term(kind, token) if value is None else value
             self._last, self._end = begin, begin + len(token)
             if kind == "end":
                 break
-        while stack:
-            self._do(stack.pop())
+        for symbol in reversed(stack):
+            assert symbol.act is not None  # noqa: S101 - no token comes behind the end
+            symbol.act(self)
         tree: Tree = self._value
         return tree
 
-    def _do(self, symbol: Symbol) -> None:
-        kind, name = symbol.kind, symbol.name
-        if kind == "set":
-            self._frames[-1][1][name] = self._value
-        elif kind == "add":
-            self._frames[-1][1].setdefault(name, []).append(self._value)
-        elif kind == "close":
-            name, fields, begin = self._frames.pop()
-            for field, value in fields.items():
-                if type(value) is list:
-                    fields[field] = tuple(value)
-            build = _BUILT.get(name)
-            self._value = (
-                Tree(name, fields, begin, self._end) if build is None else build(self, fields, begin)
-            )
-        elif kind == "open":
-            self._frames.append((name, {}, self._begin))
-        elif kind == "wrap":
-            field, name = name.split()
-            first = self._value
-            begin = first.begin if isinstance(first, Tree) else self._last
-            fields = {field[:-2]: [first]} if field[-2] == "+" else {field[:-1]: first}
-            self._frames.append((name, fields, begin))
-        else:
-            _DONE[name](self)
-
-    def _token(self, begin: int | None = None, size: int = 1) -> Token:
+    def _token(self, begin: int | None = None) -> Token:
         """Give the token that begins at an offset; the present one without any."""
         at = self._begin if begin is None else begin
         match = TOKEN.match(self._text, at)
-        place = place_of(self._text, at)
-        return Token(str(match.lastgroup) if match else "end", match.group() if match else "", *place[:3])
+        assert match is not None  # noqa: S101 - the pattern takes any character, and the end
+        return Token(str(match.lastgroup), match[str(match.lastgroup)], *place_of(self._text, at)[:3])
 
     def _wrong(self, reason: str, begin: int | None = None) -> Exception:
         """Make the error for the present token, or for what begins at an offset."""
@@ -241,7 +194,7 @@ class _Reader:
                 case "anonymous":
                     return self._blank()
                 case "nil":
-                    return RDF.nil
+                    return _NIL
                 case _:
                     return token[1:]
         except TokenError as error:
@@ -292,7 +245,7 @@ class _Reader:
         self._value = Literal(self._value == "TRUE")
 
     def _type(self) -> None:
-        self._value = RDF.type
+        self._value = _TYPE
 
     def _forbid_variables(self) -> None:
         self._data = True
@@ -344,7 +297,14 @@ class _Reader:
 
     def _end_block(self) -> None:
         self._frames[-1][1]["triples"] = triples = tuple(self._triples)
-        self._bind(leaf for leaf in leaves(triples) if isinstance(leaf, Variable))
+        if self._bound:
+            bound = self._bound[-1]
+            for triple in triples:
+                for term in triple:
+                    if type(term) is Variable:
+                        bound.add(term)
+                    elif type(term) is TripleTerm:
+                        bound.update(leaf for leaf in leaves(term) if isinstance(leaf, Variable))
 
     def _subject(self) -> None:
         self._subjects.append(_Subject(self._value, 0))
@@ -358,8 +318,9 @@ class _Reader:
 
     def _object(self) -> None:
         top = self._subjects[-1]
-        top.triple, top.reifier = (top.subject, top.predicate, self._value), None
-        self._emit(top.triple)
+        triple = top.subject, top.predicate, self._value
+        top.triple, top.reifier = triple, None
+        self._emit(triple)
 
     def _emit(self, *triples: tuple[Any, Any, Any]) -> None:
         """Add triples, in front of those inside of the brackets that they mention."""
@@ -380,15 +341,15 @@ class _Reader:
     def _cell(self) -> None:
         top, cell = self._subjects[-1], self._blank()
         if top.predicate is not None:
-            self._emit((top.predicate, RDF.rest, cell))
+            self._emit((top.predicate, _REST, cell))
         top.subject, top.predicate = top.subject or cell, cell
 
     def _item(self) -> None:
-        self._emit((self._subjects[-1].predicate, RDF.first, self._value))
+        self._emit((self._subjects[-1].predicate, _FIRST, self._value))
 
     def _close_list(self) -> None:
         done = self._subjects.pop()
-        self._emit((done.predicate, RDF.rest, RDF.nil))
+        self._emit((done.predicate, _REST, _NIL))
         self._value, self._inner = done.subject, done.begin
 
     def _reify(self) -> None:
@@ -415,8 +376,13 @@ class _Reader:
 
     # nodes that are not made of their fields as they stand
 
-    def _built_query(self, fields: _Fields, begin: int) -> Tree:
-        return Tree("Query", {**fields, "base": self._names.base}, begin, self._end)
+    def _built_whole(self, fields: _Fields, begin: int, name: str) -> Tree:
+        made = Tree(name, {**fields, "base": self._names.base}, begin, self._end)
+        misplaced = misplaced_aggregate(made) if self._aggregates else None
+        if misplaced is not None:
+            part, reason = misplaced
+            raise self._wrong(reason, part.begin)
+        return made
 
     def _built_row(self, fields: _Fields, begin: int) -> tuple[Any, ...]:
         row = tuple(None if type(value) is str else value for value in fields.get("value", ()))
@@ -461,6 +427,7 @@ class _Reader:
         return Tree(name, fields, begin, self._end)
 
     def _built_literal(self, fields: _Fields, begin: int) -> Literal:
+        del begin
         try:
             return terms.literal(fields["string"], fields.get("lang"), fields.get("datatype"))
         except TokenError as error:
@@ -481,6 +448,7 @@ class _Reader:
     def _built_in(self, fields: _Fields, begin: int) -> Tree:
         name = fields.pop("name")
         if name in _AGGREGATES:
+            self._aggregates = True
             name = f"Aggregate_{_AGGREGATES[name]}"
         else:
             name = f"Builtin_{_NAMES.get(name, name)}"
@@ -515,7 +483,7 @@ class _Subject:
         self.begin = begin
         """Where its triples begin."""
         self.predicate: Any = None
-        self.triple: TripleTerm | None = None
+        self.triple: tuple[Any, Any, Any] | None = None
         """The triple of the last object."""
         self.reifier: Any = None
         """What the annotations that follow are about."""
@@ -532,16 +500,19 @@ _DONE: Final[dict[str, Callable[[_Reader], None]]] = {
     "list": _Reader._open_list, "cell": _Reader._cell, "item": _Reader._item, "listed": _Reader._close_list,
     "reifier": _Reader._reify, "named": _Reader._name_reifier, "settled": _Reader._settle_reifier,
     "annotate": _Reader._annotate,
-    **{name: partial(_Reader._rename, name=name) for name in ("InsertData", "DeleteData", "DeleteWhere", "Modify")},
+    **{name: partial(_Reader._rename, name=name) for name in _RENAMED},
 }  # fmt: skip
 """The steps of the grammar."""
 
 _BUILT: Final[dict[str, Callable[[_Reader, _Fields, int], Any]]] = {
-    "Query": _Reader._built_query, "Row": _Reader._built_row, "InlineData": _Reader._built_data,
+    "Query": partial(_Reader._built_whole, name="Query"),
+    "Update": partial(_Reader._built_whole, name="Update"), "Row": _Reader._built_row, "InlineData": _Reader._built_data,
     "InlineValues": _Reader._built_values, "Bind": _Reader._built_bind, "TripleData": _Reader._built_triple,
-    **{name: partial(_Reader._built_graph, name=name) for name in ("GraphGraphPattern", "ServiceGraphPattern")},
-    **{name: partial(_Reader._built_select, name=name) for name in sorted(_QUERIES)}, "Literal": _Reader._built_literal,
-    "TripleTerm": _Reader._built_triple, "ReifiedTriple": _Reader._built_reified, "BuiltIn": _Reader._built_in,
+    **{name: partial(_Reader._built_graph, name=name) for name in _NAMED},
+    **{name: partial(_Reader._built_select, name=name) for name in sorted(_QUERIES)},
+    "Literal": _Reader._built_literal,
+    "TripleTerm": _Reader._built_triple, "ReifiedTriple": _Reader._built_reified,
+    "BuiltIn": _Reader._built_in,
     "RelationalExpression": _Reader._built_relation, "GroupAs": _Reader._built_group_key,
     "PathNegated": _Reader._built_negated,
     "List": lambda _, fields, __: fields.get("item", ()),
@@ -562,3 +533,78 @@ def _takes(stack: list[Symbol], token: str) -> bool:
         if not symbol.is_empty:
             return False
     return False
+
+
+def actions(
+    steps: Mapping[str, Callable[[Any], None]], built: Mapping[str, Callable[[Any, dict[str, Any], int], Any]]
+) -> Callable[[str, str], Action]:
+    """Make what a reader does at the places of a grammar.
+
+    `built` has the nodes that are not made of their fields as they stand, `steps` the other steps.
+    """
+
+    def opening(name: str) -> Action:
+        return lambda reader: reader._frames.append((name, {}, reader._begin))
+
+    def wrapping(given: str) -> Action:
+        field, name = given.split()
+        field, adds = field.rstrip("+="), field[-2] == "+"
+
+        def act(reader: _Reader) -> None:
+            first = reader._value
+            begin = first.begin if isinstance(first, Tree) else reader._last
+            reader._frames.append((name, {field: [first] if adds else first}, begin))
+
+        return act
+
+    def setting(field: str) -> Action:
+        def act(reader: _Reader) -> None:
+            reader._frames[-1][1][field] = reader._value
+
+        return act
+
+    def adding(field: str) -> Action:
+        return lambda reader: reader._frames[-1][1].setdefault(field, []).append(reader._value)
+
+    def closing(_: str) -> Action:
+        def act(reader: _Reader) -> None:
+            name, fields, begin = reader._frames.pop()
+            for field, value in fields.items():
+                if type(value) is list:
+                    fields[field] = tuple(value)
+            build = built.get(name)  # a step may have given the node another name
+            made = Tree(name, fields, begin, reader._end) if build is None else build(reader, fields, begin)
+            reader._value = made
+
+        return act
+
+    made = {"open": opening, "wrap": wrapping, "set": setting, "add": adding, "close": closing}
+    return lambda kind, name: steps[name] if kind == "step" else made[kind](name)
+
+
+SPARQL: Final = Grammar(TABLE, actions(_DONE, _BUILT))
+"""The grammar of SPARQL."""
+
+
+def read_query(
+    text: str, namespaces: Mapping[str, Any] | None = None, *, base: str = "", grammar: Grammar = SPARQL
+) -> Tree:
+    """Read a query.
+
+    `namespaces` are what prefixes stand for that the text does not declare. Raises `QuerySyntaxError` with
+    line
+    and column.
+
+    >>> read_query("ASK { ?s a ?type }").query.where.part[0].triples[0][2]
+    rdflib.term.Variable('type')
+    """
+    return _Reader(text, namespaces, base, grammar).read("Query")
+
+
+def read_update(text: str, namespaces: Mapping[str, Any] | None = None, *, base: str = "") -> Tree:
+    """Read an update request; errors as of `read_query`.
+
+    >>> [operation.name for operation in read_update("CLEAR ALL ; CREATE GRAPH <urn:g>").request]
+    ['Clear', 'Create']
+    """
+    return _Reader(text, namespaces, base, SPARQL).read("Update")

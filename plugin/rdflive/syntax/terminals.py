@@ -1,6 +1,7 @@
 """The tokens of a query's text, with its constants apart: texts that differ in these alone have one skeleton.
 
-Say a text is `?t :line <http://e/S1>`. Its skeleton has a hole in the place of each name, and the constants are
+Say a text is `?t :line <http://e/S1>`. Its skeleton has a hole in the place of each name, and the constants
+are
 what `:line` and `<http://e/S1>` stand for.
 """
 
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from rdflib.namespace import RDF
-from rdflib.term import Literal, Node
+from rdflib.term import Literal, Node, URIRef
 
 from rdflive.syntax import terms
 from rdflive.syntax.iris import is_absolute
@@ -20,7 +21,9 @@ from rdflive.syntax.tokens import TOKEN
 
 __all__ = ["Terminals", "read_terminals"]
 
-_HOLE: Final = "\0"
+_NAME: Final = "\0<"
+_VALUE: Final = "\0'"
+"""The holes of IRIs and of literals: a plan may rely on which of the two a constant is."""
 _CONSTANTS: Final = frozenset({"iri", "prefixed", "string", "number", "signed"})
 _WRITTEN: Final = frozenset({"BASE", "LIMIT", "OFFSET", "PREFIX", "VERSION"})
 """What follows these words is no term of the query."""
@@ -49,7 +52,7 @@ def read_terminals(text: str, namespaces: Mapping[str, Any]) -> Terminals:
 
     >>> found = read_terminals("ASK { ?s a <http://e/C> } # any", {})
     >>> found.skeleton
-    ('ASK', '{', '?s', 'a', '\x00', '}')
+    ('ASK', '{', '?s', 'a', '\x00<', '}')
     >>> found.constants
     (rdflib.term.URIRef('http://e/C'),)
     """
@@ -58,9 +61,8 @@ def read_terminals(text: str, namespaces: Mapping[str, Any]) -> Terminals:
     constants: list[Any] = []
     before = last = ""
     for match in TOKEN.finditer(text):
-        kind, token = match.lastgroup, match.group()
-        if kind == "space":
-            continue
+        kind = str(match.lastgroup)
+        token = match[kind]
         word = last.upper()
         term = None
         if before.upper() == "PREFIX" and kind == "iri":
@@ -76,13 +78,13 @@ def read_terminals(text: str, namespaces: Mapping[str, Any]) -> Terminals:
             term = _term(kind, token, names)
         if term is None:
             skeleton.append(token)
-        elif last == "^^" and skeleton[-2:] == [_HOLE, "^^"]:
+        elif last == "^^" and skeleton[-2:] == [_VALUE, "^^"]:
             constants[-1] = terms.literal(constants[-1], None, term)
             skeleton.pop()
         else:
             constants.append(term)
-            skeleton.append(_HOLE)
-        if kind == "language" and skeleton[-2:-1] == [_HOLE]:
+            skeleton.append(_NAME if isinstance(term, URIRef) else _VALUE)
+        if kind == "language" and skeleton[-2:-1] == [_VALUE]:
             try:
                 constants[-1] = terms.literal(constants[-1], token[1:], None)
             except TokenError:

@@ -19,6 +19,12 @@ _STRING_ESCAPE: Final = re.compile(rf"\\(?:(?P<one>[tbnrf\"'\\])|{_CODE}|(?P<wro
 _IRI_ESCAPE: Final = re.compile(rf"\\(?:{_CODE}|(?P<wrong>.))")
 _NAME_ESCAPE: Final = re.compile(r"\\(?:(?P<one>[_~.\-!$&'()*+,;=/?#@%])|(?P<wrong>.))")
 _SHORT: Final = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f"}
+_CANONICAL: Final = re.compile("0|-?[1-9][0-9]*")
+_INTEGER, _DECIMAL, _DOUBLE = (
+    XSD.integer,
+    XSD.decimal,
+    XSD.double,
+)  # looking one up takes as long as making a term
 _LANGUAGE: Final = re.compile("[A-Za-z]+(?:-[A-Za-z0-9]+)*(?:--(?:ltr|rtl))?")
 
 
@@ -66,12 +72,16 @@ def number(token: str) -> Literal:
     >>> number("-1.5e0").datatype == XSD.double, number(".5").datatype == XSD.decimal
     (True, True)
     """
-    form = XSD.double if "e" in token or "E" in token else XSD.decimal if "." in token else XSD.integer
-    return Literal(token, datatype=form)
+    if _CANONICAL.fullmatch(token):
+        return Literal(token, datatype=_INTEGER, normalize=False)
+    return Literal(
+        token, datatype=_DOUBLE if "e" in token or "E" in token else _DECIMAL if "." in token else _INTEGER
+    )
 
 
 def literal(text: Literal, language: str | None, datatype: URIRef | None) -> Literal:
-    """Give a string with its language, to which a base direction may belong, or datatype; raises `TokenError`."""
+    """Give a string with its language, to which a base direction may belong, or datatype; raises
+    `TokenError`."""
     if language is None:
         # of a literal rdflib makes another one without changing its lexical form
         return Literal(text, datatype=datatype)

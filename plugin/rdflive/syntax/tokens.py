@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-__all__ = ["TOKEN", "Token", "looks_continuous", "terminals_of", "tokenize"]
+__all__ = ["TOKEN", "Token", "looks_continuous", "tokenize"]
 
 
 class Token(NamedTuple):
@@ -29,12 +29,13 @@ _LOCAL: Final = (
 _NUMBER: Final = r"(?:[0-9]+\.[0-9]*|\.?[0-9]+)[eE][+-]?[0-9]+|[0-9]*\.[0-9]+|[0-9]+"
 _GAP: Final = r"(?:[ \t\r\n]|\#[^\n\r]*)*"
 
-# The first kind that fits is taken. So prefixed names come before words, or `ex:a` would be two tokens. The last
+# The first kind that fits is taken. So prefixed names come before words, or `ex:a` would be two tokens. The
+# last
 # `.` takes any character: what is no SPARQL has tokens too.
 TOKEN: Final = re.compile(
     rf"""
-      (?P<space>[ \t\r\n]+|\#[^\n\r]*)
-    | (?P<variable>[?$]\w[{_INNER}]*)
+      {_GAP}(?:
+      (?P<variable>[?$]\w[{_INNER}]*)
     | (?P<iri><[^<>"{{}}|^`\\\x00-\x20]*(?:\\[uU][^<>"{{}}|^`\\\x00-\x20]*)*>)
     | (?P<string>\"\"\"(?:\"{{0,2}}(?:[^"\\]|\\.))*\"\"\"|\'\'\'(?:'{{0,2}}(?:[^'\\]|\\.))*\'\'\'
                 |"(?:[^"\\\n\r]|\\.)*"|'(?:[^'\\\n\r]|\\.)*')
@@ -47,12 +48,14 @@ TOKEN: Final = re.compile(
     | (?P<nil>\({_GAP}\))
     | (?P<anonymous>\[{_GAP}\])
     | (?P<mark>\^\^|<(?=<[^<>"{{}}|^`\\\x00-\x20]*>)|<<\(?|\)>>|>>|&&|\|\||[<>!]=|\{{\||\|\}}|.)
+    | (?P<end>\Z))
     """,
     re.VERBOSE | re.DOTALL,
 )
-"""A token of SPARQL; its kind is the name of the group that matches.
+"""A token of SPARQL, with the white space and the comments before it; the group that matches names its kind.
 
-A text is cut where the longest token ends, so `<b&&?c>` in `?a<b&&?c>?d` is an IRI, and `-1` in `?a -1` a number.
+A text is cut where the longest token ends, so `<b&&?c>` in `?a<b&&?c>?d` is an IRI, and `-1` in `?a -1` a
+number.
 Where the grammar has no place for such a token, the reader takes its first character alone.
 """
 
@@ -60,26 +63,22 @@ Where the grammar has no place for such a token, the reader takes its first char
 def tokenize(text: str, begin: int = 0) -> Iterator[Token]:
     """Split SPARQL text into tokens, without white space and comments.
 
-    From the offset `begin` on, where line 1 and column 1 are then.
-
     >>> [token.text for token in tokenize("ASK { ?s a <http://e/C> } # all")]
     ['ASK', '{', '?s', 'a', '<http://e/C>', '}']
     """
-    line, start = 1, begin
+    line, start, done = 1, begin, begin
     for match in TOKEN.finditer(text, begin):
-        kind, found = str(match.lastgroup), match.group()
-        if kind != "space":
-            yield Token(kind, found, line, match.start() - start + 1, match.start())
+        kind = str(match.lastgroup)
+        if kind == "end":
+            return
+        at = match.start(kind)
         # white space has line breaks, and so may strings in triple quotes
-        breaks = found.count("\n")
+        breaks = text.count("\n", done, at)
         if breaks:
             line += breaks
-            start = match.start() + found.rindex("\n") + 1
-
-
-def terminals_of(text: str) -> Iterator[tuple[str, str]]:
-    """Split SPARQL text into all its terminals, each with its kind; white space and comments are "space"."""
-    return ((str(match.lastgroup), match.group()) for match in TOKEN.finditer(text))
+            start = text.rfind("\n", done, at) + 1
+        yield Token(kind, match[kind], line, at - start + 1, at)
+        done = at
 
 
 def looks_continuous(text: str) -> bool:
