@@ -76,8 +76,8 @@ def misplaced_aggregate(tree: Tree) -> tuple[Tree, str] | None:
 
 _NESTED = "an aggregate cannot stand inside another: group in a subquery and aggregate its results"
 _STRAY = (
-    "an aggregate can stand in SELECT, HAVING and ORDER BY only: aggregate in a subquery, or filter groups with "
-    "HAVING"
+    "an aggregate can stand in SELECT, HAVING and ORDER BY only: aggregate in a subquery, or filter groups "
+    "with HAVING"
 )
 
 
@@ -127,6 +127,6 @@ def assigned(variable: Variable) -> str:
 def _ungrouped(variable: Variable) -> str:
     name = variable.n3()
     return (
-        f"{name} is neither grouped by nor aggregated, so it has no single value per group: put it into GROUP "
-        f"BY, or show (SAMPLE({name}) AS ?name)"
+        f"{name} is neither grouped by nor aggregated, so it has no single value per group: put it into "
+        f"GROUP BY, or show (SAMPLE({name}) AS ?name)"
     )

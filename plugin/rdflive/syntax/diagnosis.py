@@ -33,6 +33,17 @@ _UPDATES: Final = frozenset(
 _OPERATORS: Final = {"=": "=", "&": "&&", "|": "||", "AND": "&&", "OR": "||", "^": "^^"}
 _QUOTES: Final = {"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‘": "'", "’": "'", "`": '"'}
 _GROUPS: Final = frozenset({"OPTIONAL", "MINUS", "UNION", "EXISTS", "WHERE"})
+_TAKES: Final = {
+    "IF": "a condition and two values: IF(?x > 1, 'many', 'few')",
+    "REGEX": "a text, a pattern and perhaps flags",
+    "REPLACE": "a text, a pattern, a replacement and perhaps flags", "CONTAINS": "two texts",
+    "STRSTARTS": "two texts", "STRENDS": "two texts", "BOUND": "one variable",
+    "SUBSTR": "a text, where to begin and perhaps how many characters", "COUNT": "one value, or *",
+    "SUM": "one value", "MIN": "one value", "MAX": "one value", "AVG": "one value", "STRLEN": "one text",
+    "GROUP_CONCAT": "one value, and a separator as GROUP_CONCAT(?x; SEPARATOR=', ')", "STR": "one value",
+    "LANGMATCHES": "a language and a range, as in LANGMATCHES(LANG(?x), 'en')",
+}  # fmt: skip
+"""What functions take whose arguments are often too few or too many."""
 _MODIFIERS: Final = frozenset({"GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET"})
 _AGGREGATES: Final = frozenset({"COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"})
 
@@ -148,7 +159,8 @@ def _unseen(fault: Fault) -> str:
     if token.text == "\ufeff" and token.offset == 0:
         return "the text begins with a byte order mark: remove it, or read its file as utf-8-sig"
     if token.kind == "mark" and not token.text.isprintable():
-        return f"{_unicode(token.text)} is not seen: remove it"
+        said = "is no blank of SPARQL" if token.text.isspace() else "is not seen"
+        return f"{_unicode(token.text)} {said}: remove it"
     return ""
 
 
@@ -287,6 +299,10 @@ def _variable(fault: Fault) -> str:
         return ""
     if any(name in fault.expected for name in ("a predicate", "an object", "a triple pattern", "a term")):
         return f"a name has a prefix, as in :{token.text} or ex:{token.text}, and a variable a question mark"
+    if "an expression" in fault.expected and _word_before(fault) in ("=", "!="):
+        return (
+            f"a text stands in quotation marks: '{token.text}'; a variable has a question mark: ?{token.text}"
+        )
     if "a variable" in fault.expected or "an expression" in fault.expected:
         return f"a variable begins with a question mark: ?{token.text}"
     return ""
@@ -310,16 +326,95 @@ def _group(fault: Fault) -> str:
     return ""
 
 
+def _comment(fault: Fault) -> str:
+    """Recognise the comments of other languages."""
+    met, after = fault.token, _after(fault)
+    pair = met.text + (after.text if after is not None and after.offset == met.offset + 1 else "")
+    return "a comment begins with #" if pair in ("//", "--", "/*") else ""
+
+
+def _table(fault: Fault) -> str:
+    """Recognise what SQL has and SPARQL writes otherwise."""
+    word, before = fault.token.text.upper(), _word_before(fault)
+    name = _short(fault.tokens[fault.index - 1].text) if fault.index else ""
+    if word == "IS":
+        after = _after(fault)
+        is_not = after is not None and after.text.upper() == "NOT"
+        return f"that a variable has a value is written {'' if is_not else '!'}BOUND({name})"
+    if word == "BETWEEN":
+        return f"a range is written {name} >= ... && {name} <= ..."
+    if word == "LET" or (word == ":" and before == "("):
+        return "a variable is assigned by BIND(... AS ?name)"
+    if before == "NOT" and fault.words <= {"EXISTS", "IN"} and fault.token.kind != "word":
+        return "it is written !(...), or NOT EXISTS { ... } of a pattern"
+    key = _before(fault, 2)
+    if before in ("ASC", "DESC") and key is not None and key.kind == "variable":
+        return f"it stands before the key: {before}({_short(key.text)})"
+    if word == "AS" and "FROM" in fault.words:
+        return f"a value is named in brackets: ({name} AS ?x)"
+    if word == "," and "FROM" in fault.words and _word_before(fault, 2) in ("FROM", "NAMED"):
+        return "each graph has a FROM of its own"
+    if word in ("TOP", "ALL") and before in ("SELECT", "UNION"):
+        return (
+            "LIMIT 10 behind the last brace gives ten" if word == "TOP" else "UNION keeps duplicates as it is"
+        )
+    if word == "," and "end" in fault.kinds and _word_before(fault, 2) == "LIMIT":
+        return "what is passed over is written OFFSET: LIMIT 10 OFFSET 20"
+    if word == "," and ("end" in fault.kinds or before in ("SELECT", "DISTINCT")):
+        return "blanks separate variables, not commas"
+    if word == "INTO" and before == "INSERT":
+        return "it is written INSERT DATA { GRAPH <...> { ... } }"
+    return ""
+
+
+def _after(fault: Fault) -> Token | None:
+    return fault.tokens[fault.index + 1] if fault.index + 1 < len(fault.tokens) else None
+
+
+def _list(fault: Fault) -> str:
+    """Recognise a comparison with several values."""
+    if fault.token.text == "," and ")" in fault.words and _word_before(fault, 3) == "=":
+        variable = _short(fault.tokens[fault.index - 4].text) if fault.index > 3 else "?x"
+        return f"a list of values follows IN: {variable} IN (...)"
+    return ""
+
+
+def _rows(fault: Fault) -> str:
+    """Recognise rows of VALUES in other brackets."""
+    if fault.words == {"{"} and fault.token.text == "(" and _word_before(fault, 2) == "VALUES":
+        return (
+            f"braces stand around the values: VALUES {_short(fault.tokens[fault.index - 1].text)} {{ ... }}"
+        )
+    if fault.kinds == {"nil"} and fault.token.kind in _TERMS and "}" in fault.words:
+        return "each row stands in brackets: { (1 2) (3 4) }"
+    return ""
+
+
+def _arguments(fault: Fault) -> str:
+    """Say how many arguments a function takes, where they are too few or too many."""
+    if fault.token.text not in (")", ",") or not {",", ")"} & fault.words:
+        return ""
+    depth, at = 1, fault.index - 1
+    while at > 0 and depth:
+        depth += {")": 1, "(": -1}.get(fault.tokens[at].text, 0)
+        at -= 1
+    name = fault.tokens[at].text.upper() if not depth else ""
+    takes = _TAKES.get(name)
+    return f"{name} takes {takes}" if takes else ""
+
+
 def _operator(fault: Fault) -> str:
     word = fault.token.text.upper()
     if word == "=" and _word_before(fault) == "=":
         return "terms are compared with one ="
-    if word in ("&", "|", "AND", "OR") and ("&&" in fault.words or ")" in fault.words):
+    if word in ("&", "|", "AND", "OR", "XOR") and ("&&" in fault.words or ")" in fault.words):
         return f"it is written {_OPERATORS[word]}"
     if fault.token.text == "<>":
         return "it is written !="
     if word == "LIKE":
         return "texts are compared with CONTAINS or REGEX"
+    if fault.token.kind == "iri" and "an operator" in fault.expected:
+        return "an IRI begins here: to compare put a blank behind <"
     return ""
 
 
@@ -334,6 +429,6 @@ def _modifier(fault: Fault) -> str:
 
 
 _ADVICE: Final[tuple[Callable[[Fault], str], ...]] = (
-    _unseen, _quotes, _update, _file, _angle, _operator, _keyword, _projection, _group, _variable,
-    _any_keyword, _modifier, _end, _triple,
+    _unseen, _quotes, _update, _file, _angle, _comment, _table, _list, _rows, _operator, _keyword, _projection,
+    _group, _arguments, _variable, _any_keyword, _modifier, _end, _triple,
 )  # fmt: skip
