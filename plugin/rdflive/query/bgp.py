@@ -39,7 +39,8 @@ VarOrTerm: TypeAlias = Hashable
 class TriplePattern:
     """One query triple; each position holds a `Variable` or a constant.
 
-    With a `graph` it is a quad pattern over the named graphs: the variable is the graph's name.
+    With a `graph` it is a quad pattern over the named graphs: the variable is the graph's name. In a template
+    a triple pattern may be a term too, of which each solution makes a triple term.
     """
 
     subject: VarOrTerm
@@ -51,10 +52,16 @@ class TriplePattern:
         triple = (self.subject, self.predicate, self.object)
         return iter(triple if self.graph is None else (*triple, self.graph))
 
+    @property
+    def terms(self) -> Iterator[VarOrTerm]:
+        """The variables and constants, in order of position."""
+        for term in self:
+            yield from term.terms if isinstance(term, TriplePattern) else (term,)
+
     @cached_property
     def variables(self) -> tuple[Variable, ...]:
         """The distinct variables, in order of position."""
-        return tuple(dict.fromkeys(term for term in self if isinstance(term, Variable)))
+        return tuple(dict.fromkeys(term for term in self.terms if isinstance(term, Variable)))
 
     def __str__(self) -> str:
         return " ".join(to_text(term) for term in self)
@@ -76,6 +83,8 @@ class Asked:
 
 def to_text(term: VarOrTerm) -> str:
     """Write a term of a pattern the way SPARQL does."""
+    if isinstance(term, TriplePattern):
+        return f"<<( {term} )>>"
     # a constant may also be an id, which the engine puts in the place of a term
     n3 = getattr(term, "n3", None)
     return str(n3()) if callable(n3) else str(term)

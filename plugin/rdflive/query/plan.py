@@ -56,7 +56,9 @@ class Plan:
             node = step.node
             if isinstance(node, Basic | algebra.Construct):
                 triples = node.patterns if isinstance(node, Basic) else node.template
-                yield from (term for triple in triples for term in triple if not isinstance(term, Variable))
+                yield from (
+                    term for triple in triples for term in triple.terms if not isinstance(term, Variable)
+                )
             if isinstance(node, Basic) and not isinstance(node.graph, Variable | algebra.Classified | None):
                 yield node.graph
             if isinstance(node, algebra.Values):

@@ -30,6 +30,7 @@ from rdflive.query.shapes import (
     operands_of,
     with_binds_apart,
 )
+from rdflive.query.triple_terms import is_open, quoting
 from rdflive.syntax.tree import Tree
 
 __all__ = ["translate"]
@@ -90,7 +91,11 @@ def _table(node: Tree, scope: Scope) -> Values | None:
 
 
 def _triples(node: Tree, scope: Scope) -> Iterator[Part]:
-    for s, p, o in node.triples:
+    for triple in node.triples:
+        s, p, o = triple
+        if is_open(s) or is_open(o):
+            yield quoting(triple, scope)
+            continue
         ends = scope.query.term(s), scope.query.term(o)
         if isinstance(p, Path):
             # `join` brings the outer solutions in once for the whole group
@@ -179,8 +184,6 @@ def _extend(node: Tree, scope: Scope, offered: Offered) -> algebra.Node:
     is_alias = isinstance(expression, RdflibVariable) and expression.startswith("__agg_")
     if is_alias and (variable in result.columns or scope.query.is_bound(name)):
         return result  # rdflib assigns a grouped variable to itself, through SAMPLE
-    if variable in result.columns:
-        raise scope.query.refuse("BoundExtend", name)
     if scope.query.is_bound(name):
         raise scope.query.refuse("PresetExtend", name)
     if not result.columns and isinstance(expression, URIRef | Literal):

@@ -105,5 +105,5 @@ def _read(node: algebra.Node) -> Iterator[str]:
 
 
 def _of_template(node: algebra.Construct) -> Iterator[str]:
-    terms = (term for triple in node.template for term in triple)
+    terms = (term for triple in node.template for term in triple.terms)
     yield from (term.name for term in terms if isinstance(term, Variable) and term.distinguished)

@@ -43,6 +43,19 @@ ex:a < ex:b
 "2020-01-01T00:00:00"^^xsd:dateTime < "2020-01-01T14:00:00Z"^^xsd:dateTime
 "2020-01-01T00:00:00"^^xsd:dateTime > "2019-12-31T10:00:00Z"^^xsd:dateTime
 !"2020-01-01"^^xsd:date
+!"a"@en
+!"z"^^xsd:boolean
+SUBJECT("a")
+OBJECT(ex:a)
+TRIPLE("a", ex:b, ex:c)
+TRIPLE(ex:a, "b", ex:c)
+TRIPLE(<<( ex:a ex:b ex:c )>>, ex:b, ex:c)
+TRIPLE(ex:a, ex:b, ?unbound)
+LANGDIR(ex:a)
+STRLANGDIR("a", "en", "LTR")
+STRLANGDIR("a", "", "ltr")
+STRLANGDIR("a"@en, "en", "ltr")
+STRLANGDIR(1, "en", "ltr")
 !ex:a
 1 IN (2, 1/0)
 1/0 NOT IN (2)
@@ -99,7 +112,6 @@ ex:a != "a"
 !"NaN"^^xsd:double
 !""
 !0.0
-"a"@en
 1 IN (2, 1/0, 1)
 !(1 NOT IN (1/0, 1))
 1 NOT IN ()
@@ -143,6 +155,13 @@ REGEX("a$", "a\\$")
 REGEX("a.b", "a.b", "q") && !REGEX("axb", "a.b", "q")
 LANGMATCHES("en-GB", "EN") && !LANGMATCHES("eng", "en") && !LANGMATCHES("", "*")
 sameTerm(STRLANG("a", "FR"), "a"@fr)
+sameTerm(STRLANGDIR("a", "AR", "rtl"), "a"@ar--rtl) && !sameTerm("a"@ar--ltr, "a"@ar--rtl)
+LANGDIR("a"@ar--rtl) = "rtl" && LANGDIR("a"@ar) = "" && LANGDIR(1) = ""
+hasLANG("a"@ar--rtl) && hasLANG("a"@ar) && !hasLANG("a") && !hasLANG(ex:a)
+hasLANGDIR("a"@ar--rtl) && !hasLANGDIR("a"@ar) && !hasLANGDIR("a") && !hasLANGDIR(ex:a)
+isTRIPLE(<<( ex:a ex:b "c" )>>) && !isTRIPLE(ex:a) && !isLITERAL(TRIPLE(ex:a, ex:b, 1))
+SUBJECT(<<( ex:a ex:b 1 )>>) = ex:a && PREDICATE(<<( ex:a ex:b 1 )>>) = ex:b
+sameTerm(OBJECT(TRIPLE(ex:a, ex:b, <<( ex:c ex:d 1 )>>)), <<( ex:c ex:d 1 )>>)
 DATATYPE(STRDT("a", ex:t)) = ex:t
 STR(TIMEZONE("2011-01-10T14:45:13.815-05:30"^^xsd:dateTime)) = "-PT5H30M"
 STR(TIMEZONE("2011-01-10T14:45:13Z"^^xsd:dateTime)) = "PT0S"

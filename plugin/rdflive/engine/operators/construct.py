@@ -24,6 +24,9 @@ class Templates(Protocol):
     def is_triple(self, triple: tuple[int, int, int]) -> bool:
         """Tell whether RDF allows the triple."""
 
+    def triple(self, triple: tuple[int, int, int]) -> int:
+        """Give the id of a triple as a term; unbound where RDF does not allow it."""
+
     def blank(self, label: str) -> int:
         """Give the id of the blank node with this label."""
 
@@ -58,6 +61,8 @@ class Construct:
         self._own = row_at([place for variable, place in places.items() if variable not in context])
 
         def part(term: Any) -> tuple[str, Any]:
+            if isinstance(term, TriplePattern):
+                return "triple", tuple(map(part, term))
             if not isinstance(term, Variable):
                 return "constant", term
             # a variable that the pattern never binds has no column, and its triples are left out
@@ -66,7 +71,9 @@ class Construct:
             return "blank", term.name
 
         self._template = [tuple(part(term) for term in triple) for triple in template]
-        self._blanks = any(kind == "blank" for triple in self._template for kind, _ in triple)
+        self._blanks = any(
+            v not in places and not v.distinguished for triple in template for v in triple.variables
+        )
 
     def update(self, *deltas: Weights) -> Weights:
         """Give the triples that came and went, weighted."""
@@ -98,7 +105,7 @@ class Construct:
     def _triples(self, row: Row, copy: int) -> Iterator[Row]:
         for template in self._template:
             s, p, o = (self._term(kind, value, row, copy) for kind, value in template)
-            if UNBOUND not in (s, p, o) and self._terms.is_triple((s, p, o)):
+            if self._terms.is_triple((s, p, o)):
                 yield (*self._context(row), s, p, o)
 
     def _term(self, kind: str, value: Any, row: Row, copy: int) -> int:
@@ -106,6 +113,9 @@ class Construct:
             return UNBOUND if value is None else row[value]
         if kind == "constant":
             return self._terms.intern(value)
+        if kind == "triple":
+            s, p, o = (self._term(part, term, row, copy) for part, term in value)
+            return self._terms.triple((s, p, o))
         # NUL cannot occur in an IRI or a label, so no two lists of terms give the same text.
         # The blank node is the same whether its query shares a plan or not.
         text = "\0".join([value, str(copy), *map(self._terms.text, self._own(row))])

@@ -20,8 +20,10 @@ __all__ = ["Expression", "Terms", "conjuncts", "exists_parts", "replace", "volat
 
 _VOLATILE = frozenset({"RAND", "UUID", "STRUUID", "BNODE", "NOW"})
 _PLAIN = frozenset({
-    "Builtin_BOUND", "Builtin_DATATYPE", "Builtin_LANG", "Builtin_isBLANK", "Builtin_isIRI",
-    "Builtin_isLITERAL", "Builtin_isNUMERIC", "Builtin_isURI", "Builtin_sameTerm",
+    "Builtin_BOUND", "Builtin_DATATYPE", "Builtin_LANG", "Builtin_LANGDIR", "Builtin_OBJECT",
+    "Builtin_PREDICATE", "Builtin_SUBJECT", "Builtin_hasLANG", "Builtin_hasLANGDIR", "Builtin_isBLANK",
+    "Builtin_isIRI", "Builtin_isLITERAL", "Builtin_isNUMERIC", "Builtin_isTRIPLE", "Builtin_isURI",
+    "Builtin_sameTerm",
     "ConditionalAndExpression", "ConditionalOrExpression", "RelationalExpression", "TrueFilter", "UnaryNot",
 })  # fmt: skip
 """What compares terms and makes none."""

@@ -16,10 +16,11 @@ from typing import Final
 from rdflib.namespace import RDF, XSD
 from rdflib.term import BNode, Literal, Node, URIRef
 
-from rdflive.model import DirectionalString
+from rdflive.model import DirectionalString, TripleTerm
 from rdflive.query.expressions.arithmetic import ceil, floor, magnitude, minus, plus, round_, rounded
 from rdflive.query.expressions.numbers import number
 from rdflive.query.expressions.values import known, tag_of, text
+from rdflive.query.terms import is_triple
 
 __all__ = [
     "FUNCTIONS", "PREDICATES", "expand", "like", "python_pattern", "replacement_pieces", "string_literal",
@@ -187,6 +188,30 @@ def strlang(lexical: Node, tag: Node) -> Node | None:
     return Literal(form, lang=language.lower()) if form is not None and language else None
 
 
+def strlangdir(lexical: Node, tag: Node, direction: Node) -> Node | None:
+    """Give a simple literal a language and a base direction (STRLANGDIR)."""
+    form, language, towards = text(lexical), text(tag), text(direction)
+    if form is None or not language or towards not in ("ltr", "rtl"):
+        return None
+    return DirectionalString(form, language, towards)
+
+
+def langdir(term: Node) -> Node | None:
+    """Give the base direction of a literal, the empty string where it has none (LANGDIR)."""
+    if not isinstance(term, Literal):
+        return None
+    return Literal(term.direction if isinstance(term, DirectionalString) else "")
+
+
+def triple(s: Node, p: Node, o: Node) -> Node | None:
+    """Make a triple term (TRIPLE)."""
+    return TripleTerm(s, p, o) if is_triple(s, p, o) else None
+
+
+def _part(place: int) -> Callable[[Node], Node | None]:
+    return lambda term: term.parts[place] if isinstance(term, TripleTerm) else None
+
+
 def string(term: Node) -> Node | None:
     """Give the characters of a literal or an IRI (STR)."""
     return Literal(str(term)) if isinstance(term, Literal | URIRef) else None
@@ -268,6 +293,12 @@ FUNCTIONS: Final[dict[str, Callable[..., Node | None]]] = {
     "Builtin_UCASE": _in_case(str.upper),
     "Builtin_STRDT": strdt,
     "Builtin_STRLANG": strlang,
+    "Builtin_STRLANGDIR": strlangdir,
+    "Builtin_LANGDIR": langdir,
+    "Builtin_TRIPLE": triple,
+    "Builtin_SUBJECT": _part(0),
+    "Builtin_PREDICATE": _part(1),
+    "Builtin_OBJECT": _part(2),
     "Builtin_STRBEFORE": strbefore,
     "Builtin_STRAFTER": strafter,
     "Builtin_SUBSTR": substr,
@@ -288,6 +319,9 @@ PREDICATES: Final[dict[str, Callable[..., bool | None]]] = {
     "Builtin_isURI": lambda term: isinstance(term, URIRef),
     "Builtin_isBLANK": lambda term: isinstance(term, BNode),
     "Builtin_isLITERAL": lambda term: isinstance(term, Literal),
+    "Builtin_isTRIPLE": lambda term: isinstance(term, TripleTerm),
+    "Builtin_hasLANG": lambda term: isinstance(term, Literal) and bool(term.language),
+    "Builtin_hasLANGDIR": lambda term: isinstance(term, DirectionalString),
     "Builtin_isNUMERIC": lambda term: number(term) is not None,
     # rdflib's `==` compares terms and not values: 1 and 1.0 differ
     "Builtin_sameTerm": lambda one, other: one == other,

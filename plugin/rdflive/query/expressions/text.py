@@ -8,6 +8,7 @@ from typing import Any, Final
 from rdflib.namespace import XSD
 from rdflib.term import Literal, URIRef, Variable
 
+from rdflive.model import DirectionalString, TripleTerm
 from rdflive.query.expressions.nodes import arguments, elements, operands
 from rdflive.syntax.tree import Tree
 
@@ -36,6 +37,8 @@ def to_text(node: Any, base: str | None = None) -> str:
         return f"?{node}"
     if isinstance(node, Literal):
         return _literal(node)
+    if isinstance(node, TripleTerm):
+        return f"<<( {' '.join(map(to_text, node.parts))} )>>"
     # `n3` refuses an IRI with a blank, which a binding may have
     return _iri(node) if isinstance(node, URIRef) else str(node.n3())
 
@@ -51,6 +54,8 @@ def _literal(term: Literal) -> str:
     plain = _PLAIN.get(term.datatype) if term.datatype is not None else None
     if plain is not None and plain.fullmatch(term):
         return str(term)
+    if isinstance(term, DirectionalString):
+        return term.n3()
     suffix = f"@{term.language}" if term.language else f"^^<{term.datatype}>" if term.datatype else ""
     return f'"{term.translate(_ESCAPES)}"{suffix}'
 

@@ -1,4 +1,4 @@
-"""The values that literals stand for: equality, order and truth (SPARQL 1.1, Sections 17.2.2 and 17.3).
+"""The values that literals stand for: equality, order and truth (SPARQL 1.2, Sections 17.2.2 and 17.3).
 
 None stands for a type error throughout.
 """
@@ -82,16 +82,16 @@ def no_value(error: Exception, otherwise: _Otherwise) -> _Otherwise:
 
 
 def effective_boolean(term: Node) -> bool | None:
-    """Give the effective boolean value (Section 17.2.2).
+    """Give the effective boolean value (SPARQL 1.2, Section 17.2.2).
 
-    An ill-formed boolean is false, as the section says; an ill-formed number is an error, as in all engines,
-    and so is a string with a direction, as in SPARQL 1.2.
+    Strings with a language and ill-formed booleans are errors, which SPARQL 1.1 takes for true and false.
     """
-    if not isinstance(term, Literal) or isinstance(term, DirectionalString):
+    if not isinstance(term, Literal) or term.language:
         return None
     datatype = term.datatype
     if datatype == XSD.boolean:
-        return term.value is True and not term.ill_typed
+        truth: bool | None = moment(term)
+        return truth
     if str(datatype) in NUMERIC:
         value = number(term)
         return None if value is None else bool(value) and value == value
