@@ -429,6 +429,6 @@ def _modifier(fault: Fault) -> str:
 
 
 _ADVICE: Final[tuple[Callable[[Fault], str], ...]] = (
-    _unseen, _quotes, _update, _file, _angle, _comment, _table, _list, _rows, _operator, _keyword, _projection,
-    _group, _arguments, _variable, _any_keyword, _modifier, _end, _triple,
+    _unseen, _quotes, _update, _file, _angle, _comment, _table, _list, _rows, _operator, _keyword,
+    _projection, _group, _arguments, _variable, _any_keyword, _modifier, _end, _triple,
 )  # fmt: skip

@@ -156,8 +156,9 @@ def _unary(mark: str) -> Callable[[Tree], list[Any]]:
     return lambda tree: [f"({mark} (", tree.expr, "))"]
 
 
-def _query(tree: Tree) -> list[Any]:
-    return [f"BASE {write_term(URIRef(tree.base))} " if tree.base else "", tree.query]
+def _whole(tree: Tree) -> list[Any]:
+    base = f"BASE {write_term(URIRef(tree.base))} " if tree.base else ""
+    return [base, *([tree.query] if tree.query else _between(tree.request or (), " ;\n"))]
 
 
 def _select(tree: Tree) -> list[Any]:
@@ -259,7 +260,7 @@ def _load(tree: Tree) -> list[Any]:
 
 _CHAINS: Final = {"ConditionalOrExpression": "||", "ConditionalAndExpression": "&&"}
 _WRITTEN: Final[dict[str, Callable[[Tree], Iterable[Any]]]] = {
-    "Query": _query,
+    "Query": _whole,
     "SelectQuery": _select,
     "SubSelect": _select,
     "Projection": _projection,
@@ -291,7 +292,7 @@ _WRITTEN: Final[dict[str, Callable[[Tree], Iterable[Any]]]] = {
     "Function": _function,
     "Builtin_EXISTS": lambda tree: ["EXISTS ", tree.graph],
     "Builtin_NOTEXISTS": lambda tree: ["NOT EXISTS ", tree.graph],
-    "Update": lambda tree: _between(tree.request or (), " ;\n"),
+    "Update": _whole,
     "Load": _load,
     "Clear": _graphs("CLEAR"),
     "Drop": _graphs("DROP"),
