@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rdflive.api.opening import Windows, open_subscriptions
@@ -15,14 +15,11 @@ from rdflive.delivery.resume import query_identity
 from rdflive.delivery.subscription import OnError, Subscription
 from rdflive.entail.entailment import Regime
 from rdflive.entail.regimes import Rules, Strategy, regime_of
-from rdflive.errors import QuerySyntaxError
 from rdflive.query.given import namespaces, read_query
 from rdflive.query.parse import parse_query
 from rdflive.query.plan import make_plan
 from rdflive.query.segment import Algorithm
-from rdflive.syntax.excerpt import with_excerpt
 from rdflive.syntax.prefixes import Prefixes
-from rdflive.syntax.tokens import tokenize
 from rdflive.time.expiry import Expiry
 from rdflive.time.languages import StreamWindow, parse_continuous
 
@@ -73,33 +70,30 @@ def register(
         raise TypeError(f"streams must map the IRIs of the text to streams, got {streams!r}")
     named = {str(name): stream for name, stream in streams.items()}
     with given.naming():
-        try:
-            query = parse_continuous(given.text)
-            default = tuple((_stream(w, named), w.window) for w in query.windows if w.name is None)
-            windows = {w.name: (_stream(w, named), w.window) for w in query.windows if w.name is not None}
-            names = {named[str(w.stream)]: str(w.stream) for w in query.windows}
-            read = [stream for stream, _ in (*default, *windows.values())]
-            # the graph that one of them stands beside; streams that were made alone are put beside it
-            graph = next((stream.graph for stream in read if not stream.is_alone), read[0].graph)
-            for stream in read:
-                stream.stand_beside(graph)
-            parsed = parse_query(
-                query.text,
-                init_ns=namespaces(graph, initNs),
-                init_bindings=initBindings,
-                windows=frozenset(windows),
-                merges=bool(default),
-                # what is traced has a plan of its own
-                family=algorithm in ("auto", "join", "product") and not provenance,
-            )
-        except QuerySyntaxError as error:
-            raise _as_written(error, given.text) from error
+        query = parse_continuous(given.text, {**_bound(named.values()), **namespaces(None, initNs)})
+        default = tuple((_stream(w, named), w.window) for w in query.windows if w.name is None)
+        windows = {w.name: (_stream(w, named), w.window) for w in query.windows if w.name is not None}
+        names = {named[str(w.stream)]: str(w.stream) for w in query.windows}
+        read = [stream for stream, _ in (*default, *windows.values())]
+        # the graph that one of them stands beside; streams that were made alone are put beside it
+        graph = next((stream.graph for stream in read if not stream.is_alone), read[0].graph)
+        for stream in read:
+            stream.stand_beside(graph)
+        parsed = parse_query(
+            given.text,
+            tree=query.tree,
+            init_bindings=initBindings,
+            windows=frozenset(windows),
+            merges=bool(default),
+            # what is traced has a plan of its own
+            family=algorithm in ("auto", "join", "product") and not provenance,
+        )
         question = Question(
             query.text,
             make_plan(parsed, algorithm),
             regime_of(entailment, rules, strategy, None),
             provenance=provenance,
-            prefixes=Prefixes(query.text, initNs, graph),
+            prefixes=Prefixes(given.text, initNs, graph),
         )
         name = name if name is not None or query.name is None else str(query.name)
         identity = (
@@ -131,13 +125,12 @@ def _identity(
     return identity if regime is None else f"{identity} # entailment: {regime.identity}"
 
 
-def _as_written(error: QuerySyntaxError, text: str) -> QuerySyntaxError:
-    """Show a line as the text had it: what is parsed as SPARQL has other words in the place of WINDOW."""
-    line, column = error.line, error.column
-    message = str(error)
-    if any((t.line, t.column, t.text.upper()) == (line, column, "WINDOW") for t in tokenize(text)):
-        message = message.replace("'GRAPH'", "'WINDOW'")
-    return QuerySyntaxError(with_excerpt(message, text, line, column), line=line, column=column)
+def _bound(streams: Iterable[Stream]) -> dict[str, Any]:
+    """Give the prefixes of the graphs that streams stand beside."""
+    given = [stream for stream in streams if isinstance(stream, Stream)]
+    # the graphs of streams that were made alone give way: the others' is the one that is read
+    given.sort(key=lambda stream: not stream.is_alone)
+    return {prefix: iri for stream in given for prefix, iri in namespaces(stream.graph, None).items()}
 
 
 def _stream(window: StreamWindow, streams: Mapping[str, Stream]) -> Stream:

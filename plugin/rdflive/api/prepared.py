@@ -13,8 +13,7 @@ from types import TracebackType
 from typing import Any, Self, TypedDict, Unpack, overload
 
 import rdflib
-from rdflib.plugins.sparql.parser import expandUnicodeEscapes
-from rdflib.term import Node
+from rdflib.term import Node, Variable
 
 from rdflive.api.opening import NO_WINDOWS, Windows, open_subscriptions
 from rdflive.api.stream import Stream
@@ -36,7 +35,9 @@ from rdflive.query.plan import make_plan
 from rdflive.query.segment import Algorithm
 from rdflive.store import GraphLike
 from rdflive.syntax.prefixes import Prefixes
-from rdflive.syntax.tokens import looks_continuous, tokenize
+from rdflive.syntax.reader import read_query as read_sparql
+from rdflive.syntax.tokens import looks_continuous
+from rdflive.syntax.tree import leaves
 from rdflive.time.expiry import Expiry
 from rdflive.time.instants import DurationLike
 from rdflive.time.windowed import Output
@@ -316,8 +317,8 @@ class Prepared:
 
     @cached_property
     def _variables(self) -> frozenset[str]:
-        tokens = tokenize(expandUnicodeEscapes(self.query))
-        return frozenset(token.text[1:] for token in tokens if token.kind == "variable")
+        terms = leaves(read_sparql(self.query, self._namespaces))
+        return frozenset(str(term) for term in terms if isinstance(term, Variable))
 
 
 def prepare(query: str | os.PathLike[str], *, initNs: Mapping[str, Any] | None = None) -> Prepared:  # noqa: N803 - the name of rdflib's Graph.query

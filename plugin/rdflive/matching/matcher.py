@@ -19,7 +19,9 @@ from rdflive.model import Header, warn_of_hidden_names
 from rdflive.query.given import namespaces, read_query
 from rdflive.query.parse import ParsedQuery, parse_query
 from rdflive.query.plan import make_plan
-from rdflive.syntax.tokens import looks_continuous, tokenize
+from rdflive.syntax.reader import read_query as read_sparql
+from rdflive.syntax.tokens import looks_continuous
+from rdflive.syntax.tree import Tree, place_of, walk
 from rdflive.time.instants import Instant, numbered, to_instant
 from rdflive.time.windows import Tumbling
 
@@ -57,7 +59,6 @@ class Matcher:
         given = read_query(query)
         with given.naming():
             parsed = _parse(given.text, initNs, initBindings)
-            _refuse_graphs(given.text)
             self._plan = make_plan(parsed)
         self._automata = automata_of(self._plan)
         self._header = Header(parsed.form, parsed.names)
@@ -210,11 +211,14 @@ def _parse(
     query: str, init_ns: Mapping[str, Any] | None, init_bindings: Mapping[str, Any] | None
 ) -> ParsedQuery:
     try:
-        return parse_query(query, init_ns=namespaces(None, init_ns), init_bindings=init_bindings)
+        tree = read_sparql(query, namespaces(None, init_ns))
     except QuerySyntaxError as error:
         if looks_continuous(query):
             raise error.saying("a text that declares its windows is for rdflive.register") from error
         raise
+    parsed = parse_query(query, tree=tree, init_bindings=init_bindings)
+    _refuse_graphs(query, tree)
+    return parsed
 
 
 def _in_terms_of(library: Library, triples: list[Any]) -> list[Any]:
@@ -225,16 +229,16 @@ def _in_terms_of(library: Library, triples: list[Any]) -> list[Any]:
     return [library.triples[0](*triple) for triple in spelled] if library.has_parts else spelled
 
 
-def _refuse_graphs(query: str) -> None:
+def _refuse_graphs(query: str, tree: Tree) -> None:
     """Refuse clauses that look at several graphs."""
-    # token by token, as a prefix may be called `from:` and a text may contain the word
-    for token in tokenize(query):
-        if token.kind == "word" and token.text.upper() in ("GRAPH", "FROM"):
-            name = token.text.upper()
+    for node in walk(tree):
+        name = {"GraphGraphPattern": "GRAPH", "DatasetClause": "FROM"}.get(node.name)
+        if name is not None:
+            line, column = place_of(query, node.begin)[:2]
             raise UnsupportedQueryError(
-                f"{name} (line {token.line}, column {token.column}) cannot be matched: an event is one "
-                f"graph; leave {name} out, and match each graph as an event of its own",
+                f"{name} (line {line}, column {column}) cannot be matched: an event is one graph; leave "
+                f"{name} out, and match each graph as an event of its own",
                 construct=name,
-                line=token.line,
-                column=token.column,
+                line=line,
+                column=column,
             )

@@ -61,6 +61,7 @@ class ParsedQuery:
 def parse_query(
     text: str,
     *,
+    tree: Tree | None = None,
     init_ns: Mapping[str, Any] | None = None,
     init_bindings: Mapping[str, Node] | None = None,
     windows: frozenset[Node] = frozenset(),
@@ -70,8 +71,9 @@ def parse_query(
 ) -> ParsedQuery:
     """Parse SPARQL into the algebra that is maintained.
 
-    `windows` are names of graphs beside those of the store, whatever FROM NAMED says; with `merges` there
-    are windows in the default graph, beside what FROM names. With `family` variables stand for the
+    `tree` is what was read of the text, where that was done already. `windows` are names of graphs beside
+    those of the store, whatever FROM NAMED says; with `merges` there are windows in the default graph,
+    beside what FROM names. With `family` variables stand for the
     constants in which the members of a family differ. With another query `given` the variables that it shows
     stand for the terms of its rows, whose answers are kept together; SELECT shows whose a solution is.
 
@@ -83,7 +85,7 @@ def parse_query(
     """
     text = read_query(text).text
     check_bindings(init_bindings)
-    tree = read_sparql(text, init_ns)
+    tree = read_sparql(text, init_ns) if tree is None else tree
     refuse = partial(refused, tree=tree, text=text)
     if tree.query.name == "DescribeQuery":
         raise refuse("DescribeQuery")

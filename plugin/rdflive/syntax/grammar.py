@@ -3,6 +3,7 @@
 The table has the productions of the recommendation, as an LL(1) grammar. Beside `( ) | ? * +` it has:
 
 - `'WORD'` for a keyword or a mark, and names in small letters for the other tokens: `iri`, `string`, ...;
+  with `!` a token stands for itself as it is written, a keyword for its capitals;
 - `field=X` and `field+=X`: what X stands for becomes a field of the node, or is added to one;
 - `[field= Node: X]`: where X follows, what stands in front of it becomes a field of a new node;
 - `{step}`: a step of the reader, such as to declare a prefix.
@@ -13,7 +14,7 @@ A production makes a node of its name, but those that begin with `_`: they give 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Literal, TypeAlias
 
 __all__ = ["KEYWORDS", "TABLE", "Action", "Grammar", "Symbol"]
@@ -22,7 +23,7 @@ TABLE: Final = """
 Query           : _Prologue query=( SelectQuery | ConstructQuery | DescribeQuery | AskQuery ) end
 Update          : _Requests end
 _Requests       : _Prologue ( request+=_Operation ( ';' _Requests )? )?
-_Prologue       : ( 'BASE' iri {base} | 'PREFIX' namespace {prefix} iri {namespace} | 'VERSION' string
+_Prologue       : ( 'BASE' iri {base} | 'PREFIX' namespace! {prefix} iri {namespace} | 'VERSION' string
                   {version} )*
 SelectQuery     : _Select datasetClause+=DatasetClause* where=_Where _Modifiers values=_Values?
 SubSelect       : _Select where=_Where _Modifiers values=_Values?
@@ -203,7 +204,7 @@ Action: TypeAlias = Callable[[Any], None]
 _Kind: TypeAlias = Literal["token", "rule", "all", "one", "maybe", "many", "act"]
 _Maker: TypeAlias = Callable[[str, str], Action]
 _WORD: Final = r"'([A-Z][A-Z0-9_]+)'"
-_PIECE: Final = re.compile(r"'[^']*'!?|\w+\+?=|\w+|\{\w+\}|[()|?*+\[\]:]")
+_PIECE: Final = re.compile(r"'[^']*'!?|\w+\+?=|\w+!?|\{\w+\}|[()|?*+\[\]:]")
 
 
 class Symbol:
@@ -249,17 +250,22 @@ class Expansion:
 
 
 class Grammar:
-    """The productions of a table, some of which another table may replace.
+    """The productions of a table, some of which another table may replace, as it may add others.
 
     `make` gives what a reader does: for "open" and the name of a node, "wrap" and a field with the name of a
     node, "close" and the name of a node, "set" or "add" and a field, "step" and the name of a step.
+    `labels` say how people call what the other table has.
     """
 
-    def __init__(self, table: str, make: _Maker, *, replaced: str = "") -> None:
-        self._rules = {**_read(table, make), **_read(replaced, make)}
+    def __init__(
+        self, table: str, make: _Maker, *, replaced: str = "", labels: Mapping[str, str] | None = None
+    ) -> None:
+        self._labels = {**_LABELS, **(labels or {})}
+        self.rules = {**_read(table, make), **_read(replaced, make)}
+        """What each production stands for."""
         changed = True
         while changed:  # what a production begins with depends on others
-            settled = [self._settle(rule) for rule in self._rules.values()]
+            settled = [self._settle(rule) for rule in self.rules.values()]
             changed = any(settled)
         self._entries: dict[str, Symbol] = {}
         self.keywords = frozenset(re.findall(_WORD, table + replaced))
@@ -292,7 +298,7 @@ class Grammar:
             case "token":
                 return (), (), symbol.keeps
             case "rule":
-                return self._expanded(self._rules[symbol.name], token)
+                return self._expanded(self.rules[symbol.name], token)
             case "one":
                 return self._expanded(next(part for part in symbol.parts if token in part.first), token)
             case "maybe" | "many":
@@ -317,7 +323,7 @@ class Grammar:
             case "token":
                 first, is_empty = _ACCEPTED.get(symbol.name, frozenset([symbol.name])), False
             case "rule":
-                first, is_empty = self._rules[symbol.name].first, self._rules[symbol.name].is_empty
+                first, is_empty = self.rules[symbol.name].first, self.rules[symbol.name].is_empty
             case "one":
                 first = frozenset().union(*(part.first for part in symbol.parts))
                 is_empty = any(part.is_empty for part in symbol.parts)
@@ -335,10 +341,10 @@ class Grammar:
 
     def called(self, symbol: Symbol) -> tuple[str, ...]:
         """Say what a symbol may begin with, in the words of people."""
-        if symbol.name in _LABELS and symbol.kind in ("rule", "token", "all", "many"):
-            return (_LABELS[symbol.name],)
+        if symbol.name in self._labels and symbol.kind in ("rule", "token", "all", "many"):
+            return (self._labels[symbol.name],)
         if symbol.kind == "rule":
-            return self.called(self._rules[symbol.name])
+            return self.called(self.rules[symbol.name])
         if symbol.kind == "token":
             name = symbol.name
             return (name if name[0].isalpha() else f"'{name}'",)
@@ -418,7 +424,7 @@ def _atom(piece: str, pieces: Iterator[str], field: str, make: _Maker) -> Symbol
         made = Symbol("token", piece[1 : piece.rindex("'")], keeps=keeps)
     else:
         kind: _Kind = "rule" if piece[0] == "_" or piece[0].isupper() else "token"
-        made = Symbol(kind, piece, keeps=piece == "namespace")
+        made = Symbol(kind, piece.strip("!"), keeps=piece[-1] == "!")
     if not field:
         return made
     for part in made.parts if made.kind == "one" else ():

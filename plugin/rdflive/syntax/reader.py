@@ -20,7 +20,7 @@ from rdflive.syntax.terms import Names, TokenError
 from rdflive.syntax.tokens import TOKEN, Token, tokenize
 from rdflive.syntax.tree import Tree, leaves, place_of
 
-__all__ = ["SPARQL", "actions", "read_query", "read_update"]
+__all__ = ["ACTIONS", "SPARQL", "actions", "read_query", "read_update"]
 
 _Fields: TypeAlias = dict[str, Any]
 
@@ -137,7 +137,7 @@ class _Reader:
                 act(self)
             stack.extend(after.rest)
             if after.keeps:
-                self._value = token if kind == "prefixed" else key
+                self._value = token if key.islower() else key
             elif kind in _VALUES:
                 value = self._terms.get(token)
                 self._value = self._term(kind, token) if value is None else value
@@ -232,6 +232,14 @@ class _Reader:
     def _namespace_of(self) -> None:
         self._names.prefixes[self._prefix] = self._value
         self._terms.clear()
+
+    def _resolve_name(self) -> None:
+        """Make the term of a name that stands before its prefix is declared; a word stays as it is."""
+        fields, here = self._frames[-1][1], self._begin
+        self._begin = fields["called"].begin  # where an error points to
+        token = self._token()
+        fields["called"] = token.text if token.kind == "word" else self._term(token.kind, token.text)
+        self._begin = here
 
     def _version(self) -> None:
         if self._text.startswith(_LONG, self._last):
@@ -491,7 +499,8 @@ class _Subject:
 
 _DONE: Final[dict[str, Callable[[_Reader], None]]] = {
     "base": _Reader._base_of, "prefix": _Reader._prefix_of, "namespace": _Reader._namespace_of,
-    "version": _Reader._version, "boolean": _Reader._boolean, "type": _Reader._type,
+    "version": _Reader._version, "resolve": _Reader._resolve_name, "boolean": _Reader._boolean,
+    "type": _Reader._type,
     "data": _Reader._forbid_variables, "ground": _Reader._forbid_blanks, "free": _Reader._allow,
     "labels": _Reader._forget_labels, "scope": _Reader._new_scope, "enter": _Reader._enter,
     "leave": _Reader._leave, "rows": _Reader._check_columns, "triples": _Reader._begin_block,
@@ -582,7 +591,8 @@ def actions(
     return lambda kind, name: steps[name] if kind == "step" else made[kind](name)
 
 
-SPARQL: Final = Grammar(TABLE, actions(_DONE, _BUILT))
+ACTIONS: Final = actions(_DONE, _BUILT)
+SPARQL: Final = Grammar(TABLE, ACTIONS)
 """The grammar of SPARQL."""
 
 

@@ -27,7 +27,8 @@ _LOCAL: Final = (
     rf"(?:(?:[{_INNER}\-:.]|%[0-9A-Fa-f]{{2}}|\\.)*(?:[{_INNER}\-:]|%[0-9A-Fa-f]{{2}}|\\.))?"
 )
 _NUMBER: Final = r"(?:[0-9]+\.[0-9]*|\.?[0-9]+)[eE][+-]?[0-9]+|[0-9]*\.[0-9]+|[0-9]+"
-_GAP: Final = r"(?:[ \t\r\n]|\#[^\n\r]*)*"
+# a comment is never given up in part: in `[ #]` the bracket is not closed
+_GAP: Final = r"(?:[ \t\r\n]|\#[^\n\r]*+)*+"
 
 # The first kind that fits is taken. So prefixed names come before words, or `ex:a` would be two tokens. The
 # last

@@ -1,4 +1,4 @@
-"""What is left of a continuous query is SPARQL, with every character where it was."""
+"""What is left of a continuous query is SPARQL, with every part where it was."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rdflib import URIRef
+from rdflib import Graph, URIRef
 from rdflib.plugins.sparql import prepareQuery
 
+import rdflive
 from rdflive.errors import QuerySyntaxError, UnsupportedQueryError
 from rdflive.query.parse import parse_query
+from rdflive.syntax.reader import read_query
 from rdflive.syntax.tokens import looks_continuous, tokenize
+from rdflive.syntax.tree import Tree, walk
 from rdflive.time.languages import ContinuousQuery, StreamWindow, parse_continuous
 from rdflive.time.windows import Count, Sliding, Tumbling, Window
 from support.effort import examples
@@ -24,7 +27,7 @@ TRAPS = [
     '?window ex:FROM "FROM STREAM <u:s> [RANGE 1s]" . ',
     "?stream <http://e/WINDOW> 'REGISTER \\' WINDOW <u:w> {' . ",
     '?s ex:p """FROM NAMED WINDOW\n"" \\""" } ] AGGREGATE {""" . ',
-    "_:WINDOW window:FROM '''WINDOW :w\n{''' , 1e3 , -2 , 'x'@window , '5'^^window:STREAM . ",
+    "_:WINDOW{n} window:FROM '''WINDOW :w\n{''' , 1e3 , -2 , 'x'@window , '5'^^window:STREAM . ",
     "# FROM NAMED STREAM <u:s> [TRIPLES 1] }\n",
     "FILTER(?window < 3 && ?from > 2) ",
     "VALUES ?x { 'a'window:b \"c\"<http://e/GRAPH> true } ",
@@ -46,10 +49,11 @@ KEPT = ["FROM <u:g1>", "FROM ex:g2", "FROM NAMED <u:window>", "FROM\nNAMED ex:ST
 
 @dataclass(frozen=True)
 class Case:
-    """A continuous query, and what is to be read from it."""
+    """A continuous query, what is to be read from it, and the text without windows."""
 
     text: str
     query: ContinuousQuery
+    left: str
 
 
 class Writer:
@@ -60,6 +64,7 @@ class Writer:
         self.text = ""
         self.left = ""
         self.windows: list[StreamWindow] = []
+        self.traps = 0
 
     def keep(self, text: str) -> None:
         self.text += text
@@ -87,8 +92,9 @@ class Writer:
 
     def pattern(self, depth: int = 0) -> None:
         named = [window for window in self.windows if window.name is not None]
-        for number in range(self.random.randint(0, 4)):
-            self.keep(self.random.choice(TRAPS).replace("{n}", f"{depth}{number}"))
+        for _ in range(self.random.randint(0, 4)):
+            self.traps += 1
+            self.keep(self.random.choice(TRAPS).replace("{n}", str(self.traps)))
             if named and not depth and self.random.random() < 0.5:
                 self.text += "WINDOW"
                 self.left += "GRAPH "
@@ -136,23 +142,25 @@ def make_case(random: Random) -> Case:
             "istream" if registered else "delta",
             None,
             tuple(writer.windows),
-            writer.left,
+            read_query(writer.left),
             "RSP-QL" if rsp_ql else "C-SPARQL",
         ),
+        writer.left,
     )
+
+
+def places(tree: Tree) -> list[tuple[str, int, int]]:
+    return [(node.name, node.begin, node.end) for node in walk(tree.query)]
 
 
 @settings(max_examples=examples(300))
 @given(st.integers(0, 2**32))
 def test_queries_are_read_and_all_else_stays(seed: int) -> None:
-    """Clauses become blanks, WINDOW becomes GRAPH, and no other character changes or moves."""
+    """What is read is what the text with blanks for clauses and GRAPH for WINDOW gives, part by part."""
     case = make_case(Random(seed))
     query = parse_continuous(case.text)
     assert query == case.query
-    assert len(query.text) == len(case.text)
-    assert [i for i, c in enumerate(query.text) if c == "\n"] == [
-        i for i, c in enumerate(case.text) if c == "\n"
-    ]
+    assert places(query.tree) == places(case.query.tree)
     assert looks_continuous(case.text)
     assert not looks_continuous(query.text)
 
@@ -160,8 +168,10 @@ def test_queries_are_read_and_all_else_stays(seed: int) -> None:
 @settings(max_examples=examples(40))
 @given(st.integers(0, 2**32))
 def test_what_is_left_is_sparql(seed: int) -> None:
-    """rdflib reads what is left of a query."""
-    prepareQuery(parse_continuous(make_case(Random(seed)).text).text)
+    """rdflib reads what is left of a query as it reads the text without windows."""
+    case = make_case(Random(seed))
+    ours, theirs = (prepareQuery(text).algebra for text in (parse_continuous(case.text).text, case.left))
+    assert (ours.name, ours.PV, ours.datasetClause) == (theirs.name, theirs.PV, theirs.datasetClause)
 
 
 @settings(max_examples=examples(100))
@@ -173,13 +183,18 @@ def test_plain_queries_stay_what_they_are(seed: int, graphs: bool) -> None:
     with pytest.raises(QuerySyntaxError, match="it has no window"):
         parse_continuous(str(query))
     clause = "FROM STREAM <u:s> [RANGE 1s]"
-    assert parse_continuous(query.select.text(clause)).text == query.select.text(" " * len(clause))
+    left, plain = (
+        parse_continuous(query.select.text(clause)).tree,
+        read_query(query.select.text(" " * len(clause))),
+    )
+    assert left == plain
+    assert places(left) == places(plain)
 
 
 @settings(max_examples=examples(500))
 @given(st.integers(0, 2**32))
 def test_any_text_is_read_or_refused(seed: int) -> None:
-    """However a text is spoilt, it is read with its length, or an error says where it is wrong."""
+    """However a text is spoilt, what is left of it can be read, or an error says where it is wrong."""
     random = Random(seed)
     text = make_case(random).text
     tokens = [token.text for token in tokenize(text)]
@@ -207,18 +222,42 @@ def test_any_text_is_read_or_refused(seed: int) -> None:
         assert 1 <= error.column <= len(lines[error.line - 1]) + 1  # noqa: PT017
         assert f"line {error.line}, column {error.column}" in str(error)  # noqa: PT017
     else:
-        assert len(query.text) == len(text)
+        assert read_query(query.text).query.name == query.tree.query.name
 
 
 def test_errors_behind_a_clause_have_their_place() -> None:
     """What is wrong in the SPARQL that is left is found where it stands in the whole text."""
     text = "REGISTER QUERY q AS SELECT ?s\nFROM STREAM <u:s> [RANGE 1s\nSTEP 1s] WHERE {\n ?s ?p }"
     with pytest.raises(QuerySyntaxError) as caught:
-        parse_query(parse_continuous(text).text)
+        parse_continuous(text)
     assert (caught.value.line, caught.value.column) == (4, 8)
+    text = text.replace("?p }", "?p ?o FILTER(?o < NOW()) }")
     with pytest.raises(UnsupportedQueryError) as refused:
-        parse_query(parse_continuous(text.replace("?p }", "?p ?o FILTER(?o < NOW()) }")).text)
+        parse_query(text, tree=parse_continuous(text).tree)
     assert (refused.value.line, refused.value.column) == (4, 23)
+
+
+def test_depth_is_refused() -> None:
+    """A query that is nested too deeply is refused as one without windows is."""
+    deep = "{ " * 2000 + "WINDOW <u:w> { ?s ?p ?o }" + " }" * 2000
+    with pytest.raises(UnsupportedQueryError, match="nested too deeply"):
+        parse_continuous(f"ASK FROM NAMED WINDOW <u:w> ON <u:s> [RANGE 1s] {deep}")
+
+
+def test_prefixes_of_the_graph_serve_in_the_names_of_windows() -> None:
+    """Those of `initNs` come first, then those of the graph that the streams stand beside."""
+    graph = Graph()
+    graph.bind("r", "http://e/")
+    graph.bind("q", "http://other/")
+    one, two = rdflive.Stream(), rdflive.Stream(graph)
+    text = """ASK FROM NAMED WINDOW r:w ON r:s [RANGE 9s] FROM NAMED WINDOW q:v ON r:t [RANGE 9s]
+        { WINDOW r:w { ?s r:p ?o } WINDOW q:v { ?o q:p ?z } }"""
+    asked = rdflive.register(text, streams={"http://e/s": one, "http://e/t": two}, initNs={"q": "http://e/"})
+    one.add((URIRef("u:a"), URIRef("http://e/p"), URIRef("u:b")), at=1)
+    assert len(asked.answers()) == 0
+    two.add((URIRef("u:b"), URIRef("http://e/p"), URIRef("u:c")), at=1)
+    assert len(asked.answers()) == 1
+    prepareQuery(asked.query)
 
 
 def test_queries_are_made_of_text() -> None:

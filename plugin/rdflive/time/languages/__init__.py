@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from rdflive.time.languages.continuous import (
-    ContinuousQuery,
-    Language,
-    parse_continuous,
-)
-from rdflive.time.languages.dataset import StreamWindow
+from rdflive.time.languages.continuous import ContinuousQuery, Language, StreamWindow, parse_continuous
 
 __all__ = ["ContinuousQuery", "Language", "StreamWindow", "parse_continuous"]

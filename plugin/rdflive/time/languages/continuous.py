@@ -2,20 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias
 
 from rdflib import URIRef
+from rdflib.term import Variable
 
-from rdflive.query.given import read_query
+from rdflive.errors import QuerySyntaxError, UnsupportedQueryError
+from rdflive.query import given
+from rdflive.query.refusals import depth_limited
+from rdflive.syntax.excerpt import excerpt
+from rdflive.syntax.reader import read_query
+from rdflive.syntax.tree import Tree, place_of, rewritten, walk
+from rdflive.syntax.writing import write
 from rdflive.time.instants import to_duration
-from rdflive.time.languages.cursor import Cursor
-from rdflive.time.languages.dataset import Dataset, Language, StreamWindow
-from rdflive.time.languages.datatypes import check_datatypes
-from rdflive.time.languages.functions import check_functions
-from rdflive.time.languages.prologue import read_prologue
+from rdflive.time.languages.grammar import CONTINUOUS
 from rdflive.time.windowed import Output
+from rdflive.time.windows import Count, Sliding, Tumbling, Window
 
-__all__ = ["ContinuousQuery", "Language", "parse_continuous"]
+__all__ = ["ContinuousQuery", "Language", "StreamWindow", "parse_continuous"]
+
+Language: TypeAlias = Literal["RSP-QL", "C-SPARQL"]
+
+_OUTPUTS: Final[dict[str, Output]] = {"ISTREAM": "istream", "DSTREAM": "dstream", "RSTREAM": "rstream"}
+_NO: Final = "not RSP-QL or C-SPARQL"
+_DIGITS: Final = 18
+"""Digits of the number of triples or elements in a window, at most."""
+_FUNCTIONS: Final = "http://larkc.eu/csparql/sparql/jena/ext#"
+"""The namespace of the C-SPARQL engine's functions, which SPARQL would take for ones that always fail."""
+_ADVICE: Final = {
+    "FROM": "FROM stands between the projection and WHERE, outside of subqueries",
+    "WINDOW": "WINDOW stands inside the braces of WHERE",
+}
+"""What is said of a word that stands where it cannot."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamWindow:
+    """A window over a stream, and what the query calls its content.
+
+    Without a name the content belongs to the default graph.
+    """
+
+    stream: URIRef
+    window: Window
+    name: URIRef | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,37 +62,265 @@ class ContinuousQuery:
     """COMPUTE EVERY, in nanoseconds; every window over time is reported as often."""
     windows: tuple[StreamWindow, ...]
     """In the order of the text."""
-    text: str
-    """Plain SPARQL, each character where it was; windows with a name are graphs of that name."""
+    tree: Tree
+    """Plain SPARQL, with places in the text that was read; windows with a name are graphs of that name."""
     language: Language
 
+    @property
+    def text(self) -> str:
+        """The plain SPARQL as a text of its own, with names in full."""
+        return write(self.tree)
 
-def parse_continuous(text: str) -> ContinuousQuery:
-    """Read the windows of an RSP-QL or C-SPARQL query and leave the rest as it is.
+
+@depth_limited()
+def parse_continuous(text: str, namespaces: Mapping[str, Any] | None = None) -> ContinuousQuery:
+    """Read an RSP-QL or C-SPARQL query: its windows, and plain SPARQL.
 
     RSP-QL is that of Dell'Aglio et al., "RSP-QL Semantics" (2014), in the syntax of the W3C community group
     and of its engines; C-SPARQL that of Barbieri et al. (2010), as in Figure 2 of IMaRS.
+    `namespaces` are what prefixes stand for that the text does not declare.
     Raises `QuerySyntaxError` and `UnsupportedQueryError` with line and column.
 
     >>> query = parse_continuous("ASK FROM STREAM <http://e/s> [RANGE 10s STEP 1s] { ?s ?p ?o }")
     >>> query.windows[0].window, query.text
-    (Sliding(range=10, step=1), 'ASK                                              { ?s ?p ?o }')
+    (Sliding(range=10, step=1), 'ASK WHERE { ?s ?p ?o . }')
     """
-    text = read_query(text).text
-    cursor = Cursor(text)
-    head = read_prologue(cursor)
-    dataset = Dataset(cursor, head.names, head.every)
-    dataset.read()
-    if dataset.language is None:
-        raise cursor.wrong(
-            cursor.tokens[0],
-            "it has no window; declare one with FROM STREAM <s> [RANGE 10s STEP 1s] (C-SPARQL) or "
-            "FROM NAMED WINDOW <w> ON <s> [RANGE PT10S STEP PT1S] (RSP-QL); subscribe takes plain SPARQL",
+    text = given.read_query(text).text
+    try:
+        tree = read_query(text, namespaces, grammar=CONTINUOUS)
+    except QuerySyntaxError as error:
+        raise _explained(error) from error
+    return _Query(text, tree).meant()
+
+
+def _explained(error: QuerySyntaxError) -> QuerySyntaxError | UnsupportedQueryError:
+    """Name the languages, and say what is known of the word that stands where it cannot."""
+    message, line, column = str(error), error.line, error.column
+    word = message.partition("met '")[2].partition("'")[0].upper()
+    if word == "AGGREGATE":
+        return _refused(
+            line, column, word, "C-SPARQL has given it up for what SPARQL 1.1 has", "use GROUP BY"
         )
-    # after `read`: only what that leaves is SPARQL, which `check_datatypes` has parsed
-    check_functions(cursor, head.names)
-    check_datatypes(cursor, head.names)
-    every = None if head.every is None else to_duration(head.every)
-    return ContinuousQuery(
-        head.name, head.output, every, tuple(dataset.windows), cursor.rest, dataset.language
+    said = QuerySyntaxError(message.replace("not SPARQL", _NO, 1), line=line, column=column)
+    # behind FROM a window is declared
+    is_declared = "NAMED WINDOW" in message.partition("\n")[0]
+    return said.saying(_ADVICE[word]) if word in _ADVICE and not is_declared else said
+
+
+def _refused(line: int, column: int, construct: str, reason: str, advice: str) -> UnsupportedQueryError:
+    return UnsupportedQueryError(
+        f"{construct} (line {line}, column {column}) cannot be maintained: {reason}. Instead: {advice}.",
+        construct=construct,
+        line=line,
+        column=column,
     )
+
+
+class _Query:
+    """A query that was read, and what its clauses mean."""
+
+    __slots__ = ("_every", "_text", "_tree")
+
+    def __init__(self, text: str, tree: Tree) -> None:
+        self._text = text
+        self._tree = tree
+        self._every = None if tree.every is None else self._duration(tree.every)
+        """COMPUTE EVERY, as it is written."""
+
+    def meant(self) -> ContinuousQuery:
+        """Say what the query means."""
+        tree = self._tree
+        if tree.entailment is not None:
+            raise self._refused(
+                tree.entailment,
+                "UNDER ENTAILMENT REGIME",
+                "the text of a query does not choose its entailment",
+                "leave it out, and choose where the query is registered",
+            )
+        language: Language | None = None
+        windows: list[StreamWindow] = []
+        graphs: set[URIRef] = set()
+        for clause in tree.query.datasetClause or ():
+            self._check_name(clause, windows, graphs)
+            if clause.window is not None:
+                language = self._spoken(clause, language)
+                windows.append(self._declared(clause))
+        if language is None:
+            raise self._wrong(
+                tree,
+                "it has no window; declare one with FROM STREAM <s> [RANGE 10s STEP 1s] (C-SPARQL) or "
+                "FROM NAMED WINDOW <w> ON <s> [RANGE PT10S STEP PT1S] (RSP-QL); subscribe takes plain SPARQL",
+            )
+        self._check_pattern({window.name for window in windows})
+        self._check_calls()
+        every = None if self._every is None else to_duration(self._every)
+        return ContinuousQuery(tree.called, self._output(), every, tuple(windows), _plain(tree), language)
+
+    def _output(self) -> Output:
+        before, behind = self._tree.output, self._tree.query.output
+        if before is not None and behind is not None and before != behind:
+            raise self._wrong(
+                behind,
+                f"the query has two operators, {before.operator} and {behind.operator}: choose one",
+            )
+        found = behind or before
+        return "delta" if found is None else _OUTPUTS[found.operator]
+
+    def _spoken(self, clause: Tree, before: Language | None) -> Language:
+        """Give the language of a clause that declares a window."""
+        language: Language = "C-SPARQL" if clause.called is None or clause.stream is None else "RSP-QL"
+        if before not in (None, language):
+            raise self._wrong(clause, f"this clause is {language}, one before it {before}")
+        return language
+
+    def _check_name(self, clause: Tree, windows: Collection[StreamWindow], graphs: set[URIRef]) -> None:
+        """Check that a window is called as no other window or graph, and no graph as a window."""
+        name = clause.called or clause.named
+        if name is None:
+            return
+        # FROM NAMED may repeat a graph, as in SPARQL
+        if any(window.name == name.iri for window in windows) or (clause.called and name.iri in graphs):
+            raise self._wrong(
+                name, f"{self._written(name)} names a window or graph before: choose another name"
+            )
+        graphs.add(name.iri)
+
+    def _check_pattern(self, names: Collection[URIRef | None]) -> None:
+        """Check that each WINDOW looks into one that is declared, and that its content is one graph."""
+        for pattern in walk(self._tree.query):
+            if pattern.name != "GraphGraphPattern" or not isinstance(pattern.term, Tree):
+                continue
+            shown = self._written(pattern.term)
+            if isinstance(pattern.term.iri, Variable):
+                raise self._refused(
+                    pattern.term,
+                    f"WINDOW {shown}",
+                    "which windows it means is not known before",
+                    "name the window",
+                )
+            if pattern.term.iri not in names:
+                raise self._wrong(
+                    pattern.term,
+                    f"no window {shown}: declare it with FROM NAMED WINDOW {shown} ON a stream",
+                )
+            for inner in walk(pattern.graph):
+                if inner.name == "GraphGraphPattern":
+                    raise self._refused(
+                        inner,
+                        f"{'WINDOW' if isinstance(inner.term, Tree) else 'GRAPH'} inside WINDOW",
+                        "the content of a window is one graph",
+                        "close the braces of WINDOW before it",
+                    )
+
+    def _check_calls(self) -> None:
+        """Check that no function is called that only the C-SPARQL engine has."""
+        for call in walk(self._tree.query):
+            if call.name == "Function" and call.iri.startswith(_FUNCTIONS):
+                raise self._refused(
+                    call,
+                    f"the function {self._written(call).partition('(')[0].strip()}",
+                    "a window holds triples without the instants at which they came",
+                    "add the instant as a triple of its own, and compare that",
+                )
+
+    # windows
+
+    def _declared(self, clause: Tree) -> StreamWindow:
+        stream: URIRef = (clause.stream or clause.called).iri
+        return StreamWindow(stream, self._window(clause.window), clause.called and clause.called.iri)
+
+    def _window(self, window: Tree) -> Window:
+        """Give a window, which is open on the left and closed on the right, as RSP-QL has it."""
+        if window.triples is not None:
+            return self._counted(window.triples, "triples")
+        if window.elements is not None:
+            return self._counted(window.elements, "elements")
+        pace, every, span = window.pace, self._every, self._duration(window.range)
+        if window.past is not None:
+            raise self._refused(
+                window.past,
+                "a window that ends in the past",
+                "windows end at the present",
+                f"take [FROM NOW-{span} TO NOW] and compare times in a FILTER",
+            )
+        step = every if pace is None else span if pace.step is None else self._duration(pace.step)
+        if every is not None and step is not None and to_duration(step) != to_duration(every):
+            raise self._refused(
+                pace,
+                "COMPUTE EVERY",
+                f"the query is computed every {every}, its window reported every {step}",
+                f"write the same length in both; STEP {every} gives an answer every {every}",
+            )
+        if pace is not None and pace.step is None:
+            return Tumbling(span, closed="right")
+        return Sliding(span, step)
+
+    def _counted(self, count: Tree, of: Literal["elements", "triples"]) -> Count:
+        if self._every is not None:
+            raise self._refused(
+                count,
+                "COMPUTE EVERY",
+                f"a window of {of} is reported as they arrive, not as time passes",
+                "leave COMPUTE EVERY out, and give the window a STEP",
+            )
+        step = count.size if count.tumbling else count.step or "1"
+        if max(len(count.size), len(step)) > _DIGITS:
+            raise self._wrong(count, f"a whole number here has up to {_DIGITS} digits")
+        try:
+            return Count(int(count.size), int(step), of=of)
+        except ValueError as error:
+            raise self._wrong(count, str(error)) from error
+
+    def _duration(self, duration: Tree) -> str:
+        """Give a duration as a text for `to_duration`."""
+        text = self._written(duration)
+        if duration.amount is not None:
+            if duration.unit is None:
+                raise self._wrong(
+                    duration,
+                    f"{text} has no unit, and engines differ in theirs: write {text}s, {text}ms or PT{text}S",
+                )
+            text = f"{duration.amount}{duration.unit}"
+        try:
+            to_duration(text)
+        except ValueError as error:
+            raise self._wrong(duration, str(error)) from error
+        return text
+
+    # errors
+
+    def _written(self, part: Tree) -> str:
+        return self._text[part.begin : part.end]
+
+    def _wrong(self, part: Tree, reason: str) -> QuerySyntaxError:
+        """Make the error for a part that breaks the rules of the languages."""
+        line, column = place_of(self._text, part.begin)[:2]
+        return QuerySyntaxError(
+            f"{_NO} at line {line}, column {column}: {reason}\n{excerpt(self._text, line, column)}",
+            line=line,
+            column=column,
+        )
+
+    def _refused(self, part: Tree, construct: str, reason: str, advice: str) -> UnsupportedQueryError:
+        """Make the error for a part that cannot be maintained."""
+        return _refused(*place_of(self._text, part.begin)[:2], construct, reason, advice)
+
+
+def _plain(tree: Tree) -> Tree:
+    """Give the query without windows, which are graphs of their names in its pattern."""
+    clauses = tuple(
+        clause if clause.named is None else clause.changed(named=clause.named.iri)
+        for clause in tree.query.datasetClause
+        if clause.window is None
+    )
+    query = tree.query.changed(datasetClause=clauses)
+    dropped = ("output",) if clauses else ("output", "datasetClause")
+    fields = {key: part for key, part in query.fields.items() if key not in dropped}
+    plain = rewritten(Tree(query.name, fields, query.begin, query.end), _graph_of_window)
+    return Tree("Query", {"query": plain, "base": tree.base}, tree.begin, tree.end)
+
+
+def _graph_of_window(part: Any) -> Tree | None:
+    # nothing else is in need of it inside: there is no WINDOW inside of WINDOW
+    is_window = isinstance(part, Tree) and part.name == "GraphGraphPattern" and isinstance(part.term, Tree)
+    return part.changed(term=part.term.iri) if is_window else None
