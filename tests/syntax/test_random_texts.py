@@ -17,8 +17,8 @@ from support.trees import derived, relabelled
 NAMESPACES = {"": "http://e/", "e": "http://f#"}
 READ = {"Query": read_query, "Update": read_update}
 NOTES = re.compile(
-    "has a value here already|neither grouped by|cannot be grouped|of VALUES has|VALUES has|another group of|"
-    "an aggregate can|which has no variables|cannot stand in what is deleted|cannot be annotated|a version stands"
+    "has a value here already|neither grouped by|cannot be grouped|of VALUES has|VALUES has|another group|"
+    "an aggregate can|which has no variables|cannot stand in what is|cannot be annotated|a version stands"
 )
 """What the notes of the grammar say, and the table does not."""
 
@@ -28,8 +28,9 @@ def read(name: str, text: str) -> Tree | None:
     try:
         return READ[name](text, NAMESPACES, base="http://base/x")
     except QuerySyntaxError as error:
-        assert NOTES.search(str(error)), f"{error}\n{text}"
-        return None
+        if NOTES.search(str(error)):
+            return None
+        pytest.fail(f"{error}\n{text}")
 
 
 @pytest.mark.parametrize("name", READ)
@@ -48,8 +49,10 @@ def test_what_is_derived_is_read_and_written_as_it_was(name: str) -> None:
 
 
 TOKENS = re.compile(r"\s+|[?$]?\w+|'[^']*'|<[^>]*>|.", re.DOTALL)
-STRANGE = ["{", "}", "(", ")", "'", '"', "<", ">", "\\", ".", ";", "^^", "@", "?", "<<", ")>>", "{|", "\x00", "\ud800",
-           "SELECT", "FILTER", "AS", "a", "-", "1", "_:b", "#", "'''"]  # fmt: skip
+STRANGE = [
+    "{", "}", "(", ")", "'", '"', "<", ">", "\\", ".", ";", "^^", "@", "?", "<<", ")>>", "{|", "\x00", "\ud800", "SELECT",
+    "FILTER", "AS", "a", "-", "1", "_:b", "#", "'''",
+]  # fmt: skip
 
 
 def broken(random: Random, text: str) -> str:
