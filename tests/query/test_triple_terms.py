@@ -36,6 +36,7 @@ TEXTS = [
     ":b :q <<( :c :p :a )>>",
     ":a :p :a",
     ":r :p <<( :c :p :b )>>",
+    ":r :q <<( :a :p :a )>>",
 ]
 GRAPHS = {"": ox.DefaultGraph(), "g": ox.NamedNode(E + "g"), "h": ox.NamedNode(E + "h")}
 

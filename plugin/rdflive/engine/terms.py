@@ -73,12 +73,12 @@ class TermTable:
         return self.intern(blank_node(label))
 
     def is_triple(self, triple: tuple[int, int, int]) -> bool:
-        """Tell whether RDF allows the triple; it does not where a term is unbound."""
-        return UNBOUND not in triple and is_triple(*map(self.value, triple))
+        """Tell whether RDF allows the triple."""
+        return is_triple(*map(self.value, triple))
 
     def triple(self, triple: tuple[int, int, int]) -> int:
-        """Give the id of a triple as a term; unbound where RDF does not allow it."""
-        return self.intern(TripleTerm(*map(self.value, triple))) if self.is_triple(triple) else UNBOUND
+        """Give the id of a triple as a term."""
+        return self.intern(TripleTerm(*map(self.value, triple)))
 
     def text(self, number: int) -> str:
         """Write the term of an id such that different terms differ."""

@@ -7,6 +7,7 @@ from rdflib import Literal, URIRef
 from rdflib.plugins.sparql.operators import register_custom_function, unregister_custom_function
 from rdflib.term import Variable
 
+from rdflive.model import TripleTerm
 from rdflive.query.expressions import Expression, conjuncts, exists_parts, replace, volatile
 from rdflive.syntax.tree import Tree
 from support.expressions import Numbers, evaluate, node
@@ -24,6 +25,8 @@ TEXTS = [
     (r'if(?x, "a", "a\n\"")', r'IF(?x, "a", "a\n\"")'),
     ('"1"^^xsd:short', f'"1"^^<{XSD_}short>'),
     ("substr(?x, 1, 2)", "SUBSTR(?x, 1, 2)"),
+    ("isTriple(<<( ?s ex:p 1 )>>)", "isTRIPLE(TRIPLE(?s, <http://example.org/p>, 1))"),
+    ("haslangdir('a'@ar--rtl)", 'hasLANGDIR("a"@ar--rtl)'),
 ]
 
 
@@ -47,6 +50,12 @@ def test_patterns_of_exists_and_the_case_of_tags_tell_expressions_apart() -> Non
     for texts in (("EXISTS { ?s ex:p ?o }", "EXISTS { ?s ex:q ?o }"), ("LANG('a'@EN)", "LANG('a'@en)")):
         one, other = (Expression(node(text)) for text in texts)
         assert one != other
+
+
+def test_a_triple_term_that_a_binding_gives_is_written_with_its_parts() -> None:
+    """Also where a part has a text that SPARQL could not read."""
+    one, other = (TripleTerm(URIRef(f"urn:{name}"), URIRef("urn:p"), Literal(1)) for name in ("a", "a b"))
+    assert Expression(one).text == "<<( <urn:a> <urn:p> 1 )>>" != Expression(other).text
 
 
 def test_parts_are_the_outermost() -> None:

@@ -25,7 +25,7 @@ class Templates(Protocol):
         """Tell whether RDF allows the triple."""
 
     def triple(self, triple: tuple[int, int, int]) -> int:
-        """Give the id of a triple as a term; unbound where RDF does not allow it."""
+        """Give the id of a triple as a term."""
 
     def blank(self, label: str) -> int:
         """Give the id of the blank node with this label."""
@@ -104,9 +104,13 @@ class Construct:
 
     def _triples(self, row: Row, copy: int) -> Iterator[Row]:
         for template in self._template:
-            s, p, o = (self._term(kind, value, row, copy) for kind, value in template)
-            if self._terms.is_triple((s, p, o)):
-                yield (*self._context(row), s, p, o)
+            triple = self._triple(template, row, copy)
+            if triple is not None:
+                yield (*self._context(row), *triple)
+
+    def _triple(self, template: Any, row: Row, copy: int) -> tuple[int, int, int] | None:
+        s, p, o = (self._term(kind, value, row, copy) for kind, value in template)
+        return (s, p, o) if UNBOUND not in (s, p, o) and self._terms.is_triple((s, p, o)) else None
 
     def _term(self, kind: str, value: Any, row: Row, copy: int) -> int:
         if kind == "column":
@@ -114,8 +118,8 @@ class Construct:
         if kind == "constant":
             return self._terms.intern(value)
         if kind == "triple":
-            s, p, o = (self._term(part, term, row, copy) for part, term in value)
-            return self._terms.triple((s, p, o))
+            triple = self._triple(value, row, copy)
+            return UNBOUND if triple is None else self._terms.triple(triple)
         # NUL cannot occur in an IRI or a label, so no two lists of terms give the same text.
         # The blank node is the same whether its query shares a plan or not.
         text = "\0".join([value, str(copy), *map(self._terms.text, self._own(row))])
