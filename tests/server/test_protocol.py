@@ -139,15 +139,41 @@ def test_text_that_is_called_a_form_is_refused_with_the_ways_to_send_it(server: 
         )
 
 
+MISPLACED = [
+    ("ASK { ?s ?p ?o }\n  ]", 2, 3),
+    ("ASK { ?s <p> ?o }\n  ]", 2, 3),
+    ("ASK { ?s <p> 'a }", 1, 14),
+    ("PREFIX : <urn:>\nASK {\r\n\t?s :p unknown:o }", 3, 8),
+]
+
+
+@EACH_STORE
 def test_syntax_error_has_its_place(server: Serving) -> None:
-    """The line and the column of what was sent are told, whatever the server puts in front."""
-    for text in ("ASK { ?s ?p ?o }\n  ]", "ASK { ?s <p> ?o }\n  ]"):
-        reply = answered(server, text)
-        assert (reply.status, reply.json["line"]) == (400, 2), reply.body
-        assert reply.json["column"] in (3, 4)  # Oxigraph names the end of what it cannot take
-    reply = answered(server, "ASK { ?s <p> 'a }")
-    assert reply.json["line"] == 1
-    assert reply.json["column"] <= 18
+    """The line and the column of what was sent are told, and the line is shown."""
+    for text, line, column in MISPLACED:
+        posted = asked(server, "POST", "/query", text.encode(), Content_Type=QUERY)
+        pattern = text.replace("ASK {", "INSERT { ?s ?p 1 } WHERE {")
+        moved = column + len(pattern) - len(text) if line == 1 else column
+        for reply, at in (
+            (answered(server, text), column),
+            (posted, column),
+            (updated(server, pattern), moved),
+        ):
+            assert (reply.status, reply.json["line"], reply.json["column"]) == (400, line, at), reply.body
+            assert f"line {line}, column {at}" in reply.json["detail"]
+            assert reply.json["detail"].endswith("^")
+
+
+def test_what_oxigraph_alone_refuses_is_shown() -> None:
+    """An IRI that is none has no place there, so the end of what Oxigraph could read is told."""
+    with serving() as server:
+        for reply in (
+            answered(server, "SELECT *\n{ ?s ?p <http://e/%zz> }"),
+            updated(server, "INSERT DATA {\n <urn:s> <urn:p> <http://e/%zz> }"),
+        ):
+            assert reply.status == 400
+            assert "<http://e/%zz>" in reply.json["detail"]
+            assert "line" not in reply.json
 
 
 SELECT, GRAPH = "SELECT ?s { ?s ?p ?o }", "CONSTRUCT { ?s ?p ?o } { ?s ?p ?o }"
@@ -249,13 +275,32 @@ def test_update_matches_the_dataset_of_the_protocol(filled: Serving) -> None:
         assert " ".join(found) == expected, (pattern, default, named)
 
 
+@EACH_STORE
 def test_update_with_a_dataset_deletes_by_the_short_form(filled: Serving) -> None:
-    """DELETE WHERE matches the graphs of the protocol and deletes from the default graph."""
+    """DELETE WHERE matches the graphs of the protocol and deletes from those that it names."""
     text = "DELETE WHERE { ?s ?p ?o } ; INSERT { ?s ?p 9 } WHERE { ?s ?p 1 }"
     assert updated(filled, "INSERT DATA { <http://e/s1> <http://e/p> 1 }").status == 204
     assert updated(filled, text, ("using-graph-uri", GRAPHS[1])).status == 204
     assert seen(answered(filled, DEFAULT)) == "9 default"
     assert seen(answered(filled, NAMED)) == "0 1 2 3"
+    text = "DELETE WHERE { GRAPH ?g { ?s ?p ?o } GRAPH ?other { } }"
+    assert updated(filled, text, ("using-named-graph-uri", GRAPHS[2])).status == 204
+    assert seen(answered(filled, NAMED)) == "0 1 3"
+
+
+NAMED_TWICE = [
+    ("CLEAR ALL ;\nINSERT { ?s ?p 1 } USING NAMED <urn:g> USING <urn:h> WHERE { ?s ?p ?o }", "USING", 2, 20),
+    ("CLEAR ALL ; WITH <urn:g> DELETE { ?s ?p ?o } WHERE { ?s ?p ?o }", "WITH", 1, 13),
+]
+
+
+def test_dataset_that_text_and_protocol_name_is_refused_with_its_place(filled: Serving) -> None:
+    """The first clause of the text that names one is told, and nothing is done."""
+    for text, word, line, column in NAMED_TWICE:
+        reply = updated(filled, text, ("using-graph-uri", GRAPHS[1]))
+        assert (reply.status, reply.json["line"], reply.json["column"]) == (400, line, column), text
+        assert f"both using-graph-uri and {word} (line {line}, column {column})" in reply.json["detail"]
+    assert seen(answered(filled, DEFAULT)) == "default"
 
 
 def test_update_is_one_commit_and_tells_its_number(filled: Serving) -> None:
@@ -347,7 +392,9 @@ def test_union_is_the_default_graph_where_the_dataset_says_so(store: str) -> Non
             assert reply.status == 204
             assert seen(answered(server, SEEN % "?s <http://e/q> ?o")) == "0 1 2 3 8"
         else:
-            assert (reply.status, reply.json["column"]) == (400, 41)
+            assert (reply.status, reply.json["column"]) == (400, 47)
+            reply = updated(server, "DELETE WHERE { ?s ?p ?o }")
+            assert (reply.status, reply.json["column"]) == (400, 14)
         text = f"INSERT {{ <http://e/s> <http://e/r> ?o }} USING <{GRAPHS[3]}> WHERE {{ ?s <http://e/p> ?o }}"
         assert updated(server, text).status == 204
         assert seen(answered(server, SEEN % "?s <http://e/r> ?o")) == "3"

@@ -24,6 +24,9 @@ SMALL = [
     'SELECT ?s { ?s ?p "1"^^<http://www.w3.org/2001/XMLSchema#integer> }',
     "SELECT ?s { ?s :number 7 }",
     "SELECT * { _:b :nothing ?o }",
+    "SELECT REDUCED * { ?s a :Rare } # FILTER(" + "x" * 1000,
+    "ASK { [] a :Rare }",
+    'SELECT * { ?s a :Rare #\\u000aFILTER(regex("aaaaaaaaaaaaaaaaaaaa!", "(a+)+$"))\n}',
 ]
 OTHERS = [
     "SELECT * { ?s ?p ?o }",  # too many
@@ -34,14 +37,19 @@ OTHERS = [
     "SELECT * { ?s :number+ ?o }",
     "SELECT * { { ?s a :Rare } }",
     "SELECT * { GRAPH ?g { ?s a :Rare } }",
+    "SELECT * { ?s a :Rare } LIMIT 1",
+    "SELECT * { ?s a :Rare } VALUES ?s { :1 }",
+    "SELECT (regex(?s, '(a+)+b') AS ?x) { ?s a :Rare }",
+    "ASK { ?s :number <<( :a :b ?c )>> }",
+    "ASK { ?s :number ( 1 ) }",
+    "ASK { }",
+    "CONSTRUCT WHERE { ?s a :Rare }",
     "SELECT * FROM <urn:g> { ?s a :Rare }",
     "SELECT (COUNT(*) AS ?n) { ?s a :Rare }",
     "SELECT * { ?s a :Rare } ORDER BY ?s",
     "DESCRIBE ?s { ?s a :Rare }",
     "SELECT * { ?s a unknown:Rare }",
-    "SELECT * { ?s a :Rare } # " + "x" * 1000,
     "SELECT * { ?s a",
-    'SELECT * { ?s a :Rare #\\u000aFILTER(regex("aaaaaaaaaaaaaaaaaaaa!", "(a+)+$"))\n}',
     'SELECT * { ?s a :Rare ; :number "\\u0022 FILTER(regex(?s, ?s)) #"\n}',
     "",
 ]

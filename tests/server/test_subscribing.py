@@ -126,7 +126,10 @@ BAD: list[tuple[Any, int, dict[str, Any]]] = [
     ({}, 400, {}),
     ({"query": QUERY, "entailment": "owl"}, 400, {"detail": "entailment must be one of rdfs, got 'owl'"}),
     ({"query": QUERY, "quest": "1"}, 400, {}),
-    ({"query": "ASK " + "{" * 300}, 400, {"line": 1, "column": 205}),
+    ({"query": "ASK " + "{" * 300}, 400, {"line": 1, "column": 305}),
+    ({"query": "ASK " + "{" * 2_000 + "}" * 2_000}, 400, {"construct": "nesting"}),
+    ({"query": "ASK { ?s <> " + "<<( <> <> " * 1_000 + "1" + " )>>" * 1_000 + " }"}, 400, {}),
+    ({"query": "PREFIX : <urn:>\nASK { ?s :p unknown:a }"}, 400, {"line": 2, "column": 13}),
     ({"query": QUERY + "#" + "x" * 50_000}, 413, {}),
     ([("query", QUERY), ("query", QUERY)], 400, {"detail": "a parameter is given more than once"}),
 ]

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
 from itertools import islice
 from typing import Any, Final
 
 import rdflib
+from rdflib.term import BNode, Identifier, Variable
 
-from rdflive.errors import RdfliveError
+from rdflive.errors import QuerySyntaxError
 from rdflive.plugins import manager
-from rdflive.query.bgp import Variable
-from rdflive.query.parse import parse_query
-from rdflive.query.plan import make_plan
-from rdflive.syntax.tokens import Token, tokenize
+from rdflive.syntax.prefixes import bound_prefixes
+from rdflive.syntax.reader import read_query
+from rdflive.syntax.tree import Tree
 
 __all__ = ["opens_quickly"]
 
 _FEW: Final = 1000
 """How many triples are surely matched at once."""
-_SHORT: Final = 1000
-"""Up to this many characters are surely parsed at once, if these are their tokens."""
-_WORDS: Final = frozenset({"BASE", "PREFIX", "SELECT", "ASK", "DISTINCT", "WHERE", "A", "TRUE", "FALSE"})
-_MARKS: Final = frozenset({"{", "}", ".", "*", "^^"})
+_PLAIN: Final = frozenset({"modifier", "projection", "where"})
+"""The parts of a query that take no time."""
 
 
 def opens_quickly(dataset: rdflib.Dataset, query: str, most: int = _FEW) -> bool:
@@ -36,25 +32,25 @@ def opens_quickly(dataset: rdflib.Dataset, query: str, most: int = _FEW) -> bool
     >>> opens_quickly(rdflib.Dataset(), "SELECT * { ?train <urn:delay> ?minutes FILTER(?minutes > 5) }")
     False
     """
-    if len(query) > _SHORT or "\\" in query or not _is_plain(list(tokenize(query))):
-        return False  # escapes are read before anything else: there may be more in a comment than it seems
     try:
-        plan = make_plan(parse_query(query, init_ns=dict(dataset.namespaces())))
-    except RdfliveError:
+        pattern = _only_pattern(read_query(query, bound_prefixes(dataset)).query)
+    except QuerySyntaxError:
         return False
-    segments = [segment for basic in plan.basics for segment in basic.segments]
-    patterns = [pattern for segment in segments for pattern in segment.patterns]
-    if len(patterns) != 1:
+    if pattern is None:
         return False
-    terms: Any = [None if isinstance(term, Variable) else term for term in patterns[0]]
+    terms: Any = [None if isinstance(term, Variable | BNode) else term for term in pattern]
     with manager.locked(manager.store_of(dataset)):
         few = min(_FEW, most)
         # in all graphs, of which those of the query are some; counting stops at one too many
         return sum(1 for _ in islice(dataset.quads((*terms, None)), few + 1)) <= few
 
 
-def _is_plain(tokens: Sequence[Token]) -> bool:
-    """Tell whether there is one group and nothing in it but terms."""
-    marks = Counter(token.text for token in tokens if token.kind == "mark")
-    words = {token.text.upper() for token in tokens if token.kind == "word"}
-    return words <= _WORDS and marks.keys() <= _MARKS and marks["{"] == 1
+def _only_pattern(query: Tree) -> Any:
+    """Give the triple pattern of a query that is nothing but one; None for any other query."""
+    if query.name not in ("SelectQuery", "AskQuery") or not query.fields.keys() <= _PLAIN:
+        return None
+    if any(part.evar for part in query.projection or ()):
+        return None
+    triples = [triple for part in query.where.part or () for triple in part.triples or (None,)]
+    is_plain = len(triples) == 1 and all(isinstance(term, Identifier) for term in triples[0] or (None,))
+    return triples[0] if is_plain else None

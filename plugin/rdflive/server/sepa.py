@@ -24,7 +24,6 @@ from rdflive.server.access import Access, Client
 from rdflive.server.failures import Problem, problem_of
 from rdflive.server.live_query import LiveQuery, check_length
 from rdflive.server.service import Service
-from rdflive.server.sparql.guards import refuse_deep
 from rdflive.sinks.events.event import Event
 
 __all__ = ["follow_sepa"]
@@ -153,7 +152,6 @@ class _Session:
         if not query:
             raise Problem(400, "'subscribe' must have a query as 'sparql'")
         check_length(query)
-        refuse_deep(query)
         for name in _GRAPHS:
             if members.get(name):
                 raise Problem(400, f"{name!r} is not supported: write FROM or FROM NAMED in the query")

@@ -8,10 +8,10 @@ from typing import Any, Final
 from rdflib.plugins.sparql import operators
 from rdflib.plugins.sparql.parserutils import CompValue, Expr
 from rdflib.plugins.sparql.sparql import Prologue, Update
-from rdflib.term import Variable
+from rdflib.term import Literal, Variable
 
 from rdflive.syntax.algebra import group_of
-from rdflive.syntax.tree import Tree
+from rdflive.syntax.tree import EXISTS, Tree
 
 __all__ = ["evaluator_of", "to_rdflib", "to_rdflib_update"]
 
@@ -34,7 +34,7 @@ def to_rdflib(node: Any) -> Any:
     if not isinstance(node, Tree):
         return node
     if node.name == "TrueFilter":
-        return operators.TrueFilter
+        return Literal(True)
     if node.name in ("Join", "Union"):
         return _paired(node.name, [to_rdflib(part) for part in node.part])
     if node.name == "BGP":
@@ -47,6 +47,10 @@ def to_rdflib(node: Any) -> Any:
         for field, value in node.fields.items():
             made[field] = to_rdflib(value)
     made["_vars"] = _bound(made)
+    if node.name in EXISTS:
+        # as an attribute, for what is an item of an expression is taken for an expression
+        made.graph = made["graph"]
+        made.graph.no_isolated_scope = True  # its filters see what is bound outside
     return made
 
 

@@ -1,19 +1,23 @@
-"""What would ask another host is refused, as the parsers of rdflib and Oxigraph read it."""
+"""What would ask another host is refused, and nothing else reaches the parsers of rdflib and Oxigraph."""
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import pytest
 import rdflib
-from hypothesis import example, given, settings
+from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 from rdflib.plugins.sparql.algebra import traverse
 from rdflib.plugins.sparql.parser import parseQuery, parseUpdate
 from rdflib.plugins.sparql.parserutils import CompValue
 
+from rdflive.errors import QuerySyntaxError
 from rdflive.server.failures import Problem
-from rdflive.server.sparql.guards import refuse_deep, refuse_remote
+from rdflive.server.sparql.guards import check
+from rdflive.syntax.reader import read_query, read_update
+from rdflive.syntax.writing import write
 from support.effort import examples
 from support.event_server import event_server
 from support.protocol import answered, updated
@@ -22,32 +26,38 @@ from support.serving import serving
 pyoxigraph = pytest.importorskip("pyoxigraph", reason="needs the extra rdflive[oxigraph]")
 
 REMOTE = [
+    ("ASK { ſERVICE <http://e/> {} }", 1, 7),
     ("ASK { SERVICE <http://e/> { ?s ?p ?o } }", 1, 7),
     ("ASK { ?s ?p ?o .\n OPTIONAL { sErViCe\n#\n<http://e/> { } } }", 2, 13),
-    ("ASK{SERVICESILENT<http://e/>{}}", 1, 5),
-    ("PREFIX x: <urn:x:> ASK{SERVICEx:a{}}", 1, 24),
-    ("PREFIX : <urn:x:> ASK{?s ?p true.SERVICE:a{}}", 1, 34),
-    ("ASK{?s ?p trueSERVICE<http://e/>{}}", 1, 15),
+    ("ASK{SERVICE SILENT<http://e/>{}}", 1, 5),
+    ("PREFIX : <urn:x:> ASK{?s ?p true.SERVICE :a{}}", 1, 34),
     ("ASK{?s ?p 1.SERVICE<http://e/>{}}", 1, 13),
-    ("ASK{?x ?y ?a,?b FILTER(?a<?b)SERVICE?s#>\n{}}", 1, 30),
-    ("ASK{?x ?y ?a FILTER(?a<<http://e/'>)SERVICE<http://e/>{}FILTER(?a='')}", 1, 37),
     ("ASK { # \r SERVICE <http://e/> {} }", 1, 11),
-    ('ASK {#\r"""\n SERVICE <http://e/> {} #"""\n}', 2, 2),
-    ("ASK { SERVICE ?、 {} }", 1, 7),
-    ("ASK { \\u0053ERVICE <http://e/> {} }", 1, 7),
-    ("ASK { ?a ?b ?c . \\U00000053ERVICE <http://e/> {} }", 1, 18),
-    ("\\u0041SK { ?a ?b '\\u00e9' . \\u0053ERVICE <http://e/> {} }", 1, 29),
-    ("ASK { ſERVICE <http://e/> {} }", 1, 7),
+    ("SELECT (EXISTS { SERVICE <http://e/> {} } AS ?x) { }", 1, 18),
+    ("ASK { FILTER(1 IN (2, IF(NOT EXISTS { { SELECT * { SERVICE ?s {} } } }, 1, 2))) }", 1, 52),
+    ("SELECT * { ?s ?p ?o } ORDER BY (EXISTS { SERVICE <http://e/> {} })", 1, 42),
+    ("DESCRIBE ?s { GRAPH ?g { { ?s ?p ?o } UNION { SERVICE <http://e/> {} } } }", 1, 47),
 ]
 REMOTE_UPDATES = [
     ("LOAD <http://e/>", 1, 1),
     ("load<http://e/>", 1, 1),
     ("PREFIX load: <urn:x:> LOAD SILENT load:a INTO GRAPH <urn:g>", 1, 23),
-    ("INSERT DATA { <urn:a> <urn:p> 1 } ;\nLOADSILENT<http://e/>", 2, 1),
-    ("PREFIX x: <urn:x:> LOADx:a", 1, 20),
-    ("\\u004cOAD <http://e/>", 1, 1),
+    ("INSERT DATA { <urn:a> <urn:p> 1 } ;\nLOAD SILENT<http://e/>", 2, 1),
     ("DELETE { ?s ?p ?o } WHERE { SERVICE <http://e/> { ?s ?p ?o } }", 1, 29),
 ]
+UNREAD = [
+    'ASK {#\r"""\n SERVICE <http://e/> {} #"""\n}',
+    "ASK{?x ?y ?a,?b FILTER(?a<?b)SERVICE?s#>\n{}}",
+    "ASK{SERVICESILENT<http://e/>{}}",
+    "PREFIX x: <urn:x:> ASK{SERVICEx:a{}}",
+    "PREFIX : <urn:x:> ASK{?s ?p true.SERVICE:a{}}",
+    "ASK{?s ?p trueSERVICE<http://e/>{}}",
+    "ASK { SERVICE ?、 {} }",
+    "ASK { \\u0053ERVICE <http://e/> {} }",
+    "ASK { ?a ?b ?c . \\U00000053ERVICE <http://e/> {} }",
+    "\\u0041SK { ?a ?b '\\u00e9' . \\u0053ERVICE <http://e/> {} }",
+]
+UNREAD_UPDATES = ["LOADSILENT<http://e/>", "PREFIX x: <urn:x:> LOADx:a", "\\u004cOAD <http://e/>"]
 LOCAL = [
     'SELECT ?s { ?s :service "SERVICE <http://e/> {}" } # SERVICE <http://e/> {}',
     "PREFIX service: <http://e/service#> SELECT ?x { GRAPH service:a { ?x service:b ?service } }",
@@ -58,11 +68,18 @@ LOCAL = [
     "ASK { _:service.a ?p $service }",
 ]
 LOCAL_UPDATES = [
-    *LOCAL[5:],
     "PREFIX load: <urn:load:a#> INSERT DATA { load:a load:b 'LOAD <http://e/>' ; load:c payload:d }",
     "PREFIX load: <http://e/l#>\nWITH load:a DELETE { ?s load:b ?o } USING load:c WHERE { ?s load:b ?load }",
     "CLEAR GRAPH load:a ; COPY SILENT load:a TO load:b ; MOVE load:a TO DEFAULT # LOAD <http://e/>",
 ]
+NAMES = {name: f"http://e/{name}#" for name in ("", "service", "load", "payload")}
+
+
+def checked(text: str, *, is_update: bool = False) -> str:
+    """Read and check a text; gives what engines would be given."""
+    tree = read_update(text, NAMES) if is_update else read_query(text, NAMES)
+    check(tree, text)
+    return write(tree)
 
 
 @pytest.mark.parametrize("is_update", [False, True])
@@ -70,16 +87,19 @@ def test_guard_refuses_requests_with_their_place(is_update: bool) -> None:
     """What asks another endpoint or fetches a document is refused with 403 and the place of the keyword."""
     for text, line, column in REMOTE_UPDATES if is_update else REMOTE:
         with pytest.raises(Problem, match=r"SERVICE|LOAD") as caught:
-            refuse_remote(text, is_update=is_update)
+            checked(text, is_update=is_update)
         assert (caught.value.status, caught.value.line, caught.value.column) == (403, line, column), text
+    for text in UNREAD_UPDATES if is_update else UNREAD:
+        with pytest.raises(QuerySyntaxError):
+            checked(text, is_update=is_update)
 
 
 def test_guard_lets_names_and_literals_pass() -> None:
     """The words in literals, IRIs, comments, variables and names are no clauses."""
     for text in LOCAL:
-        refuse_remote(text)
+        checked(text)
     for text in LOCAL_UPDATES:
-        refuse_remote(text, is_update=True)
+        checked(text, is_update=True)
 
 
 PIECES = st.sampled_from(
@@ -92,7 +112,9 @@ PIECES = st.sampled_from(
         "DESCRIBE",
     ]
 )  # fmt: skip
-SEEDS = st.sampled_from([text for text, _, _ in (*REMOTE, *REMOTE_UPDATES)] + LOCAL + LOCAL_UPDATES)
+SEEDS = st.sampled_from(
+    [text for text, _, _ in (*REMOTE, *REMOTE_UPDATES)] + UNREAD + UNREAD_UPDATES + LOCAL + LOCAL_UPDATES
+)
 
 
 @st.composite
@@ -108,14 +130,19 @@ def texts(draw: st.DrawFn) -> str:
     return text
 
 
-@settings(max_examples=examples(400))
+@settings(max_examples=examples(1000))
 @given(texts())
-@example("PREFIX x:<urn:x:>ASK{?s?p x:a FILTER(?s<?o)SERVICE x:a#>\n{}}")
-def test_guard_refuses_what_the_parsers_take_for_a_request(text: str) -> None:
-    """What rdflib's or Oxigraph's parser reads as SERVICE or LOAD is refused."""
-    if remote_for_rdflib(text) or remote_for_oxigraph(text):
-        with pytest.raises(Problem):
-            refuse_remote(text, is_update=True)
+@example("PREFIX x:<urn:x:>ASK{?s?p x:a FILTER(?s<?o)x:SERVICE x:a x:b#>\n}")
+@example('ASK { ?s ?p "\\\\u0022 } SERVICE <http://127.0.0.1:1/> { #", "}" }')
+@example("INSERT DATA { <urn:a> <urn:p> '\\\\u0027 } ; LOAD <http://127.0.0.1:1/> ; # ' }")
+def test_no_engine_is_given_a_request_to_another_host(text: str) -> None:
+    """What is written of a text that passes is read without SERVICE and LOAD by rdflib and Oxigraph."""
+    for is_update in (False, True):
+        with suppress(QuerySyntaxError, Problem):
+            written = checked(text, is_update=is_update)
+            event("an update passes" if is_update else "a query passes")
+            assert not remote_for_rdflib(written), written
+            assert not remote_for_oxigraph(written), written
 
 
 def remote_for_rdflib(text: str) -> bool:
@@ -158,9 +185,9 @@ def test_no_request_reaches_another_host(store: str) -> None:
     with event_server() as other, serving(rdflib.Dataset(store)) as server:
         other.play(lambda wire: None)
         url = f"{other.url}/"
-        for text, *_ in REMOTE:
+        for text in [*(text for text, *_ in REMOTE), *UNREAD]:
             assert answered(server, text.replace("http://e/", url)).status in (400, 403), text
-        for text, *_ in REMOTE_UPDATES:
+        for text in [*(text for text, *_ in REMOTE_UPDATES), *UNREAD_UPDATES]:
             assert updated(server, text.replace("http://e/", url)).status in (400, 403), text
         for text in (f"FROM <{url}> {{ ?s ?p ?o }}", f"FROM NAMED <{url}> {{ GRAPH ?g {{ ?s ?p ?o }} }}"):
             assert answered(server, "ASK " + text).json["boolean"] is False
@@ -171,19 +198,41 @@ def test_no_request_reaches_another_host(store: str) -> None:
         assert not other.asked
 
 
-def test_brackets_beside_each_other_are_not_nested() -> None:
-    """As many of them as one likes pass, and one more inside of the others than there may be does not."""
-    refuse_deep("ASK { " + "{ ?s ?p 1 } " * 1000 + "}")
-    deepest = "{" * 200 + "{ ?s ?p 1 } " * 9 + "}" * 200
-    with pytest.raises(Problem, match="nested more than 200 deep at line 1, column 201"):
-        refuse_deep(deepest)
-    refuse_deep(deepest[1:-1])
+NESTED = {
+    "groups": (148, "ASK { ", "{ ", "?s ?p ?o", " }", " }"),
+    "OPTIONAL": (148, "ASK { ", "?s ?p ?o OPTIONAL { ", "?s ?p ?o", " }", " }"),
+    "EXISTS": (98, "ASK { ", "FILTER(EXISTS { ", "?s ?p ?o", " })", " }"),
+    "subqueries": (74, "ASK { ", "{ SELECT * { ", "?s ?p ?o", " } }", " }"),
+    "IF": (296, "ASK { FILTER(", "IF(1, 2, ", "1", ")", ") }"),
+    "not": (296, "ASK { FILTER(", "!", "1", "", ") }"),
+    "IN": (296, "ASK { FILTER(", "1 IN (", "1", ")", ") }"),
+    "paths": (148, "ASK { ?s ", "(", "<urn:p>", "/<urn:q>)*", " ?o }"),
+    "triples": (296, "ASK { ?s ?p ", "<<( <urn:a> <urn:b> ", "1", " )>>", " }"),
+}
+"""By kind, so many levels that pass, and how they are written."""
 
 
-def test_triples_in_triples_are_brackets_too() -> None:
-    """Oxigraph's parser takes a part of the stack for each, and with enough of them the server's life."""
-    for opening, closing in (("<<( <urn:a> <urn:b> ", " )>>"), ("<< <urn:a> <urn:b> ", " >>")):
-        begin, end = "INSERT DATA { <urn:s> <urn:p> ", " }"
-        refuse_deep(begin + opening * 150 + "1" + closing * 150 + end)
-        with pytest.raises(Problem, match="nested more than 200 deep"):
-            refuse_deep(begin + opening * 40_000 + "1" + closing * 40_000 + end)
+@pytest.mark.parametrize("kind", NESTED)
+def test_nesting_has_a_limit_that_oxigraph_survives(kind: str) -> None:
+    """The deepest text that passes is answered in a thread, and one more level is refused with its place."""
+    levels, begin, opening, middle, closing, end = NESTED[kind]
+    deepest, deeper, hostile = (
+        begin + opening * times + middle + closing * times + end for times in (levels, levels + 1, 40_000)
+    )
+    written = checked(deepest)
+    with ThreadPoolExecutor(1) as thread:
+        assert thread.submit(lambda: pyoxigraph.Store().query(written) is not None).result()
+    for text in (deeper, hostile):
+        with pytest.raises(Problem, match="nested more than 300 deep") as caught:
+            checked(text)
+        assert (caught.value.status, caught.value.line) == (400, 1)
+        # where the node begins that is too deep; terms are no nodes, and their block tells
+        assert caught.value.column > len("ASK { ")
+
+
+def test_groups_beside_each_other_are_not_nested() -> None:
+    """As many of them as one likes pass, and of brackets that make no nodes."""
+    checked("ASK { " + "{ ?s ?p 1 } " * 1000 + "}")
+    checked("ASK { FILTER(" + " + ".join("1" * 1000) + " > 0) }")
+    checked("ASK { FILTER(" + "(" * 1000 + "1" + ")" * 1000 + ") }")
+    checked("ASK { " + "<< " * 1000 + "<urn:a>" + " <urn:b> 1 >>" * 1000 + " }")

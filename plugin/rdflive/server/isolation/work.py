@@ -15,7 +15,6 @@ from rdflive.query.budget import Budget
 from rdflive.server.failures import Problem
 from rdflive.server.isolation.frames import Frames
 from rdflive.server.sparql.answering import answer
-from rdflive.server.sparql.base_iri import columns_moved_back
 from rdflive.server.sparql.operations import Operation
 from rdflive.server.sparql.updating import run_update
 from rdflive.sinks.ndjson import TRIPLE
@@ -25,24 +24,21 @@ __all__ = ["AnswerQuery", "ExplainQuery", "OpenSubscription", "RunUpdate"]
 
 @dataclass(frozen=True, slots=True)
 class AnswerQuery:
-    """A query to answer; its first characters, up to a given number, are not the client's."""
+    """A query to answer."""
 
     operation: Operation
     accept: str
-    added: int
 
     def __call__(self, dataset: rdflib.Dataset, frames: Frames) -> None:
         """Write the answer."""
-        with columns_moved_back(self.operation.text, self.added):
-            answer(dataset, self.operation, self.accept, frames)
+        answer(dataset, self.operation, self.accept, frames)
 
 
 @dataclass(frozen=True, slots=True)
 class RunUpdate:
-    """An update, to be tried in a child and then run in the server."""
+    """An update that was checked, to be tried in a child and then run in the server."""
 
     text: str
-    added: int
 
     def __call__(self, dataset: rdflib.Dataset, frames: Frames) -> None:
         """Try it, and answer nothing."""
@@ -51,9 +47,8 @@ class RunUpdate:
 
     def run(self, dataset: rdflib.Dataset) -> int:
         """Run it, and give the number of a commit that includes it."""
-        with columns_moved_back(self.text, self.added):
-            # the child and the server run the very same, or the rehearsal would say nothing
-            return run_update(dataset, self.text)
+        # the child and the server run the very same, or the rehearsal would say nothing
+        return run_update(dataset, self.text)
 
 
 @dataclass(frozen=True, slots=True)

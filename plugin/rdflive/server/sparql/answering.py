@@ -12,21 +12,25 @@ from rdflib.plugins.sparql.evaluate import evalPart
 from rdflib.plugins.sparql.sparql import Prologue, QueryContext, SPARQLError
 from rdflib.term import URIRef
 
-from rdflive.errors import QuerySyntaxError
 from rdflive.feeds.writing import UnwritableError
 from rdflive.server.failures import Problem
 from rdflive.server.sparql import formats
+from rdflive.server.sparql.guards import check
 from rdflive.server.sparql.negotiation import choose
 from rdflive.server.sparql.operations import Operation
 from rdflive.server.sparql.selection import Selection
 from rdflive.syntax.algebra import algebra_of
+from rdflive.syntax.prefixes import bound_prefixes
 from rdflive.syntax.rdflib_algebra import to_rdflib
 from rdflive.syntax.reader import read_query
-from rdflive.syntax.tokens import tokenize
+from rdflive.syntax.tree import Tree
+from rdflive.syntax.writing import write
 
-__all__ = ["Answer", "answer", "native_of", "syntax_problem"]
+__all__ = ["Answer", "answer", "native_of", "refused_by_oxigraph"]
 
 _PLACE: Final = re.compile(r"error at (\d+):(\d+): ")
+_SHOWN: Final = 60
+"""Characters before the place of an error that are shown."""
 _SAID: Final = 150
 """Characters of a parser's reason that are shown."""
 
@@ -41,18 +45,15 @@ class Answer(formats.Output, Protocol):
 def answer(dataset: rdflib.Dataset, operation: Operation, accept: str, output: Answer) -> None:
     """Evaluate a query and write its answer in the format that `accept` asks for.
 
-    Raises `Problem`: 400 for what is no query or cannot be evaluated, 403 for SERVICE, 406.
+    Raises `Problem`: 400 for what cannot be evaluated, 403 for SERVICE, 406; and `QuerySyntaxError`.
     """
-    native = native_of(dataset)
-    evaluated = _answer_rdflib if native is None else _answer_oxigraph
+    tree = read_query(operation.text, bound_prefixes(dataset), base=operation.base)
+    check(tree, operation.text)
+    evaluated = _answer_rdflib if native_of(dataset) is None else _answer_oxigraph
     try:
-        evaluated(dataset, operation, lambda offered: choose(accept, offered, formats.ALIASES), output)
+        evaluated(dataset, tree, operation, lambda offered: choose(accept, offered, formats.ALIASES), output)
     except UnwritableError as error:
         raise Problem(406, f"the format cannot hold the answer: {error}") from error
-    except QuerySyntaxError:
-        raise
-    except SyntaxError as error:
-        raise syntax_problem(error) from error
     except (SPARQLError, NotImplementedError, ValueError, RuntimeError) as error:
         # a RuntimeError too, and nothing that is wrong with the query's values: `run_child` tells of it
         if isinstance(error, RecursionError):
@@ -65,26 +66,35 @@ def native_of(dataset: rdflib.Dataset) -> Any:
     return getattr(dataset.store, "_inner", None)
 
 
-def syntax_problem(error: SyntaxError) -> Problem:
-    """Make the problem of a syntax error that Oxigraph found, with its place in the query.
+def refused_by_oxigraph(error: SyntaxError, written: str) -> Problem:
+    """Make the problem of an error that Oxigraph finds in what was written for it, such as a wrong IRI.
 
-    Its reason may list every character that would have been right there; such a long one is left out.
+    Its place is none of the client's text, so what stands before it is shown.
     """
     found = _PLACE.match(str(error))
     line, column = (int(found[1]), int(found[2])) if found else (0, 0)
-    where = f" at line {line}, column {column}" if found else ""
+    before = "".join(written.split("\n")[max(0, line - 1) : line])[: max(0, column - 1)]
+    # it may list every character that would have been right there
     reason = str(error)[found.end() if found else 0 :]
     said = f": {reason}" if len(reason) <= _SAID else ""
-    return Problem(400, f"not SPARQL{where}{said}", line=line, column=column)
+    return Problem(400, f"Oxigraph refuses it behind {before[-_SHOWN:]!r}{said}")
 
 
 _Choose = Callable[[tuple[str, ...]], str]
 
 
 def _answer_oxigraph(
-    dataset: rdflib.Dataset, operation: Operation, choose_format: _Choose, output: Answer
+    dataset: rdflib.Dataset, tree: Tree, operation: Operation, choose_format: _Choose, output: Answer
 ) -> None:
-    from pyoxigraph import DefaultGraph, NamedNode, QueryResultsFormat, QueryTriples, RdfFormat, serialize
+    from pyoxigraph import (
+        DefaultGraph,
+        NamedNode,
+        QueryResultsFormat,
+        QuerySolutions,
+        QueryTriples,
+        RdfFormat,
+        serialize,
+    )
 
     options: dict[str, Any] = {}
     if operation.has_dataset:
@@ -94,8 +104,12 @@ def _answer_oxigraph(
         ]
         options["named_graphs"] = [NamedNode(name) for name in operation.named]
     elif dataset.default_union:  # which would make Oxigraph forget FROM
-        options["use_default_graph_as_union"] = not _has_from(operation.text)
-    result = native_of(dataset).query(operation.text, prefixes=_prefixes(dataset), **options)
+        options["use_default_graph_as_union"] = not tree.query.datasetClause
+    written = write(tree)
+    try:
+        result = native_of(dataset).query(written, **options)
+    except SyntaxError as error:
+        raise refused_by_oxigraph(error, written) from error
     if isinstance(result, QueryTriples):
         kind = choose_format(formats.GRAPHS)
         output.begin(formats.content_type(kind))
@@ -104,21 +118,26 @@ def _answer_oxigraph(
     else:
         kind = choose_format(formats.TABLES)
         output.begin(formats.content_type(kind))
-        result.serialize(output, QueryResultsFormat.from_media_type(kind))
+        if kind == formats.CSV and isinstance(result, QuerySolutions):
+            # pyoxigraph writes IRIs without quotation marks, though they may have commas
+            names = [variable.value for variable in result.variables]
+            formats.write_csv(names, (map(_csv_field, solution) for solution in result), output)
+        else:
+            result.serialize(output, QueryResultsFormat.from_media_type(kind))
 
 
-def _prefixes(dataset: rdflib.Dataset) -> dict[str, str]:
-    return {prefix: str(namespace) for prefix, namespace in dataset.namespaces()}
+def _csv_field(term: Any) -> str:
+    """Write a term of Oxigraph as a field of CSV, which has no kinds of terms."""
+    from pyoxigraph import BlankNode, Triple
 
-
-def _has_from(text: str) -> bool:
-    return any(token.kind == "word" and token.text.upper().startswith("FROM") for token in tokenize(text))
+    if isinstance(term, Triple):
+        return f"<<( {term} )>>"
+    return "" if term is None else str(term) if isinstance(term, BlankNode) else str(term.value)
 
 
 def _answer_rdflib(
-    dataset: rdflib.Dataset, operation: Operation, choose_format: _Choose, output: Answer
+    dataset: rdflib.Dataset, tree: Tree, operation: Operation, choose_format: _Choose, output: Answer
 ) -> None:
-    tree = read_query(operation.text, dict(dataset.namespaces()))
     main = to_rdflib(algebra_of(tree))
     kind = choose_format(formats.TABLES if main.name in ("SelectQuery", "AskQuery") else formats.GRAPHS)
     context = _context(dataset, operation, main.datasetClause or ())

@@ -1,7 +1,8 @@
 """The media types of results, and rdflib's results written in them.
 
-Oxigraph writes its own. Of rdflib's serializers those are used that give back every term as it was; its
-Turtle and JSON-LD change how numbers are spelled, its XML leaves out zero and false, and it has no TSV.
+Oxigraph writes its own, but for CSV. Of rdflib's serializers those are used that give back every term as it
+was; its Turtle and JSON-LD change how numbers are spelled, its XML leaves out zero and false, and it has no
+TSV.
 """
 
 from __future__ import annotations
@@ -25,11 +26,13 @@ from rdflive.feeds.writing import UnwritableError, write_term
 
 __all__ = [
     "ALIASES",
+    "CSV",
     "GRAPHS",
     "REPORTS",
     "TABLES",
     "Output",
     "content_type",
+    "write_csv",
     "write_graph",
     "write_table",
     "write_truth",
@@ -91,7 +94,15 @@ def content_type(kind: str) -> str:
 
 def write_table(names: list[str], rows: Iterable[Mapping[Any, Node]], kind: str, output: Output) -> None:
     """Write the answer of SELECT row by row."""
-    for line in _LINES[kind](names, ({str(name): row[name] for name in row} for row in rows)):
+    # rdflib binds the SAMPLE of nothing to None
+    bound = ({str(name): row[name] for name in row if row[name] is not None} for row in rows)
+    for line in _LINES[kind](names, bound):
+        output.write(line.encode("utf-8"))
+
+
+def write_csv(names: list[str], rows: Iterable[Iterable[str]], output: Output) -> None:
+    """Write fields row by row as CSV."""
+    for line in _csv_lines(names, rows):
         output.write(line.encode("utf-8"))
 
 
@@ -152,9 +163,13 @@ def _tsv(names: list[str], rows: Rows) -> Iterator[str]:
 
 
 def _csv(names: list[str], rows: Rows) -> Iterator[str]:
+    return _csv_lines(names, ([_plain(row.get(name)) for name in names] for row in rows))
+
+
+def _csv_lines(names: list[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
     line = io.StringIO()
     writer = csv.writer(line, lineterminator="\r\n")
-    for fields in chain([names], ([_plain(row.get(name)) for name in names] for row in rows)):
+    for fields in chain([names], rows):
         writer.writerow(fields)
         yield line.getvalue()
         line.seek(0)

@@ -31,6 +31,8 @@ class Operation:
     text: str
     default: tuple[str, ...] = ()
     named: tuple[str, ...] = ()
+    base: str = ""
+    """What relative IRIs of the text are resolved by: the address of the request (RFC 3986, 5.1.3)."""
 
     @property
     def has_dataset(self) -> bool:
@@ -43,7 +45,7 @@ async def read_query(request: Request) -> Operation | None:
     if request.method != "POST" and not request.url.query:
         return None
     fields = await read_fields(request, "application/sparql-query", "query")
-    return _operation(fields, "query", "default-graph-uri", "named-graph-uri")
+    return _operation(request, fields, "query", "default-graph-uri", "named-graph-uri")
 
 
 async def read_update(request: Request) -> tuple[Operation, bool]:
@@ -55,7 +57,8 @@ async def read_update(request: Request) -> tuple[Operation, bool]:
         raise Problem(400, "preview has no value, or true: leave it out to update")
     rest = "&".join(part for part in parts if part.partition("=")[0] != "preview")
     fields = await read_fields(request, "application/sparql-update", "update", rest)
-    return _operation(fields, "update", "using-graph-uri", "using-named-graph-uri"), bool(previews)
+    operation = _operation(request, fields, "update", "using-graph-uri", "using-named-graph-uri")
+    return operation, bool(previews)
 
 
 async def read_fields(request: Request, direct: str, name: str, parameters: str | None = None) -> Fields:
@@ -105,7 +108,7 @@ def _ways(name: str) -> str:
     return f"send {name}=…, URL-encoded, or the {name} itself as application/sparql-{name}"
 
 
-def _operation(fields: Fields, name: str, default: str, named: str) -> Operation:
+def _operation(request: Request, fields: Fields, name: str, default: str, named: str) -> Operation:
     texts = [value for key, value in fields if key == name]
     if len(texts) != 1:
         hint = "" if texts else f"; {_ways(name)}"
@@ -114,7 +117,10 @@ def _operation(fields: Fields, name: str, default: str, named: str) -> Operation
         raise Problem(
             400, f"the {name} is empty" if not texts[0].strip() else f"the {name} has a NUL character"
         )
-    return Operation(texts[0], _graphs(fields, default), _graphs(fields, named))
+    address = str(request.url.replace(query="", fragment=""))
+    # it has the Host that the client sent, which need not be one
+    base = address if _IRI.fullmatch(address) else ""
+    return Operation(texts[0], _graphs(fields, default), _graphs(fields, named), base)
 
 
 def _graphs(fields: Fields, name: str) -> tuple[str, ...]:
