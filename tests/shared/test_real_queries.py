@@ -13,6 +13,7 @@ from rdflib.plugins.sparql import prepareQuery
 
 import rdflive
 from rdflive.errors import QuerySyntaxError, UnsupportedQueryError
+from rdflive.syntax.reader import read_query
 from rdflive.syntax.tokens import looks_continuous, tokenize
 from rdflive.time.languages import parse_continuous
 from support.effort import HUNT, sampled
@@ -185,14 +186,13 @@ def test_real_queries_do_not_look_continuous() -> None:
 
 
 def test_real_queries_with_a_window_stay_what_they_are() -> None:
-    """With REGISTER and a window in front of WHERE, every real query is left character by character."""
+    """With REGISTER and a window in front of WHERE, the tree of every real query is what it was."""
     changed = []
     for name in CONTINUED:
         text = QUERIES[name]
         place = pattern_of(text)
         if place is None:
             continue
-        left = parse_continuous(HEAD + text[:place] + CLAUSE + text[place:]).text
-        if left != " " * len(HEAD) + text[:place] + " " * (len(CLAUSE) - 1) + "\n" + text[place:]:
+        if parse_continuous(HEAD + text[:place] + CLAUSE + text[place:]).tree != read_query(text):
             changed.append(name)
     assert changed == []

@@ -9,7 +9,7 @@ from unicodedata import name as name_of
 
 from rdflive.errors import QuerySyntaxError
 from rdflive.syntax.excerpt import excerpt
-from rdflive.syntax.grammar import KEYWORDS, Grammar, Symbol
+from rdflive.syntax.grammar import Grammar, Symbol
 from rdflive.syntax.tokens import Token
 
 __all__ = ["Fault", "explain_fault", "nearest", "syntax_error", "unknown_prefix"]
@@ -55,13 +55,15 @@ class Fault:
     that could stand there, `words` the keywords and marks, and `expected` says all of it to people.
     """
 
-    __slots__ = ("expected", "index", "kinds", "tokens", "words")
+    __slots__ = ("expected", "index", "keywords", "kinds", "tokens", "words")
 
     def __init__(
         self, tokens: Sequence[Token], index: int, symbols: Iterable[Symbol], grammar: Grammar
     ) -> None:
         self.tokens = tokens
         self.index = index
+        self.keywords = grammar.keywords
+        """The words of the language."""
         names = dict.fromkeys(name for symbol in symbols for name in grammar.called(symbol))
         self.expected = tuple(sorted(names, key=_SELDOM.__contains__))
         begin = {name for symbol in symbols for name in symbol.first}
@@ -208,16 +210,16 @@ def _file(fault: Fault) -> str:
 
 
 def _keyword(fault: Fault) -> str:
-    return _meant(fault, fault.words & KEYWORDS)
+    return _meant(fault, fault.words & fault.keywords)
 
 
 def _any_keyword(fault: Fault) -> str:
-    return _meant(fault, KEYWORDS, _VERY_LIKE)
+    return _meant(fault, fault.keywords, _VERY_LIKE)
 
 
 def _meant(fault: Fault, words: Collection[str], least: float = _LIKE) -> str:
     word = fault.token.text.upper()
-    if fault.token.kind != "word" or word in KEYWORDS or word in _OPERATORS:
+    if fault.token.kind != "word" or word in fault.keywords or word in _OPERATORS:
         return ""
     near = nearest(word, words, least)
     return "" if near is None else f"{near} may be meant"
@@ -295,7 +297,7 @@ def _variable(fault: Fault) -> str:
         return "a, for rdf:type, is a small letter"
     if fault.expected[:1] == ("a prefix such as ex:",):
         return f"a prefix ends with a colon: {token.text}:"
-    if token.text.upper() in KEYWORDS or token.text.upper() in _OPERATORS:
+    if token.text.upper() in fault.keywords or token.text.upper() in _OPERATORS:
         return ""
     if any(name in fault.expected for name in ("a predicate", "an object", "a triple pattern", "a term")):
         return f"a name has a prefix, as in :{token.text} or ex:{token.text}, and a variable a question mark"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from typing import Any, Final, TypeAlias
 
 from rdflib import RDF
@@ -20,7 +20,7 @@ from rdflive.syntax.terms import Names, TokenError
 from rdflive.syntax.tokens import TOKEN, Token, tokenize
 from rdflive.syntax.tree import Tree, leaves, place_of
 
-__all__ = ["ACTIONS", "SPARQL", "actions", "read_query", "read_update"]
+__all__ = ["SPARQL", "act_of", "read_query", "read_update"]
 
 _Fields: TypeAlias = dict[str, Any]
 
@@ -36,9 +36,6 @@ _SEEN_THROUGH: Final = frozenset(
 )
 """What binds the variables of the groups in it."""
 _QUERIES: Final = frozenset({"SelectQuery", "SubSelect", "ConstructQuery", "DescribeQuery", "AskQuery"})
-_RENAMED: Final = ("InsertData", "DeleteData", "DeleteWhere", "Modify")
-"""Operations that begin with the same word."""
-_NAMED: Final = ("GraphGraphPattern", "ServiceGraphPattern")
 _SCOPE: Final = "{scope}"
 """The field of a query that is read which has the variables that its pattern can bind."""
 _VALUES: Final = frozenset(
@@ -61,8 +58,9 @@ class _Reader:
     """
 
     __slots__ = (
-        "_aggregates", "_begin", "_blanks", "_bound", "_data", "_end", "_frames", "_grammar", "_ground", "_inner", "_labels",
-        "_last", "_names", "_prefix", "_scopes", "_subjects", "_terms", "_text", "_triples", "_value",
+        "_aggregates", "_begin", "_blanks", "_bound", "_data", "_end", "_frames", "_grammar", "_ground",
+        "_inner", "_labels", "_last", "_names", "_prefix", "_scopes", "_subjects", "_terms", "_text",
+        "_triples", "_value",
     )  # fmt: skip
 
     def __init__(self, text: str, namespaces: Mapping[str, Any] | None, base: str, grammar: Grammar) -> None:
@@ -117,7 +115,7 @@ class _Reader:
                 key = "namespace" if token.find(":") == len(token) - 1 else "prefixed"
             elif kind == "signed" and not _takes(stack, key):  # as in ?a -1
                 kind = "mark"
-                key = token = token[0]
+                key = token = token[0]  # noqa: S105 - of a text, not of a user
                 scanner = TOKEN.finditer(text, begin + 1)
             self._begin = begin
             passed = []
@@ -220,20 +218,31 @@ class _Reader:
             self._blank()
         return found[0]
 
+    def _close(self) -> None:
+        name, fields, begin = self._frames.pop()
+        for field, value in fields.items():
+            if type(value) is list:
+                fields[field] = tuple(value)
+        make = _MAKERS.get(name)
+        if make is None and name not in _MAKERS:
+            make = _MAKERS[name] = getattr(_Reader, f"_make_{_CAPITAL.sub('_', name).lower()}", None)
+        made = Tree(name, fields, begin, self._end)
+        self._value = made if make is None else make(self, made)
+
     # steps
 
-    def _base_of(self) -> None:
+    def _step_base(self) -> None:
         self._names.base = str(self._value)
         self._terms.clear()
 
-    def _prefix_of(self) -> None:
+    def _step_prefix(self) -> None:
         self._prefix = self._value[:-1]
 
-    def _namespace_of(self) -> None:
+    def _step_namespace(self) -> None:
         self._names.prefixes[self._prefix] = self._value
         self._terms.clear()
 
-    def _resolve_name(self) -> None:
+    def _step_resolve(self) -> None:
         """Make the term of a name that stands before its prefix is declared; a word stays as it is."""
         fields, here = self._frames[-1][1], self._begin
         self._begin = fields["called"].begin  # where an error points to
@@ -241,44 +250,40 @@ class _Reader:
         fields["called"] = token.text if token.kind == "word" else self._term(token.kind, token.text)
         self._begin = here
 
-    def _version(self) -> None:
+    def _step_version(self) -> None:
         if self._text.startswith(_LONG, self._last):
             raise self._wrong("a version stands between single quotation marks", self._last)
 
-    def _rename(self, name: str) -> None:
-        _, fields, begin = self._frames[-1]
-        self._frames[-1] = name, fields, begin
-
-    def _boolean(self) -> None:
+    def _step_boolean(self) -> None:
         self._value = Literal(self._value == "TRUE")
 
-    def _type(self) -> None:
+    def _step_type(self) -> None:
         self._value = _TYPE
 
-    def _forbid_variables(self) -> None:
+    def _step_data(self) -> None:
         self._data = True
-        self._new_scope()  # a label cannot be used in two blocks of data
+        self._step_scope()  # a label cannot be used in two blocks of data
         self._terms.clear()
 
-    def _forbid_blanks(self) -> None:
+    def _step_ground(self) -> None:
         self._ground = True
 
-    def _allow(self) -> None:
+    def _step_free(self) -> None:
         self._data = self._ground = False
 
-    def _forget_labels(self) -> None:
+    def _step_labels(self) -> None:
         self._labels.clear()
 
-    def _new_scope(self) -> None:
+    def _step_scope(self) -> None:
         self._scopes[0] += 1
         self._scopes[-1] = self._scopes[0]
 
-    def _enter(self) -> None:
+    def _step_enter(self) -> None:
         self._scopes[0] += 1
         self._scopes.append(self._scopes[0])
         self._bound.append(set())
 
-    def _leave(self) -> None:
+    def _step_leave(self) -> None:
         self._scopes.pop()
         bound = self._bound.pop()
         around, fields, _ = self._frames[-2]
@@ -287,7 +292,7 @@ class _Reader:
         elif around in _QUERIES:
             fields[_SCOPE] = bound
 
-    def _check_columns(self) -> None:
+    def _step_rows(self) -> None:
         names = self._frames[-1][1].setdefault("var", [])
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
@@ -300,10 +305,10 @@ class _Reader:
 
     # triples
 
-    def _begin_block(self) -> None:
+    def _step_triples(self) -> None:
         self._triples = []
 
-    def _end_block(self) -> None:
+    def _step_block(self) -> None:
         self._frames[-1][1]["triples"] = triples = tuple(self._triples)
         if self._bound:
             bound = self._bound[-1]
@@ -314,17 +319,17 @@ class _Reader:
                     elif type(term) is TripleTerm:
                         bound.update(leaf for leaf in leaves(term) if isinstance(leaf, Variable))
 
-    def _subject(self) -> None:
+    def _step_subject(self) -> None:
         self._subjects.append(_Subject(self._value, 0))
         self._inner = None
 
-    def _drop(self) -> None:
+    def _step_drop(self) -> None:
         self._subjects.pop()
 
-    def _verb(self) -> None:
+    def _step_verb(self) -> None:
         self._subjects[-1].predicate = self._value
 
-    def _object(self) -> None:
+    def _step_object(self) -> None:
         top = self._subjects[-1]
         triple = top.subject, top.predicate, self._value
         top.triple, top.reifier = triple, None
@@ -336,149 +341,174 @@ class _Reader:
         self._triples[at:at] = triples
         self._inner = None
 
-    def _open_blank(self) -> None:
+    def _step_blank(self) -> None:
         self._subjects.append(_Subject(self._blank(), len(self._triples)))
 
-    def _close_blank(self) -> None:
+    def _step_close(self) -> None:
         done = self._subjects.pop()
         self._value, self._inner = done.subject, done.begin
 
-    def _open_list(self) -> None:
+    def _step_list(self) -> None:
         self._subjects.append(_Subject(None, len(self._triples)))
 
-    def _cell(self) -> None:
+    def _step_cell(self) -> None:
         top, cell = self._subjects[-1], self._blank()
         if top.predicate is not None:
             self._emit((top.predicate, _REST, cell))
         top.subject, top.predicate = top.subject or cell, cell
 
-    def _item(self) -> None:
+    def _step_item(self) -> None:
         self._emit((self._subjects[-1].predicate, _FIRST, self._value))
 
-    def _close_list(self) -> None:
+    def _step_listed(self) -> None:
         done = self._subjects.pop()
         self._emit((done.predicate, _REST, _NIL))
         self._value, self._inner = done.subject, done.begin
 
-    def _reify(self) -> None:
+    def _step_reifier(self) -> None:
         self._subjects[-1].reifier = None
         if isinstance(self._subjects[-1].predicate, Path):
             raise self._wrong("a triple with a path cannot be annotated", self._last)
 
-    def _name_reifier(self) -> None:
+    def _step_named(self) -> None:
         self._subjects[-1].reifier = self._value
 
-    def _settle_reifier(self) -> None:
+    def _step_settled(self) -> None:
         top = self._subjects[-1]
         assert top.triple is not None  # noqa: S101 - the grammar has annotations behind objects alone
         top.reifier = self._blank() if top.reifier is None else top.reifier
         self._emit((top.reifier, _REIFIES, TripleTerm(*top.triple)))
 
-    def _annotate(self) -> None:
+    def _step_annotate(self) -> None:
         top = self._subjects[-1]
         if top.reifier is None:
-            self._reify()
-            self._settle_reifier()
+            self._step_reifier()
+            self._step_settled()
         self._subjects.append(_Subject(top.reifier, 0))
         top.reifier = None
 
     # nodes that are not made of their fields as they stand
 
-    def _built_whole(self, fields: _Fields, begin: int, name: str) -> Tree:
-        made = Tree(name, {**fields, "base": self._names.base}, begin, self._end)
-        misplaced = misplaced_aggregate(made) if self._aggregates else None
+    def _make_query(self, made: Tree) -> Tree:
+        whole = made.changed(base=self._names.base)
+        misplaced = misplaced_aggregate(whole) if self._aggregates else None
         if misplaced is not None:
             part, reason = misplaced
             raise self._wrong(reason, part.begin)
+        return whole
+
+    _make_update = _make_query
+
+    def _make_select_query(self, made: Tree) -> Tree:
+        scope = made.fields.pop(_SCOPE, frozenset())
+        wrong = wrong_in_select(made.fields, scope)
+        if wrong is not None:
+            part, reason = wrong
+            raise self._wrong(reason, part.begin if isinstance(part, Tree) else made.begin)
+        if made.name == "SubSelect":
+            self._bind(shown_of(made.fields, scope))
         return made
 
-    def _built_row(self, fields: _Fields, begin: int) -> tuple[Any, ...]:
-        row = tuple(None if type(value) is str else value for value in fields.get("value", ()))
+    _make_sub_select = _make_construct_query = _make_describe_query = _make_ask_query = _make_select_query
+
+    def _make_row(self, made: Tree) -> tuple[Any, ...]:
+        row = tuple(None if type(value) is str else value for value in made.value or ())
         names = self._frames[-1][1]["var"]
         if len(row) != len(names):
             many = f"{len(names)} variable{'s' * (len(names) != 1)}"
-            raise self._wrong(f"a row of VALUES has {len(row)} values for {many}", begin)
+            raise self._wrong(f"a row of VALUES has {len(row)} values for {many}", made.begin)
         return row
 
-    def _built_data(self, fields: _Fields, begin: int) -> Tree:
-        rows = fields.get("row")
-        if rows is None:
-            rows = tuple((None if type(value) is str else value,) for value in fields.get("value", ()))
-        return Tree("InlineData", {"var": fields["var"], "row": rows}, begin, self._end)
+    def _make_inline_data(self, made: Tree) -> Tree:
+        rows = made.row or ()
+        if made.value is not None:
+            rows = tuple((None if type(value) is str else value,) for value in made.value)
+        return Tree("InlineData", {"var": made.var, "row": rows}, made.begin, made.end)
 
-    def _built_values(self, fields: _Fields, begin: int) -> Tree:
-        del begin
-        data: Tree = fields["data"]
+    def _make_inline_values(self, made: Tree) -> Tree:
+        data: Tree = made.data
         self._bind(data.var)
         return data
 
-    def _built_bind(self, fields: _Fields, begin: int) -> Tree:
-        variable = fields["var"]
-        if variable in self._bound[-1]:
-            raise self._wrong(assigned(variable), begin)
-        self._bind([variable])
-        return Tree("Bind", fields, begin, self._end)
+    def _make_bind(self, made: Tree) -> Tree:
+        if made.var in self._bound[-1]:
+            raise self._wrong(assigned(made.var), made.begin)
+        self._bind([made.var])
+        return made
 
-    def _built_graph(self, fields: _Fields, begin: int, name: str) -> Tree:
-        if isinstance(fields["term"], Variable):
-            self._bind([fields["term"]])
-        return Tree(name, fields, begin, self._end)
+    def _make_graph_graph_pattern(self, made: Tree) -> Tree:
+        if isinstance(made.term, Variable):
+            self._bind([made.term])
+        return made
 
-    def _built_select(self, fields: _Fields, begin: int, name: str) -> Tree:
-        scope = fields.pop(_SCOPE, frozenset())
-        wrong = wrong_in_select(fields, scope)
-        if wrong is not None:
-            part, reason = wrong
-            raise self._wrong(reason, part.begin if isinstance(part, Tree) else begin)
-        if name == "SubSelect":
-            self._bind(shown_of(fields, scope))
-        return Tree(name, fields, begin, self._end)
+    _make_service_graph_pattern = _make_graph_graph_pattern
 
-    def _built_literal(self, fields: _Fields, begin: int) -> Literal:
-        del begin
+    def _make_literal(self, made: Tree) -> Literal:
         try:
-            return terms.literal(fields["string"], fields.get("lang"), fields.get("datatype"))
+            return terms.literal(made.string, made.lang, made.datatype)
         except TokenError as error:
             raise self._wrong(str(error), self._last) from error
 
-    def _built_triple(self, fields: _Fields, begin: int) -> TripleTerm:
-        del begin
-        return TripleTerm(fields["subject"], fields["predicate"], fields["object"])
+    def _make_triple_term(self, made: Tree) -> TripleTerm:
+        return TripleTerm(made.subject, made.predicate, made.object)
 
-    def _built_reified(self, fields: _Fields, begin: int) -> Any:
-        del begin
-        named = fields.get("reifier")
-        reifier = self._blank() if named is None else named
-        self._triples.append((reifier, _REIFIES, self._built_triple(fields, 0)))
+    _make_triple_data = _make_triple_term
+
+    def _make_reified_triple(self, made: Tree) -> Any:
+        reifier = self._blank() if made.reifier is None else made.reifier
+        self._triples.append((reifier, _REIFIES, self._make_triple_term(made)))
         self._inner = None
         return reifier
 
-    def _built_in(self, fields: _Fields, begin: int) -> Tree:
-        name = fields.pop("name")
-        if name in _AGGREGATES:
-            self._aggregates = True
-            name = f"Aggregate_{_AGGREGATES[name]}"
-        else:
-            name = f"Builtin_{_NAMES.get(name, name)}"
-        return Tree(name, fields, begin, self._end)
+    def _make_triple_expression(self, made: Tree) -> Tree:
+        return Tree("Builtin_TRIPLE", made.fields, made.begin, made.end)
 
-    def _built_relation(self, fields: _Fields, begin: int) -> Tree:
-        operator = "NOT IN" if fields["op"] == "NOT" else fields["op"]
-        return Tree("RelationalExpression", {**fields, "op": operator}, begin, self._end)
+    def _make_built_in(self, made: Tree) -> Tree:
+        name = made.fields["name"]
+        self._aggregates = self._aggregates or name in _AGGREGATES
+        name = (
+            f"Aggregate_{_AGGREGATES[name]}" if name in _AGGREGATES else f"Builtin_{_NAMES.get(name, name)}"
+        )
+        fields = {field: value for field, value in made.fields.items() if field != "name"}
+        return Tree(name, fields, made.begin, made.end)
 
-    def _built_group_key(self, fields: _Fields, begin: int) -> Any:
-        return Tree("GroupAs", fields, begin, self._end) if "var" in fields else fields["expr"]
+    def _make_relational_expression(self, made: Tree) -> Tree:
+        return made.changed(op="NOT IN") if made.op == "NOT" else made
 
-    def _built_negated(self, fields: _Fields, begin: int) -> Any:
+    def _make_group_as(self, made: Tree) -> Any:
+        return made.expr if made.var is None else made
+
+    def _make_list(self, made: Tree) -> Any:
+        return made.item or ()
+
+    def _make_path_alternative(self, made: Tree) -> Path:
+        return AlternativePath(*made.part)
+
+    def _make_path_sequence(self, made: Tree) -> Path:
+        return SequencePath(*made.part)
+
+    def _make_path_inverse(self, made: Tree) -> Path:
+        return InvPath(made.part)
+
+    _make_negated_inverse = _make_path_inverse
+
+    def _make_path_repeated(self, made: Tree) -> Path:
+        return MulPath(made.part, made.mod)
+
+    def _make_path_negated(self, made: Tree) -> Path:
         """Make `!(a|^b)` as SPARQL defines it (18.2.2.4): `!(a)|^!(b)`."""
-        del begin
-        members = fields.get("part", ())
+        members = made.part or ()
         forward = [member for member in members if not isinstance(member, InvPath)]
         backward = [member.arg for member in members if isinstance(member, InvPath)]
         sets: list[Any] = [NegatedPath(AlternativePath(*forward))] if forward or not backward else []
         if backward:
             sets.append(InvPath(NegatedPath(AlternativePath(*backward))))
         return sets[0] if len(sets) == 1 else AlternativePath(*sets)
+
+
+_CAPITAL: Final = re.compile("(?<!^)(?=[A-Z])")
+_MAKERS: Final[dict[str, Callable[[_Reader, Tree], Any] | None]] = {}
+"""The method that makes each node; None where it is made as it stands."""
 
 
 class _Subject:
@@ -497,43 +527,6 @@ class _Subject:
         """What the annotations that follow are about."""
 
 
-_DONE: Final[dict[str, Callable[[_Reader], None]]] = {
-    "base": _Reader._base_of, "prefix": _Reader._prefix_of, "namespace": _Reader._namespace_of,
-    "version": _Reader._version, "resolve": _Reader._resolve_name, "boolean": _Reader._boolean,
-    "type": _Reader._type,
-    "data": _Reader._forbid_variables, "ground": _Reader._forbid_blanks, "free": _Reader._allow,
-    "labels": _Reader._forget_labels, "scope": _Reader._new_scope, "enter": _Reader._enter,
-    "leave": _Reader._leave, "rows": _Reader._check_columns, "triples": _Reader._begin_block,
-    "block": _Reader._end_block, "subject": _Reader._subject, "drop": _Reader._drop, "verb": _Reader._verb,
-    "object": _Reader._object, "blank": _Reader._open_blank, "close": _Reader._close_blank,
-    "list": _Reader._open_list, "cell": _Reader._cell, "item": _Reader._item, "listed": _Reader._close_list,
-    "reifier": _Reader._reify, "named": _Reader._name_reifier, "settled": _Reader._settle_reifier,
-    "annotate": _Reader._annotate,
-    **{name: partial(_Reader._rename, name=name) for name in _RENAMED},
-}  # fmt: skip
-"""The steps of the grammar."""
-
-_BUILT: Final[dict[str, Callable[[_Reader, _Fields, int], Any]]] = {
-    "Query": partial(_Reader._built_whole, name="Query"),
-    "Update": partial(_Reader._built_whole, name="Update"), "Row": _Reader._built_row, "InlineData": _Reader._built_data,
-    "InlineValues": _Reader._built_values, "Bind": _Reader._built_bind, "TripleData": _Reader._built_triple,
-    **{name: partial(_Reader._built_graph, name=name) for name in _NAMED},
-    **{name: partial(_Reader._built_select, name=name) for name in sorted(_QUERIES)},
-    "Literal": _Reader._built_literal,
-    "TripleTerm": _Reader._built_triple, "ReifiedTriple": _Reader._built_reified,
-    "BuiltIn": _Reader._built_in,
-    "RelationalExpression": _Reader._built_relation, "GroupAs": _Reader._built_group_key,
-    "PathNegated": _Reader._built_negated,
-    "List": lambda _, fields, __: fields.get("item", ()),
-    "PathAlternative": lambda _, fields, __: AlternativePath(*fields["part"]),
-    "PathSequence": lambda _, fields, __: SequencePath(*fields["part"]),
-    "PathInverse": lambda _, fields, __: InvPath(fields["part"]),
-    "NegatedInverse": lambda _, fields, __: InvPath(fields["part"]),
-    "PathRepeated": lambda _, fields, __: MulPath(fields["part"], fields["mod"]),
-    "TripleExpression": lambda reader, fields, begin: Tree("Builtin_TRIPLE", fields, begin, reader._end),
-}  # fmt: skip
-
-
 def _takes(stack: list[Symbol], token: str) -> bool:
     """Tell whether a token can come next."""
     for symbol in reversed(stack):
@@ -544,55 +537,59 @@ def _takes(stack: list[Symbol], token: str) -> bool:
     return False
 
 
-def actions(
-    steps: Mapping[str, Callable[[Any], None]], built: Mapping[str, Callable[[Any, dict[str, Any], int], Any]]
-) -> Callable[[str, str], Action]:
-    """Make what a reader does at the places of a grammar.
+def act_of(kind: str, name: str) -> Action:
+    """Give what a reader does at a place of a grammar, see `Grammar`.
 
-    `built` has the nodes that are not made of their fields as they stand, `steps` the other steps.
+    A step is the method `_step_...`, or another name for the node if it is a name of one. A node is made by the
+    method `_make_...`, or as it stands.
     """
-
-    def opening(name: str) -> Action:
-        return lambda reader: reader._frames.append((name, {}, reader._begin))
-
-    def wrapping(given: str) -> Action:
-        field, name = given.split()
-        field, adds = field.rstrip("+="), field[-2] == "+"
-
-        def act(reader: _Reader) -> None:
-            first = reader._value
-            begin = first.begin if isinstance(first, Tree) else reader._last
-            reader._frames.append((name, {field: [first] if adds else first}, begin))
-
-        return act
-
-    def setting(field: str) -> Action:
-        def act(reader: _Reader) -> None:
-            reader._frames[-1][1][field] = reader._value
-
-        return act
-
-    def adding(field: str) -> Action:
-        return lambda reader: reader._frames[-1][1].setdefault(field, []).append(reader._value)
-
-    def closing(_: str) -> Action:
-        def act(reader: _Reader) -> None:
-            name, fields, begin = reader._frames.pop()
-            for field, value in fields.items():
-                if type(value) is list:
-                    fields[field] = tuple(value)
-            build = built.get(name)  # a step may have given the node another name
-            made = Tree(name, fields, begin, reader._end) if build is None else build(reader, fields, begin)
-            reader._value = made
-
-        return act
-
-    made = {"open": opening, "wrap": wrapping, "set": setting, "add": adding, "close": closing}
-    return lambda kind, name: steps[name] if kind == "step" else made[kind](name)
+    if kind == "step":
+        step: Action = _renaming(name) if name[0].isupper() else vars(_Reader)[f"_step_{name}"]
+        return step
+    return _ACTS[kind](name)
 
 
-ACTIONS: Final = actions(_DONE, _BUILT)
-SPARQL: Final = Grammar(TABLE, ACTIONS)
+def _renaming(name: str) -> Action:
+    def act(reader: _Reader) -> None:
+        _, fields, begin = reader._frames[-1]
+        reader._frames[-1] = name, fields, begin
+
+    return act
+
+
+def _opening(name: str) -> Action:
+    return lambda reader: reader._frames.append((name, {}, reader._begin))
+
+
+def _wrapping(given: str) -> Action:
+    field, name = given.split()
+    field, adds = field.rstrip("+="), field[-2] == "+"
+
+    def act(reader: _Reader) -> None:
+        first = reader._value
+        begin = first.begin if isinstance(first, Tree) else reader._last
+        reader._frames.append((name, {field: [first] if adds else first}, begin))
+
+    return act
+
+
+def _setting(field: str) -> Action:
+    def act(reader: _Reader) -> None:
+        reader._frames[-1][1][field] = reader._value
+
+    return act
+
+
+def _adding(field: str) -> Action:
+    return lambda reader: reader._frames[-1][1].setdefault(field, []).append(reader._value)
+
+
+def _closing(_: str) -> Action:
+    return _Reader._close
+
+
+_ACTS: Final = {"open": _opening, "wrap": _wrapping, "set": _setting, "add": _adding, "close": _closing}
+SPARQL: Final = Grammar(TABLE, act_of)
 """The grammar of SPARQL."""
 
 
@@ -602,8 +599,7 @@ def read_query(
     """Read a query.
 
     `namespaces` are what prefixes stand for that the text does not declare. Raises `QuerySyntaxError` with
-    line
-    and column.
+    line and column.
 
     >>> read_query("ASK { ?s a ?type }").query.where.part[0].triples[0][2]
     rdflib.term.Variable('type')

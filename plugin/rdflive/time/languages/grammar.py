@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from rdflive.syntax.grammar import KEYWORDS, TABLE, Grammar
-from rdflive.syntax.reader import ACTIONS
+from rdflive.syntax.reader import act_of
 
 __all__ = ["CONTINUOUS"]
 
@@ -63,7 +63,7 @@ _WORDS: Final = KEYWORDS.union(re.findall("'([A-Z]+)'", _PRODUCTIONS)) - {"AS"}
 
 CONTINUOUS: Final = Grammar(
     TABLE,
-    ACTIONS,
+    act_of,
     replaced=f"{_PRODUCTIONS.strip()} | {' | '.join(map(repr, sorted(_WORDS)))}",
     labels=_LABELS,
 )
