@@ -12,7 +12,7 @@ from rdflive_stores.oxigraph_foresight import Foreseen, foresee
 from rdflive_stores.oxigraph_kept import KEPT, KeptQuads, may_meet_kept, refuse_kept
 from rdflive_stores.oxigraph_request import execute
 from rdflive_stores.oxigraph_terms import canonical
-from rdflive_stores.oxigraph_update import ANYTHING, Pattern, touched_patterns
+from rdflive_stores.oxigraph_update import ANYTHING, Pattern, Request
 
 __all__ = ["Entry"]
 
@@ -26,43 +26,37 @@ class Entry:
     def __init__(self, transaction: Transaction, prefixes: dict[str, str] | None) -> None:
         self._signs = {_quad(change): sign for change, sign in transaction.changes.items()}
         self._transaction = transaction
-        self._updates = transaction.updates
-        self._prefixes = prefixes
+        self._request = Request(transaction.updates, prefixes=prefixes)
 
     def touched(self) -> Iterator[Pattern]:
         """List the patterns of quads that can change."""
-        patterns = {
-            pattern: None
-            for text in self._updates
-            for pattern in touched_patterns(text, prefixes=self._prefixes)
-        }
-        if ANYTHING in patterns:
-            yield ANYTHING
-        else:
-            yield from patterns
+        patterns = self._request.patterns
+        yield from patterns
+        if ANYTHING not in patterns:
             yield from map(tuple, self._signs)
 
     @property
     def is_exact(self) -> bool:
         """Whether `changed` tells beforehand what the entry will change: it has no updates."""
-        return not self._updates
+        return not self._request.updates
 
     def changed(self, native: Store) -> tuple[list[Quad], list[Quad]]:
         """Give the quads to delete and to insert; without updates those that really go and come."""
         # updates come first and may insert or delete a quad, so then each change is written
-        texts = self._updates
+        texts = self._request.updates
         went = [quad for quad, sign in self._signs.items() if sign < 0 and (texts or quad in native)]
         came = [quad for quad, sign in self._signs.items() if sign > 0 and (texts or quad not in native)]
         return went, came
 
     def foreseen(self, native: Store) -> Foreseen:
         """Find what the entry will change."""
-        if not self._updates:
+        if self.is_exact:
             return Foreseen(*self.changed(native), [], [])
-        hide_kept = self._hides_kept(native)
+        request = self._request
+        hide_kept = may_meet_kept(native, request)
         went, came = self.changed(native)
         return foresee(
-            native, self._updates, self.touched(), went, came, hide_kept=hide_kept, prefixes=self._prefixes
+            native, request.texts, self.touched(), went, came, hide_kept=hide_kept, **request.options
         )
 
     def replaced(self, native: Store, held: KeptQuads) -> tuple[list[Quad], list[Quad]]:
@@ -79,22 +73,18 @@ class Entry:
         instead: Sequence[str] | None = None,
     ) -> None:
         """Write all of it in one transaction; `instead`: other updates, where it is known what they do."""
-        texts = self._updates if instead is None else instead
-        hide_kept = instead is None and self._hides_kept(native)
+        request = self._request
+        hide_kept = instead is None and may_meet_kept(native, request)
         forgotten, remembered = held.replaced(native, self._transaction.name, self._transaction.keep)
         with held.following(forgotten, remembered):
             execute(
                 native,
-                texts,
+                request.texts if instead is None else instead,
                 [*went, *forgotten.values()],
                 [*came, *remembered.values()],
                 hide_kept=hide_kept,
-                prefixes=self._prefixes,
+                **request.options,
             )
-
-    def _hides_kept(self, native: Store) -> bool:
-        """Tell whether the reserved graph must be hidden from the updates; raises where one names it."""
-        return True in [may_meet_kept(native, text, prefixes=self._prefixes) for text in self._updates]
 
 
 def _quad(change: QuadTerms) -> Quad:

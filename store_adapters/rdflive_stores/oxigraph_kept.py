@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote
 from pyoxigraph import Literal, NamedNode, Quad, Store
 
 from rdflive.store import WriteRefusedError
-from rdflive_stores.oxigraph_names import named_graphs
+from rdflive_stores.oxigraph_update import Request
 
 __all__ = [
     "KEPT", "KeptQuads", "has_kept", "kept_entries", "kept_quads", "may_meet_kept", "refuse_kept",
@@ -137,19 +137,18 @@ def refuse_kept(graph: Any) -> None:
         )
 
 
-def may_meet_kept(
-    native: Store, update: str, *, base_iri: str | None = None, prefixes: Mapping[str, str] | None = None
-) -> bool:
-    """True if a SPARQL update may read, change or create the reserved graph without naming it.
+def may_meet_kept(native: Store, request: Request) -> bool:
+    """True if SPARQL updates may read, change or create the reserved graph without naming it.
 
-    Raises WriteRefusedError for an update that names it.
+    Raises WriteRefusedError for updates that name it.
     """
-    if not has_kept(native) and _HINT not in str(update):  # the store itself refuses what is no string
+    # the store itself refuses what is no string
+    if not has_kept(native) and not any(_HINT in str(text) for text in request.updates):
         return False
-    names = {name for _, name in named_graphs(update, base_iri=base_iri, prefixes=prefixes)}
-    for name in names:
+    graphs = request.graphs
+    for name in graphs:
         refuse_kept(name)
-    return None in names
+    return None in graphs
 
 
 def _iri(prefix: str, text: str) -> NamedNode:

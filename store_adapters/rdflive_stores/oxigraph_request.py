@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, Store
 
-from rdflive_stores.oxigraph_joining import join_updates
+from rdflive.store import WriteRefusedError
 from rdflive_stores.oxigraph_kept import KEPT, kept_quads
 
 __all__ = ["execute", "spelled"]
@@ -20,7 +20,7 @@ __all__ = ["execute", "spelled"]
 _TRIPLE: Final = NamedNode("urn:x-rdflive:triple")
 _GRAPH: Final = NamedNode("urn:x-rdflive:graph")
 _DEFAULT: Final = DefaultGraph()
-_DROP: Final = f"DROP SILENT GRAPH {KEPT} ;\n"
+_DROP: Final = f"DROP SILENT GRAPH {KEPT}"
 
 _IRI: Final = r'<[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>"{}|^`\\]*>'
 _STRING: Final = r'"[^"\\\n\r]*(?:\\.[^"\\\n\r]*)*"'
@@ -42,22 +42,29 @@ def execute(
 ) -> None:
     """Run updates, then delete and insert quads, in one transaction; raises what the store raises.
 
-    With `hide_kept` the updates find no reserved graph, and whatever they do the graph is what it was,
-    but for the quads given. `then` are operations that run at the end. `options` are those of `Store.update`.
+    The updates are `Request.texts`, or others that the store understands and that need no prologue. With
+    `hide_kept` they find no reserved graph, and whatever they do the graph is what it was, but for the quads
+    given. `then` are operations that run at the end. `options` are those of `Store.update`. Raises
+    WriteRefusedError for an update in a language that only Oxigraph knows, if it cannot be part of a request.
     """
     went, came = list(went), list(came)
     if len(updates) == 1 and not (went or came or hide_kept or then):
         native.update(updates[0], **options)
         return
-    prologue, joined = join_updates(updates, options)
     if hide_kept:
         # first so that the updates do not find the graph, then for what they may have put into it
-        joined = _DROP + joined + _DROP
+        updates = [_DROP, *updates, _DROP]
         came = [*dict.fromkeys([*kept_quads(native), *came]).keys() - set(went)]
     try:
-        _run(native, prologue + joined, went, came, _ground, then, options)
-    except SyntaxError:  # not of the updates, which were checked: of a term that was read leniently once
-        _run(native, prologue + joined, went, came, _never, then, options)
+        _run(native, updates, went, came, _ground, then, options)
+    except SyntaxError:  # the updates were checked, so it is a term that was read leniently once
+        try:
+            _run(native, updates, went, came, _never, then, options)
+        except SyntaxError as error:
+            raise WriteRefusedError(
+                "an update that is neither SPARQL 1.1 nor 1.2 has to run with others here: write it without "
+                f"PREFIX, BASE and a semicolon at its end ({error})"
+            ) from error
 
 
 _Spell: TypeAlias = Callable[[Quad], str | None]
@@ -65,7 +72,7 @@ _Spell: TypeAlias = Callable[[Quad], str | None]
 
 def _run(
     native: Store,
-    updates: str,
+    updates: Sequence[str],
     went: list[Quad],
     came: list[Quad],
     spell: _Spell,
@@ -82,7 +89,9 @@ def _run(
         _TRIPLE: triples.__getitem__,
         _GRAPH: graphs.__getitem__,
     }
-    native.update(updates + " ;\n".join(changes), **{**options, "custom_functions": functions})
+    # behind line feeds, because an update may end in a comment
+    text = "\n;\n".join(filter(None, (*updates, *changes)))
+    native.update(text, **{**options, "custom_functions": functions})
 
 
 def _changes(verb: str, quads: Iterable[Quad], spell: _Spell, numbered: list[Quad]) -> Iterator[str]:

@@ -25,7 +25,7 @@ from rdflive_stores.oxigraph_kept import KEPT, KeptQuads, has_kept, kept_entries
 from rdflive_stores.oxigraph_request import execute
 from rdflive_stores.oxigraph_terms import canonical
 from rdflive_stores.oxigraph_undoing import Undoing, undo_what_was_left
-from rdflive_stores.oxigraph_update import ANYTHING, Pattern, touched_patterns
+from rdflive_stores.oxigraph_update import ANYTHING, Pattern, Request
 from rdflive_stores.oxigraph_visible import Native, Read, visible
 
 __all__ = ["GraphName", "LiveStore"]
@@ -174,24 +174,24 @@ class LiveStore:
             "custom_functions": custom_functions,
             "custom_aggregate_functions": custom_aggregate_functions,
         }
+        request = Request([update], **options)
         self._compare(
-            lambda: touched_patterns(update, base_iri=base_iri, prefixes=prefixes),
-            lambda: self._update(update, options),
-            lambda patterns: self._foresee(update, patterns, options),
+            lambda: request.patterns,
+            lambda: self._update(update, request, options),
+            lambda patterns: self._foresee(request, patterns),
         )
 
-    def _foresee(self, update: str, patterns: list[Pattern], options: dict[str, Any]) -> Foreseen:
-        hide_kept = may_meet_kept(
-            self.native, update, base_iri=options["base_iri"], prefixes=options["prefixes"]
-        )
-        return foresee(self.native, [update], patterns, hide_kept=hide_kept, **options)
+    def _foresee(self, request: Request, patterns: list[Pattern]) -> Foreseen:
+        hide_kept = may_meet_kept(self.native, request)
+        return foresee(self.native, request.texts, patterns, hide_kept=hide_kept, **request.options)
 
-    def _update(self, update: str, options: dict[str, Any]) -> None:
+    def _update(self, update: str, request: Request, options: dict[str, Any]) -> None:
         native = self.native
-        if may_meet_kept(native, update, base_iri=options["base_iri"], prefixes=options["prefixes"]):
-            execute(native, [update], hide_kept=True, **options)
-        else:
+        hide_kept = may_meet_kept(native, request)
+        if self.capture.idle and not hide_kept:  # it need not be read
             native.update(update, **options)
+        else:
+            execute(native, request.texts, hide_kept=hide_kept, **request.options)
 
     def write(self, transaction: Transaction, prefixes: dict[str, str] | None = None) -> None:
         """Apply one entry of a feed in one native transaction, and keep texts with it (see `Writable`)."""

@@ -1,21 +1,29 @@
-"""Finds the quads that a SPARQL update can touch. It scans the update's templates and is no parser.
+"""SPARQL updates on their way into an Oxigraph store.
 
-The scanner may give too many patterns, never too few. The store is compared before and after the update on
-these patterns, so one too many costs time, and one too few would lose a change. Only updates that Oxigraph
-accepts matter; one that it refuses changes nothing.
+An update is read once. What it can touch and which graphs it names is taken from its tree, and the tree,
+written as text, is what the store runs: so the store reads what was looked at.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final, TypeAlias
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import cache, cached_property
+from typing import Any, Final, TypeAlias
 
-from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Triple
+from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Store, Triple
+from rdflib.term import BNode, URIRef, Variable
 
-from rdflive.syntax.tokens import Token, tokenize
-from rdflive_stores.oxigraph_names import Names, may_compare
+from rdflive.errors import QuerySyntaxError
+from rdflive.model import TripleTerm
+from rdflive.store import WriteRefusedError
+from rdflive.syntax.prefixes import usual_prefixes
+from rdflive.syntax.reader import read_update
+from rdflive.syntax.tree import Tree, rewritten, walk
+from rdflive.syntax.writing import write
+from rdflive_stores.oxigraph_terms import to_native
 
-__all__ = ["ANYTHING", "Pattern", "touched_patterns"]
+__all__ = ["ANYTHING", "Pattern", "Request"]
 
 Pattern: TypeAlias = tuple[
     NamedNode | BlankNode | None,
@@ -28,221 +36,144 @@ Pattern: TypeAlias = tuple[
 ANYTHING: Final[Pattern] = (None, None, None, None)
 
 _DEFAULT: Final = DefaultGraph()
-_XSD: Final = "http://www.w3.org/2001/XMLSchema#"
-_TYPE: Final = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
-_END: Final = Token("end", "", 0, 0, 0)
-_CLOSING: Final = {"{": "}", "(": ")", "[": "]"}
-
-# Where these occur, tokens may not be what they seem: unfinished strings, escapes, RDF 1.2 syntax.
-_DOUBTFUL: Final = frozenset({'"', "'", "\\", "{|", "|}", "<<", "<<(", ")>>", ">>"})
+_STOP: Final = NamedNode("urn:x-rdflive:stop")
+_FAIL: Final = f"CREATE GRAPH {_STOP} ;\n"
+"""Fails where the graph exists, after the whole request has been parsed."""
 
 
-def touched_patterns(
-    update: str, *, base_iri: str | None = None, prefixes: Mapping[str, str] | None = None
-) -> list[Pattern]:
-    """List quad patterns that cover whatever an update request can insert or delete.
+class Request:
+    """Updates that run one after the other, each as if it were alone.
 
-    >>> touched_patterns("DELETE WHERE { <http://e/IC5> ?p ?o }")
+    `options` are those of `Store.update`. An update that rdflive cannot read may have a clause that only
+    Oxigraph knows, such as LATERAL. So it can touch anything, may name any graph, and runs as it stands.
+
+    >>> request = Request(["DELETE WHERE { <http://e/IC5> ?p ?o } # all"])
+    >>> request.patterns
     [(<NamedNode value=http://e/IC5>, None, None, <DefaultGraph>)]
+    >>> request.texts
+    ['DELETE WHERE { <http://e/IC5> ?p ?o . }']
     """
-    try:
-        patterns = _Scanner(update, base_iri, prefixes).scan()
-    except (_UnclearError, TypeError):  # TypeError: arguments that the store refuses itself
-        return [ANYTHING]
-    return [ANYTHING] if ANYTHING in patterns else list(patterns)
+
+    def __init__(self, updates: Sequence[str], **options: Any) -> None:
+        self.updates = updates
+        self._given = options
+
+    @property
+    def patterns(self) -> list[Pattern]:
+        """The patterns that cover whatever the updates can insert or delete; errors as of `texts`."""
+        trees = [tree for tree, _ in self._read]
+        operations = (each for tree in trees if tree is not None for each in tree.request or ())
+        patterns = dict.fromkeys(pattern for each in operations for pattern in _touched(each))
+        return [ANYTHING] if None in trees or ANYTHING in patterns else list(patterns)
+
+    @property
+    def graphs(self) -> set[NamedNode | DefaultGraph | None]:
+        """The graphs that the updates name; None where they may mean several. Errors as of `texts`."""
+        return {name for tree, _ in self._read for name in ([None] if tree is None else _named(tree))}
+
+    @property
+    def texts(self) -> list[str]:
+        """What the store is to run for each update: it needs no prologue, and shares no label with others.
+
+        Raises what the store raises for an update that it does not understand.
+        """
+        return [written for _, written in self._read]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options for `texts`, in which IRI() knows the base that an update declares.
+
+        Raises WriteRefusedError for several bases, and as `texts` does.
+        """
+        bases = {tree.base for tree, _ in self._read if tree is not None and _resolves(tree)}
+        if len(bases) > 1:
+            raise WriteRefusedError(
+                f"IRI() would need several bases in one request of Oxigraph: {', '.join(sorted(bases))}"
+            )
+        return {**self._given, "base_iri": bases.pop() or None} if bases else self._given
+
+    @cached_property
+    def _read(self) -> list[tuple[Tree | None, str]]:
+        """Each update as it was read, and what the store is to run for it."""
+        return [self._read_one(text, number) for number, text in enumerate(self.updates)]
+
+    def _read_one(self, text: str, number: int) -> tuple[Tree | None, str]:
+        given = self._given
+        # Oxigraph knows no prefixes but those that it is given
+        prefixes = dict.fromkeys(usual_prefixes())
+        with suppress(
+            QuerySyntaxError, SyntaxError, TypeError
+        ):  # what the store refuses it is to refuse itself
+            prefixes.update(given.get("prefixes") or {})
+            tree = read_update(text, prefixes, base=given.get("base_iri") or "")
+            # a request of Oxigraph has one prologue, see `options`
+            written = write((tree if len(self.updates) == 1 else _labelled(tree, number)).changed(base=""))
+            try:
+                _stopped().update(_FAIL + written, **given)
+            except RuntimeError:  # all of it was parsed, and its first operation failed
+                return tree, written
+        # what it means must not depend on what may stand behind it
+        with suppress(RuntimeError, OSError):
+            Store().update(text, **given)
+        return None, text
 
 
-class _UnclearError(Exception):
-    """The scanner does not understand the request."""
+def _touched(operation: Tree) -> Iterator[Pattern]:
+    """List the patterns of an operation; there may be too many, which costs time, never too few."""
+    for quads in (operation.quads, operation.delete, operation.insert):
+        for part in () if quads is None else quads.part or ():
+            is_named = part.name == "GraphQuads"
+            block, name = (part.part, part.term) if is_named else (part, operation.withClause)
+            for s, p, o in () if block is None else block.triples:
+                yield _constant(s), _constant(p), _constant(o), _graph(name)
+    # a graph that is created is empty
+    if operation.name in ("Load", "Clear", "Drop"):
+        yield None, None, None, _graph(operation.graphiri)
+    elif operation.graph is not None:
+        source, target = operation.graph
+        for name in (source, target) if operation.name == "Move" else (target,):
+            yield None, None, None, _graph(name)
 
 
-class _Scanner:
-    def __init__(self, update: str, base_iri: str | None, prefixes: Mapping[str, str] | None) -> None:
-        self._tokens = [*tokenize(update), _END]
-        self._at = 0
-        self._names = Names(base_iri, prefixes)
-        self._patterns: dict[Pattern, None] = {}
-
-    def scan(self) -> dict[Pattern, None]:
-        """Read the request to its end."""
-        self._prologue()
-        while self._tokens[self._at] is not _END:
-            if not self._accept(";"):
-                self._operation()
-            self._prologue()
-        return self._patterns
-
-    def _take(self) -> Token:
-        token = self._tokens[self._at]
-        if token is _END:
-            raise _UnclearError
-        self._at += 1
-        return token
-
-    def _accept(self, *texts: str) -> str:
-        """Take the next token if it is one of these keywords or marks, and say which one it was."""
-        token = self._tokens[self._at]
-        text = token.text.upper()
-        if token.kind in ("word", "mark") and text in texts:
-            self._at += 1
-            return text
-        return ""
-
-    def _expect(self, text: str) -> None:
-        if not self._accept(text):
-            raise _UnclearError
-
-    def _prologue(self) -> None:
-        while keyword := self._accept("BASE", "PREFIX", "VERSION"):
-            token = self._take()
-            if keyword == "BASE":
-                self._names.set_base(token)
-            elif keyword == "PREFIX":
-                self._names.set_prefix(token, self._take())
-
-    def _operation(self) -> None:
-        keyword = self._accept(*_OPERATIONS)
-        if keyword in ("INSERT", "DELETE"):
-            is_single = self._accept("DATA") or (keyword == "DELETE" and self._accept("WHERE"))
-            self._template(_DEFAULT)
-            if not is_single:
-                self._modify(_DEFAULT)
-        elif keyword == "WITH":
-            self._modify(self._graph())
-        elif keyword:
-            self._accept("SILENT")
-            self._graph_operation(keyword)
-        else:
-            raise _UnclearError
-
-    def _graph_operation(self, keyword: str) -> None:
-        """Read what CLEAR, DROP, CREATE, LOAD, COPY, MOVE and ADD are about: whole graphs."""
-        if keyword == "LOAD":
-            self._iri()
-            touched = [self._graph() if self._accept("INTO") else _DEFAULT]
-        elif keyword in ("COPY", "MOVE", "ADD"):
-            source = self._graph()
-            self._expect("TO")
-            touched = [self._graph(), source] if keyword == "MOVE" else [self._graph()]
-        else:
-            touched = [self._graph()]
-        # a new graph is empty, so no quad changes
-        if keyword != "CREATE":
-            self._patterns.update(dict.fromkeys((None, None, None, graph) for graph in touched))
-
-    def _graph(self) -> NamedNode | DefaultGraph | None:
-        """Read the name of a graph or of several; None may be any."""
-        if self._accept("DEFAULT"):
-            return _DEFAULT
-        if self._accept("NAMED", "ALL"):
-            return None
-        self._accept("GRAPH")
-        return self._iri()
-
-    def _modify(self, graph: NamedNode | DefaultGraph | None) -> None:
-        while self._accept("DELETE", "INSERT"):
-            self._template(graph)
-        while self._accept("USING"):
-            self._accept("NAMED")
-            self._iri()
-        self._expect("WHERE")
-        self._skip_group()
-
-    def _template(self, graph: NamedNode | DefaultGraph | None, *, inside_graph: bool = False) -> None:
-        """Read quads in braces; `graph` is that of the triples outside a GRAPH block."""
-        self._expect("{")
-        while not self._accept("}"):
-            if not inside_graph and self._accept("GRAPH"):
-                self._template(self._iri(), inside_graph=True)
-            elif not self._accept("."):
-                self._triples(graph)
-
-    def _triples(self, graph: NamedNode | DefaultGraph | None) -> None:
-        """Read the triples of one subject."""
-        subject = self._iri()
-        while True:
-            predicate = self._iri()
-            while True:
-                self._patterns[subject, predicate, self._term(), graph] = None
-                if not self._accept(","):
-                    break
-            if not self._accept(";"):
-                return
-            # SPARQL lets a semicolon be repeated, and stand at the end
-            while self._accept(";"):
-                pass
-            if self._tokens[self._at].text.upper() in (".", "}", "GRAPH"):
-                return
-
-    def _iri(self) -> NamedNode | None:
-        """Read a term that can be no literal."""
-        term = self._term()
-        return term if isinstance(term, NamedNode) else None
-
-    def _term(self) -> NamedNode | Literal | None:
-        """Read a term; None for what may stand for several or is not clear as it stands."""
-        token = self._take()
-        match token.kind:
-            case "iri" | "prefixed":
-                return self._names.iri(token)
-            case "variable" | "blank":
-                return None
-            case "number":
-                return _number(token.text)
-            case "string":
-                return self._literal(token.text)
-            case "word" if token.text == "a":
-                return _TYPE
-            case "word" if token.text.lower() in ("true", "false"):
-                return Literal(token.text, datatype=NamedNode(_XSD + "boolean"))
-            case "mark" if token.text in "+-" and self._tokens[self._at].kind == "number":
-                number = self._take()
-                # Oxigraph takes "- 5" for a number too, but not for that of "-5"
-                return _number(token.text + number.text) if number.offset == token.offset + 1 else None
-        raise _UnclearError
-
-    def _literal(self, text: str) -> Literal | None:
-        """Read what follows a string: a language or a datatype."""
-        quotes = 3 if text[:3] in ('"""', "'''") else 1
-        value = text[quotes:-quotes]
-        datatype = language = None
-        is_clear = "\\" not in value
-        if self._accept("^^"):
-            datatype = self._iri()
-            is_clear = is_clear and datatype is not None
-        elif self._tokens[self._at].kind == "language":
-            language = self._take().text[1:]
-        try:
-            return Literal(value, datatype=datatype, language=language) if is_clear else None
-        except ValueError:  # a language with a direction, or none at all
-            return None
-
-    def _skip_group(self) -> None:
-        """Pass over a group pattern: what it matches is bound to the variables of the templates."""
-        self._expect("{")
-        closing = ["}"]
-        previous = _END
-        while closing:
-            token = self._take()
-            if token.kind == "mark":
-                if token.text in _DOUBTFUL:
-                    raise _UnclearError
-                if token.text in _CLOSING:
-                    closing.append(_CLOSING[token.text])
-                elif token.text in _CLOSING.values() and closing.pop() != token.text:
-                    raise _UnclearError
-            # comparisons are inside parentheses only
-            elif token.kind == "iri" and closing[-1] == ")" and may_compare(previous, token):
-                raise _UnclearError
-            previous = token
+def _named(tree: Tree) -> Iterator[NamedNode | DefaultGraph | None]:
+    for node in walk(tree):
+        is_transfer = node.name in ("Add", "Move", "Copy")
+        names = (node.term, node.graphiri, node.withClause, node.default, node.named)
+        yield from (_graph(name) for name in (node.graph if is_transfer else names) if name is not None)
 
 
-def _number(text: str) -> Literal:
-    """Make the number; a token that ends in a dot is an integer and the end of its triple."""
-    kind = "double" if "e" in text.lower() else "decimal" if "." in text[:-1] else "integer"
-    return Literal(text.removesuffix("."), datatype=NamedNode(_XSD + kind))
+def _constant(term: Any) -> Any:
+    """Give the store's term; None for one that stands for others, or that the store may refuse."""
+    with suppress(ValueError):
+        return None if isinstance(term, BNode | Variable | TripleTerm) else to_native(term)
 
 
-_OPERATIONS: Final = (
-    "INSERT", "DELETE", "WITH", "CLEAR", "DROP", "CREATE", "LOAD", "COPY", "MOVE", "ADD",
-)  # fmt: skip
+def _graph(name: Any) -> NamedNode | DefaultGraph | None:
+    """Give the graph that an operation names; None for several."""
+    if name is None or name == "DEFAULT":
+        return _DEFAULT
+    return _constant(name) if isinstance(name, URIRef) else None
+
+
+def _labelled(tree: Tree, number: int) -> Tree:
+    """Give blank nodes labels that no other update has: a request cannot use one in two blocks of data."""
+
+    def labelled(part: Any) -> Any:
+        if isinstance(part, TripleTerm):
+            return TripleTerm(*(rewritten(term, labelled) for term in part.parts))
+        return BNode(f"u{number}.{part}") if isinstance(part, BNode) else None
+
+    made: Tree = rewritten(tree, labelled)
+    return made
+
+
+def _resolves(tree: Tree) -> bool:
+    return any(node.name in ("Builtin_IRI", "Builtin_URI") for node in walk(tree))
+
+
+@cache
+def _stopped() -> Store:
+    """Give an empty store in which `_FAIL` fails."""
+    store = Store()
+    store.add_graph(_STOP)
+    return store

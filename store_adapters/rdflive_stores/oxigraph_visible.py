@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, Store, serialize
 
+from rdflive.errors import QuerySyntaxError
+from rdflive.syntax.reader import read_query
+from rdflive.syntax.tokens import tokenize
 from rdflive_stores.oxigraph_kept import KEPT, has_kept, kept_quads
-from rdflive_stores.oxigraph_names import named_graphs
 
 __all__ = ["Native", "Read", "Visible", "visible"]
 
@@ -100,21 +102,28 @@ class Visible:
         )
 
     def _dataset(
-        self, query: str, base_iri: str | None, prefixes: Mapping[str, str] | None, default_graph: Any
+        self, query: str, base_iri: str | None, prefixes: dict[str, str] | None, default_graph: Any
     ) -> tuple[Any, Any]:
         """Give the default and the named graphs that a query may see; None where its clauses may decide."""
         words = str(query).upper()  # the store itself refuses what is no string
-        # such a query reads the default graph alone, and need not be scanned
+        # such a query reads the default graph alone, and need not be looked at
         if "GRAPH" not in words and "FROM" not in words:
             return default_graph, None
-        given = list(named_graphs(query, base_iri=base_iri, prefixes=prefixes))
-        defaults = [name for keyword, name in given if keyword == "FROM"]
-        named = [name for keyword, name in given if keyword == "NAMED"]
-        if not defaults and not named:
+        try:
+            clauses = read_query(query, prefixes, base=base_iri or "").query.datasetClause or ()
+        except (QuerySyntaxError, TypeError):  # for the store to refuse, or in a language that only it knows
+            if any(token.text.upper() == "FROM" for token in tokenize(str(query))):
+                return default_graph, None
+            clauses = ()
+        if not clauses:
             return default_graph, list(self.named_graphs())
-        if KEPT not in defaults and KEPT not in named:
+        defaults = [str(clause.default) for clause in clauses if clause.default is not None]
+        named = [str(clause.named) for clause in clauses if clause.named is not None]
+        if KEPT.value not in (*defaults, *named):
             return default_graph, None
-        return _others(defaults) if default_graph is None else default_graph, _others(named)
+        if default_graph is None:
+            default_graph = _others(map(NamedNode, defaults))
+        return default_graph, _others(map(NamedNode, named))
 
 
 class Native:

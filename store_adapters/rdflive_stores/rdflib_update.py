@@ -1,8 +1,9 @@
 """SPARQL updates on rdflib's in-memory stores, where rdflib's own engine is not to be relied on.
 
 In rdflib 7 DELETE and INSERT take turns solution by solution, DELETE WHERE takes `GRAPH ?g` for a new graph,
-USING fetches from the network or the disk, and SILENT swallows Ctrl-C. The operations with a WHERE are done
-here, after SPARQL 1.1 Update, section 3.1.3; rdflib evaluates the pattern, and does all other operations.
+USING fetches from the network or the disk, CREATE is missing, and SILENT swallows Ctrl-C. CREATE and the
+operations with a WHERE are done here, after SPARQL 1.1 Update, sections 3.1.3 and 3.2.1; rdflib evaluates the
+pattern, and does all other operations.
 """
 
 from __future__ import annotations
@@ -56,6 +57,12 @@ def _context(graph: Graph, operation: Any) -> QueryContext:
     context = QueryContext(graph, initBindings={})
     context.prologue = operation.prologue
     return context
+
+
+def _create(context: QueryContext, operation: Any) -> None:
+    """Refuse to create a graph that has triples; others are there as soon as they are written to."""
+    if len(context.dataset.get_context(operation.graphiri)):
+        raise WriteRefusedError(f"{operation.graphiri.n3()} cannot be created: it is there already")
 
 
 def _delete_where(context: QueryContext, operation: Any) -> None:
@@ -142,7 +149,7 @@ _OPERATIONS: Final[Mapping[str, Callable[[QueryContext, Any], None]]] = {
     "Load": engine.evalLoad,
     "Clear": engine.evalClear,
     "Drop": engine.evalDrop,
-    "Create": engine.evalCreate,
+    "Create": _create,
     "Add": engine.evalAdd,
     "Move": engine.evalMove,
     "Copy": engine.evalCopy,

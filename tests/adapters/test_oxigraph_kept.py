@@ -66,6 +66,9 @@ QUERIES: dict[str, dict[str, Any]] = {
     "SELECT ?o { ?s ?p ?o }": {"default_graph": [KEPT, DefaultGraph()]},
     "SELECT * { GRAPH ?g { ?s ?p ?o } }": {"named_graphs": [KEPT, GRAPHS["g"]]},
     "SELECT ?from { ?graph ?p ?from }": {},
+    # for Oxigraph alone to read
+    "SELECT * { VALUES ?from { 1 } LATERAL { GRAPH ?g { ?s ?p ?o } } }": {},
+    f"SELECT * FROM NAMED {GRAPHS['g']} {{ VALUES ?x {{ 1 }} LATERAL {{ GRAPH ?g {{ ?s ?p ?o }} }} }}": {},
     "DESCRIBE <urn:example:a>": UNION_VIEW,
 }
 READS: dict[str, Callable[[Any], Any]] = {
@@ -217,6 +220,7 @@ WRITES: dict[str, Callable[[Any], Any]] = {
             "ADD <urn:example:g> TO <urn:example:n> ; CLEAR DEFAULT",
             "INSERT DATA { GRAPH <urn:example:g> { <urn:a> <urn:b> 'NAMED' } }",
             "INSERT { ?s ?p ?a } USING NAMED <urn:example:g> WHERE { GRAPH ?g { ?s ?p ?a } }",
+            "INSERT { ?s ?p ?a } WHERE { VALUES ?x { 1 } LATERAL { GRAPH ?g { ?s ?p ?a } } } # all",
             "INSERT { ?s ?p ?o } WHERE { VALUES (?x ?y) { (1 2) } FILTER(?x<?y#>'''\n)"
             " GRAPH ?g { ?s ?p ?o } # '''\n}",
         )

@@ -137,10 +137,13 @@ UPDATES = (
     "WITH :g2 DELETE { ?s ?p ?o } INSERT { ?s :used ?o } USING :g1 WHERE { ?s ?p ?o }",
     "WITH :g1 INSERT { ?s :in ?g } WHERE { ?s ?p ?o GRAPH ?g { ?s ?q ?r } }",
     "INSERT { ?s :used ?o } USING :nowhere WHERE { ?s ?p ?o }",
+    "CREATE GRAPH :new",
+    "CREATE SILENT GRAPH :g1; CREATE GRAPH :new; INSERT DATA { GRAPH :new { :a :p :b } }",
     "PREFIX x: <urn:example:>",
 )
 
 
+INSERT = f"INSERT DATA {{ GRAPH {NAMES[0].n3()} {{ <urn:a> <urn:p> 1 }} }}"
 SWAPS = tuple(
     update for update in UPDATES if "INSERT { ?o ?p ?s } WHERE { VALUES" in update or " ; " in update
 )
@@ -179,6 +182,19 @@ def test_an_update_of_a_dataset_does_what_sparql_says(update: str) -> None:
         write(dataset, updates=[update])
         contents.append({name: set(rdflib.Graph(store, name)) for name in (DATASET_DEFAULT_GRAPH_ID, *NAMES)})
     assert contents[0] == contents[1]
+
+
+@pytest.mark.parametrize("store", ["default", "Oxigraph"])
+def test_a_graph_that_is_there_cannot_be_created(store: str) -> None:
+    """CREATE fails for it, and with it the whole entry, as on Oxigraph."""
+    if store == "Oxigraph":
+        pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
+    dataset = rdflib.Dataset(store)
+    dataset.graph(NAMES[0]).add(A)
+    create = f"CREATE GRAPH {NAMES[0].n3()}"
+    with pytest.raises((WriteRefusedError, RuntimeError), match=r"already"):
+        write(dataset, updates=[f"CREATE GRAPH <urn:new> ; CLEAR ALL ; {INSERT} ; {create}"])
+    assert {quad[:3] for quad in dataset.quads()} == {A}
 
 
 names = st.sampled_from([":a", ":b", ":c"])

@@ -2,23 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
+from typing import Literal as OneOf
 
-from rdflib.term import BNode, Literal
+from rdflib.term import BNode, Literal, URIRef
 
 from rdflive.errors import QuerySyntaxError
 from rdflive.feeds.decoder import Decoded, Frame, StatelessDecoder
 from rdflive.feeds.formats import FeedFormat
 from rdflive.feeds.lines import Line
-from rdflive.feeds.sparql_data import read_data
-from rdflive.feeds.sparql_text import RequestScanner, normalize, write_string
+from rdflive.feeds.sparql_text import RequestScanner
 from rdflive.feeds.terms import RowError
 from rdflive.feeds.writing import UnwritableError, write_term
-from rdflive.model import Batch, Quad
+from rdflive.model import Batch, Change, Quad
+from rdflive.syntax.prefixes import usual_prefixes
 from rdflive.syntax.reader import read_update
+from rdflive.syntax.tokens import tokenize
+from rdflive.syntax.tree import Tree, leaves, walk
+from rdflive.syntax.writing import write_string
 
 __all__ = ["SPARQL_UPDATE", "SparqlUpdateDecoder", "encode_sparql_update"]
+
+_OWN: Final[Mapping[str, Any]] = dict.fromkeys(usual_prefixes())
+"""The prefixes of a request that stands alone: not even the usual ones, which not every graph has."""
+_ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\]*")
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
+_DEEPEST: Final = 300
+"""How deep nodes may be nested: Oxigraph's parser ends the process where its stack is full."""
+_SIGNS: Final[Mapping[str, OneOf[1, -1]]] = {"InsertData": 1, "DeleteData": -1}
+_CHANGES: Final = "log the changes that it led to, with INSERT DATA and DELETE DATA"
+_UNSTABLE: Final = {
+    "Load": ("LOAD", "it fetches what may have changed: log the triples that it loaded, with INSERT DATA"),
+    "ServiceGraphPattern": ("SERVICE", f"it asks what may have changed: {_CHANGES}"),
+    **{
+        f"Builtin_{word}": (word, f"it has another value each time: {_CHANGES}")
+        for word in ("NOW", "RAND", "UUID", "STRUUID")
+    },
+}
+"""The nodes that a log does not determine, with their keywords and why."""
 
 
 class SparqlUpdateDecoder(StatelessDecoder):
@@ -49,17 +72,23 @@ class SparqlUpdateDecoder(StatelessDecoder):
             yield (*frame, frame[-1]._replace(text="", fault=""))
 
     def decode(self, frame: Frame) -> Decoded:
-        """Read a request; what is not data alone is for the store to evaluate."""
-        changes = read_data(frame)
-        if changes is not None:
-            return Decoded(changes)
+        """Read a request: ground data as changes, anything else as text for the store to evaluate."""
+        text = "\n".join(line.text for line in frame).strip(" \t\r\n")
         first = frame[0].number
         try:
-            text = normalize("\n".join(line.text for line in frame))
-        except RowError as error:
-            raise RowError(str(error), first + error.line - 1) from error
-        _check_syntax(text, first)
-        return Decoded((), (text.strip(),))
+            try:
+                tree, is_whole = read_update(text, _OWN), True
+            except QuerySyntaxError:  # perhaps for a prefix that the graph binds
+                tree, is_whole = read_update(text, _prefixes_in(text)), False
+        except QuerySyntaxError as error:
+            reason = str(error).partition("\n")[0].partition(": ")[2]
+            raise RowError(
+                f"not a SPARQL update at column {error.column}: {reason}", first + error.line - 1
+            ) from error
+        for begin, reason in _faults(tree, text):
+            raise RowError(reason, first + text.count("\n", 0, begin))
+        changes = _changes(tree) if is_whole else None
+        return Decoded((), (text,)) if changes is None else Decoded(changes)
 
 
 def encode_sparql_update(batch: Batch) -> str:
@@ -85,11 +114,52 @@ def _is_empty(line: Line) -> bool:
     return not line.fault and not line.text.strip(" \t")
 
 
-def _check_syntax(text: str, line: int) -> None:
-    try:
-        read_update(text)
-    except QuerySyntaxError as error:
-        raise RowError(f"not a SPARQL update: {error}", line) from error
+def _prefixes_in(text: str) -> dict[str, str]:
+    """Declare every prefix that occurs in a text: what it stands for the store will know."""
+    names = {token.text.partition(":")[0] for token in tokenize(text) if token.kind == "prefixed"}
+    return dict.fromkeys(names, "urn:x-rdflive:any:")
+
+
+def _faults(tree: Tree, text: str) -> Iterator[tuple[int, str]]:
+    """Find what may be SPARQL, but not in a log, with its offset."""
+    operations = tree.request or ()
+    # what the end of the feed cuts short may be a request by itself
+    if not operations or any(tokenize(text[operations[-1].end :])):
+        yield len(text), "the request is not complete, so it is not applied"
+    around: list[int] = []
+    for node in walk(tree):
+        if node.name in _UNSTABLE:
+            word, reason = _UNSTABLE[node.name]
+            yield node.begin, f"{word} cannot be replayed, because {reason}"
+        while around and around[-1] <= node.begin:
+            around.pop()
+        around.append(node.end)
+        if len(around) > _DEEPEST:
+            yield (
+                node.begin,
+                f"the SPARQL update is nested too deeply: {_DEEPEST} parts in each other",
+            )
+    for term in leaves(tree):
+        iri = term.datatype if isinstance(term, Literal) else term
+        if isinstance(iri, URIRef) and not _ABSOLUTE.fullmatch(iri):
+            fault = "not a valid IRI" if _SCHEME.match(iri) else "a relative IRI, and the request has no BASE"
+            yield max(text.find(f"<{iri}>"), 0), f"<{iri}> is {fault}"
+
+
+def _changes(tree: Tree) -> tuple[Change, ...] | None:
+    """Give the changes of a request; None for one that is not ground data of RDF 1.1 alone."""
+    changes: list[Change] = []
+    for operation in tree.request or ():
+        sign = _SIGNS.get(operation.name)
+        if sign is None:
+            return None
+        for part in operation.quads.part or ():
+            block, graph = (part.part, part.term) if part.name == "GraphQuads" else (part, None)
+            for s, p, o in () if block is None else block.triples:
+                if type(s) is not URIRef or type(o) not in (URIRef, Literal):
+                    return None
+                changes.append(Change(sign, Quad(s, p, o, graph)))
+    return tuple(changes)
 
 
 def _write(verb: str, quads: Iterable[Quad]) -> str:
