@@ -261,7 +261,7 @@ def _modified(query: Tree, modifier: Tree | None = None, shown: tuple[Variable, 
     if order:
         pattern = Tree("OrderBy", {"p": pattern, "expr": tuple(order)})
     if shown is None:
-        shown = tuple(part.var or part.evar for part in projection) or _all_named(query.where)
+        shown = tuple(part.var or part.evar for part in projection) or _all_named(query)
     pattern = Tree("Project", {"p": pattern, "PV": shown})
     if query.modifier or modifier:
         pattern = Tree("Reduced" if query.modifier == "REDUCED" else "Distinct", {"p": pattern})
@@ -319,11 +319,12 @@ def _read(node: Any) -> Any:
     return "*" if node == "*" and not isinstance(node, Variable) else node
 
 
-def _all_named(where: Tree) -> tuple[Variable, ...]:
-    """Give the variables that `SELECT *` may show, in the order of the text."""
-    shown = set(_named(where))
+def _all_named(query: Tree) -> tuple[Variable, ...]:
+    """Give the variables that `SELECT *` shows, in the order of the text (18.2.1)."""
+    parts = (query.where, query.values)
+    shown = set(_named(parts))
     return tuple(
-        leaf for leaf in dict.fromkeys(leaves(where)) if leaf in shown and isinstance(leaf, Variable)
+        leaf for leaf in dict.fromkeys(leaves(parts)) if leaf in shown and isinstance(leaf, Variable)
     )
 
 
@@ -333,9 +334,10 @@ def _named(part: Any) -> Iterator[Variable]:
     elif isinstance(part, Tree):
         if part.name == "Bind":
             yield part.var
-        elif part.name == "SubSelect" and part.projection:
-            yield from (each.var or each.evar for each in part.projection)
-        else:
+        elif part.name == "SubSelect":
+            shown = [each.var or each.evar for each in part.projection or ()]
+            yield from shown or _named((part.where, part.values))
+        elif part.name not in ("Filter", "MinusGraphPattern"):
             for value in part.fields.values():
                 yield from _named(value)
     elif isinstance(part, TripleTerm):

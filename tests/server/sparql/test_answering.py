@@ -198,6 +198,8 @@ ALIKE = st.sampled_from(
         "SELECT * FROM <urn:g> FROM NAMED <urn:g> {{ {} }}",
         "SELECT REDUCED ?s {{ {{ SELECT DISTINCT ?s {{ {} }} }} }}",
         "SELECT (COUNT(?o) AS ?n) (COUNT(DISTINCT ?s) AS ?m) {{ {} }}",
+        "SELECT * {{ {} }} VALUES ?v {{ 1 }}",
+        "SELECT * {{ {{ SELECT * {{ {} }} ORDER BY ?k }} }}",
         "SELECT ?s ?o {{ {} }} VALUES ?s {{ <urn:n0> <urn:n1> }}",
         "BASE <urn:n0> SELECT ?s (IRI('') AS ?t) {{ {} }} ORDER BY ?s ?o ?z LIMIT 3",
         "ASK {{ {} }}",
