@@ -246,7 +246,7 @@ def test_terms_that_no_text_can_have_are_parameters(kind: str) -> None:
     "text",
     [
         "SELECT ?s { ?s e:p ?v FILTER(COALESCE(?v<<http://e/a#b>, true)) ?s e:q %s }",
-        r"SELECT ?s { ?s e:q \u0022#\u0022, %s }",
+        r"SELECT ?s { ?s e:q '\u0023', %s }",
         "SELECT ?s { ?s e:q %s } #",
         "SELECT ?s { ?s e:p ?v ; e:q %s FILTER(?v > 1) }",
     ],
@@ -266,11 +266,11 @@ def test_what_looks_like_a_comment_tells_texts_apart(text: str) -> None:
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_a_comment_that_ends_at_a_carriage_return_tells_texts_apart(order: int) -> None:
-    """To rdflib's parser it goes on to the next line feed, whatever was asked before."""
+    """Whatever was asked before: SPARQL 1.1, 19.4."""
     graph = rdflib.Graph()
     for train in (E.one, E.two):
         graph.add((train, E.p, E.o))
-    shapes = {"{}\nLIMIT 1": 1, "{}#\rLIMIT 1": 2, "{}#\r\r\nLIMIT 1": 1, "{}#\r\nLIMIT 1": 1}
+    shapes = {"{}\nLIMIT 1": 1, "{}#\rLIMIT 1": 1, "{}#\r\r\nLIMIT 1": 1, "{}#\r\nLIMIT 1": 1}
     for shape, rows in [*shapes.items()][::order]:
         text = shape.format(f"SELECT ?s {{ ?s <http://e/p> ?o, ?o{order + 1} }}")
         assert len(rdflive.subscribe(graph, text).answers()) == rows

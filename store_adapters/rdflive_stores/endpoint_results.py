@@ -11,10 +11,10 @@ from typing import Any, Final, NamedTuple
 from rdflib.term import BNode, Literal, URIRef
 
 from rdflive.feeds import meaningful, to_lines
-from rdflive.feeds.terms import RowReader, exact_literal
+from rdflive.feeds.terms import RowReader
 from rdflive.feeds.writing import UnwritableError, write_term
 from rdflive.http import Fault, media_type
-from rdflive.model import Quad
+from rdflive.model import Quad, exact_literal
 from rdflive_stores.endpoint_queries import COUNT_PREDICATE, COUNT_SUBJECT
 from rdflive_stores.endpoint_requests import Answer
 

@@ -29,7 +29,12 @@ REFUSED = [
 
 FORBIDDEN = [
     ("SELECT (COUNT(COUNT(?s)) AS ?n) { ?s ?p ?o }", "an aggregate cannot stand inside another", 1, 15),
-    ("SELECT * { { SELECT (SUM(1 +\n MAX(?s)) AS ?n) {} } }", "an aggregate cannot stand inside another", 2, 2),
+    (
+        "SELECT * { { SELECT (SUM(1 +\n MAX(?s)) AS ?n) {} } }",
+        "an aggregate cannot stand inside another",
+        2,
+        2,
+    ),
     ("SELECT (SUM(IF(EXISTS { ?s ?p ?o }, COUNT(?s), 0)) AS ?n) {}", "cannot stand inside another", 1, 37),
     ("SELECT ?s { ?s ?p ?o FILTER(COUNT(?o) > 1) }", "an aggregate can stand in SELECT", 1, 29),
     ("SELECT (COUNT(?s) AS ?n) { BIND(1 + SUM(?o) AS ?x) }", "an aggregate can stand in SELECT", 1, 37),

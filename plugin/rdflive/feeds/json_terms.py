@@ -8,7 +8,8 @@ from typing import Any
 from rdflib.term import BNode, Literal, URIRef
 
 from rdflive.feeds.json_lines import member, optional
-from rdflive.feeds.terms import RdflibTerm, RowError, exact_literal
+from rdflive.feeds.terms import RdflibTerm, RowError
+from rdflive.model import exact_literal
 
 __all__ = ["read_solution"]
 

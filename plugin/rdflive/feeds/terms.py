@@ -12,9 +12,9 @@ from typing import Any, Final, TypeAlias
 from rdflib.plugins.parsers.ntriples import r_literal, r_tail, unquote
 from rdflib.term import BNode, Literal, URIRef
 
-from rdflive.model import Quad
+from rdflive.model import Quad, exact_literal
 
-__all__ = ["LABEL", "RdflibTerm", "RowError", "RowReader", "exact_literal", "normal"]
+__all__ = ["LABEL", "RdflibTerm", "RowError", "RowReader", "normal"]
 
 RdflibTerm: TypeAlias = URIRef | BNode | Literal
 
@@ -177,22 +177,6 @@ def _plain_quad(
         exact_literal(lexical, datatype=datatype) if iri is None else str.__new__(URIRef, iri),
         None if graph is None else str.__new__(URIRef, graph),
     )
-
-
-def exact_literal(lexical: str, language: str | None = None, datatype: str | None = None) -> Literal:
-    """Make a literal as it is spelt: rdflib would write "01" as 1, and take the time zone from a date.
-
-    >>> exact_literal("01", datatype="http://www.w3.org/2001/XMLSchema#integer").n3()
-    '"01"^^<http://www.w3.org/2001/XMLSchema#integer>'
-    """
-    if language is not None or datatype is None:
-        return Literal(lexical, lang=language)
-    literal = Literal(lexical, datatype=URIRef(datatype), normalize=False)
-    if str(literal) != lexical:
-        # rdflib collapses the blanks of xsd:token all the same, unless as pickle does
-        literal = Literal(lexical)
-        literal.__setstate__((None, {"language": None, "datatype": URIRef(datatype)}))
-    return literal
 
 
 def normal(term: Any) -> Any:

@@ -8,7 +8,15 @@ from rdflive.model.row_warnings import rows_are_unread, rows_unread, warn_of_hid
 from rdflive.model.rows import Rows
 from rdflive.model.solution import Header, Origin, Solution, Terms, hidden_names
 from rdflive.model.term_text import TermWriter, to_ntriples, to_printable
-from rdflive.model.terms import DirectionalString, Foreign, Term, TermPattern, Triple, TripleTerm
+from rdflive.model.terms import (
+    DirectionalString,
+    Foreign,
+    Term,
+    TermPattern,
+    Triple,
+    TripleTerm,
+    exact_literal,
+)
 
 __all__ = [
     "Answers",
@@ -30,6 +38,7 @@ __all__ = [
     "Terms",
     "Triple",
     "TripleTerm",
+    "exact_literal",
     "hidden_names",
     "python_value",
     "rows_are_unread",

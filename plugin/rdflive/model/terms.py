@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from rdflib.term import Literal, Node
+from rdflib.term import Literal, Node, URIRef
 
-__all__ = ["DirectionalString", "Foreign", "Term", "TermPattern", "Triple", "TripleTerm"]
+__all__ = ["DirectionalString", "Foreign", "Term", "TermPattern", "Triple", "TripleTerm", "exact_literal"]
 
 Term: TypeAlias = Any
 """A term of a store, of whatever library the store has: one of rdflib, of pyoxigraph, or of another adapter.
@@ -107,3 +107,19 @@ class Foreign(Node):
     def n3(self, *_: Any, **__: Any) -> str:
         """Write it such that different terms differ."""
         return str(self.native)
+
+
+def exact_literal(lexical: str, language: str | None = None, datatype: str | None = None) -> Literal:
+    """Make a literal as it is spelt: rdflib would write "01" as 1, and take the time zone from a date.
+
+    >>> exact_literal("01", datatype="http://www.w3.org/2001/XMLSchema#integer").n3()
+    '"01"^^<http://www.w3.org/2001/XMLSchema#integer>'
+    """
+    if language is not None or datatype is None:
+        return Literal(lexical, lang=language)
+    literal = Literal(lexical, datatype=URIRef(datatype), normalize=False)
+    if str(literal) != lexical:
+        # rdflib collapses the blanks of xsd:token all the same, unless as pickle does
+        literal = Literal(lexical)
+        literal.__setstate__((None, {"language": None, "datatype": URIRef(datatype)}))
+    return literal

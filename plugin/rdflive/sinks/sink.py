@@ -7,8 +7,7 @@ from typing import Any, Protocol
 from rdflib import XSD, BNode, Literal, URIRef
 
 from rdflive.errors import RdfliveError
-from rdflive.feeds.terms import exact_literal
-from rdflive.model import Delta
+from rdflive.model import Delta, exact_literal
 
 __all__ = ["Sink", "to_rdflib"]
 

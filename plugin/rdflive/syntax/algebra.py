@@ -106,7 +106,7 @@ def _ordered(triples: list[Any]) -> Iterator[Any]:
         (
             -sum(counts[term] for term in terms),
             not isinstance(triple[2], Literal),
-            tuple(map(_rank, triple)),
+            tuple(_rank(term, place) for place, term in enumerate(triple)),
             at,
         )
         for at, (triple, terms) in enumerate(zip(triples, blanks, strict=True))
@@ -140,9 +140,14 @@ def _cleared(heap: list[Any], number: int, unknown: list[int], given: set[int]) 
     return bool(heap)
 
 
-def _rank(term: Any) -> tuple[int, str]:
-    """Order terms by their kinds, then by how they are written."""
+def _rank(term: Any, place: int) -> tuple[int, str]:
+    """Order terms by their kinds, then by how they are written.
+
+    But for constants as subject and object: queries that differ in these may have one plan.
+    """
     kind = next((n for n, kind in enumerate(_KINDS) if isinstance(term, kind)), len(_KINDS))
+    if place != 1 and isinstance(term, URIRef | Literal):
+        return kind, ""
     return kind, repr(term) if isinstance(term, Path) else str(term)
 
 

@@ -107,15 +107,15 @@ class _Reader:
             if kind == "mark":
                 key = token
             elif kind == "word":
-                upper = token.upper()
-                key = "a" if token == "a" else upper if upper in keywords else "word"
+                upper = token.upper() if token.isascii() else ""
+                key = "a" if token == "a" else upper if upper in keywords else "word"  # noqa: S105 - a token of a text
             elif kind == "number":
                 key = "integer" if token.isdecimal() else "number"
             elif kind == "prefixed":
                 key = "namespace" if token.find(":") == len(token) - 1 else "prefixed"
             elif kind == "signed" and not _takes(stack, key):  # as in ?a -1
                 kind = "mark"
-                key = token = token[0]  # noqa: S105 - of a text, not of a user
+                key = token = token[0]
                 scanner = TOKEN.finditer(text, begin + 1)
             self._begin = begin
             passed = []
@@ -540,8 +540,8 @@ def _takes(stack: list[Symbol], token: str) -> bool:
 def act_of(kind: str, name: str) -> Action:
     """Give what a reader does at a place of a grammar, see `Grammar`.
 
-    A step is the method `_step_...`, or another name for the node if it is a name of one. A node is made by the
-    method `_make_...`, or as it stands.
+    A step is the method `_step_...`, or another name for the node if it is a name of one. A node is made by
+    the method `_make_...`, or as it stands.
     """
     if kind == "step":
         step: Action = _renaming(name) if name[0].isupper() else vars(_Reader)[f"_step_{name}"]

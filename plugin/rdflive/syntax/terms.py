@@ -9,7 +9,7 @@ from typing import Any, Final
 from rdflib import XSD
 from rdflib.term import Literal, URIRef
 
-from rdflive.model import DirectionalString
+from rdflive.model import DirectionalString, exact_literal
 from rdflive.syntax.iris import resolve
 
 __all__ = ["Names", "TokenError", "literal", "number", "string"]
@@ -83,8 +83,7 @@ def literal(text: Literal, language: str | None, datatype: URIRef | None) -> Lit
     """Give a string with its language, to which a base direction may belong, or datatype; raises
     `TokenError`."""
     if language is None:
-        # of a literal rdflib makes another one without changing its lexical form
-        return Literal(text, datatype=datatype)
+        return exact_literal(str(text), datatype=datatype)
     if not _LANGUAGE.fullmatch(language):
         raise TokenError(
             f"@{language} is no language tag: one - stands between its parts, and -- before ltr or rtl"

@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol, TypeAlias
 from rdflib.namespace import XSD
 from rdflib.term import BNode, Literal, Node, URIRef
 
-from rdflive.feeds.terms import exact_literal
+from rdflive.model import exact_literal
 
 __all__ = ["Row", "TermTexts", "read_row", "row_key", "texts_of", "write_row"]
 

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple, TypeAlias
 from rdflib.namespace import XSD
 from rdflib.term import Literal
 
-from rdflive.feeds.terms import RowError, exact_literal
+from rdflive.feeds.terms import RowError
+from rdflive.model import exact_literal
 
 __all__ = ["Cell", "Row", "to_cell", "to_double", "to_row"]
 

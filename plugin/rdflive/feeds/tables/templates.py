@@ -13,9 +13,9 @@ from rdflib.term import URIRef
 
 from rdflive.errors import RdfliveError
 from rdflive.feeds.tables.cells import Row
-from rdflive.feeds.terms import RdflibTerm, RowError, RowReader, exact_literal
+from rdflive.feeds.terms import RdflibTerm, RowError, RowReader
 from rdflive.feeds.writing import UnwritableError, write_term
-from rdflive.model import Quad
+from rdflive.model import Quad, exact_literal
 
 __all__ = ["ColumnTriple", "MappingError", "QuadColumns", "Template", "Templates", "to_iri", "to_language"]
 

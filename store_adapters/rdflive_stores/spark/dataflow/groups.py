@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from rdflib.term import Literal
 
-from rdflive.feeds.terms import exact_literal
+from rdflive.model import exact_literal
 from rdflive.query import planning
 from rdflive.query.planning import Accumulator, make_accumulator
 from rdflive_stores.spark.dataflow.runs import Layout, Numbers, Run, expand, sum_rows

@@ -7,8 +7,8 @@ from typing import Final
 
 from rdflib.term import Literal, URIRef
 
-from rdflive.feeds.terms import RdflibTerm, RowError, RowReader, exact_literal
-from rdflive.model import Quad
+from rdflive.feeds.terms import RdflibTerm, RowError, RowReader
+from rdflive.model import Quad, exact_literal
 
 __all__ = ["TermTexts"]
 
