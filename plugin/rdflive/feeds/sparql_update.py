@@ -20,7 +20,7 @@ from rdflive.model import Batch, Change, Quad
 from rdflive.syntax.prefixes import usual_prefixes
 from rdflive.syntax.reader import read_update
 from rdflive.syntax.tokens import tokenize
-from rdflive.syntax.tree import Tree, leaves, walk
+from rdflive.syntax.tree import Tree, leaves, too_deep, walk
 from rdflive.syntax.writing import write_string
 
 __all__ = ["SPARQL_UPDATE", "SparqlUpdateDecoder", "encode_sparql_update"]
@@ -29,8 +29,6 @@ _OWN: Final[Mapping[str, Any]] = dict.fromkeys(usual_prefixes())
 """The prefixes of a request that stands alone: not even the usual ones, which not every graph has."""
 _ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\]*")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
-_DEEPEST: Final = 300
-"""How deep nodes may be nested: Oxigraph's parser ends the process where its stack is full."""
 _SIGNS: Final[Mapping[str, OneOf[1, -1]]] = {"InsertData": 1, "DeleteData": -1}
 _CHANGES: Final = "log the changes that it led to, with INSERT DATA and DELETE DATA"
 _UNSTABLE: Final = {
@@ -126,19 +124,13 @@ def _faults(tree: Tree, text: str) -> Iterator[tuple[int, str]]:
     # what the end of the feed cuts short may be a request by itself
     if not operations or any(tokenize(text[operations[-1].end :])):
         yield len(text), "the request is not complete, so it is not applied"
-    around: list[int] = []
     for node in walk(tree):
         if node.name in _UNSTABLE:
             word, reason = _UNSTABLE[node.name]
             yield node.begin, f"{word} cannot be replayed, because {reason}"
-        while around and around[-1] <= node.begin:
-            around.pop()
-        around.append(node.end)
-        if len(around) > _DEEPEST:
-            yield (
-                node.begin,
-                f"the SPARQL update is nested too deeply: {_DEEPEST} parts in each other",
-            )
+    begin = too_deep(tree)
+    if begin is not None:
+        yield begin, "the SPARQL update is nested too deeply: 300 parts in each other"
     for term in leaves(tree):
         iri = term.datatype if isinstance(term, Literal) else term
         if isinstance(iri, URIRef) and not _ABSOLUTE.fullmatch(iri):

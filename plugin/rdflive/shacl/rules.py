@@ -22,6 +22,7 @@ from rdflib.term import Variable as SparqlVariable
 
 from rdflive.entail.rules.program import AUXILIARY, Comparison, Operator, Program, Rule
 from rdflive.errors import QuerySyntaxError, UnsupportedQueryError
+from rdflive.model import TripleTerm
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.shacl.reading import Reader
 from rdflive.shacl.shapes import Nested, Qualified, Shape, ShapesError, Target, ValueConstraint
@@ -353,6 +354,8 @@ class _Compiler:
         yield from ((way, head) for way in self._matching(pattern, body))
 
     def _term(self, term: Any) -> Any:
+        if isinstance(term, TripleTerm):
+            self._fail("has a triple term, and rules are about triples of RDF 1.1")
         if isinstance(term, SparqlVariable):
             return _THIS if str(term) == "this" else Variable(str(term))
         return Variable(f"·{term}") if isinstance(term, BNode) else term

@@ -62,6 +62,8 @@ def read_terminals(text: str, namespaces: Mapping[str, Any]) -> Terminals:
     before = last = ""
     for match in TOKEN.finditer(text):
         kind = str(match.lastgroup)
+        if kind == "end":
+            break
         token = match[kind]
         word = last.upper()
         term = None

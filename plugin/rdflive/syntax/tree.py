@@ -9,8 +9,9 @@ from rdflib.paths import Path
 
 from rdflive.model import TripleTerm
 
-__all__ = ["EXISTS", "Place", "Tree", "leaves", "place_of", "replace", "rewritten", "walk"]
+__all__ = ["EXISTS", "Place", "Tree", "leaves", "place_of", "replace", "rewritten", "too_deep", "walk"]
 
+_DEEPEST: Final = 300
 EXISTS: Final = frozenset({"Builtin_EXISTS", "Builtin_NOTEXISTS"})
 
 
@@ -109,6 +110,31 @@ def walk(tree: Any) -> Iterator[Tree]:
             waiting.extend(reversed(part.fields.values()))
         elif type(part) is tuple or type(part) is list:
             waiting.extend(reversed(part))
+
+
+def too_deep(tree: Tree) -> int | None:
+    """Find where nodes, paths or terms are nested more than 300 deep; gives the offset of the node around it.
+
+    Oxigraph's parser ends the process where its stack is full, which is beyond that.
+    """
+    waiting: list[tuple[Any, int, int]] = [(tree, 0, 0)]
+    while waiting:
+        part, depth, begin = waiting.pop()
+        if depth > _DEEPEST:
+            return begin
+        if isinstance(part, Tree):
+            inside, begin = tuple(part.fields.values()), part.begin
+        elif isinstance(part, Path):
+            inside = tuple(vars(part).values())
+        elif isinstance(part, TripleTerm):
+            inside = part.parts
+        elif type(part) is tuple or type(part) is list:
+            waiting.extend((each, depth, begin) for each in reversed(part))
+            continue
+        else:
+            continue
+        waiting.extend((each, depth + 1, begin) for each in reversed(inside))
+    return None
 
 
 def leaves(tree: Any) -> Iterator[Any]:

@@ -26,7 +26,6 @@ from support.serving import serving
 pyoxigraph = pytest.importorskip("pyoxigraph", reason="needs the extra rdflive[oxigraph]")
 
 REMOTE = [
-    ("ASK { ſERVICE <http://e/> {} }", 1, 7),
     ("ASK { SERVICE <http://e/> { ?s ?p ?o } }", 1, 7),
     ("ASK { ?s ?p ?o .\n OPTIONAL { sErViCe\n#\n<http://e/> { } } }", 2, 13),
     ("ASK{SERVICE SILENT<http://e/>{}}", 1, 5),
@@ -46,6 +45,7 @@ REMOTE_UPDATES = [
     ("DELETE { ?s ?p ?o } WHERE { SERVICE <http://e/> { ?s ?p ?o } }", 1, 29),
 ]
 UNREAD = [
+    "ASK { ſERVICE <http://e/> {} }",
     'ASK {#\r"""\n SERVICE <http://e/> {} #"""\n}',
     "ASK{?x ?y ?a,?b FILTER(?a<?b)SERVICE?s#>\n{}}",
     "ASK{SERVICESILENT<http://e/>{}}",
@@ -223,7 +223,7 @@ def test_nesting_has_a_limit_that_oxigraph_survives(kind: str) -> None:
     with ThreadPoolExecutor(1) as thread:
         assert thread.submit(lambda: pyoxigraph.Store().query(written) is not None).result()
     for text in (deeper, hostile):
-        with pytest.raises(Problem, match="nested more than 300 deep") as caught:
+        with pytest.raises(Problem, match="is nested too deeply") as caught:
             checked(text)
         assert (caught.value.status, caught.value.line) == (400, 1)
         # where the node begins that is too deep; terms are no nodes, and their block tells

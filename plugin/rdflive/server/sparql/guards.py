@@ -6,21 +6,14 @@ read a clause there that was not seen here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
-from rdflib.paths import Path
-
-from rdflive.model import TripleTerm
 from rdflive.server.failures import Problem
-from rdflive.syntax.tree import Tree, place_of
+from rdflive.syntax.tree import Tree, place_of, too_deep, walk
 
 __all__ = ["check", "placed"]
 
 _REMOTE: Final = {"ServiceGraphPattern": "SERVICE", "Load": "LOAD"}
-_DEEPEST: Final = 300
-"""How deep nodes may be nested: Oxigraph's parser ends the process where its stack is full."""
-_ROWS: Final = (tuple, list)
 
 
 def check(tree: Tree, text: str) -> None:
@@ -33,31 +26,15 @@ def check(tree: Tree, text: str) -> None:
     ...
     rdflive.server.failures.Problem: SERVICE (line 1, column 7) would ask another host: not allowed
     """
-    waiting: list[tuple[Any, int, int]] = [(tree, 0, 0)]
-    while waiting:
-        part, depth, begin = waiting.pop()
-        if isinstance(part, Tree):
-            begin = part.begin
-            if part.name in _REMOTE:
-                raise placed(403, _REMOTE[part.name], text, begin, "would ask another host: not allowed")
-        if depth > _DEEPEST:
-            raise placed(400, "what begins here", text, begin, f"is nested more than {_DEEPEST} deep")
-        inside, inner = _inside(part), depth + (type(part) not in _ROWS)
-        waiting.extend((each, inner, begin) for each in reversed(inside))
+    for node in walk(tree):
+        if node.name in _REMOTE:
+            raise placed(403, _REMOTE[node.name], text, node.begin, "would ask another host: not allowed")
+    begin = too_deep(tree)
+    if begin is not None:
+        raise placed(400, "what begins here", text, begin, "is nested too deeply: 300 parts in each other")
 
 
 def placed(status: int, what: str, text: str, begin: int, reason: str) -> Problem:
     """Make the problem of a part of a text, by the offset where it begins."""
     line, column, *_ = place_of(text, begin)
     return Problem(status, f"{what} (line {line}, column {column}) {reason}", line=line, column=column)
-
-
-def _inside(part: Any) -> Sequence[Any]:
-    """List what a part is made of."""
-    if isinstance(part, Tree):
-        return list(part.fields.values())
-    if isinstance(part, Path):
-        return list(vars(part).values())
-    if isinstance(part, TripleTerm):
-        return part.parts
-    return part if type(part) in _ROWS else ()

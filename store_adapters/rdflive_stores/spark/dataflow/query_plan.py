@@ -250,6 +250,15 @@ def plan_query(
     plan = make_plan(replace(query, root=root))
     if any(isinstance(step.node, planning.Closure) for step in plan.steps):
         raise _refused(_PATHS, tokenize(plan.query.text))
+    templates = (step.node.template for step in plan.steps if isinstance(step.node, planning.Construct))
+    if any(
+        isinstance(term, planning.TriplePattern) for one in templates for triple in one for term in triple
+    ):
+        raise UnsupportedQueryError(
+            "a triple term with variables in a template cannot be maintained on Spark, whose terms are those "
+            "of RDF 1.1",
+            construct="a triple term",
+        )
     leaves = [plan_matching(step.basic, tuple(salted)) for step in plan.steps if step.basic is not None]
     stages, closing = plan_stages(plan)
     given = {name: str(iri) for name, iri in (prefixes or {}).items()}
