@@ -264,6 +264,26 @@ def test_what_looks_like_a_comment_tells_texts_apart(text: str) -> None:
     assert prepared.subscribe(graph, None, row).answers() == [(E.one,)]
 
 
+SAME = [
+    "SELECT ?s { ?s <urn:p> %d } LIMIT %d",
+    "SELECT ?s { ?s <urn:p> %d } LIMIT 1 OFFSET %d",
+    "SELECT ?s { ?s <urn:p> '%d' ; <urn:q> '%d'^^<http://www.w3.org/2001/XMLSchema#integer> }",
+    "SELECT ?s { ?s <urn:p> '%d' ; <urn:q> '%d'@en }",
+    "SELECT (GROUP_CONCAT(?o; SEPARATOR='%d') AS ?x) { ?s <urn:p> '%d' ; <urn:q> ?o }",
+]
+
+
+@pytest.mark.parametrize("text", SAME)
+def test_what_is_equal_and_no_constant_tells_texts_apart(text: str) -> None:
+    """The second text of a plan has another number in both places."""
+    for number in (1, 2):
+        written = text % (number, number)
+        asked = find_plan(written, init_ns={}, family=True)
+        alone = parse_query(written, family=True)
+        assert asked.plan.query.shape == alone.shape
+        assert asked.terms == tuple(alone.parameters.values())
+
+
 @pytest.mark.parametrize("order", [1, -1])
 def test_a_comment_that_ends_at_a_carriage_return_tells_texts_apart(order: int) -> None:
     """Whatever was asked before: SPARQL 1.1, 19.4."""

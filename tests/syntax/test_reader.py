@@ -108,6 +108,33 @@ def test_nodes_know_their_places() -> None:
     assert place_of(text, places["Filter"].begin)[:2] == (3, 3)
 
 
+WRITTEN = {
+    "SELECT (?a -1 AS ?b) { }": "SELECT  ((?a - 1) AS ?b) WHERE { }",
+    "SELECT (1-1 AS ?b) { }": "SELECT  ((1 - 1) AS ?b) WHERE { }",
+    "SELECT (-?a+-1 AS ?b) { }": "SELECT  (((- (?a)) + -1) AS ?b) WHERE { }",
+    "ASK { FILTER(!?a IN (1, ?b) && ?c NOT IN ()) }": "ASK WHERE { FILTER ((((! (?a)) IN (1, ?b)) && (?c NOT IN ()))) }",
+    "ASK { FILTER(1 < 2 = true) }": None,
+    "ASK { FILTER NOT EXISTS { ?s ?p ?o } }": "ASK WHERE { FILTER (NOT EXISTS { ?s ?p ?o . }) }",
+    "ASK { ?s !(a|^<urn:p>)/<urn:q>? ?o }": None,
+    "SELECT (GROUP_CONCAT(DISTINCT ?o; SEPARATOR='\t') AS ?x) { ?s ?p ?o } GROUP BY (STR(?s) AS ?k)": None,
+    "DESCRIBE *": None,
+}
+"""Queries, and how they are written, with numbers as short as SPARQL has them."""
+
+
+@pytest.mark.parametrize("text", WRITTEN)
+def test_a_tree_is_written_as_it_was_meant(text: str) -> None:
+    """Each operation has its brackets; what is written is read as the same."""
+    try:
+        tree = read_query(text)
+    except QuerySyntaxError:
+        assert "= true" in text  # comparisons do not follow one another
+        return
+    short = write(tree).replace(f"^^<{XSD.integer}>", "").replace('"', "")
+    assert WRITTEN[text] in (None, short)
+    assert read_query(write(tree)) == tree
+
+
 def test_a_tree_cannot_be_changed() -> None:
     """It is a value: equal without regard to places, hashable, and a copy of it is another."""
     one, other = read_query("ASK { ?s ?p 1 }"), read_query("ASK  {?s ?p 1}")
