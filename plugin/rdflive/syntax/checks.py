@@ -15,11 +15,14 @@ from rdflive.syntax.tree import Tree, leaves, replace
 __all__ = ["assigned", "has_aggregate", "misplaced_aggregate", "shown_of", "wrong_in_select"]
 
 
-def shown_of(query: Mapping[str, Any], scope: Set[Variable]) -> set[Variable]:
-    """Give the variables that a SELECT shows; `scope` are those that its pattern can bind."""
+def shown_of(query: Mapping[str, Any], scope: set[Variable]) -> set[Variable]:
+    """Give the variables that a SELECT shows; `scope`, which becomes theirs, are those that its pattern can
+    bind.
+    """
     projection = query.get("projection")
     if projection is None:
-        return {*scope, *_named_keys(query)}
+        scope.update(_named_keys(query))
+        return scope
     return {part.var or part.evar for part in projection}
 
 

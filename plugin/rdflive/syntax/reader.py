@@ -288,7 +288,7 @@ class _Reader:
         bound = self._bound.pop()
         around, fields, _ = self._frames[-2]
         if around in _SEEN_THROUGH:
-            self._bound[-1] |= bound
+            self._merge(bound)
         elif around in _QUERIES:
             fields[_SCOPE] = bound
 
@@ -297,6 +297,14 @@ class _Reader:
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise self._wrong(f"VALUES has {twice.n3()} twice", self._last)
+
+    def _merge(self, bound: set[Variable]) -> None:
+        """Note that a part of the present group can bind these; the smaller set goes into the larger."""
+        around = self._bound[-1]
+        if len(around) < len(bound):
+            around, bound = bound, around
+        around |= bound
+        self._bound[-1] = around
 
     def _bind(self, variables: Iterable[Variable]) -> None:
         """Note that a part of the present group can bind variables."""
@@ -400,13 +408,13 @@ class _Reader:
     _make_update = _make_query
 
     def _make_select_query(self, made: Tree) -> Tree:
-        scope = made.fields.pop(_SCOPE, frozenset())
+        scope = made.fields.pop(_SCOPE, set())
         wrong = wrong_in_select(made.fields, scope)
         if wrong is not None:
             part, reason = wrong
             raise self._wrong(reason, part.begin if isinstance(part, Tree) else made.begin)
         if made.name == "SubSelect":
-            self._bind(shown_of(made.fields, scope))
+            self._merge(shown_of(made.fields, scope))
         return made
 
     _make_sub_select = _make_construct_query = _make_describe_query = _make_ask_query = _make_select_query
