@@ -110,6 +110,15 @@ def test_wrong_parameters_are_refused(parameters: Any, kind: type[Exception], me
         assert none == ()
 
 
+def test_unknown_options_are_refused() -> None:
+    """As by `rdflive.subscribe`; what is a variable of the query belongs in a row of terms."""
+    trains: Any = rdflive.prepare(LINES, initNs={"e": E})
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'nonsense'$"):
+        trains.subscribe(railway(), print, nonsense=1)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'line'; give a row of terms"):
+        trains.subscribe(railway(), print, initial=False, line=E.S1)
+
+
 def test_a_journal_keeps_one_subscriber(tmp_path: Path) -> None:
     """What is no query is refused at once, and a journal for several rows."""
     for text in ("SELECT {", "ASK { ?s nowhere:p ?o }"):
@@ -262,6 +271,45 @@ def test_what_looks_like_a_comment_tells_texts_apart(text: str) -> None:
     row = {"value": Literal(1)}
     prepared = rdflive.prepare(PREFIXES + text % "?value")
     assert prepared.subscribe(graph, None, row).answers() == [(E.one,)]
+
+
+HIDDEN = [
+    ("BASE <http://e/> SELECT ?s {{ ?s <http://e/p> <http://e/{}> ; <http://e/q> <x> }}", "x", "y"),
+    ("BASE <http://e/> PREFIX r: <./> SELECT ?s {{ ?s r:p <http://e/{}> ; r:q r:x }}", "x", "y"),
+    (
+        "SELECT ?s {{ ?s <http://e/p> <http://www.w3.org/2002/07/owl#{}> ; <http://e/q> owl:Thing }}",
+        "Thing",
+        "y",
+    ),
+    ("SELECT ?s {{ ?s <http://e/p> {0} ; <http://e/q> ?a FILTER(?a {0} > 2) }}", "-1", "-2"),
+]
+
+
+@pytest.mark.parametrize(("text", "first", "second"), HIDDEN)
+def test_a_constant_may_be_written_in_two_ways(text: str, first: str, second: str) -> None:
+    """A relative IRI, a usual prefix, and a sign that is an operator: each text has the answer of its own."""
+    graph = rdflib.Graph()
+    for constant in (first, second):
+        written = text.format(constant)
+        asked, alone = find_plan(written, init_ns={}, family=True), parse_query(written, family=True)
+        assert (asked.plan.query.shape, asked.terms) == (alone.shape, tuple(alone.parameters.values()))
+        rdflive.subscribe(graph, written).close()
+
+
+WRONG = [
+    ("SELECT ?s { ?s ?p 'x'@de }", "SELECT ?s { ?s ?p 'x'@de@fr }"),
+    ("SELECT ?s { ?s ?p 5 }", "SELECT ?s { ?s ?p 5^^<urn:t> }"),
+    ("SELECT ?s { ?s ?p 'x'^^<urn:t> }", "SELECT ?s { ?s ?p 'x'@en^^<urn:t> }"),
+    ("SELECT ?s { ?s ?p ?o FILTER(STR(2 -1)) }", "SELECT ?s { ?s ?p ?o FILTER(STR(2 '1')) }"),
+]
+
+
+@pytest.mark.parametrize(("right", "wrong"), WRONG)
+def test_what_is_no_sparql_is_refused_whatever_was_asked_before(right: str, wrong: str) -> None:
+    """Its skeleton is no other text's."""
+    find_plan(right, init_ns={}, family=True)
+    with pytest.raises(rdflive.QuerySyntaxError):
+        find_plan(wrong, init_ns={}, family=True)
 
 
 SAME = [

@@ -50,9 +50,21 @@ FORBIDDEN = [
     ("SELECT * { ?s ?p ?o } GROUP BY ?s", r"SELECT \* cannot be grouped", 1, 1),
     ("SELECT * { VALUES (?x ?y) { (1) } }", "a row of VALUES has 1 values for 2 variables", 1, 29),
     ("SELECT * { VALUES (?x ?x) { (1 2) } }", r"VALUES has \?x twice", 1, 25),
+    ("SELECT ?s (1 AS ?n) { ?s ?p ?o } VALUES ?n { 2 }", r"\?n has a value here already", 1, 11),
+    ("ASK { { SELECT * { ?s ?p ?o } VALUES ?n { 1 } } BIND(2 AS ?n) }", r"\?n has a value here", 1, 49),
+    ("SELECT * { ?s ?p ?o } HAVING(COUNT(*) > 1)", r"SELECT \* cannot be grouped", 1, 1),
+    ("CONSTRUCT { ?s <urn:p>+ ?o } { ?s ?p ?o }", "a property path cannot stand in a template", 1, 23),
+    ("CONSTRUCT WHERE { ?s (<urn:p>) ?o }", "a property path cannot stand in a template", 1, 30),
+    (f"SELECT * {{ ?s ?p ?o }} LIMIT {'9' * 5000}", "the number is too large", 1, 29),
     ("SELECT * { _:x ?p ?o OPTIONAL { _:x ?q ?r } }", "_:x is used in another group of patterns", 1, 33),
 ]
 """What SPARQL's grammar lets stand, and its notes do not."""
+
+
+def test_forms_without_columns_may_be_grouped() -> None:
+    """ASK and CONSTRUCT show none."""
+    assert parse_query("ASK { ?s ?p ?o } GROUP BY ?s HAVING(COUNT(*) > 1)").form == "ASK"
+    assert parse_query("CONSTRUCT { ?s a 1 } { ?s ?p ?o } GROUP BY ?s").form == "CONSTRUCT"
 
 
 @pytest.mark.parametrize(("text", "said", "line", "column"), FORBIDDEN)
@@ -212,3 +224,11 @@ def test_an_aggregate_of_an_expression_beside_an_order_by_name() -> None:
         "SELECT DISTINCT (COUNT(DISTINCT *) AS ?u) { ?s ?p ?o } HAVING(SAMPLE(?o + 1) > 1) ORDER BY DESC(?u)"
     )
     assert parse_query(text).names == ("u",)
+
+
+def test_a_variable_may_be_called_as_it_likes() -> None:
+    """The variables of aggregates have names that no text can spell."""
+    graph = Graph().parse(data="@prefix : <http://e/> . :s :q 1, 2 ; :p 3 .", format="turtle")
+    text = "SELECT ?__agg_1__ (SUM(?x) AS ?z) { ?s <http://e/q> ?x ; <http://e/p> ?__agg_1__ } GROUP BY ?__agg_1__"
+    with rdflive.subscribe(graph, text) as subscription:
+        assert [tuple(map(int, row)) for row in subscription.answers()] == [(3, 3)]

@@ -112,7 +112,8 @@ WRITTEN = {
     "SELECT (?a -1 AS ?b) { }": "SELECT  ((?a - 1) AS ?b) WHERE { }",
     "SELECT (1-1 AS ?b) { }": "SELECT  ((1 - 1) AS ?b) WHERE { }",
     "SELECT (-?a+-1 AS ?b) { }": "SELECT  (((- (?a)) + -1) AS ?b) WHERE { }",
-    "ASK { FILTER(!?a IN (1, ?b) && ?c NOT IN ()) }": "ASK WHERE { FILTER ((((! (?a)) IN (1, ?b)) && (?c NOT IN ()))) }",
+    "ASK { FILTER(!?a IN (1, ?b)) }": "ASK WHERE { FILTER (((! (?a)) IN (1, ?b))) }",
+    "ASK { FILTER(?a || ?c NOT IN ()) }": "ASK WHERE { FILTER ((?a || (?c NOT IN ()))) }",
     "ASK { FILTER(1 < 2 = true) }": None,
     "ASK { FILTER NOT EXISTS { ?s ?p ?o } }": "ASK WHERE { FILTER (NOT EXISTS { ?s ?p ?o . }) }",
     "ASK { ?s !(a|^<urn:p>)/<urn:q>? ?o }": None,
@@ -146,6 +147,24 @@ def test_a_tree_cannot_be_changed() -> None:
         one.name = "Update"
     assert one.changed(base="urn:x").base == "urn:x"
     assert one.base == ""
+
+
+def test_the_constants_of_a_text_are_listed() -> None:
+    """As terms, in the order of the text, without what only declares or counts."""
+    constants: list[Any] = []
+    read_query(
+        "BASE <http://e/> PREFIX : <#> SELECT (GROUP_CONCAT(?o; SEPARATOR=',') AS ?x) FROM <g> "
+        "{ ?s :p 'a'@en, 'b'^^:d, -1 FILTER(?o -1 > 2) } LIMIT 5",
+        constants=constants,
+    )
+    names = [URIRef("http://e/g"), URIRef("http://e/#p"), Literal("a", lang="en")]
+    assert constants == [
+        *names,
+        Literal("b", datatype=URIRef("http://e/#d")),
+        Literal(-1),
+        Literal(1),
+        Literal(2),
+    ]
 
 
 def test_sparql_1_1_escapes_outside_strings_are_refused() -> None:
@@ -212,6 +231,9 @@ def test_an_update_is_read_with_its_operations() -> None:
             "INSERT DATA { _:b <urn:p> 1 } ; INSERT DATA { _:b <urn:p> 2 }",
             "line 1, column 47: _:b is used in",
         ),
+        ("INSERT DATA { <urn:a> <urn:p>/<urn:q> 1 }", "line 1, column 31: a property path cannot stand in"),
+        ("DELETE WHERE { ?s (<urn:p>) ?o }", "a property path cannot stand in a template, nor in data"),
+        ("INSERT { ?s ^<urn:p> ?o } WHERE { }", "a property path cannot stand in a template, nor in data"),
         ("INSERT { } ", "expected USING or WHERE"),
         ("CLEAR", "expected SILENT, DEFAULT, NAMED, ALL or GRAPH"),
         ("SELECT * { ?s ?p ?o }", "expected BASE, PREFIX, VERSION, an operation such as INSERT DATA"),

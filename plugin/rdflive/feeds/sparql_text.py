@@ -57,9 +57,8 @@ class RequestScanner:
         for token in tokenize(text[begin:]):
             found = True
             self.take(token)
-            rest = begin + token.offset + 2
-            # of a long string that goes on in the next line the tokenizer sees an empty one and a third quote
-            if token.text in ('""', "''") and text.startswith(token.text[0], rest):
+            # a long string may go on in the next line
+            if token.kind == "unfinished" and token.text[:3] in ('"""', "'''"):
                 self._quote = token.text[0]
                 break
         return found

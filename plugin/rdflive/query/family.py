@@ -19,6 +19,7 @@ from rdflib.term import Literal, Node, URIRef, Variable
 from rdflive.model import TripleTerm
 from rdflive.query.expressions import conjuncts
 from rdflive.query.shapes import operands_of
+from rdflive.syntax.algebra import AGGREGATE
 from rdflive.syntax.tree import Tree
 
 __all__ = ["constants_of", "places_of", "shape_of"]
@@ -85,7 +86,7 @@ def _places(node: Any, variables: Set[Node]) -> Iterator[Node]:
         elif node.name == "AggregateJoin":
             yield from _grouped(node, variables)
         # rdflib assigns a grouped variable to itself, through SAMPLE
-        elif node.name == "Extend" and node.var in variables and str(node.expr).startswith("__agg_"):
+        elif node.name == "Extend" and node.var in variables and str(node.expr).startswith(AGGREGATE):
             yield node.var
         for value in node.fields.values():
             yield from _places(value, variables)

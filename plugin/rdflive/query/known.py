@@ -7,7 +7,7 @@ parameter. A later text with `?t :line :S2` finds the plan by that, with `:S2` a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -67,18 +67,25 @@ def find_plan(
         terms = None if known is None else _terms(known, holes, fills, found)
         if known is not None and terms is not None:
             return Asked(known.plan, terms)
-    parsed = parse_query(text, init_ns=init_ns, init_bindings=bindings, family=family)
+    written: list[Node] = []
+    parsed = parse_query(text, init_ns=init_ns, init_bindings=bindings, family=family, constants=written)
     asked = Asked(make_plan(parsed, algorithm), tuple(parsed.parameters.values()))
-    _note(asked, key, fills, found, names)
+    # where the reader has other constants, as 1 in `?a -1`, none may change
+    _note(asked, key, fills, found if tuple(written) == found.constants else None, names)
     return asked
 
 
-def _note(asked: Asked, key: _Key, fills: tuple[Node, ...], found: Terminals, names: Iterable[str]) -> None:
+def _note(
+    asked: Asked, key: _Key, fills: tuple[Node, ...], found: Terminals | None, names: Sequence[str]
+) -> None:
     query = asked.plan.query
     number = {variable: at for at, variable in enumerate(query.parameters)}
     constants = {term: number[v] for v, term in query.parameters.items() if v not in query.bound.values()}
     holes: _Holes = (
-        *(constants.get(term) if found.may_change(term) else None for term in found.constants),
+        *(
+            constants.get(term) if found is not None and found.may_change(term) else None
+            for term in fills[: len(fills) - len(names)]
+        ),
         *(number[query.bound[name]] if name in query.bound else None for name in names),
     )
     if len(_plans) >= _MOST:

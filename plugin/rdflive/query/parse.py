@@ -68,6 +68,7 @@ def parse_query(
     merges: bool = False,
     family: bool = False,
     given: ParsedQuery | None = None,
+    constants: list[Node] | None = None,
 ) -> ParsedQuery:
     """Parse SPARQL into the algebra that is maintained.
 
@@ -85,7 +86,7 @@ def parse_query(
     """
     text = read_query(text).text
     check_bindings(init_bindings)
-    tree = read_sparql(text, init_ns) if tree is None else tree
+    tree = read_sparql(text, init_ns, constants=constants) if tree is None else tree
     refuse = partial(refused, tree=tree, text=text)
     if tree.query.name == "DescribeQuery":
         raise refuse("DescribeQuery")

@@ -31,6 +31,7 @@ from rdflive.query.shapes import (
     with_binds_apart,
 )
 from rdflive.query.triple_terms import is_open, quoting
+from rdflive.syntax.algebra import AGGREGATE
 from rdflive.syntax.tree import Tree
 
 __all__ = ["translate"]
@@ -181,7 +182,7 @@ def _extend(node: Tree, scope: Scope, offered: Offered) -> algebra.Node:
     result = translate(node.p, scope, down)
     offered[:] = [c for c in offered if name in c.variables or c in down]
     expression, variable = node.expr, Variable(name)
-    is_alias = isinstance(expression, RdflibVariable) and expression.startswith("__agg_")
+    is_alias = isinstance(expression, RdflibVariable) and expression.startswith(AGGREGATE)
     if is_alias and (variable in result.columns or scope.query.is_bound(name)):
         return result  # rdflib assigns a grouped variable to itself, through SAMPLE
     if scope.query.is_bound(name):

@@ -81,7 +81,7 @@ def _is_users(column: Variable) -> bool:
 
 def _is_written(name: str) -> bool:
     """Tell the name of a variable in the text of the query from one that the planner made."""
-    return not name.startswith(("·", "__agg_"))
+    return not name.startswith("·")
 
 
 def _unbound(name: str, anywhere: set[str]) -> str:

@@ -19,9 +19,11 @@ from rdflive.model import TripleTerm
 from rdflive.syntax.checks import has_aggregate
 from rdflive.syntax.tree import EXISTS, Tree, leaves, replace
 
-__all__ = ["algebra_of", "group_of"]
+__all__ = ["AGGREGATE", "algebra_of", "group_of"]
 
 _KINDS: Final = (Path, BNode, Variable, URIRef, Literal)
+AGGREGATE: Final = "·agg"
+"""What the variables of aggregates begin with: no variable of a text begins with a middle dot."""
 _ALWAYS: Final = Tree("TrueFilter", {})
 _NOTHING: Final = Tree("BGP", {"triples": ()})
 
@@ -66,22 +68,25 @@ def _group(group: Tree) -> tuple[Tree, list[Any]]:
     """Translate a group; gives the conditions of its filters apart, which an OPTIONAL takes for its own."""
     if group.name == "Template":  # the short form of CONSTRUCT
         return _bgp(group.triples.triples if group.triples else (), group), []
-    pattern: Tree = _NOTHING
+    parts: list[Tree] = []
     filters: list[Any] = []
     triples: list[Any] = []
     for part in group.part or ():
         if part.name == "Filter":
             filters.append(_expression(part.expr))
-            continue
-        if part.name == "TriplesBlock":
+        elif part.name == "TriplesBlock":
             triples.extend(part.triples)
-            continue
-        if triples:
-            pattern, triples = _joined(pattern, _bgp(triples, part)), []
-        pattern = _TRANSLATED[part.name](pattern, part)
+        else:
+            if triples:
+                parts.append(_bgp(triples, part))
+                triples = []
+            if part.name in _BESIDE:
+                parts.append(_BESIDE[part.name](part))
+            else:
+                parts = [_AROUND[part.name](_joined(parts), part)]
     if triples:
-        pattern = _joined(pattern, _bgp(triples, group))
-    return pattern, filters
+        parts.append(_bgp(triples, group))
+    return _joined(parts), filters
 
 
 def _bgp(triples: Iterable[Any], place: Tree) -> Tree:
@@ -162,10 +167,10 @@ def _all_of(conditions: Sequence[Any]) -> Any:
     return Tree("ConditionalAndExpression", {"expr": first, "other": tuple(others)}) if others else first
 
 
-def _joined(one: Tree, other: Tree) -> Tree:
-    parts = tuple(part for side in (one, other) for part in (side.part if side.name == "Join" else (side,)))
-    parts = tuple(part for part in parts if part != _NOTHING)
-    return parts[0] if len(parts) == 1 else Tree("Join", {"part": parts}) if parts else _NOTHING
+def _joined(parts: Iterable[Tree]) -> Tree:
+    flat = [each for part in parts for each in (part.part if part.name == "Join" else (part,))]
+    flat = [part for part in flat if part.name != "BGP" or part.triples]
+    return flat[0] if len(flat) == 1 else Tree("Join", {"part": tuple(flat)}) if flat else _NOTHING
 
 
 def _optional(left: Tree, part: Tree) -> Tree:
@@ -178,46 +183,40 @@ def _minus(left: Tree, part: Tree) -> Tree:
     return Tree("Minus", {"p1": left, "p2": group_of(part.graph)}, part.begin, part.end)
 
 
-def _graph(left: Tree, part: Tree) -> Tree:
-    fields = {"term": part.term, "p": group_of(part.graph)}
-    return _joined(left, Tree("Graph", fields, part.begin, part.end))
-
-
-def _union(left: Tree, part: Tree) -> Tree:
-    branches = tuple(map(group_of, part.graph))
-    if len(branches) == 1:
-        return _joined(left, branches[0])
-    return _joined(left, Tree("Union", {"part": branches}, part.begin, part.end))
-
-
 def _bind(left: Tree, part: Tree) -> Tree:
     fields = {"p": left, "expr": _expression(part.expr), "var": part.var}
     return Tree("Extend", fields, part.begin, part.end)
 
 
-def _data(left: Tree, part: Tree) -> Tree:
-    return _joined(left, Tree("ToMultiSet", {"p": Tree("values", part.fields)}, part.begin, part.end))
+_AROUND: Final = {"OptionalGraphPattern": _optional, "MinusGraphPattern": _minus, "Bind": _bind}
+"""What a part of a group makes of all that is before it."""
 
 
-def _subquery(left: Tree, part: Tree) -> Tree:
-    return _joined(left, Tree("ToMultiSet", {"p": _modified(part)}, part.begin, part.end))
+def _graph(part: Tree) -> Tree:
+    return Tree("Graph", {"term": part.term, "p": group_of(part.graph)}, part.begin, part.end)
 
 
-def _service(left: Tree, part: Tree) -> Tree:
-    return _joined(left, part)
+def _union(part: Tree) -> Tree:
+    branches = tuple(map(group_of, part.graph))
+    return branches[0] if len(branches) == 1 else Tree("Union", {"part": branches}, part.begin, part.end)
 
 
-_TRANSLATED: Final[dict[str, Callable[[Tree, Tree], Tree]]] = {
-    "OptionalGraphPattern": _optional,
-    "MinusGraphPattern": _minus,
+def _data(part: Tree) -> Tree:
+    return Tree("ToMultiSet", {"p": Tree("values", part.fields)}, part.begin, part.end)
+
+
+def _subquery(part: Tree) -> Tree:
+    return Tree("ToMultiSet", {"p": _modified(part)}, part.begin, part.end)
+
+
+_BESIDE: Final[dict[str, Callable[[Tree], Tree]]] = {
     "GraphGraphPattern": _graph,
     "GroupOrUnionGraphPattern": _union,
-    "Bind": _bind,
     "InlineData": _data,
     "SubSelect": _subquery,
-    "ServiceGraphPattern": _service,
+    "ServiceGraphPattern": lambda part: part,
 }
-"""What a part of a group makes of the pattern before it."""
+"""What is joined with the other parts of its group."""
 
 
 def _expression(node: Any) -> Any:
@@ -258,7 +257,7 @@ def _modified(query: Tree, modifier: Tree | None = None, shown: tuple[Variable, 
         pattern, projection, having, order = _aggregated(group, projection, having, order)
     pattern = _filtered(pattern, having, query)
     if query.values:
-        pattern = _data(pattern, query.values)
+        pattern = _joined([pattern, _data(query.values)])
     for part in projection:
         if part.evar:
             fields = {"p": pattern, "expr": part.expr, "var": part.evar}
@@ -292,8 +291,8 @@ def _aggregated(
             part = Tree("Aggregate_Sample", {"vars": part})
         if not isinstance(part, Tree) or not part.name.startswith("Aggregate_"):
             return None
-        result = Variable(f"__agg_{len(aggregates) + 1}__")
-        aggregates.append(part.changed(vars=_read(part.vars), res=result))
+        result = Variable(f"{AGGREGATE}{len(aggregates) + 1}")
+        aggregates.append(part.changed(res=result))
         return result
 
     assigned: list[Tree] = []
@@ -318,10 +317,6 @@ def _aggregated(
     for result, variable in aliases:
         made = Tree("Extend", {"p": made, "expr": result, "var": variable})
     return made, assigned, having, order
-
-
-def _read(node: Any) -> Any:
-    return "*" if node == "*" and not isinstance(node, Variable) else node
 
 
 def _all_named(query: Tree) -> tuple[Variable, ...]:

@@ -21,7 +21,7 @@ def shown_of(query: Mapping[str, Any], scope: set[Variable]) -> set[Variable]:
     """
     projection = query.get("projection")
     if projection is None:
-        scope.update(_named_keys(query))
+        scope.update(_named_keys(query), _rows(query))
         return scope
     return {part.var or part.evar for part in projection}
 
@@ -35,9 +35,9 @@ def wrong_in_select(query: Mapping[str, Any], scope: Set[Variable]) -> tuple[Any
     grouped = _is_grouped(query)
     projection = query.get("projection")
     if projection is None:
-        return (query["groupby"][0], _STAR) if grouped and query.get("groupby") else None
+        return (None, _STAR) if grouped else None
     keys = {key.var if isinstance(key, Tree) else key for key in query.get("groupby", ())}
-    known = {*scope, *named, *(key for key in keys if isinstance(key, Variable))}
+    known = {*scope, *named, *(key for key in keys if isinstance(key, Variable)), *_rows(query)}
     for part in projection:
         if part.evar is None:
             if grouped and part.var not in keys:
@@ -87,6 +87,12 @@ _STRAY = (
 def _named_keys(query: Mapping[str, Any]) -> Iterator[Variable]:
     keys = query.get("groupby", ())
     return (key.var for key in keys if isinstance(key, Tree) and key.name == "GroupAs")
+
+
+def _rows(query: Mapping[str, Any]) -> Iterator[Variable]:
+    """List the variables of VALUES at the end of a query."""
+    data = query.get("values")
+    return iter(() if data is None else data.var)
 
 
 def _is_grouped(query: Mapping[str, Any]) -> bool:

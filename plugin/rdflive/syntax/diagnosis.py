@@ -170,8 +170,10 @@ def _quotes(fault: Fault) -> str:
     token = fault.token
     if token.text in _QUOTES:
         return f"SPARQL's quotation marks are {_QUOTES[token.text]}"
-    if token.text in ("'", '"'):
-        return f"the string that begins here has no end: close it with {token.text} in the same line"
+    if token.kind == "unfinished":
+        quote = token.text[:3] if token.text[:3] in ('"""', "'''") else token.text[0]
+        where = "" if len(quote) == 3 else " in the same line"
+        return f"the string that begins here has no end: close it with {quote}{where}"
     before = _before(fault)
     if before is not None and before.kind == "string" and _is_adjacent(fault):
         if token.text == "^":

@@ -47,8 +47,10 @@ def with_excerpt(message: str, text: str, line: int, column: int) -> str:
 
 def _width(text: str, line: int, column: int) -> int:
     """Give how many characters of the line the token has that begins there."""
-    found = next((t.text for t in tokenize(text) if (t.line, t.column) == (line, column)), "")
-    return max(1, len(found.partition("\n")[0].rstrip("\r")))
+    found = next((t for t in tokenize(text) if (t.line, t.column) == (line, column)), None)
+    if found is None or found.kind == "unfinished":
+        return 1
+    return max(1, len(found.text.partition("\n")[0].rstrip("\r")))
 
 
 def _printable(character: str) -> str:

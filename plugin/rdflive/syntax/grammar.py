@@ -31,7 +31,7 @@ _Select         : 'SELECT' modifier=( 'DISTINCT' | 'REDUCED' )? ( projection+=Pr
 Projection      : var=variable | '(' expr=_Expression 'AS' evar=variable ')'
 ConstructQuery  : 'CONSTRUCT' ( template=Template datasetClause+=DatasetClause* where=_Where
                 | datasetClause+=DatasetClause* 'WHERE' where=Template ) _Modifiers values=_Values?
-Template        : '{' {labels} triples=TriplesBlock? '}' {labels}
+Template        : '{' {labels} {plain} triples=TriplesBlock? '}' {labels} {paths}
 DescribeQuery   : 'DESCRIBE' ( var+=_Name+ | '*' ) datasetClause+=DatasetClause* where=_Where? _Modifiers
                   values=_Values?
 AskQuery        : 'ASK' datasetClause+=DatasetClause* where=_Where _Modifiers values=_Values?
@@ -44,8 +44,8 @@ GroupAs         : '(' expr=_Expression ( 'AS' var=variable )? ')'
 _Having         : 'HAVING' having+=_Condition+
 _OrderBy        : 'ORDER' 'BY' orderby+=OrderCondition+
 OrderCondition  : order=( 'ASC' | 'DESC' ) expr=_Bracketed | expr=_Condition | expr=variable
-_Limit          : 'LIMIT' limit=integer
-_Offset         : 'OFFSET' offset=integer
+_Limit          : 'LIMIT' limit=integer {count}
+_Offset         : 'OFFSET' offset=integer {count}
 _Values         : 'VALUES' InlineData
 InlineData      : var+=variable '{' value+=_Value* '}' | ( nil | '(' var+=variable* ')' ) {rows} '{'
                   row+=Row* '}'
@@ -74,7 +74,7 @@ Modify          : 'WITH' withClause=_Iri ( 'INSERT' {labels} insert=Quads
                   _UsingWhere
 _UsingWhere     : using+=UsingClause* 'WHERE' {labels} where=GroupGraphPattern
 UsingClause     : 'USING' ( default=_Iri | 'NAMED' named=_Iri )
-Quads           : '{' part+=TriplesBlock? ( part+=GraphQuads '.'? part+=TriplesBlock? )* '}'
+Quads           : '{' {plain} part+=TriplesBlock? ( part+=GraphQuads '.'? part+=TriplesBlock? )* '}' {paths}
 GraphQuads      : 'GRAPH' term=_Name '{' part=TriplesBlock? '}'
 GroupGraphPattern : '{' {enter} ( part+=SubSelect | _Patterns ) {leave} '}'
 _Patterns       : part+=TriplesBlock? ( part+=_Clause '.'? part+=TriplesBlock? )*
@@ -106,7 +106,7 @@ _Sequence       : _Step [part+= PathSequence: ( '/' part+=_Step )+ ]
 _Step           : _Repeated | PathInverse
 PathInverse     : '^' part=_Repeated
 _Repeated       : _PathPrimary [part= PathRepeated: mod=( '?' | '*' | '+' ) ]
-_PathPrimary    : _Iri | _Type | '(' _Path ')' | PathNegated
+_PathPrimary    : _Iri | _Type | '(' {path} _Path ')' | PathNegated
 PathNegated     : '!' ( part+=_NegatedStep | nil | '(' part+=_NegatedStep ( '|' part+=_NegatedStep )* ')' )
 _NegatedStep    : _Iri | _Type | NegatedInverse
 NegatedInverse  : '^' part=( _Iri | _Type )
@@ -145,7 +145,7 @@ BuiltIn         : name=_One '(' arg=_Expression ')' | name=_Two '(' arg1=_Expres
                 | name=( 'SUM' | 'MIN' | 'MAX' | 'AVG' | 'SAMPLE' ) '(' distinct='DISTINCT'?
                   vars=_Expression ')'
                 | name='GROUP_CONCAT' '(' distinct='DISTINCT'? vars=_Expression
-                  ( ';' 'SEPARATOR' '=' separator=string )? ')'
+                  ( ';' 'SEPARATOR' '=' separator=string {written} )? ')'
 _One            : 'STR'! | 'LANG'! | 'DATATYPE'! | 'IRI'! | 'URI'! | 'ABS'! | 'CEIL'! | 'FLOOR'! | 'ROUND'!
                 | 'STRLEN'! | 'UCASE'! | 'LCASE'! | 'ENCODE_FOR_URI'! | 'YEAR'! | 'MONTH'! | 'DAY'! |
                   'HOURS'!

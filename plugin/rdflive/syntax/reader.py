@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
@@ -36,8 +37,11 @@ _SEEN_THROUGH: Final = frozenset(
 )
 """What binds the variables of the groups in it."""
 _QUERIES: Final = frozenset({"SelectQuery", "SubSelect", "ConstructQuery", "DescribeQuery", "AskQuery"})
+_SELECTS: Final = frozenset({"SelectQuery", "SubSelect"})
 _SCOPE: Final = "{scope}"
 """The field of a query that is read which has the variables that its pattern can bind."""
+_MOST_DIGITS: Final = 18
+_CONSTANTS: Final = frozenset({"iri", "prefixed", "string", "number", "signed"})
 _VALUES: Final = frozenset(
     {"variable", "iri", "prefixed", "string", "number", "signed", "blank", "anonymous", "nil", "language"}
 )
@@ -59,8 +63,8 @@ class _Reader:
 
     __slots__ = (
         "_aggregates", "_begin", "_blanks", "_bound", "_data", "_end", "_frames", "_grammar", "_ground",
-        "_inner", "_labels", "_last", "_names", "_prefix", "_scopes", "_subjects", "_terms", "_text",
-        "_triples", "_value",
+        "_has_path", "_inner", "_labels", "_last", "_names", "_plain", "_prefix", "_scopes", "_subjects",
+        "_terms", "_text", "_triples", "_value", "constants",
     )  # fmt: skip
 
     def __init__(self, text: str, namespaces: Mapping[str, Any] | None, base: str, grammar: Grammar) -> None:
@@ -93,12 +97,16 @@ class _Reader:
         """Whether variables, or blank nodes, are forbidden here."""
         self._aggregates = False
         """Whether there are any."""
+        self._plain = self._has_path = False
+        """Whether paths are forbidden here, and whether one is read."""
+        self.constants: list[Any] = []
+        """The IRIs and literals that are written in the text, in its order."""
 
     def read(self, name: str) -> Tree:
         """Read the text as what a production stands for."""
         text, grammar = self._text, self._grammar
         keywords, expand = grammar.keywords, grammar.expand
-        stack = [grammar.entry(name)]
+        stack, constants = [grammar.entry(name)], self.constants
         scanner = TOKEN.finditer(text)
         while stack:
             match = next(scanner)
@@ -138,7 +146,9 @@ class _Reader:
                 self._value = token if key.islower() else key
             elif kind in _VALUES:
                 value = self._terms.get(token)
-                self._value = self._term(kind, token) if value is None else value
+                self._value = value = self._term(kind, token) if value is None else value
+                if kind in _CONSTANTS:
+                    constants.append(value)
             self._last, self._end = begin, begin + len(token)
             if kind == "end":
                 break
@@ -231,7 +241,25 @@ class _Reader:
 
     # steps
 
+    def _step_written(self) -> None:
+        self.constants.pop()  # it is no term of the query
+
+    def _step_count(self) -> None:
+        self._step_written()
+        if self._end - self._last > _MOST_DIGITS:
+            raise self._wrong("the number is too large", self._last)
+
+    def _step_plain(self) -> None:
+        self._plain = True
+
+    def _step_paths(self) -> None:
+        self._plain = False
+
+    def _step_path(self) -> None:
+        self._has_path = True
+
     def _step_base(self) -> None:
+        self._step_written()
         self._names.base = str(self._value)
         self._terms.clear()
 
@@ -239,6 +267,7 @@ class _Reader:
         self._prefix = self._value[:-1]
 
     def _step_namespace(self) -> None:
+        self._step_written()
         self._names.prefixes[self._prefix] = self._value
         self._terms.clear()
 
@@ -251,6 +280,7 @@ class _Reader:
         self._begin = here
 
     def _step_version(self) -> None:
+        self._step_written()
         if self._text.startswith(_LONG, self._last):
             raise self._wrong("a version stands between single quotation marks", self._last)
 
@@ -294,8 +324,8 @@ class _Reader:
 
     def _step_rows(self) -> None:
         names = self._frames[-1][1].setdefault("var", [])
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
+        twice = next((name for name, count in Counter(names).items() if count > 1), None)
+        if twice is not None:
             raise self._wrong(f"VALUES has {twice.n3()} twice", self._last)
 
     def _merge(self, bound: set[Variable]) -> None:
@@ -335,6 +365,9 @@ class _Reader:
         self._subjects.pop()
 
     def _step_verb(self) -> None:
+        if self._plain and (self._has_path or isinstance(self._value, Path)):
+            raise self._wrong("a property path cannot stand in a template, nor in data", self._last)
+        self._has_path = False
         self._subjects[-1].predicate = self._value
 
     def _step_object(self) -> None:
@@ -409,7 +442,7 @@ class _Reader:
 
     def _make_select_query(self, made: Tree) -> Tree:
         scope = made.fields.pop(_SCOPE, set())
-        wrong = wrong_in_select(made.fields, scope)
+        wrong = wrong_in_select(made.fields, scope) if made.name in _SELECTS else None
         if wrong is not None:
             part, reason = wrong
             raise self._wrong(reason, part.begin if isinstance(part, Tree) else made.begin)
@@ -453,9 +486,13 @@ class _Reader:
 
     def _make_literal(self, made: Tree) -> Literal:
         try:
-            return terms.literal(made.string, made.lang, made.datatype)
+            literal = terms.literal(made.string, made.lang, made.datatype)
         except TokenError as error:
             raise self._wrong(str(error), self._last) from error
+        if made.datatype is not None:
+            self.constants.pop()
+        self.constants[-1] = literal
+        return literal
 
     def _make_triple_term(self, made: Tree) -> TripleTerm:
         return TripleTerm(made.subject, made.predicate, made.object)
@@ -602,17 +639,27 @@ SPARQL: Final = Grammar(TABLE, act_of)
 
 
 def read_query(
-    text: str, namespaces: Mapping[str, Any] | None = None, *, base: str = "", grammar: Grammar = SPARQL
+    text: str,
+    namespaces: Mapping[str, Any] | None = None,
+    *,
+    base: str = "",
+    grammar: Grammar = SPARQL,
+    constants: list[Any] | None = None,
 ) -> Tree:
     """Read a query.
 
-    `namespaces` are what prefixes stand for that the text does not declare. Raises `QuerySyntaxError` with
+    `namespaces` are what prefixes stand for that the text does not declare. `constants` is given the IRIs and
+    literals that are written in the text, in its order. Raises `QuerySyntaxError` with
     line and column.
 
     >>> read_query("ASK { ?s a ?type }").query.where.part[0].triples[0][2]
     rdflib.term.Variable('type')
     """
-    return _Reader(text, namespaces, base, grammar).read("Query")
+    reader = _Reader(text, namespaces, base, grammar)
+    tree = reader.read("Query")
+    if constants is not None:
+        constants += reader.constants
+    return tree
 
 
 def read_update(text: str, namespaces: Mapping[str, Any] | None = None, *, base: str = "") -> Tree:

@@ -15,16 +15,14 @@ from rdflib.namespace import RDF
 from rdflib.term import Literal, Node, URIRef
 
 from rdflive.syntax import terms
-from rdflive.syntax.iris import is_absolute
+from rdflive.syntax.prefixes import usual_prefixes
 from rdflive.syntax.terms import Names, TokenError
 from rdflive.syntax.tokens import TOKEN
 
 __all__ = ["Terminals", "read_terminals"]
 
-_NAME: Final = "\0<"
-_VALUE: Final = "\0'"
-"""The holes of IRIs and of literals: a plan may rely on which of the two a constant is."""
-_CONSTANTS: Final = frozenset({"iri", "prefixed", "string", "number", "signed"})
+_HOLES: Final = {"iri": "\0<", "prefixed": "\0<", "string": "\0'", "number": "\0#", "signed": "\0-"}
+"""The holes of IRIs, strings and numbers: a plan may rely on which of them a constant is."""
 _WRITTEN: Final = frozenset({"BASE", "LIMIT", "OFFSET", "PREFIX", "VERSION"})
 """What follows these words is no term of the query."""
 _UNCHANGED: Final = frozenset({RDF.type, RDF.first, RDF.rest, RDF.nil, Literal(True), Literal(False)})
@@ -56,55 +54,50 @@ def read_terminals(text: str, namespaces: Mapping[str, Any]) -> Terminals:
     >>> found.constants
     (rdflib.term.URIRef('http://e/C'),)
     """
-    names = Names(namespaces)
+    names = Names({**usual_prefixes(), **namespaces})
     skeleton: list[str] = []
     constants: list[Any] = []
-    before = last = ""
+    before = last = of_last = ""
     for match in TOKEN.finditer(text):
         kind = str(match.lastgroup)
         if kind == "end":
             break
         token = match[kind]
-        word = last.upper()
-        term = None
-        if before.upper() == "PREFIX" and kind == "iri":
-            # a relative one depends on BASE
-            names.prefixes[last[:-1]] = (
-                token[1:-1] if is_absolute(token[1:-1]) and "\\" not in token else None
-            )
-        elif (
-            kind in _CONSTANTS
-            and word not in _WRITTEN
-            and not (last == "=" and before.upper() == "SEPARATOR")
-        ):
-            term = _term(kind, token, names)
-        if term is None:
-            skeleton.append(token)
-        elif last == "^^" and skeleton[-2:] == [_VALUE, "^^"]:
-            constants[-1] = terms.literal(constants[-1], None, term)
-            skeleton.pop()
-        else:
-            constants.append(term)
-            skeleton.append(_NAME if isinstance(term, URIRef) else _VALUE)
-        if kind == "language" and skeleton[-2:-1] == [_VALUE]:
-            try:
+        try:
+            term = _constant(kind, token, before, last, names)
+            if kind == "language" and of_last == "string" and last != "^^":
                 constants[-1] = terms.literal(constants[-1], token[1:], None)
-            except TokenError:
-                pass
-            else:
+            elif last == "^^" and of_last == "string" and isinstance(term, URIRef):
                 skeleton.pop()
+                constants[-1] = terms.literal(constants[-1], None, term)
+            elif term is not None:
+                constants.append(term)
+                skeleton.append(_HOLES[kind])
+            else:
+                skeleton.append(token)
+        except TokenError:  # the reader will say it
+            skeleton.append(token)
         before, last = last, token
+        # a language or a datatype may follow a string, and ^^ stands between
+        is_string = kind == "string" and skeleton[-1] == _HOLES[kind]
+        of_last = "string" if is_string or (of_last and token == "^^") else ""  # noqa: S105 - of a text
     return Terminals(tuple(skeleton), tuple(constants))
 
 
-def _term(kind: str | None, token: str, names: Names) -> Any:
-    """Give the term that a token stands for; None where the rest of the text has a say in that."""
-    try:
+def _constant(kind: str, token: str, before: str, last: str, names: Names) -> Any:
+    """Give the term that a token stands for; None where it is none of the query. Raises `TokenError`."""
+    if kind == "iri" and before.upper() == "PREFIX":
+        names.prefixes[last[:-1]] = names.iri(token)
+    elif kind == "iri" and last.upper() == "BASE":
+        names.base = names.iri(token)
+    elif (
+        kind in _HOLES
+        and last.upper() not in _WRITTEN
+        and not (last == "=" and before.upper() == "SEPARATOR")
+    ):
         if kind == "iri":
-            iri = names.iri(token)
-            return iri if is_absolute(iri) else None
+            return names.iri(token)
         if kind == "prefixed":
             return names.prefixed(token)
         return terms.string(token) if kind == "string" else terms.number(token)
-    except TokenError:
-        return None
+    return None

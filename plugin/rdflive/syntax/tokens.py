@@ -21,7 +21,8 @@ class Token(NamedTuple):
 
 # a name may have dots inside, and none at its end: in `?s ex:p ex:o.` the dot ends the triple
 _INNER: Final = r"\w·\u0300-\u036f\u203f\u2040"
-_NAME: Final = rf"[^\W\d_](?:[{_INNER}\-.]*[{_INNER}\-])?"
+# bounded, or each word of a.a.a.a would look for a colon behind all the others
+_NAME: Final = rf"[^\W\d_](?:[{_INNER}\-.]{{0,500}}[{_INNER}\-])?"
 _LOCAL: Final = (
     r"(?:[\w:]|%[0-9A-Fa-f]{2}|\\.)"
     rf"(?:(?:[{_INNER}\-:.]|%[0-9A-Fa-f]{{2}}|\\.)*(?:[{_INNER}\-:]|%[0-9A-Fa-f]{{2}}|\\.))?"
@@ -39,7 +40,9 @@ TOKEN: Final = re.compile(
       (?P<variable>[?$]\w[{_INNER}]*)
     | (?P<iri><[^<>"{{}}|^`\\\x00-\x20]*(?:\\[uU][^<>"{{}}|^`\\\x00-\x20]*)*>)
     | (?P<string>\"\"\"(?:\"{{0,2}}(?:[^"\\]|\\.))*\"\"\"|\'\'\'(?:'{{0,2}}(?:[^'\\]|\\.))*\'\'\'
-                |"(?:[^"\\\n\r]|\\.)*"|'(?:[^'\\\n\r]|\\.)*')
+                |""(?!")|''(?!')|"(?:[^"\\\n\r]|\\.)+"|'(?:[^'\\\n\r]|\\.)+')
+    | (?P<unfinished>\"\"\"(?:\"{{0,2}}(?:[^"\\]|\\.))*|\'\'\'(?:'{{0,2}}(?:[^'\\]|\\.))*
+                    |"(?:[^"\\\n\r]|\\.)*|'(?:[^'\\\n\r]|\\.)*)
     | (?P<blank>_:\w(?:[{_INNER}\-.]*[{_INNER}\-])?)
     | (?P<prefixed>(?:{_NAME})?:(?:{_LOCAL})?)
     | (?P<language>@[A-Za-z]+(?:-[A-Za-z0-9-]+)*)

@@ -16,7 +16,7 @@ from rdflive.query.plan import Plan
 
 __all__ = ["Names"]
 
-_MADE: Final = re.compile(r"\?(·\d+|__agg_\d+__)")  # by the translator, and by rdflib for aggregates
+_MADE: Final = re.compile(r"\?(·\d+|·agg\d+)")  # by the translator, and for aggregates
 _UNPRINTABLE: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
 
 
@@ -62,7 +62,7 @@ class Names:
                 for new, old in node.renamed:
                     if new in node.exact:
                         yield new, f"{self.variable(old)} of the outer solution"
-                    elif new.name.startswith("__agg_"):  # rdflib's SAMPLE of a variable grouped by
+                    elif new.name.startswith("·agg"):  # the SAMPLE of a variable grouped by
                         yield new, self.variable(old)
 
     def variable(self, variable: Variable) -> str:
