@@ -41,8 +41,6 @@ NO_JUDGE = {
     "examples/UniProt/18_top_level_ec_classification_group_by_count.ttl": NOT_READ,
 }
 """Queries whose answers are not compared with Oxigraph's, each with the reason."""
-TOO_DEEP = {f"examples/neXtProt/NXQ_{number}.ttl" for number in ("00249", "00266", "00267")}
-"""Queries with SERVICE that rdflib's parser gives up on before any clause is known."""
 
 
 def load() -> dict[str, str]:
@@ -57,7 +55,7 @@ def words(text: str) -> set[str]:
 
 QUERIES = load()
 LOCAL = {name: text for name, text in QUERIES.items() if "SERVICE" not in words(text)}
-REMOTE = sorted(QUERIES.keys() - LOCAL.keys() - TOO_DEEP)
+REMOTE = sorted(QUERIES.keys() - LOCAL.keys())
 
 
 def test_queries_are_there() -> None:
@@ -103,9 +101,6 @@ def test_real_queries_with_service_are_refused() -> None:
         assert refusal.value.construct == "SERVICE", name
         line, column = refusal.value.line, refusal.value.column
         assert QUERIES[name].splitlines()[line - 1][column - 1 :].upper().startswith("SERVICE"), name
-    for name in sorted(TOO_DEEP):
-        with pytest.raises(UnsupportedQueryError, match="nested too deeply"):
-            rdflive.explain(QUERIES[name])
 
 
 @pytest.mark.sampled(TURNS, by="chunk")

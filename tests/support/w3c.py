@@ -53,7 +53,9 @@ class Case:
 
     @property
     def cls(self) -> str:
-        return str(self.entry["cls"])
+        found = str(self.entry["cls"])
+        # two with SERVICE have a class of their own, as rdflib cannot parse them
+        return "Z SERVICE/DESCRIBE/nondeterministic" if found.startswith("X ") else found
 
     @property
     def trusted(self) -> bool:
@@ -63,7 +65,7 @@ class Case:
     @property
     def is_maintained(self) -> bool:
         """True where one process keeps the answer up to date."""
-        return not self.has("service", "nondet") and not self.cls.startswith("X ")
+        return not self.has("service", "nondet") and not self.cls.startswith("Z ")
 
     def has(self, *features: str) -> bool:
         return any(feature in self.entry["features"] for feature in features)
