@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rdflib import Dataset, Graph
+from rdflib import Dataset, Graph, URIRef
 
 import rdflive
 from rdflive import Batch, FeedError, Mirrored, ResyncNeeded
@@ -98,6 +98,25 @@ def test_what_the_store_refuses_is_a_bad_record(tmp_path: Path) -> None:
         rdflive.mirror(dataset, path)
     done = rdflive.mirror(dataset, path, on_bad="skip", dead_letters=tmp_path / "dead")
     assert (done.entries, done.skipped, objects(dataset)) == (1, 1, {"1", "2"})
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        "DROP GRAPH <urn:nope>",
+        "CREATE GRAPH <urn:g>",
+        f"INSERT {{ <{E}s> <{E}p> ?x }} WHERE {{ BIND(<urn:f>(1) AS ?x) }}",
+    ],
+)
+def test_an_update_that_oxigraph_cannot_evaluate_is_a_bad_record(update: str, tmp_path: Path) -> None:
+    """It has a place and can be skipped, and what stands behind it is applied."""
+    dataset = KINDS["oxigraph dataset"]()
+    dataset.graph("urn:g").add([URIRef(f"{E}{name}") for name in "spo"])
+    path = append(tmp_path / "log.ru", f"{update}\n\n", f"INSERT DATA {{ <{E}s> <{E}p> '1' }}\n\n")
+    with pytest.raises(FeedError, match=r"log\.ru, line 1: the store refuses entry 1"):
+        rdflive.mirror(dataset, path)
+    done = rdflive.mirror(dataset, path, on_bad="skip", dead_letters=tmp_path / "dead")
+    assert (done.entries, done.skipped, objects(dataset)) == (1, 1, {"1", f"{E}o"})
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from pyoxigraph import NamedNode, Quad, Store
@@ -55,9 +56,10 @@ class Entry:
         request = self._request
         hide_kept = may_meet_kept(native, request)
         went, came = self.changed(native)
-        return foresee(
-            native, request.texts, self.touched(), went, came, hide_kept=hide_kept, **request.options
-        )
+        with self._refusing(native):
+            return foresee(
+                native, request.texts, self.touched(), went, came, hide_kept=hide_kept, **request.options
+            )
 
     def replaced(self, native: Store, held: KeptQuads) -> tuple[list[Quad], list[Quad]]:
         """Give the quads of the reserved graph that go and those that come."""
@@ -76,7 +78,7 @@ class Entry:
         request = self._request
         hide_kept = instead is None and may_meet_kept(native, request)
         forgotten, remembered = held.replaced(native, self._transaction.name, self._transaction.keep)
-        with held.following(forgotten, remembered):
+        with held.following(forgotten, remembered), self._refusing(native):
             execute(
                 native,
                 request.texts if instead is None else instead,
@@ -85,6 +87,17 @@ class Entry:
                 hide_kept=hide_kept,
                 **request.options,
             )
+
+    @contextmanager
+    def _refusing(self, native: Store) -> Iterator[None]:
+        """Raise WriteRefusedError where Oxigraph understands an update, but cannot evaluate it."""
+        try:
+            yield
+        except RuntimeError as error:
+            if type(error) is not RuntimeError or not self._request.updates:
+                raise
+            native.update("")  # a store that takes no update at all says so here again
+            raise WriteRefusedError(str(error)) from error
 
 
 def _quad(change: QuadTerms) -> Quad:

@@ -20,9 +20,11 @@ from rdflib.plugins.sparql.evaluate import evalPart
 from rdflib.plugins.sparql.sparql import QueryContext
 from rdflib.term import BNode, Literal, URIRef
 
+from rdflive.errors import UnsupportedQueryError
+from rdflive.model import TripleTerm
 from rdflive.store import WriteRefusedError
 from rdflive.store.rdflib_graphs import default_graph
-from rdflive.syntax.rdflib_algebra import to_rdflib_update
+from rdflive.syntax.rdflib_algebra import filled, to_rdflib_update
 from rdflive.syntax.reader import read_update
 
 __all__ = ["run_update"]
@@ -31,14 +33,18 @@ __all__ = ["run_update"]
 def run_update(graph: Graph, text: str) -> None:
     """Run a request on a graph or dataset with the prefixes bound on it; raises what rdflib raises.
 
-    Raises WriteRefusedError for USING on a graph that is no dataset.
+    Raises WriteRefusedError for USING on a graph that is no dataset, and for what rdflib cannot evaluate.
 
     >>> graph = Graph().parse(data="<urn:a> <urn:p> <urn:b> . <urn:b> <urn:p> <urn:a> .")
     >>> run_update(graph, "DELETE { ?s ?p ?o } INSERT { ?o ?p ?s } WHERE { ?s ?p ?o }")
     >>> len(graph)
     2
     """
-    operations = to_rdflib_update(read_update(text, dict(graph.namespaces()))).algebra
+    tree = read_update(text, dict(graph.namespaces()))
+    try:
+        operations = to_rdflib_update(tree, is_filled=True).algebra
+    except UnsupportedQueryError as error:
+        raise WriteRefusedError(str(error)) from error
     if not isinstance(graph, ConjunctiveGraph) and any(operation.using for operation in operations):
         raise WriteRefusedError(
             "USING names graphs of a dataset, and the update runs on a single rdflib.Graph: mirror the feed "
@@ -130,19 +136,27 @@ def _filled(template: Any, solution: Mapping[Any, Any]) -> Iterator[tuple[Any, A
     A label stands for one new blank node per solution, in all graphs.
     """
     nodes: defaultdict[BNode, BNode] = defaultdict(BNode)
+
+    def value_of(term: Any) -> Any:
+        return nodes[term] if isinstance(term, BNode) else solution.get(term)
+
     blocks = [(None, template.triples), *template.quads.items()]
     for given, triples in blocks:
         name = None if given is None else solution.get(given)
         if given is not None and not isinstance(name, URIRef | BNode):
             continue
         for terms in triples:
-            s, p, o = (nodes[term] if isinstance(term, BNode) else solution.get(term) for term in terms)
-            if (
-                isinstance(s, URIRef | BNode)
-                and isinstance(p, URIRef)
-                and isinstance(o, URIRef | BNode | Literal)
-            ):
-                yield name, (s, p, o)
+            triple = tuple(filled(term, value_of) for term in terms)
+            if _is_triple(*triple):
+                yield name, triple
+
+
+def _is_triple(s: Any, p: Any, o: Any) -> bool:
+    return (
+        isinstance(s, URIRef | BNode)
+        and isinstance(p, URIRef)
+        and (_is_triple(*o.parts) if isinstance(o, TripleTerm) else isinstance(o, URIRef | BNode | Literal))
+    )
 
 
 _OPERATIONS: Final[Mapping[str, Callable[[QueryContext, Any], None]]] = {

@@ -190,7 +190,8 @@ def test_blank_nodes_of_updates_are_new_ones_of_each() -> None:
         (["CLEAR DEFAULT ;;"], SyntaxError),
         (["INSERT {"], SyntaxError),
         (["SELECT * { ?s ?p ?o }"], SyntaxError),
-        (["CLEAR DEFAULT", "CLEAR GRAPH e:nowhere"], RuntimeError),
+        (["CLEAR DEFAULT", "CLEAR GRAPH e:nowhere"], WriteRefusedError),
+        (["CLEAR DEFAULT", "INSERT { e:a e:p ?x } WHERE { BIND(e:f(1) AS ?x) }"], WriteRefusedError),
         (["CLEAR DEFAULT", "LOAD <file:///nowhere.ttl>"], (OSError, ValueError, RuntimeError)),
         (["CLEAR ALL", "INSERT { ?s ?p ?s } WHERE { ?s ?p ?o FILTER(?s<?o#>\n) } ; CLEAR"], SyntaxError),
         ([7], TypeError),
@@ -210,6 +211,22 @@ def test_an_update_that_fails_is_as_if_it_were_alone(updates: list[str], error: 
         with pytest.raises(SyntaxError) as alone:
             Store().update(updates[0], prefixes=EX)
         assert str(caught.value) == str(alone.value)
+
+
+def test_a_store_that_takes_no_update_is_not_refusing_this_one(tmp_path: Path) -> None:
+    """What Oxigraph says of the store stays its own error, and so does what `update` raises."""
+    native = Store(str(tmp_path))
+    native.add(OLD)
+    native.flush()
+    del native
+    dataset = rdflib.Dataset(OxigraphStore(store=Store.read_only(str(tmp_path))))
+    update = Transaction({}, updates=["DROP GRAPH <urn:nowhere>"], name="feed", keep={})
+    with manager.locked(dataset.store) as locked:
+        adapter: Any = locked
+        with pytest.raises(RuntimeError, match="read-write"):
+            adapter.write(dataset, update)
+    with pytest.raises(RuntimeError, match="does not exist"):
+        LiveStore().update("DROP GRAPH <urn:nowhere>")
 
 
 @pytest.mark.parametrize("place", range(4))

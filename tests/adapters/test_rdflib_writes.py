@@ -12,11 +12,14 @@ import pytest
 import rdflib
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rdflib import BNode
 from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 from rdflib.plugins.stores.auditable import AuditableStore
 from rdflib.plugins.stores.memory import Memory, SimpleMemory
 
 import rdflive
+from rdflive.errors import UnsupportedQueryError
+from rdflive.model import TripleTerm
 from rdflive.plugins import manager
 from rdflive.store import UNION, Transaction, WriteRefusedError
 from rdflive.testing.operations import NAMES, World, term
@@ -140,6 +143,11 @@ UPDATES = (
     "CREATE GRAPH :new",
     "CREATE SILENT GRAPH :g1; CREATE GRAPH :new; INSERT DATA { GRAPH :new { :a :p :b } }",
     "PREFIX x: <urn:example:>",
+    "INSERT { :a :p ?r } WHERE { BIND(COALESCE(IRI('rel'), :none) AS ?r) }",
+    "BASE <http://e/x> INSERT { :a :p ?r } WHERE { BIND(COALESCE(URI('rel'), :none) AS ?r) }",
+    "INSERT { :a :p ?r } WHERE { VALUES ?v { 'http://e/ b' 'urn:b' :c 'urn:d'@en } BIND(IRI(?v) AS ?r) }",
+    "INSERT { :a :p ?r } WHERE { BIND(COALESCE(REGEX('a', '('), :none) AS ?r) }",
+    "INSERT { :a :p ?r } WHERE { BIND(COALESCE(SUBSTR('abc', 2, 1e300), :none) AS ?r) }",
 )
 
 
@@ -290,6 +298,93 @@ def test_a_label_in_a_template_is_one_new_node_per_solution() -> None:
     assert {o for _, _, o in made} == {A[0], B[0]}
     assert len({s for s, _, _ in made}) == 2
     assert set(rdflib.Graph(dataset.store, NAMES[0])) == made
+
+
+LABELLED = (
+    "INSERT DATA { _:alice <urn:p> <urn:x> }",
+    "INSERT DATA { _:bob <urn:p> <urn:x> ; <urn:q> _:bob }",
+    "INSERT DATA { [] <urn:p> <urn:x> }",
+    "INSERT DATA { _:c <urn:p> <urn:x> ; <urn:q> <<( _:c <urn:r> 1 )>> }",
+)
+TAKEN = BNode("b000000")
+"""A node that is called as the reader calls the first label of a request."""
+
+
+@pytest.mark.parametrize("way", ["entries", "update"])
+def test_labels_in_data_are_new_nodes_of_each_request(way: str) -> None:
+    """They are one node within a request, also inside of a triple term, and none that exists."""
+    graph = rdflib.Graph()
+    graph.add((TAKEN, P, TAKEN))
+    with rdflive.subscribe(graph, "ASK { ?s ?p ?o }"):
+        for text in LABELLED:
+            if way == "entries":
+                write(graph, updates=[text])
+            else:
+                graph.update(text)
+    nodes = set(graph.subjects(P, rdflib.URIRef("urn:x")))
+    assert len(nodes) == 4
+    assert TAKEN not in nodes
+    assert all(s in (o, *getattr(o, "parts", ())) for s, o in graph.subject_objects(Q))
+
+
+P, Q = rdflib.URIRef("urn:p"), rdflib.URIRef("urn:q")
+TRIPLE = TripleTerm(rdflib.URIRef("urn:a"), P, rdflib.Literal("x"))
+SAID = f"INSERT DATA {{ <urn:s> <urn:p> {TRIPLE.n3()} , 'y' }}"
+
+
+def test_triple_terms_go_through_updates() -> None:
+    """Solutions bind them, DELETE WHERE removes them, and templates make new ones of what is bound."""
+    dataset = rdflib.Dataset()
+    write(dataset, updates=[SAID, "INSERT { ?s <urn:q> ?o } WHERE { ?s <urn:p> ?o }"])
+    assert set(dataset.objects(None, Q)) == {TRIPLE, rdflib.Literal("y")}
+    write(dataset, updates=[f"DELETE WHERE {{ ?s <urn:q> {TRIPLE.n3()} }}", "DELETE WHERE { ?s <urn:p> ?o }"])
+    assert set(dataset.triples((None, None, None))) == {(rdflib.URIRef("urn:s"), Q, rdflib.Literal("y"))}
+    update = "INSERT { _:n <urn:p> <<( ?s ?p <<( _:n ?p ?o )>> )>> , <<( ?o ?p ?s )>> } WHERE { ?s ?p ?o }"
+    write(dataset, updates=[update])
+    ((node, _, made),) = dataset.triples((None, P, None))  # that with a literal as its subject is none
+    inner = TripleTerm(node, Q, rdflib.Literal("y"))
+    assert made == TripleTerm(rdflib.URIRef("urn:s"), Q, inner)
+    assert isinstance(node, BNode)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            "INSERT { ?s <urn:q> 1 } WHERE { ?s <urn:p> <<( ?a <urn:p> 'x' )>> }",
+            r"cannot fill in or match <<\(",
+        ),
+        ("DELETE WHERE { ?s <urn:p> <<( ?a <urn:p> 'x' )>> }", r"cannot fill in or match <<\("),
+        ("DELETE WHERE { GRAPH ?g { ?s <urn:p> <<( ?a <urn:p> 'x' )>> } }", r"cannot fill in or match <<\("),
+        ("DELETE { ?s <urn:p> ?o } WHERE { ?s <urn:p> ?o FILTER(isTRIPLE(?o)) }", "the function ISTRIPLE"),
+        ("INSERT { ?s <urn:q> ?t } WHERE { ?s <urn:p> ?o BIND(LANGDIR(?o) AS ?t) }", "the function LANGDIR"),
+        ("INSERT { ?s <urn:q> ?t } WHERE { ?s ?p ?o BIND(<<( ?s ?p ?o )>> AS ?t) }", "the function TRIPLE"),
+    ],
+)
+def test_what_rdflib_cannot_evaluate_is_refused(text: str, reason: str) -> None:
+    """Nothing of the entry happens, and the message names what is not known."""
+    dataset = rdflib.Dataset()
+    write(dataset, updates=[SAID])
+    before = set(dataset.quads())
+    with pytest.raises(WriteRefusedError, match=reason):
+        write(dataset, updates=["CLEAR ALL", text], keep={"cursor": "1"})
+    assert (set(dataset.quads()), kept(dataset.store)) == (before, {})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "INSERT { ?s <urn:q> <<( ?s <urn:p> ?o )>> } WHERE { ?s <urn:p> ?o }",
+        "DELETE { ?s <urn:p> <<( ?s <urn:p> ?o )>> } WHERE { ?s <urn:p> ?o }",
+    ],
+)
+def test_templates_that_rdflib_would_not_fill_in_are_refused(text: str) -> None:
+    """Updates of a watched graph itself are done by rdflib, which would write the variables."""
+    graph = rdflib.Graph()
+    graph.add(A)
+    with rdflive.subscribe(graph, "ASK { ?s ?p ?o }"), pytest.raises(UnsupportedQueryError, match="fill in"):
+        graph.update(text)
+    assert set(graph) == {A}
 
 
 def test_silent_does_not_swallow_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from contextlib import suppress
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -12,8 +13,10 @@ from rdflib import RDF, XSD, BNode, Dataset, Literal, URIRef
 
 import rdflive
 from rdflive import Batch, Change, FeedError, Quad, feeds
+from rdflive.feeds import sparql_update
 from rdflive.feeds.sparql_update import SPARQL_UPDATE, encode_sparql_update
 from rdflive.feeds.writing import UnwritableError
+from rdflive.syntax.reader import read_update
 from support.decoders import check_restarts, read
 from support.effort import examples
 from support.feeds import TEXTS
@@ -225,6 +228,24 @@ def test_prefix_of_the_graph_is_not_asked_for() -> None:
     graph.bind("e", "http://e/")
     rdflive.mirror(graph, io.BytesIO(b"INSERT DATA { e:s e:p e:o }"), SPARQL_UPDATE)
     assert list(graph.default_graph) == [(S, P, E)]
+
+
+@pytest.mark.parametrize(
+    ("text", "times"), [("INSERT { e: }", 2), ("INSERT {", 1), ("INSERT DATA { e:s e:p ( }", 2), (INSERT, 1)]
+)
+def test_a_request_is_read_again_for_a_prefix_alone(
+    text: str, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is wrong with it otherwise is found the first time."""
+    read_texts = []
+
+    def reading(*arguments: Any) -> Any:
+        read_texts.append(arguments[0])
+        return read_update(*arguments)
+
+    monkeypatch.setattr(sparql_update, "read_update", reading)
+    read(SPARQL_UPDATE, text)
+    assert read_texts == [text] * times
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,8 @@ __all__ = ["SPARQL_UPDATE", "SparqlUpdateDecoder", "encode_sparql_update"]
 
 _OWN: Final[Mapping[str, Any]] = dict.fromkeys(usual_prefixes())
 """The prefixes of a request that stands alone: not even the usual ones, which not every graph has."""
+_UNDECLARED: Final = " is not declared"
+"""What the reader says of a prefix that it does not know."""
 _ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\]*")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _SIGNS: Final[Mapping[str, OneOf[1, -1]]] = {"InsertData": 1, "DeleteData": -1}
@@ -76,7 +78,10 @@ class SparqlUpdateDecoder(StatelessDecoder):
         try:
             try:
                 tree, is_whole = read_update(text, _OWN), True
-            except QuerySyntaxError:  # perhaps for a prefix that the graph binds
+            except QuerySyntaxError as error:
+                if _UNDECLARED not in str(error):
+                    raise
+                # the graph may bind it
                 tree, is_whole = read_update(text, _prefixes_in(text)), False
         except QuerySyntaxError as error:
             reason = str(error).partition("\n")[0].partition(": ")[2]

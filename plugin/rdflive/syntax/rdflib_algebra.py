@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+from rdflib.namespace import XSD
 from rdflib.plugins.sparql import operators
-from rdflib.plugins.sparql.parserutils import CompValue, Expr
-from rdflib.plugins.sparql.sparql import Prologue, Update
-from rdflib.term import Literal, Variable
+from rdflib.plugins.sparql.parserutils import CompValue, Expr, value
+from rdflib.plugins.sparql.sparql import Prologue, SPARQLError, Update
+from rdflib.term import BNode, Literal, URIRef, Variable
 
+from rdflive.errors import RdfliveError, UnsupportedQueryError, is_interruption
+from rdflive.model import TripleTerm
 from rdflive.syntax.algebra import group_of
-from rdflive.syntax.tree import EXISTS, Tree
+from rdflive.syntax.iris import resolve
+from rdflive.syntax.tree import EXISTS, Tree, leaves
 
-__all__ = ["evaluator_of", "to_rdflib", "to_rdflib_update"]
+__all__ = ["evaluator_of", "filled", "to_rdflib", "to_rdflib_update"]
 
-_EVALUATED: Final = {
-    "Builtin_NOTEXISTS": "Builtin_EXISTS",
-    "Builtin_isURI": "Builtin_isIRI",
-    "Builtin_URI": "Builtin_IRI",
-}
+_EVALUATED: Final = {"Builtin_NOTEXISTS": "Builtin_EXISTS", "Builtin_isURI": "Builtin_isIRI"}
 """Functions that rdflib evaluates under another name."""
+_ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\]*")
 
 
 def to_rdflib(node: Any) -> Any:
     """Make a part of the algebra, or an expression, as rdflib's evaluator takes it; it is changed by that.
+
+    Raises UnsupportedQueryError for what rdflib's evaluator does not know: the functions of SPARQL 1.2, and
+    triple terms with variables in patterns and templates.
 
     >>> to_rdflib(Tree("BGP", {"triples": ()})).name
     'BGP'
@@ -37,15 +43,18 @@ def to_rdflib(node: Any) -> Any:
         return Literal(True)
     if node.name in ("Join", "Union"):
         return _paired(node.name, [to_rdflib(part) for part in node.part])
+    _refuse_open(node.triples if node.name == "BGP" else node.template, node)
     if node.name == "BGP":
         made = CompValue("BGP", triples=[tuple(triple) for triple in node.triples])
     elif node.name == "values":
         made = CompValue("values", res=[_row(node.var, row) for row in node.row])
     else:
-        evaluate = evaluator_of(node.name)
+        evaluate = _evaluator(node.name)
         made = CompValue(node.name) if evaluate is None else Expr(node.name, evaluate)
-        for field, value in node.fields.items():
-            made[field] = to_rdflib(value)
+        for field, part in node.fields.items():
+            made[field] = to_rdflib(part)
+    if node.name == "OrderCondition":
+        made["expr"] = Expr("Key", _key(made["expr"]), _vars=_variables(made["expr"]))
     made["_vars"] = _bound(made)
     if node.name in EXISTS:
         # as an attribute, for what is an item of an expression is taken for an expression
@@ -73,43 +82,135 @@ def _row(names: Any, row: Any) -> dict[Any, Any]:
     return {name: "UNDEF" if term is None else term for name, term in zip(names, row, strict=True)}
 
 
-def to_rdflib_update(tree: Tree) -> Update:
-    """Make an update request as rdflib evaluates it."""
+def to_rdflib_update(tree: Tree, *, is_filled: bool = False) -> Update:
+    """Make an update request as rdflib evaluates it, with blank nodes of its own.
+
+    `is_filled`: what runs it fills in templates by itself, as rdflib does not know triple terms in them.
+    Raises what `to_rdflib` raises.
+    """
     prologue = Prologue()
     prologue.base = tree.base
-    return Update(prologue, [_operation(operation, prologue) for operation in tree.request or ()])
+    nodes: defaultdict[BNode, BNode] = defaultdict(BNode)
+    made = []
+    for operation in tree.request or ():
+        is_open = operation.name.endswith("Data") or (operation.name == "Modify" and is_filled)
+        made.append(_operation(operation, prologue, nodes, is_open=is_open))
+    return Update(prologue, made)
 
 
-def _operation(operation: Tree, prologue: Prologue) -> CompValue:
+def _operation(
+    operation: Tree, prologue: Prologue, nodes: Mapping[BNode, BNode], *, is_open: bool
+) -> CompValue:
     made = CompValue(operation.name, prologue=prologue)
-    for field, value in operation.fields.items():
+    for field, part in operation.fields.items():
         if field == "quads":
-            made.update(_quads(value))
+            made.update(_quads(part, nodes, is_open=is_open))
         elif field in ("insert", "delete"):
-            made[field] = CompValue("Quads", **_quads(value))
+            made[field] = CompValue("Quads", **_quads(part, nodes, is_open=is_open))
         else:
-            made[field] = to_rdflib(group_of(value) if field == "where" else value)
+            made[field] = to_rdflib(group_of(part) if field == "where" else part)
     return made
 
 
-def _quads(quads: Tree) -> dict[str, Any]:
-    triples: list[Any] = []
-    others: dict[Any, list[Any]] = {}
+def _quads(quads: Tree, nodes: Mapping[BNode, BNode], *, is_open: bool) -> dict[str, Any]:
+    def own(term: Any) -> Any:
+        return nodes[term] if isinstance(term, BNode) else term
+
+    blocks: defaultdict[Any, list[Any]] = defaultdict(list)
     for part in quads.part or ():
-        if part.name == "TriplesBlock":
-            triples += part.triples
-        elif part.part is not None:
-            others.setdefault(part.term, []).extend(part.part.triples)
-    return {"triples": triples, "quads": others}
+        block, name = (part.part, part.term) if part.name == "GraphQuads" else (part, None)
+        if block is not None:
+            if not is_open:
+                _refuse_open(block.triples, part)
+            blocks[name] += [tuple(filled(term, own) for term in triple) for triple in block.triples]
+    return {"triples": blocks.pop(None, []), "quads": dict(blocks)}
+
+
+def filled(term: Any, value_of: Callable[[Any], Any]) -> Any:
+    """Give the value of a term of a template, also of those inside of a triple term; None if one has none.
+
+    >>> filled(TripleTerm(Variable("s"), URIRef("urn:p"), Literal(1)), {Variable("s"): BNode()}.get) is None
+    True
+    """
+    if not isinstance(term, TripleTerm):
+        return value_of(term)
+    parts = [filled(part, value_of) for part in term.parts]
+    return None if None in parts else TripleTerm(*parts)
+
+
+def _refuse_open(triples: Iterable[Any] | None, place: Tree) -> None:
+    """Refuse triple terms with variables or labels, which rdflib takes for constants."""
+    terms = (term for triple in triples or () for term in triple if isinstance(term, TripleTerm))
+    for term in terms:
+        if any(isinstance(leaf, Variable | BNode) for leaf in leaves(term)):
+            raise UnsupportedQueryError(
+                f"rdflib's evaluator cannot fill in or match {term.n3()}: write a triple term of IRIs and "
+                "literals alone, or use a store of Oxigraph",
+                construct=place.name,
+            )
 
 
 def evaluator_of(name: str) -> Callable[..., Any] | None:
-    """Give rdflib's function that evaluates an expression; None for what is no expression."""
+    """Give the function that evaluates an expression as rdflib's do; None for what rdflib does not know."""
+    if name in ("Builtin_IRI", "Builtin_URI"):
+        return _iri
     found: Callable[..., Any] | None = getattr(operators, _EVALUATED.get(name, name), None)
-    return found if name.startswith(_EXPRESSIONS) or name.endswith("Expression") else None
+    return found if _is_expression(name) else None
 
 
-_EXPRESSIONS: Final = ("Builtin_", "Unary", "Function")
+def _is_expression(name: str) -> bool:
+    return name.startswith(("Builtin_", "Unary", "Function")) or name.endswith("Expression")
+
+
+def _evaluator(name: str) -> Callable[..., Any] | None:
+    """Give what evaluates a node; None for what is no expression."""
+    evaluate = evaluator_of(name)
+    if evaluate is None and _is_expression(name):
+        word = name.removeprefix("Builtin_")
+        raise UnsupportedQueryError(
+            f"rdflib's evaluator does not know the function {word.upper()}: use a store of Oxigraph",
+            construct=word.upper(),
+        )
+    # the expressions in a pattern are attempted, and what else may fail in it is no error of SPARQL
+    return evaluate if evaluate is None or name in EXISTS else _attempted(evaluate)
+
+
+def _attempted(evaluate: Callable[..., Any]) -> Callable[..., Any]:
+    """Make whatever a function stumbles over an error of SPARQL."""
+
+    def attempt(expr: Expr, solution: Any) -> Any:
+        try:
+            return evaluate(expr, solution)
+        except (SPARQLError, RdfliveError):
+            raise
+        except Exception as error:
+            if is_interruption(error):
+                raise
+            raise SPARQLError(str(error)) from error
+
+    return attempt
+
+
+def _iri(expr: Expr, solution: Any) -> URIRef:
+    """Make an IRI of a string; a relative one is an error without a base, and rdflib would keep it."""
+    term = expr.arg
+    if isinstance(term, URIRef):
+        return term
+    if isinstance(term, Literal) and not term.language and term.datatype in (None, XSD.string):
+        iri = resolve(solution.prologue.base or "", str(term))
+        if _ABSOLUTE.fullmatch(iri):
+            return URIRef(iri)
+    raise SPARQLError(f"{term!r} is no IRI")
+
+
+def _key(expression: Any) -> Callable[..., Any]:
+    """Order errors and triple terms as what is unbound: rdflib fails for them."""
+
+    def key(_: Expr, solution: Any) -> Any:
+        found = value(solution, expression, variables=True)
+        return found if isinstance(found, URIRef | BNode | Literal) else Variable("unbound")
+
+    return key
 
 
 def _bound(made: CompValue) -> set[Variable]:
