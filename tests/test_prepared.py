@@ -165,7 +165,7 @@ SHAPES = [
 @pytest.mark.parametrize("case", range(rounds(8, share=4)))
 def test_a_plan_that_is_found_is_the_plan_of_the_text(case: int) -> None:
     """Whatever constants a text has, and however they are written."""
-    random = drawn_from(f"terminals {case}")
+    random = drawn_from(f"skeletons {case}")
     names = {"a": "http://e/"} if random.random() < 0.5 else {"a": "http://a/"}
     # few enough that many texts differ in constants alone
     constants, found = random.sample(CONSTANTS, 12), 0

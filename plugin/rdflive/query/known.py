@@ -1,6 +1,6 @@
 """Plans of queries that were asked before: nothing is read again where a text differs in constants alone.
 
-Say a text has `?t :line :S1`, of which `:S1` became a parameter. Then the plan is noted under the terminals
+Say a text has `?t :line :S1`, of which `:S1` became a parameter. Then the plan is noted under the tokens
 of the text with holes for its constants, what fills the holes that are no parameters, and which hole is which
 parameter. A later text with `?t :line :S2` finds the plan by that, with `:S2` as the term of its own.
 """
@@ -17,7 +17,7 @@ from rdflive.query.given import check_bindings
 from rdflive.query.parse import parse_query
 from rdflive.query.plan import Plan, make_plan
 from rdflive.query.segment import Algorithm
-from rdflive.syntax.terminals import Terminals, read_terminals
+from rdflive.syntax.skeleton import Skeleton, skeleton_of
 
 __all__ = ["Asked", "find_plan"]
 
@@ -58,9 +58,9 @@ def find_plan(
     """
     check_bindings(init_bindings)
     bindings = {str(name).lstrip("?$"): term for name, term in (init_bindings or {}).items()}
-    found = read_terminals(text, init_ns)
+    found = skeleton_of(text, init_ns)
     names = tuple(sorted(bindings))
-    key = found.skeleton, names, algorithm, family
+    key = found.tokens, names, algorithm, family
     fills = *found.constants, *(bindings[name] for name in names)
     for holes in _holes.get(key, ()):
         known = _plans.get((key, holes, _fixed(holes, fills)))
@@ -76,7 +76,7 @@ def find_plan(
 
 
 def _note(
-    asked: Asked, key: _Key, fills: tuple[Node, ...], found: Terminals | None, names: Sequence[str]
+    asked: Asked, key: _Key, fills: tuple[Node, ...], found: Skeleton | None, names: Sequence[str]
 ) -> None:
     query = asked.plan.query
     number = {variable: at for at, variable in enumerate(query.parameters)}
@@ -112,7 +112,7 @@ def _fixed(holes: _Holes, fills: tuple[Node, ...]) -> _Fixed:
     )
 
 
-def _terms(known: Asked, holes: _Holes, fills: tuple[Node, ...], found: Terminals) -> tuple[Node, ...] | None:
+def _terms(known: Asked, holes: _Holes, fills: tuple[Node, ...], found: Skeleton) -> tuple[Node, ...] | None:
     """Give the terms of the parameters; None where constants are equal that were not, or the reverse."""
     terms = list(known.terms)
     filled: dict[int, Node] = {}

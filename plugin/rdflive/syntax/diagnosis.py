@@ -156,7 +156,7 @@ def _is_adjacent(fault: Fault) -> bool:
 
 
 def _unseen(fault: Fault) -> str:
-    """Name a character that a page or an editor has put in, and nobody sees."""
+    """Name a character that a page or an editor has put in, and that does not show."""
     token = fault.token
     if token.text == "\ufeff" and token.offset == 0:
         return "the text begins with a byte order mark: remove it, or read its file as utf-8-sig"

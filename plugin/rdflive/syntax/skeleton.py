@@ -19,7 +19,7 @@ from rdflive.syntax.prefixes import usual_prefixes
 from rdflive.syntax.terms import Names, TokenError
 from rdflive.syntax.tokens import TOKEN
 
-__all__ = ["Terminals", "read_terminals"]
+__all__ = ["Skeleton", "skeleton_of"]
 
 _HOLES: Final = {"iri": "\0<", "prefixed": "\0<", "string": "\0'", "number": "\0#", "signed": "\0-"}
 """The holes of IRIs, strings and numbers: a plan may rely on which of them a constant is."""
@@ -30,10 +30,10 @@ _UNCHANGED: Final = frozenset({RDF.type, RDF.first, RDF.rest, RDF.nil, Literal(T
 
 
 @dataclass(frozen=True, slots=True)
-class Terminals:
+class Skeleton:
     """A text without its constants, and these."""
 
-    skeleton: tuple[str, ...]
+    tokens: tuple[str, ...]
     """The tokens; a hole stands for a constant."""
     constants: tuple[Node, ...]
     """The term for each hole, in the order of the text."""
@@ -43,13 +43,13 @@ class Terminals:
         return term not in _UNCHANGED
 
 
-def read_terminals(text: str, namespaces: Mapping[str, Any]) -> Terminals:
+def skeleton_of(text: str, namespaces: Mapping[str, Any]) -> Skeleton:
     r"""Take the constants out of a text, of which prefixes stand for `namespaces` where it declares none.
 
-    What is no SPARQL has terminals too.
+    What is no SPARQL has a skeleton too.
 
-    >>> found = read_terminals("ASK { ?s a <http://e/C> } # any", {})
-    >>> found.skeleton
+    >>> found = skeleton_of("ASK { ?s a <http://e/C> } # any", {})
+    >>> found.tokens
     ('ASK', '{', '?s', 'a', '\x00<', '}')
     >>> found.constants
     (rdflib.term.URIRef('http://e/C'),)
@@ -81,7 +81,7 @@ def read_terminals(text: str, namespaces: Mapping[str, Any]) -> Terminals:
         # a language or a datatype may follow a string, and ^^ stands between
         is_string = kind == "string" and skeleton[-1] == _HOLES[kind]
         of_last = "string" if is_string or (of_last and token == "^^") else ""  # noqa: S105 - of a text
-    return Terminals(tuple(skeleton), tuple(constants))
+    return Skeleton(tuple(skeleton), tuple(constants))
 
 
 def _constant(kind: str, token: str, before: str, last: str, names: Names) -> Any:
