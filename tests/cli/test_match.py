@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -86,6 +87,20 @@ def test_bad_input_ends_with_the_event_and_the_line(capsys: pytest.CaptureFixtur
     Path("star.nq").write_text("<u:a> <u:p> <<( <u:a> <u:p> <u:o> )>> <u:g> .\n")
     assert main(["match", QUERY, "star.nq"]) == 2
     assert capsys.readouterr().err.startswith("rdflive: error: event 0: star.nq, line 1: the object is a")
+
+
+@pytest.mark.parametrize("form", ["text", "ndjson"])
+@pytest.mark.parametrize(
+    "query",
+    ["SELECT (TRIPLE(?s, ?p, ?o) AS ?t) { ?s ?p ?o }", 'CONSTRUCT { ?s ?p "a"@en--ltr } { ?s ?p ?o }'],
+)
+def test_a_term_that_cannot_be_shown_is_named(
+    query: str, form: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Terms of RDF 1.2 that a query makes end with an error, as those of the input do."""
+    pytest.importorskip("pyoxigraph", reason="without it events have rdflib's terms")
+    assert main(["match", query, "events.nq", "--format", form]) == 2
+    assert re.match("rdflive: error: event 0: .* is no term of rdflib", capsys.readouterr().err)
 
 
 def test_a_closed_standard_input_is_named(

@@ -180,6 +180,24 @@ def test_the_same_query_is_recognised(graph: rdflib.Graph, path: Path) -> None:
     assert ledger.calls == [1]
 
 
+@pytest.mark.parametrize(
+    ("one", "same"),
+    [
+        ("SELECT ?t { ?t a [] }", "SELECT ?t { ?t a [ # any\n ] }"),
+        ("SELECT ?t { ?t a () }", "SELECT ?t { ?t a ( ) }"),
+        ("SELECT ?t { ?t ?p ?o FILTER(?o -1 > +2.5) }", "SELECT ?t { ?t ?p ?o FILTER ( ?o - 1>+ 2.5 ) }"),
+    ],
+)
+def test_spaces_inside_of_tokens_make_no_other_query(
+    graph: rdflib.Graph, path: Path, one: str, same: str
+) -> None:
+    """Some tokens may have spaces and comments in them, and a sign may be part of a number or not."""
+    resumed(graph, path, Ledger(), query=one).close()
+    resumed(graph, path, Ledger(), query=same).close()
+    with pytest.raises(ResumeError, match="another query"):
+        resumed(graph, path, Ledger(), query=one.replace("[]", "_:b").replace("()", "?o").replace("-", "+"))
+
+
 def test_a_subscriber_has_a_random_word_in_a_file(graph: rdflib.Graph, path: Path) -> None:
     """The word is there before, while and after the subscriber has the file; no name or file shares it."""
     word = subscriber_token(path, "board")

@@ -112,6 +112,32 @@ def test_rows_are_those_of_each_focus_node(query: str) -> None:
             assert Counter(row.focus for row in validation.answers()).keys() <= {EX.a}
 
 
+@pytest.mark.parametrize("path", [":p", "[ sh:inversePath :p ]"])
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("SELECT $this ?value { $this $PATH ?value FILTER($PATH = :p) }", "PATH elsewhere than as"),
+        ("SELECT $this ?value { $this $PATH ?value . $PATH a :C }", "PATH elsewhere than as"),
+        ("SELECT $this ?value { $this $PATH ?value . ?value ?PATH ?PATH }", "PATH elsewhere than as"),
+        ("SELECT $this ?value ?PATH { $this $PATH ?value }", "PATH elsewhere than as"),
+        ("SELECT $this ?value { $this $PATH/:p ?value }", "PATH stands alone.* met '/'"),
+        ("SELECT $this ?value { $this $PATH? ?value }", "PATH stands alone"),
+        ("SELECT $this ?value { $this ^$PATH ?value }", "PATH stands alone"),
+        ("SELECT $this ?value { $this $PATH ?value ", "Q>: not SPARQL"),
+    ],
+)
+def test_a_path_stands_as_a_predicate(path: str, query: str, reason: str) -> None:
+    """Whatever the path is, $PATH may stand there only (SHACL 5.3.1); a target's ?PATH is any variable."""
+    shapes = f"""{PREFIXES} :S sh:targetNode :a ; sh:property [ sh:path {path} ; sh:sparql :Q ] .
+    :Q sh:prefixes : ; sh:select '''{query}''' . """
+    with pytest.raises(rdflive.ShapesError, match=reason):
+        rdflive.validate(Graph(), shapes)
+    target = "[ sh:prefixes : ; sh:select 'SELECT ?this { ?this :p ?PATH FILTER(?PATH = :b) }' ]"
+    data = Graph().add((EX.a, EX.p, EX.b))
+    with rdflive.validate(data, f"{PREFIXES} :S sh:target {target} ; sh:class :D .") as validation:
+        assert [row.focus for row in validation.answers()] == [EX.a]
+
+
 def test_components_are_asked_of_each_value() -> None:
     """An ASK validator says what meets it; parameters are pre-bound, and fill the message."""
     shapes = f"""{PREFIXES}

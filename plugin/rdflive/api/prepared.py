@@ -156,6 +156,11 @@ class Prepared:
 
         Raises what `rdflive.subscribe` does, and ValueError for a variable that the query does not have.
         """
+        for name in options:
+            if name not in Options.__optional_keys__:
+                row = f"; give a row of terms as the third argument: {{{name!r}: ...}}"
+                said = row if name in self._variables else ""
+                raise TypeError(f"Prepared.subscribe() got an unexpected keyword argument {name!r}{said}")
         if isinstance(parameters, str | os.PathLike):
             parameters = Prepared(read_query(parameters), self._init_ns, graph=graph)
         if isinstance(parameters, Prepared):

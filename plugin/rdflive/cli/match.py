@@ -14,6 +14,7 @@ from rdflive.api.matching import Match, match
 from rdflive.cli.load import load
 from rdflive.cli.outputs import STDOUT, naming
 from rdflive.cli.query import read_query
+from rdflive.errors import RdfliveError
 from rdflive.model import TermWriter, to_ntriples
 from rdflive.sinks.ndjson import solution_text
 from rdflive.syntax.prefixes import own_prefixes, usual_prefixes
@@ -47,7 +48,11 @@ def run(args: argparse.Namespace) -> None:
         write = partial(to_lines, write=term_writer)
     with naming(STDOUT):
         for one in found:
-            for line in write(one):
+            try:
+                lines = write(one)
+            except ValueError as error:  # a term that the query made, and rdflib has not
+                raise RdfliveError(f"event {one.number}: {error}") from error
+            for line in lines:
                 print(line)
             # what was found is shown at once: the events may come from a pipe that stays open
             if one:

@@ -7,6 +7,7 @@ a FILTER EXISTS are.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, Final
@@ -37,6 +38,8 @@ _THIS, _VALUE, _PATH = map(Variable, ("this", "value", "path"))
 _PATH_VARIABLE: Final = RdflibVariable("PATH")
 _REFUSED: Final = {"MinusGraphPattern": "MINUS", "InlineData": "VALUES", "ServiceGraphPattern": "SERVICE"}
 """What SHACL forbids where variables are pre-bound."""
+_IN_PATH: Final = re.compile(r"[!/^|]\s*[?$]PATH\b|[?$]PATH\s*(?:[/|*+]|\?(?!\w))")
+"""$PATH beside an operator of property paths."""
 _PLACES: Final = re.compile(r"\{[?$](\w+)\}")
 
 
@@ -149,9 +152,9 @@ def _translated(
         tree = read_query(validator.text)
         if validator.asks:
             tree = _selecting(validator, tree)
+        _check(validator, tree, prebound=[] if asked is None else [v.name for v in asked.columns])
         if path is not None:  # $PATH stands for the path of a property shape (5.3.1)
             tree = rewritten(tree, lambda part: path if part == _PATH_VARIABLE else None)
-        _check(validator, tree, prebound=[] if asked is None else [v.name for v in asked.columns])
         node = algebra_of(tree)
         if node.name != "SelectQuery":
             raise ShapesError(f"sh:select of {validator.node.n3()} is no SELECT query", validator.node)
@@ -171,7 +174,8 @@ def _translated(
             modifiers.projected = tuple(v.name for v in pattern.columns if v.distinguished)
         root, _ = modified(pattern, modifiers, scope)
     except (QuerySyntaxError, UnsupportedQueryError) as error:
-        raise ShapesError(f"the query of {validator.node.n3()}: {error}", validator.node) from error
+        alone = "$PATH stands alone, in no other path: " if _IN_PATH.search(validator.text) else ""
+        raise ShapesError(f"the query of {validator.node.n3()}: {alone}{error}", validator.node) from error
     return root, modifiers.projected
 
 
@@ -192,5 +196,9 @@ def _check(validator: Validator, tree: Tree, prebound: list[str]) -> None:
                 f"a subquery of {validator.node.n3()} does not select $this, as SHACL asks",
                 validator.node,
             )
-    if RdflibVariable("shapesGraph") in set(leaves(tree)):
+    terms = Counter(leaves(tree))
+    predicates = [p for node in walk(tree) for _, p, _ in node.triples or ()]
+    if prebound and terms[_PATH_VARIABLE] > predicates.count(_PATH_VARIABLE):
+        raise ShapesError(f"{said} has $PATH elsewhere than as the predicate of a triple", validator.node)
+    if RdflibVariable("shapesGraph") in terms:
         raise ShapesError(f"{said} reads $shapesGraph, which a live validation has not", validator.node)

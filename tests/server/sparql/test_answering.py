@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
+from xml.etree.ElementTree import canonicalize
 
 import pytest
 import rdflib
@@ -206,6 +208,7 @@ ALIKE = st.sampled_from(
         "ASK FROM NAMED <urn:g> {{ {} FILTER NOT EXISTS {{ ?s <http://e/q> <urn:n1> }} }}",
         "CONSTRUCT {{ ?s <http://e/r> ?o . ?s <http://e/t> ?z }} WHERE {{ {} }}",
         "CONSTRUCT {{ ?s ?p [ <http://e/r> ?s ] }} WHERE {{ {} }}",
+        "CONSTRUCT {{ ?o ?p ?s . ?s ?o ?p . ?s ?p ?z }} WHERE {{ {} }}",
         "DESCRIBE * {{ {} }}",
         "DESCRIBE ?s ?z {{ {} }}",
         "CONSTRUCT WHERE {{ ?s <http://e/p> ?o . ?o ?p ?z }} #{}",
@@ -273,6 +276,57 @@ def test_what_has_no_value_is_not_bound(servers: list[Serving]) -> None:
     for server in servers:
         reply = answered(server, "SELECT (SAMPLE(?x) AS ?y) { OPTIONAL { ?x <urn:none> 1 } }")
         assert reply.json["results"]["bindings"] == [{}]
+
+
+NEWER = '"a\\t<\\n"@en--ltr', '<<( <urn:a> <urn:b> <<( <urn:c> a "x"@ar--rtl )>> )>>'
+"""Terms as SPARQL 1.2 writes them."""
+
+
+@pytest.mark.parametrize("media", TABLES)
+def test_tables_have_terms_of_rdf_1_2(servers: list[Serving], media: str) -> None:
+    """Strings with a direction, and triples as terms, are written as Oxigraph writes them."""
+    text = f"SELECT * {{ VALUES (?x ?y) {{ ({' '.join(NEWER)}) (<urn:x> UNDEF) }} }}"
+    one, other = (answered(server, text, Accept=media).body for server in servers)
+    if "json" in media:
+        assert json.loads(one) == json.loads(other)
+    elif "xml" in media:
+        same = [canonicalize(xml_data=body.decode(), strip_text=True) for body in (one, other)]
+        assert same[0] == same[1]
+    else:
+        assert one == other
+    assert (b"ltr" in one) is (media != "text/csv")
+
+
+@pytest.mark.parametrize("media", GRAPHS)
+@pytest.mark.parametrize("term", NEWER)
+def test_graphs_have_terms_of_rdf_1_2(servers: list[Serving], term: str, media: str) -> None:
+    """Oxigraph reads of the answer what it constructs itself, or the format is refused."""
+    from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, parse
+
+    text = f"CONSTRUCT {{ <urn:s> <urn:p> {term} . _:b <urn:q> ?x }} {{ VALUES ?x {{ <urn:x> <urn:y> }} }}"
+    reply = answered(servers[0], text, Accept=media)
+    if media == "application/rdf+xml" or ("ld+json" in media and "<<" in term):
+        assert reply.status == 406
+        assert "ask for Turtle" in reply.json["detail"]
+        return
+    right = answered(servers[1], text, Accept="application/n-triples").body
+    read = Dataset(parse(reply.body, RdfFormat.from_media_type(media)))
+    expected = Dataset(parse(right, RdfFormat.N_TRIPLES))
+    for each in (read, expected):
+        each.canonicalize(CanonicalizationAlgorithm.UNSTABLE)
+    assert read == expected
+
+
+def test_what_is_no_rdf_is_not_constructed(servers: list[Serving]) -> None:
+    """A literal is no subject and no predicate, and a blank node no predicate (SPARQL 1.1, 16.2)."""
+    text = """CONSTRUCT { ?x <urn:p> <urn:o> . <urn:s> ?x <urn:o> . <urn:s> <urn:p> ?x }
+    { VALUES ?x { "lit" <urn:x> "a"@en--ltr <<( <urn:a> <urn:b> 1 )>> } }"""
+    one, other = (answered(server, text, Accept="application/n-triples").body for server in servers)
+    assert sorted(one.splitlines()) == sorted(other.splitlines())
+    text = "CONSTRUCT { ?x <urn:p> 1 . <urn:s> ?x 1 } { BIND(BNODE() AS ?x) }"
+    for server in servers:
+        body = answered(server, text, Accept="application/n-triples").body
+        assert re.fullmatch(rb"_:\w+ <urn:p> .*1.*\s+", body)
 
 
 def test_xml_that_cannot_hold_an_answer_is_not_made(servers: list[Serving]) -> None:

@@ -18,7 +18,7 @@ _PATTERN = 'SELECT ?s { ?s ?p ?o FILTER(REGEX(?o, "a")) }'
 
 
 def warm_up() -> None:
-    """Answer and follow a query, which imports what these need; rdflib's parser takes a tenth of a second.
+    """Answer and follow a query, which imports what these need and makes the reader of SPARQL.
 
     >>> warm_up()
     """

@@ -10,7 +10,7 @@ import rdflib
 from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 from rdflib.plugins.sparql.evaluate import evalPart
 from rdflib.plugins.sparql.sparql import Prologue, QueryContext, SPARQLError
-from rdflib.term import URIRef
+from rdflib.term import BNode, URIRef
 
 from rdflive.feeds.writing import UnwritableError
 from rdflive.server.failures import Problem
@@ -151,7 +151,12 @@ def _answer_rdflib(
     elif result["type_"] == "SELECT":
         formats.write_table(list(map(str, result["vars_"])), result["bindings"], kind, output)
     else:
-        formats.write_graph(result["graph"], kind, output)
+        graph = result["graph"]
+        # a template may make what is no triple of RDF: that is left out (SPARQL 1.1, 16.2)
+        for s, p, o in list(graph):
+            if not (isinstance(s, URIRef | BNode) and isinstance(p, URIRef)):
+                graph.remove((s, p, o))
+        formats.write_graph(graph, kind, output)
 
 
 def _context(dataset: rdflib.Dataset, operation: Operation, clauses: Any) -> QueryContext:

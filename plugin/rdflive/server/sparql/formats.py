@@ -23,6 +23,7 @@ from rdflib.plugins.serializers.turtle import TurtleSerializer
 from rdflib.term import BNode, Literal, Node
 
 from rdflive.feeds.writing import UnwritableError, write_term
+from rdflive.model import DirectionalString, TripleTerm
 
 __all__ = [
     "ALIASES",
@@ -84,6 +85,8 @@ _BARE: Final = {
     str(XSD.integer): re.compile("[+-]?[0-9]+"),
 }
 """By datatype, the literals that Turtle writes without quotes."""
+_PARTS: Final = ("subject", "predicate", "object")
+"""What the formats of results call the parts of a triple that is a term."""
 _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -115,9 +118,14 @@ def write_truth(truth: bool, kind: str, output: Output) -> None:
 
 def write_graph(graph: Graph, kind: str, output: Output) -> None:
     """Write the answer of CONSTRUCT or DESCRIBE."""
-    if kind in (N_TRIPLES, N_QUADS):
+    kinds = (TripleTerm, DirectionalString)
+    newer = next((term for term in graph.objects() if isinstance(term, kinds)), None)
+    if newer is not None and kind == RDF_XML:
+        raise UnwritableError(f"{newer.n3()} is a term of RDF 1.2: ask for Turtle")
+    # N-Triples is Turtle and TriG too; rdflib's serializer knows neither term
+    if kind in (N_TRIPLES, N_QUADS) or (newer is not None and kind != JSON_LD):
         for triple in graph:
-            output.write((" ".join(map(write_term, triple)) + " .\n").encode())
+            output.write((" ".join(map(_written, triple)) + " .\n").encode())
     elif kind == JSON_LD:
         output.write(json.dumps(list(_nodes(graph)), ensure_ascii=False).encode())
     else:
@@ -146,6 +154,9 @@ def _xml(names: list[str], rows: Rows) -> Iterator[str]:
 
 
 def _xml_term(term: Node) -> str:
+    if isinstance(term, TripleTerm):
+        named = zip(_PARTS, map(_xml_term, term.parts), strict=True)
+        return f"<triple>{''.join(f'<{name}>{part}</{name}>' for name, part in named)}</triple>"
     if _NOT_XML.search(str(term)):
         raise UnwritableError(f"{term!r} has a character that XML cannot hold: ask for JSON")
     # parsers of XML read a bare carriage return as a line feed
@@ -153,7 +164,11 @@ def _xml_term(term: Node) -> str:
     if not isinstance(term, Literal):
         return f"<bnode>{text}</bnode>" if isinstance(term, BNode) else f"<uri>{text}</uri>"
     kind = f" datatype={quoteattr(term.datatype)}" if term.datatype else ""
-    return f"<literal{f' xml:lang={quoteattr(term.language)}' if term.language else kind}>{text}</literal>"
+    if term.language:
+        kind = f" xml:lang={quoteattr(term.language)}"
+    if isinstance(term, DirectionalString):
+        kind += f' xmlns:its="http://www.w3.org/2005/11/its" its:version="2.0" its:dir="{term.direction}"'
+    return f"<literal{kind}>{text}</literal>"
 
 
 def _tsv(names: list[str], rows: Rows) -> Iterator[str]:
@@ -188,17 +203,29 @@ _LINES: Final[dict[str, Callable[[list[str], Rows], Iterator[str]]]] = {
 }
 
 
-def _json_term(term: Node) -> dict[str, str]:
+def _json_term(term: Node) -> dict[str, Any]:
+    if isinstance(term, TripleTerm):
+        value = dict(zip(_PARTS, map(_json_term, term.parts), strict=True))
+        return {"type": "triple", "value": value}
     if not isinstance(term, Literal):
         return {"type": "bnode" if isinstance(term, BNode) else "uri", "value": str(term)}
     written = {"type": "literal", "value": str(term)}
+    if isinstance(term, DirectionalString):
+        written["its:dir"] = term.direction
     if term.language:
         return written | {"xml:lang": term.language}
     return written | ({"datatype": str(term.datatype)} if term.datatype else {})
 
 
 def _field(term: Node | None) -> str:
-    return "" if term is None else write_term(term).replace("\t", "\\t")
+    return "" if term is None else _written(term).replace("\t", "\\t")
+
+
+def _written(term: Node) -> str:
+    """Write a term as N-Triples 1.2 does."""
+    if isinstance(term, TripleTerm):
+        return f"<<( {' '.join(map(_written, term.parts))} )>>"
+    return write_term(term) + (f"--{term.direction}" if isinstance(term, DirectionalString) else "")
 
 
 def _nodes(graph: Graph) -> Iterator[dict[str, Any]]:
@@ -211,10 +238,13 @@ def _nodes(graph: Graph) -> Iterator[dict[str, Any]]:
 
 
 def _value(term: Node) -> dict[str, str]:
+    if isinstance(term, TripleTerm):
+        raise UnwritableError(f"JSON-LD has no triples as terms, as {term.n3()} is one: ask for Turtle")
     if not isinstance(term, Literal):
         return {"@id": _name(term)}
     if term.language:
-        return {"@value": str(term), "@language": term.language}
+        direction = {"@direction": term.direction} if isinstance(term, DirectionalString) else {}
+        return {"@value": str(term), "@language": term.language, **direction}
     return {"@value": str(term)} | ({"@type": str(term.datatype)} if term.datatype else {})
 
 
