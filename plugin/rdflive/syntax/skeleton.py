@@ -1,8 +1,7 @@
 """The tokens of a query's text, with its constants apart: texts that differ in these alone have one skeleton.
 
 Say a text is `?t :line <http://e/S1>`. Its skeleton has a hole in the place of each name, and the constants
-are
-what `:line` and `<http://e/S1>` stand for.
+are what `:line` and `<http://e/S1>` stand for.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Writes trees as SPARQL that every engine reads alike.
 
 IRIs are written in full, without prefixes; strings without escapes that engines read differently; operations
-in
-brackets. There are no comments.
+in brackets. There are no comments.
 """
 
 from __future__ import annotations
