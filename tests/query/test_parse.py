@@ -229,6 +229,6 @@ def test_an_aggregate_of_an_expression_beside_an_order_by_name() -> None:
 def test_a_variable_may_be_called_as_it_likes() -> None:
     """The variables of aggregates have names that no text can spell."""
     graph = Graph().parse(data="@prefix : <http://e/> . :s :q 1, 2 ; :p 3 .", format="turtle")
-    text = "SELECT ?__agg_1__ (SUM(?x) AS ?z) { ?s <http://e/q> ?x ; <http://e/p> ?__agg_1__ } GROUP BY ?__agg_1__"
-    with rdflive.subscribe(graph, text) as subscription:
+    text = "SELECT ?__agg_1__ (SUM(?x) AS ?z) { ?s :q ?x ; :p ?__agg_1__ } GROUP BY ?__agg_1__"
+    with rdflive.subscribe(graph, f"PREFIX : <http://e/> {text}") as subscription:
         assert [tuple(map(int, row)) for row in subscription.answers()] == [(3, 3)]

@@ -276,7 +276,7 @@ def test_queries_are_made_of_text() -> None:
         ("ASK { window <u:w> {} }", True),
         ("", False),
         ("ASK FROM <u:STREAM> FROM NAMED <u:WINDOW> { ?WINDOW a 'REGISTER' } # WINDOW", False),
-        ("ASK { 'unfinished WINDOW", True),
+        ("ASK { unfinished WINDOW", True),
     ],
 )
 def test_continuous_texts_look_so(text: str, continuous: bool) -> None:
