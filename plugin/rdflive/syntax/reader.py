@@ -51,8 +51,7 @@ _NAMES: Final = {"ISIRI": "isIRI", "ISURI": "isURI", "ISBLANK": "isBLANK", "ISLI
     "ISNUMERIC": "isNUMERIC", "SAMETERM": "sameTerm", "NOT": "NOTEXISTS", "HASLANG": "hasLANG",
     "HASLANGDIR": "hasLANGDIR", "ISTRIPLE": "isTRIPLE"}  # fmt: skip
 _AGGREGATES: Final = {"COUNT": "Count", "SUM": "Sum", "MIN": "Min", "MAX": "Max", "AVG": "Avg",
-"SAMPLE": "Sample",
-    "GROUP_CONCAT": "GroupConcat"}  # fmt: skip
+    "SAMPLE": "Sample", "GROUP_CONCAT": "GroupConcat"}  # fmt: skip
 
 
 class _Reader:
