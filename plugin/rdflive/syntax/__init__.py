@@ -1,1 +1,1 @@
-"""SPARQL as text: its tokens, and rdflib's parser."""
+"""SPARQL texts as immutable trees with places: read, checked, printed and translated to algebra."""

@@ -22,6 +22,7 @@ from rdflib.term import Node
 from rdflive.feeds.terms import RowError, RowReader
 from rdflive.feeds.writing import write_term
 from rdflive.query.planning import check_row
+from rdflive.syntax.writing import write_term as query_text
 from rdflive_stores.spark.change_rows import PLACES
 from rdflive_stores.spark.dataflow.matching import PARAMETERS
 
@@ -35,8 +36,6 @@ _TAKEN: Final = ("op", *PLACES)
 """The columns that are no parameters: the operation, and where a row stands."""
 _LABEL_BITS: Final = 256
 _VARIABLE: Final = re.compile(r"\w+")
-_BEHIND_TWO: Final = re.compile(r"\\\\([uU])")
-"""An escaped backslash in front of what would be read as the escape of a character."""
 
 
 def as_query(parameters: DataFrame | Rows) -> str:
@@ -105,17 +104,7 @@ def _constant(text: str) -> str:
         raise ValueError(f"a parameter is no term in N-Triples: {text!r}: {error}") from error
     if reader.rest or isinstance(term, BNode):
         raise ValueError(f"a parameter must be one IRI or literal, not {text!r}")
-    return _in_a_query(write_term(term))
-
-
-def _in_a_query(text: str) -> str:
-    """Write a term of N-Triples so that rdflib's parser of SPARQL reads the same term.
-
-    That parser makes spaces of tabs. It also looks for `\\u0022` before it looks for escaped backslashes, so
-    a text with a backslash in front of u0022 would become one with a quotation mark.
-    """
-    text = text.replace("\t", "\\t")
-    return _BEHIND_TWO.sub(lambda found: f"\\\\\\U{ord(found[1]):08X}", text)
+    return query_text(term)
 
 
 def as_changes(parameters: DataFrame) -> DataFrame:

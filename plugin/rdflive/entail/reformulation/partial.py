@@ -109,7 +109,7 @@ _SHORT: Final = {RDF.type: "a"} | {
 }
 
 _ESCAPES: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\r", "\t": r"\t"})
-"""What strings may not have as it is, and tabs, which rdflib reads as spaces."""
+"""Characters that a string of SPARQL writes as escapes, and the tab, which would not be seen in print."""
 
 
 def term_text(term: Any) -> str:
