@@ -190,6 +190,22 @@ def test_a_plan_that_is_found_is_the_plan_of_the_text(case: int) -> None:
     assert found > 5
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "is_shared"),
+    [
+        ("ASK { ?s e:p '5'^^e:t }", "ASK { ?s e:p '6'^^e:t }", True),
+        ("ASK { ?s e:p '5'@en }", "ASK { ?s e:p '6'@en }", True),
+        # the number of LIMIT is no term
+        ("SELECT ?s { ?s e:p 5 } LIMIT 5", "SELECT ?s { ?s e:p 6 } LIMIT 5", True),
+        ("SELECT ?s { ?s e:p 5 } LIMIT 5", "SELECT ?s { ?s e:p 6 } LIMIT 6", False),
+    ],
+)
+def test_texts_share_a_plan_where_they_differ_in_terms_alone(one: str, other: str, is_shared: bool) -> None:
+    """A literal with its datatype or language is one term."""
+    first, second = (find_plan(PREFIXES + text, init_ns={}, family=True) for text in (one, other))
+    assert (first.plan is second.plan) is is_shared
+
+
 def test_prefixes_of_graphs_tell_texts_apart() -> None:
     """The same text means something else where a graph has another prefix."""
     text = "SELECT ?s { ?s x:p x:o }"

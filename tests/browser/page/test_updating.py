@@ -43,7 +43,7 @@ def test_update_changes_the_graph(page: Page) -> None:
 @pytest.mark.parametrize(
     ("text", "place", "words"),
     [
-        (PREFIX + "\nINSERT DATA { :T3 ten:delay 9 }", "\nINSERT DATA { :T3 ten:delay", "line 2, column 28"),
+        (PREFIX + "\nINSERT DATA { :T3 ten:delay 9 }", "\nINSERT DATA { :T3 ", "line 2, column 19"),
         ("LOAD <http://elsewhere.example/>", "", "LOAD"),
         ("INSERT DATA { <urn:a> <urn:b> }", None, "line 1"),
     ],
