@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 from typing import Literal as OneOf
@@ -17,6 +16,8 @@ from rdflive.feeds.sparql_text import RequestScanner
 from rdflive.feeds.terms import RowError
 from rdflive.feeds.writing import UnwritableError, write_term
 from rdflive.model import Batch, Change, Quad
+from rdflive.model.term_text import is_writable
+from rdflive.syntax.iris import is_absolute
 from rdflive.syntax.prefixes import usual_prefixes
 from rdflive.syntax.reader import read_update
 from rdflive.syntax.tokens import tokenize
@@ -29,8 +30,6 @@ _OWN: Final[Mapping[str, Any]] = dict.fromkeys(usual_prefixes())
 """The prefixes of a request that stands alone: not even the usual ones, which not every graph has."""
 _UNDECLARED: Final = " is not declared"
 """What the reader says of a prefix that it does not know."""
-_ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\]*")
-_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _SIGNS: Final[Mapping[str, OneOf[1, -1]]] = {"InsertData": 1, "DeleteData": -1}
 _CHANGES: Final = "log the changes that it led to, with INSERT DATA and DELETE DATA"
 _UNSTABLE: Final = {
@@ -138,8 +137,8 @@ def _faults(tree: Tree, text: str) -> Iterator[tuple[int, str]]:
         yield begin, "the SPARQL update is nested too deeply: 300 parts in each other"
     for term in leaves(tree):
         iri = term.datatype if isinstance(term, Literal) else term
-        if isinstance(iri, URIRef) and not _ABSOLUTE.fullmatch(iri):
-            fault = "not a valid IRI" if _SCHEME.match(iri) else "a relative IRI, and the request has no BASE"
+        if isinstance(iri, URIRef) and not is_writable(iri):
+            fault = "not a valid IRI" if is_absolute(iri) else "a relative IRI, and the request has no BASE"
             yield max(text.find(f"<{iri}>"), 0), f"<{iri}> is {fault}"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
@@ -15,6 +14,7 @@ from rdflib.term import BNode, Literal, URIRef, Variable
 
 from rdflive.errors import RdfliveError, UnsupportedQueryError, is_interruption
 from rdflive.model import TripleTerm
+from rdflive.model.term_text import is_writable
 from rdflive.syntax.algebra import group_of
 from rdflive.syntax.iris import resolve
 from rdflive.syntax.tree import EXISTS, Tree, leaves
@@ -23,7 +23,6 @@ __all__ = ["evaluator_of", "filled", "to_rdflib", "to_rdflib_update"]
 
 _EVALUATED: Final = {"Builtin_NOTEXISTS": "Builtin_EXISTS", "Builtin_isURI": "Builtin_isIRI"}
 """Functions that rdflib evaluates under another name."""
-_ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\]*")
 
 
 def to_rdflib(node: Any) -> Any:
@@ -198,7 +197,7 @@ def _iri(expr: Expr, solution: Any) -> URIRef:
         return term
     if isinstance(term, Literal) and not term.language and term.datatype in (None, XSD.string):
         iri = resolve(solution.prologue.base or "", str(term))
-        if _ABSOLUTE.fullmatch(iri):
+        if is_writable(iri):
             return URIRef(iri)
     raise SPARQLError(f"{term!r} is no IRI")
 

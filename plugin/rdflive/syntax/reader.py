@@ -26,20 +26,15 @@ __all__ = ["SPARQL", "act_of", "read_query", "read_update"]
 _Fields: TypeAlias = dict[str, Any]
 
 _LONG: Final = ('"""', "'''")
-_SEEN_THROUGH: Final = frozenset(
-    {
-        "GroupGraphPattern",
-        "OptionalGraphPattern",
-        "GraphGraphPattern",
-        "ServiceGraphPattern",
-        "GroupOrUnionGraphPattern",
-    }
-)
-"""What binds the variables of the groups in it."""
+_SEEN_THROUGH: Final = frozenset({
+    "GroupGraphPattern", "OptionalGraphPattern", "GraphGraphPattern", "ServiceGraphPattern",
+    "GroupOrUnionGraphPattern",
+})  # fmt: skip
+"""Patterns that bind the variables which the groups in them bind; MINUS and EXISTS do not."""
 _QUERIES: Final = frozenset({"SelectQuery", "SubSelect", "ConstructQuery", "DescribeQuery", "AskQuery"})
 _SELECTS: Final = frozenset({"SelectQuery", "SubSelect"})
 _SCOPE: Final = "{scope}"
-"""The field of a query that is read which has the variables that its pattern can bind."""
+"""The field in which an unfinished query has the variables that its pattern can bind."""
 _MOST_DIGITS: Final = 18
 _CONSTANTS: Final = frozenset({"iri", "prefixed", "string", "number", "signed"})
 _VALUES: Final = frozenset(
@@ -647,9 +642,9 @@ def read_query(
 ) -> Tree:
     """Read a query.
 
-    `namespaces` are what prefixes stand for that the text does not declare. `constants` is given the IRIs and
-    literals that are written in the text, in its order. Raises `QuerySyntaxError` with
-    line and column.
+    `namespaces` are what prefixes stand for that the text does not declare. To `constants` the IRIs and
+    literals are appended that are written in the text, in its order. Raises `QuerySyntaxError` with line and
+    column.
 
     >>> read_query("ASK { ?s a ?type }").query.where.part[0].triples[0][2]
     rdflib.term.Variable('type')

@@ -20,11 +20,8 @@ _IRI_ESCAPE: Final = re.compile(rf"\\(?:{_CODE}|(?P<wrong>.))")
 _NAME_ESCAPE: Final = re.compile(r"\\(?:(?P<one>[_~.\-!$&'()*+,;=/?#@%])|(?P<wrong>.))")
 _SHORT: Final = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f"}
 _CANONICAL: Final = re.compile("0|-?[1-9][0-9]*")
-_INTEGER, _DECIMAL, _DOUBLE = (
-    XSD.integer,
-    XSD.decimal,
-    XSD.double,
-)  # looking one up takes as long as making a term
+# looking one up in the namespace takes as long as making a term
+_INTEGER, _DECIMAL, _DOUBLE = XSD.integer, XSD.decimal, XSD.double
 _LANGUAGE: Final = re.compile("[A-Za-z]+(?:-[A-Za-z0-9]+)*(?:--(?:ltr|rtl))?")
 
 
@@ -80,8 +77,10 @@ def number(token: str) -> Literal:
 
 
 def literal(text: Literal, language: str | None, datatype: URIRef | None) -> Literal:
-    """Give a string with its language, to which a base direction may belong, or datatype; raises
-    `TokenError`."""
+    """Give a string its datatype, or its language with perhaps a base direction, as in `en--ltr`.
+
+    Raises `TokenError` for what is no language tag.
+    """
     if language is None:
         return exact_literal(str(text), datatype=datatype)
     if not _LANGUAGE.fullmatch(language):

@@ -31,9 +31,8 @@ _NUMBER: Final = r"(?:[0-9]+\.[0-9]*|\.?[0-9]+)[eE][+-]?[0-9]+|[0-9]*\.[0-9]+|[0
 # a comment is never given up in part: in `[ #]` the bracket is not closed
 _GAP: Final = r"(?:[ \t\r\n]|\#[^\n\r]*+)*+"
 
-# The first kind that fits is taken. So prefixed names come before words, or `ex:a` would be two tokens. The
-# last
-# `.` takes any character: what is no SPARQL has tokens too.
+# The first kind that fits is taken. So prefixed names come before words, or `ex:a` would be two tokens.
+# The last `.` takes any character: what is no SPARQL has tokens too.
 TOKEN: Final = re.compile(
     rf"""
       {_GAP}(?:
@@ -58,9 +57,8 @@ TOKEN: Final = re.compile(
 )
 """A token of SPARQL, with the white space and the comments before it; the group that matches names its kind.
 
-A text is cut where the longest token ends, so `<b&&?c>` in `?a<b&&?c>?d` is an IRI, and `-1` in `?a -1` a
-number.
-Where the grammar has no place for such a token, the reader takes its first character alone.
+A text is cut where the longest token ends, so `<b&&?c>` in `?a<b&&?c>?d` is an IRI, and `-1` in `?a -1` is a
+number. Where the grammar has no place for a number with a sign, the reader takes the sign alone.
 """
 
 
