@@ -43,7 +43,7 @@ _TAKES: Final = {
     "GROUP_CONCAT": "one value, and a separator as GROUP_CONCAT(?x; SEPARATOR=', ')", "STR": "one value",
     "LANGMATCHES": "a language and a range, as in LANGMATCHES(LANG(?x), 'en')",
 }  # fmt: skip
-"""What functions take whose arguments are often too few or too many."""
+"""The arguments of the functions that are often called with too few or too many."""
 _MODIFIERS: Final = frozenset({"GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET"})
 _AGGREGATES: Final = frozenset({"COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"})
 

@@ -314,9 +314,11 @@ class Grammar:
         raise AssertionError(symbol.name)
 
     def _settle(self, symbol: Symbol) -> bool:
-        """Find out what a symbol begins with, as far as that is known of its parts; tell whether it is
-        new."""
-        settled = [self._settle(part) for part in symbol.parts]  # all of them, whatever is new
+        """Note the tokens that a symbol begins with, as far as those of its parts are known.
+
+        Tells whether any of them was not known before.
+        """
+        settled = [self._settle(part) for part in symbol.parts]  # of all: any() alone would stop at the first
         changed = any(settled)
         first: frozenset[str]
         match symbol.kind:

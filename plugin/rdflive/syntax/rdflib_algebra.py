@@ -175,7 +175,7 @@ def _evaluator(name: str) -> Callable[..., Any] | None:
 
 
 def _attempted(evaluate: Callable[..., Any]) -> Callable[..., Any]:
-    """Make whatever a function stumbles over an error of SPARQL."""
+    """Turn every exception of a function into an error of SPARQL."""
 
     def attempt(expr: Expr, solution: Any) -> Any:
         try:
