@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -13,26 +14,31 @@ from support.served import Served
 TRAINS = "# All trains\nSELECT ?train { ?train a <http://example.org/Train> }\n"
 
 
-def query_of(page: Page) -> str:
-    return "\n".join(page.locator("#query .cm-line").all_text_contents())
+def expect_query(page: Page, query: str) -> None:
+    """The editor shows that query, or will: the tabs are drawn before what the editor shows."""
+    expect(page.locator("#query .cm-line")).to_have_text(query.split("\n"))
+
+
+def expect_first_line(page: Page, line: str | re.Pattern[str]) -> None:
+    expect(page.locator("#query .cm-line").first).to_have_text(line)
 
 
 def test_tabs_hold_queries(page: Page) -> None:
     """Each has its own query and entailment, by the mouse and by keys; the titles are theirs."""
     write(page, LATE)
     page.get_by_role("button", name="New query").click()
-    assert query_of(page) == ""
+    expect_query(page, "")
     write(page, TRAINS)
     page.get_by_label("Entailment").select_option("rdfs")
     tabs = page.get_by_role("tab")
     expect(tabs).to_have_text(["Late trains", "All trains"])
     tabs.first.click()
-    assert query_of(page) == LATE
+    expect_query(page, LATE)
     expect(page.get_by_label("Entailment")).to_have_value("")
     tabs.first.press("ArrowRight")
     expect(tabs.nth(1)).to_be_focused()
     expect(tabs.nth(1)).to_have_attribute("aria-selected", "true")
-    assert query_of(page) == TRAINS
+    expect_query(page, TRAINS)
     expect(page.get_by_label("Entailment")).to_have_value("rdfs")
     expect(page.locator("#query-form")).to_have_text("SELECT ?train")
     assert violations(page) == []
@@ -57,7 +63,7 @@ def test_tab_that_is_chosen_while_the_editor_loads_is_shown(page: Page) -> None:
     page.get_by_role("tab", name="Late trains").click()
     waiting[0].continue_()
     expect(page.locator("#query-form")).to_have_text("SELECT ?train ?minutes")
-    assert query_of(page) == LATE
+    expect_query(page, LATE)
 
 
 def test_tab_is_not_undone_into_another(page: Page) -> None:
@@ -67,7 +73,7 @@ def test_tab_is_not_undone_into_another(page: Page) -> None:
     write(page, TRAINS)
     page.get_by_role("tab").first.click()
     page.get_by_role("textbox", name="Query").press("Control+z")
-    assert query_of(page) == LATE
+    expect_query(page, LATE)
 
 
 def test_tabs_come_back(page: Page, served: Served) -> None:
@@ -77,7 +83,7 @@ def test_tabs_come_back(page: Page, served: Served) -> None:
     write(page, TRAINS)
     page.reload()
     expect(page.get_by_role("tab")).to_have_text(["Late trains", "All trains"])
-    assert query_of(page) == TRAINS
+    expect_query(page, TRAINS)
     other = page.context.new_page()
     other.goto(served.url)
     expect(other.get_by_role("tab")).to_have_text(["Late trains", "All trains"])
@@ -118,7 +124,7 @@ def test_history_has_what_was_subscribed_to(page: Page, served: Served) -> None:
     expect(past).to_have_text(["Late trains", "All trains"])
     write(page, "ASK { ?x ?y ?z }")
     past.first.click()
-    assert query_of(page) == LATE
+    expect_query(page, LATE)
     expect(page.get_by_role("tab")).to_have_text(["ASK { ?x ?y ?z }", "Late trains"])
     expect(page.get_by_role("textbox", name="Query")).to_be_focused()
     page.get_by_role("button", name="Clear the history").click()
@@ -195,7 +201,7 @@ def test_link_opens_a_query(page: Page, served: Served) -> None:
     write(other, TRAINS)
     other.goto(link)
     expect(other.get_by_role("tab")).to_have_text(["All trains", "Late trains"])
-    assert query_of(other) == query
+    expect_query(other, query)
     expect(other.get_by_label("Entailment")).to_have_value("rdfs")
     expect(other.locator("#query-form")).to_have_text("SELECT ?train ?minutes")
     expect(other.locator("article")).to_have_count(0)
@@ -246,7 +252,7 @@ def test_first_visit_shows_data_at_once(browser: Browser, served: Served) -> Non
     page.goto(served.url)
     panel = panel_of(page, "Train with delay, label")
     expect(panel.locator("tbody tr")).to_have_count(3)
-    assert query_of(page).startswith("# Train with delay, label\n")
+    expect_first_line(page, "# Train with delay, label")
     assert page.evaluate("document.activeElement === document.body")
     served.update("PREFIX : <http://example.org/> INSERT DATA { :T4 a :Train }")
     expect(panel.locator("tr.came")).to_have_count(1)
@@ -278,12 +284,12 @@ def test_first_query_is_no_obstacle(page: Page, served: Served) -> None:
     with page.expect_response("**/vocabulary"):
         waiting[0].continue_()
     page.wait_for_timeout(200)
-    assert query_of(page).startswith("# How many things")
+    expect_first_line(page, re.compile("^# How many things"))
     write(page, LATE)
     page.unroute_all(behavior="wait")
     page.reload()
     expect(page.locator("#query-form")).to_have_text("SELECT ?train ?minutes")
-    assert query_of(page) == LATE
+    expect_query(page, LATE)
 
 
 def test_empty_graph_has_an_example(browser: Browser, served: Served) -> None:
