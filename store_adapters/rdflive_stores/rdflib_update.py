@@ -18,10 +18,10 @@ from rdflib.plugins.sparql.algebra import BGP, Join
 from rdflib.plugins.sparql.algebra import Graph as GraphPattern
 from rdflib.plugins.sparql.evaluate import evalPart
 from rdflib.plugins.sparql.sparql import QueryContext
-from rdflib.term import BNode, Literal, URIRef
+from rdflib.term import BNode, URIRef
 
 from rdflive.errors import UnsupportedQueryError
-from rdflive.model import TripleTerm
+from rdflive.model import is_triple
 from rdflive.store import WriteRefusedError
 from rdflive.store.rdflib_graphs import default_graph
 from rdflive.syntax.rdflib_algebra import filled, to_rdflib_update
@@ -147,16 +147,8 @@ def _filled(template: Any, solution: Mapping[Any, Any]) -> Iterator[tuple[Any, A
             continue
         for terms in triples:
             triple = tuple(filled(term, value_of) for term in terms)
-            if _is_triple(*triple):
+            if None not in triple and is_triple(*triple):
                 yield name, triple
-
-
-def _is_triple(s: Any, p: Any, o: Any) -> bool:
-    return (
-        isinstance(s, URIRef | BNode)
-        and isinstance(p, URIRef)
-        and (_is_triple(*o.parts) if isinstance(o, TripleTerm) else isinstance(o, URIRef | BNode | Literal))
-    )
 
 
 _OPERATIONS: Final[Mapping[str, Callable[[QueryContext, Any], None]]] = {

@@ -211,7 +211,7 @@ def test_what_cannot_be_a_parameter_is_refused(spark: SparkSession, tmp_path: Pa
 
 
 def test_terms_of_rows_are_read_as_they_are() -> None:
-    """Whatever rdflib's parser of queries makes of tabs, and of what stands behind two backslashes."""
+    """Tabs, quotation marks, and what stands behind two backslashes are the same in the query."""
     for text in ("tab\t", "x\\u0022", "a\\\\U00000041b", '"quoted"\n\\', "\\\tu0041"):
         query = parse_query(as_query({"line": Literal(text)}))
         (values,) = (node for node in topological(query.root) if isinstance(node, Values))

@@ -16,6 +16,7 @@ from rdflive.model.terms import (
     Triple,
     TripleTerm,
     exact_literal,
+    is_triple,
 )
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "TripleTerm",
     "exact_literal",
     "hidden_names",
+    "is_triple",
     "python_value",
     "rows_are_unread",
     "rows_unread",

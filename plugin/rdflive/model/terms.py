@@ -5,9 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from rdflib.term import Literal, Node, URIRef
+from rdflib.term import BNode, Literal, Node, URIRef
 
-__all__ = ["DirectionalString", "Foreign", "Term", "TermPattern", "Triple", "TripleTerm", "exact_literal"]
+__all__ = [
+    "DirectionalString",
+    "Foreign",
+    "Term",
+    "TermPattern",
+    "Triple",
+    "TripleTerm",
+    "exact_literal",
+    "is_triple",
+]
 
 Term: TypeAlias = Any
 """A term of a store, of whatever library the store has: one of rdflib, of pyoxigraph, or of another adapter.
@@ -92,6 +101,16 @@ class TripleTerm(Node):
     def n3(self, *_: Any, **__: Any) -> str:
         """Write it as SPARQL 1.2 does."""
         return f"<<( {' '.join(part.n3() for part in self.parts)} )>>"
+
+
+def is_triple(s: Any, p: Any, o: Any) -> bool:
+    """Tell whether RDF 1.2 allows the triple, of which all three parts are terms.
+
+    >>> is_triple(Literal("x"), URIRef("urn:p"), Literal("y"))
+    False
+    """
+    is_allowed = isinstance(s, URIRef | BNode) and isinstance(p, URIRef)
+    return is_allowed and (not isinstance(o, TripleTerm) or is_triple(*o.parts))
 
 
 @dataclass(frozen=True, slots=True)

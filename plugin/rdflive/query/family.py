@@ -85,7 +85,7 @@ def _places(node: Any, variables: Set[Node]) -> Iterator[Node]:
                 yield from _compared(part, bound, variables)
         elif node.name == "AggregateJoin":
             yield from _grouped(node, variables)
-        # rdflib assigns a grouped variable to itself, through SAMPLE
+        # the algebra assigns a grouped variable to itself, through SAMPLE
         elif node.name == "Extend" and node.var in variables and str(node.expr).startswith(AGGREGATE):
             yield node.var
         for value in node.fields.values():

@@ -70,7 +70,7 @@ def find_plan(
     written: list[Node] = []
     parsed = parse_query(text, init_ns=init_ns, init_bindings=bindings, family=family, constants=written)
     asked = Asked(make_plan(parsed, algorithm), tuple(parsed.parameters.values()))
-    # where the reader has other constants, as 1 in `?a -1`, none may change
+    # of `?a -1` the skeleton has the constant -1, and the reader 1: such a text shares no plan with another
     _note(asked, key, fills, found if tuple(written) == found.constants else None, names)
     return asked
 

@@ -74,9 +74,10 @@ def parse_query(
 
     `tree` is what was read of the text, where that was done already. `windows` are names of graphs beside
     those of the store, whatever FROM NAMED says; with `merges` there are windows in the default graph,
-    beside what FROM names. With `family` variables stand for the
-    constants in which the members of a family differ. With another query `given` the variables that it shows
-    stand for the terms of its rows, whose answers are kept together; SELECT shows whose a solution is.
+    beside what FROM names. With `family` variables stand for the constants in which the members of a family
+    differ. With another query `given` the variables that it shows stand for the terms of its rows, whose
+    answers are kept together; SELECT shows whose a solution is. To `constants` the IRIs and literals of the
+    text are appended, in its order, unless a `tree` is given.
 
     Raises `QuerySyntaxError` where the text is not SPARQL and `UnsupportedQueryError` at the first
     clause that cannot be maintained, both with line and column, or without for one that is too deep.

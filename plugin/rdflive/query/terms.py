@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from rdflib.term import BNode, Literal, URIRef
+from rdflib.term import BNode, Literal
 
-from rdflive.model import Foreign
+from rdflive.model import Foreign, is_triple
 
 __all__ = ["FALSE", "TRUE", "Foreign", "blank_node", "is_triple", "to_text"]
 
@@ -19,15 +19,6 @@ TRUE: Final = Literal(True)
 def blank_node(label: str) -> BNode:
     """Make the blank node with a label."""
     return BNode(label)
-
-
-def is_triple(s: Any, p: Any, o: Any) -> bool:  # noqa: ARG001 - an object may be anything
-    """Tell whether RDF allows the triple.
-
-    >>> is_triple(Literal("x"), URIRef("urn:p"), Literal("y"))
-    False
-    """
-    return isinstance(s, URIRef | BNode) and isinstance(p, URIRef)
 
 
 def to_text(term: Any) -> str:

@@ -184,7 +184,7 @@ def _extend(node: Tree, scope: Scope, offered: Offered) -> algebra.Node:
     expression, variable = node.expr, Variable(name)
     is_alias = isinstance(expression, RdflibVariable) and expression.startswith(AGGREGATE)
     if is_alias and (variable in result.columns or scope.query.is_bound(name)):
-        return result  # rdflib assigns a grouped variable to itself, through SAMPLE
+        return result  # the algebra assigns a grouped variable to itself, through SAMPLE
     if scope.query.is_bound(name):
         raise scope.query.refuse("PresetExtend", name)
     if not result.columns and isinstance(expression, URIRef | Literal):

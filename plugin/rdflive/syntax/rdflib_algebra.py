@@ -84,8 +84,8 @@ def _row(names: Any, row: Any) -> dict[Any, Any]:
 def to_rdflib_update(tree: Tree, *, is_filled: bool = False) -> Update:
     """Make an update request as rdflib evaluates it, with blank nodes of its own.
 
-    `is_filled`: what runs it fills in templates by itself, as rdflib does not know triple terms in them.
-    Raises what `to_rdflib` raises.
+    With `is_filled` the caller fills in the templates. Otherwise rdflib does, which takes variables inside
+    triple terms for constants, so that templates with such terms are refused. Raises what `to_rdflib` raises.
     """
     prologue = Prologue()
     prologue.base = tree.base
@@ -170,7 +170,7 @@ def _evaluator(name: str) -> Callable[..., Any] | None:
             f"rdflib's evaluator does not know the function {word.upper()}: use a store of Oxigraph",
             construct=word.upper(),
         )
-    # the expressions in a pattern are attempted, and what else may fail in it is no error of SPARQL
+    # not EXISTS: what its pattern raises is a failure of the store, and the expressions in it are wrapped too
     return evaluate if evaluate is None or name in EXISTS else _attempted(evaluate)
 
 

@@ -74,7 +74,7 @@ def skeleton_of(text: str, namespaces: Mapping[str, Any]) -> Skeleton:
                 skeleton.append(_HOLES[kind])
             else:
                 skeleton.append(token)
-        except TokenError:  # the reader will say it
+        except TokenError:  # the reader refuses the text, with the reason
             skeleton.append(token)
         before, last = last, token
         # a language or a datatype may follow a string, and ^^ stands between

@@ -36,7 +36,7 @@ def query_identity(query: str, bindings: Mapping[str, Node], namespaces: Mapping
 
 
 def _parts(token: Token) -> tuple[str, ...]:
-    """Split a token inside of which spaces and comments may stand, or in the place of which several may."""
+    """Split `[]`, `()` and numbers with a sign in two: a text may have a space or a comment between these."""
     if token.kind in ("nil", "anonymous", "signed"):
         return token.text[0], token.text[1:] if token.kind == "signed" else token.text[-1]
     return (token.text,)

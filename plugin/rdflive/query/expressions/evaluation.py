@@ -221,7 +221,7 @@ _TRUTHS: Final[dict[str, Callable[[Compiler, Tree], TruthOf]]] = {
     "ConditionalOrExpression": _chain(True),
     "RelationalExpression": _relation,
     "Builtin_BOUND": _bound,
-    "TrueFilter": lambda *_: lambda _: True,  # what rdflib gives an OPTIONAL without a filter
+    "TrueFilter": lambda *_: lambda _: True,  # the condition of an OPTIONAL without a filter
 }
 
 # terms

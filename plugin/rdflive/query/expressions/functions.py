@@ -16,11 +16,10 @@ from typing import Final
 from rdflib.namespace import RDF, XSD
 from rdflib.term import BNode, Literal, Node, URIRef
 
-from rdflive.model import DirectionalString, TripleTerm
+from rdflive.model import DirectionalString, TripleTerm, is_triple
 from rdflive.query.expressions.arithmetic import ceil, floor, magnitude, minus, plus, round_, rounded
 from rdflive.query.expressions.numbers import number
 from rdflive.query.expressions.values import known, tag_of, text
-from rdflive.query.terms import is_triple
 
 __all__ = [
     "FUNCTIONS", "PREDICATES", "expand", "like", "python_pattern", "replacement_pieces", "string_literal",

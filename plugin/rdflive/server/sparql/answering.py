@@ -10,9 +10,10 @@ import rdflib
 from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 from rdflib.plugins.sparql.evaluate import evalPart
 from rdflib.plugins.sparql.sparql import Prologue, QueryContext, SPARQLError
-from rdflib.term import BNode, URIRef
+from rdflib.term import URIRef
 
 from rdflive.feeds.writing import UnwritableError
+from rdflive.model import is_triple
 from rdflive.server.failures import Problem
 from rdflive.server.sparql import formats
 from rdflive.server.sparql.guards import check
@@ -154,7 +155,7 @@ def _answer_rdflib(
         graph = result["graph"]
         # a template may make what is no triple of RDF: that is left out (SPARQL 1.1, 16.2)
         for s, p, o in list(graph):
-            if not (isinstance(s, URIRef | BNode) and isinstance(p, URIRef)):
+            if not is_triple(s, p, o):
                 graph.remove((s, p, o))
         formats.write_graph(graph, kind, output)
 
