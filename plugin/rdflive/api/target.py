@@ -12,12 +12,12 @@ from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 from rdflive.delivery import membership
 from rdflive.errors import UnsupportedStoreError
 from rdflive.feeds.feed import NAMED_GRAPHS
-from rdflive.feeds.terms import normal
 from rdflive.model import Batch, Change, Quad, Term
 from rdflive.plugins import manager
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.store import NAMED, UNION, Adapter, GraphKey, GraphLike, QuadTerms, Transaction, Writable
 from rdflive.store.capture import thread
+from rdflive.values import normal
 
 __all__ = ["GraphTarget", "to_feed", "to_quad"]
 

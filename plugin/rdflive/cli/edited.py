@@ -16,8 +16,8 @@ from rdflive.cli.changes import is_stream
 from rdflive.cli.load import load
 from rdflive.cli.outputs import reason
 from rdflive.errors import RdfliveError, ValidationError
-from rdflive.feeds.terms import normal
 from rdflive.model import Quad
+from rdflive.values import normal
 
 __all__ = ["EditedFiles"]
 

@@ -27,7 +27,7 @@ from rdflive.errors import FeedError, RdfliveError
 from rdflive.extras import install_command
 from rdflive.feeds import Line, read_nquads, to_lines
 from rdflive.feeds.lines import to_pieces
-from rdflive.feeds.terms import normal
+from rdflive.values import normal
 
 __all__ = ["STORES", "load", "open_dataset"]
 

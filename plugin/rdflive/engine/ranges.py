@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from math import inf
-from typing import Any, Final
+from typing import Any
 
 from sortedcontainers import SortedList
 
-from rdflive.query.ordering import order_key
+from rdflive.values import near, order_key
 
 __all__ = ["Ranges"]
-
-_FIFTEEN_HOURS: Final = 54_000.0
-"""More seconds than a moment without a time zone can be from where it seems to be."""
 
 
 class Ranges:
@@ -67,16 +64,12 @@ class Ranges:
         # one tuple is tested sooner than compared
         if type(found) is tuple:
             return (found[2],)
-        space, place = self._place(number)
-        # a moment without a time zone has no exact place
-        slack = _FIFTEEN_HOURS if space == "moment" else 0
-        low: Any = (space, place - slack if slack else place)
-        high: Any = (space, place + slack if slack else place, (inf,))
-        if operator in ("<", "<="):
-            low = (space,)
-        elif operator in (">", ">="):
-            high = (space + "\0",)
-        return [entry[2] for entry in found.irange(low, high)]
+        fitting: list[tuple[int, ...]] = []
+        for space, low, high in near(*self._place(number)):
+            begin: Any = (space,) if operator in ("<", "<=") else (space, low)
+            end: Any = (space + "\0",) if operator in (">", ">=") else (space, high, (inf,))
+            fitting.extend(entry[2] for entry in found.irange(begin, end))
+        return fitting
 
     def _place(self, number: int) -> tuple[str, Any]:
         """Give the space of a term, and its key there; terms without an order have one key."""

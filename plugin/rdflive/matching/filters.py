@@ -14,7 +14,7 @@ from rdflive.matching.libraries import Library, Table
 from rdflive.query.algebra import Condition
 from rdflive.query.bgp import Variable
 from rdflive.query.expressions import Expression
-from rdflive.query.expressions.numbers import number
+from rdflive.values import number
 
 __all__ = ["comparisons_of", "own_variables", "write_test"]
 

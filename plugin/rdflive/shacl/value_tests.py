@@ -8,11 +8,10 @@ from typing import Any, Final
 from rdflib import BNode, Literal, URIRef
 from rdflib.namespace import RDF, XSD
 
-from rdflive.model.datatypes import is_well_formed
 from rdflive.query.expressions.functions import python_pattern
-from rdflive.query.expressions.values import compare
 from rdflive.shacl.conditions import Test
 from rdflive.shacl.vocabulary import SH
+from rdflive.values import compare, is_well_formed
 
 __all__ = ["VALUE_TESTS", "comparable", "spellings"]
 

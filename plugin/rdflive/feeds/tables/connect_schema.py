@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 
 from rdflive.feeds.tables.cells import Cell, to_cell, to_double
 from rdflive.feeds.terms import RowError
+from rdflive.values.calendar import date_text, year_text
 
 __all__ = ["UNAVAILABLE", "column_schemas", "to_cell_by_schema"]
 
@@ -138,16 +139,16 @@ def _integer(value: Any) -> int:
 
 
 def _date(value: Any, schema: Schema) -> Cell:  # noqa: ARG001 - the unit is known
-    return Cell(_write_date(_integer(value)), "date")
+    return Cell(date_text(_integer(value)), "date")
 
 
 def _year(value: Any, schema: Schema) -> Cell:  # noqa: ARG001 - the unit is known
-    return Cell(_write_year(_integer(value)), "gYear")
+    return Cell(year_text(_integer(value)), "gYear")
 
 
 def _datetime(ticks: int, second: int) -> Cell:
     day, rest = divmod(ticks, _DAY * second)
-    return Cell(f"{_write_date(day)}T{_write_clock(rest, second)}", "dateTime")
+    return Cell(f"{date_text(day)}T{_write_clock(rest, second)}", "dateTime")
 
 
 def _time(ticks: int, second: int) -> Cell:
@@ -161,23 +162,6 @@ def _write_clock(ticks: int, second: int) -> str:
     minutes, seconds = divmod(seconds, 60)
     text = f"{minutes // 60:02}:{minutes % 60:02}:{seconds:02}"
     return f"{text}.{fraction:0{len(str(second)) - 1}}".rstrip("0") if fraction else text
-
-
-def _write_date(day: int) -> str:
-    """Write a day since 1970-01-01, in the Gregorian calendar and beyond the years that Python knows."""
-    # whole cycles of 400 years, which begin on 1 March of year 0
-    # so the leap day is the last of its year; five months from March on have 153 days, as have the next five
-    cycle, day = divmod(day + 719_468, 146_097)
-    year = (day - day // 1_460 + day // 36_524 - day // 146_096) // 365
-    day -= 365 * year + year // 4 - year // 100
-    month = (5 * day + 2) // 153
-    day -= (153 * month + 2) // 5
-    year += 400 * cycle + (month >= 10)
-    return f"{_write_year(year)}-{month + 3 if month < 10 else month - 9:02}-{day + 1:02}"
-
-
-def _write_year(year: int) -> str:
-    return f"{'-' if year < 0 else ''}{abs(year):04}"
 
 
 _MILLI: Final = 1_000

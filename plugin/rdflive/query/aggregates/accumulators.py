@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import Decimal
 from functools import lru_cache, partial
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import rdflib
-from rdflib import XSD
 from rdflib.term import Node
 from sortedcontainers import SortedList
 
 from rdflive.query.aggregates.exact_sum import ExactSum
 from rdflive.query.budget import Meter
-from rdflive.query.expressions.numbers import DECIMALS, number
 from rdflive.query.ordering import term_key
+from rdflive.values import number, number_literal
+from rdflive.values.numbers import DECIMALS
 
 __all__ = ["Accumulator", "SetFunction", "integer", "make_accumulator"]
 
 SetFunction = Literal["COUNT", "SUM", "AVG", "MIN", "MAX", "SAMPLE", "GROUP_CONCAT"]
-
-_DOUBLE: Final = str(XSD.double)
 
 
 class Accumulator(Protocol):
@@ -142,15 +140,13 @@ class _Numbers:
         if isinstance(value, rdflib.Literal):
             found = number(value)
             if found is not None:
-                # xsd:float and xsd:double are both floats of Python, and the result has the wider type
-                self._sum.add(found, weight, str(value.datatype) == _DOUBLE)
+                self._sum.add(found, weight)
                 return
         self._errors += weight
 
     def _binary(self, share: int = 1) -> Node:
         """Give the sum divided by `share` as a double or float, whichever is the wider type present."""
-        datatype = XSD.double if self._sum.doubles else XSD.float
-        return rdflib.Literal(self._sum.binary(share), datatype=datatype)
+        return number_literal(self._sum.binary(share))
 
 
 class _Sum(_Numbers):
@@ -165,7 +161,7 @@ class _Sum(_Numbers):
         if total.doubles or total.floats:
             return self._binary()
         if total.decimals:
-            return rdflib.Literal(total.decimal())
+            return number_literal(total.decimal())
         try:
             return rdflib.Literal(total.integer())
         except ValueError:
@@ -185,7 +181,7 @@ class _Average(_Numbers):
             return rdflib.Literal(0)
         if total.doubles or total.floats:
             return self._binary(total.count)
-        return rdflib.Literal(DECIMALS.divide(total.decimal(), Decimal(total.count)))
+        return number_literal(DECIMALS.divide(total.decimal(), Decimal(total.count)))
 
 
 class _SortedTerms:

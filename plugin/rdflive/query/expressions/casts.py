@@ -1,131 +1,153 @@
-"""SPARQL's casts (Section 17.5). None stands for an error; so does whatever Python raises."""
+"""Casts (SPARQL, Section 17.5), and XPath's others between datatypes of XML Schema.
+
+None stands for an error; so does whatever Python raises.
+"""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 from rdflib.namespace import XSD
 from rdflib.term import Literal, Node, URIRef
-from rdflib.xsd_datetime import parse_datetime  # type: ignore[attr-defined]  # rdflib imports it itself
 
-from rdflive.query.expressions.numbers import DECIMAL, DOUBLE, INTEGER, Number, number
-from rdflive.query.expressions.values import DATE_TIME, text
+from rdflive.values import (
+    DATATYPES,
+    INTEGERS,
+    Duration,
+    Moment,
+    duration_literal,
+    number_literal,
+    text,
+    typed,
+    value_of,
+)
+from rdflive.values.moments import MOMENTS, write_moment
+from rdflive.values.numbers import number_text, shortest_text, to_double, to_single
 
 __all__ = ["CASTS"]
 
-_BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
+_BLANKS: Final = " \t\r\n"
+"""White space that XML Schema ignores around a value of any datatype but strings."""
 
 
-def _number(term: Node) -> Number | None:
-    """Give the number of a number or a boolean."""
-    if isinstance(term, Literal) and term.datatype == XSD.boolean and not term.ill_typed:
-        return int(term.value)
-    return number(term)
+def _read(datatype: str, term: Node) -> Any:
+    """Give the value that a string has as a lexical form of a datatype; None for what is no such string."""
+    form = text(term)
+    return None if form is None else DATATYPES[datatype].read(form.strip(_BLANKS))
 
 
-def _lexical(term: Node, form: re.Pattern[str]) -> str | None:
-    """Give the characters of a string that has the lexical form wanted."""
-    characters = text(term)
-    if characters is None:
+def _number(datatype: str, term: Node) -> Any:
+    """Give the number of a number, a boolean or a string."""
+    value = value_of(term) if isinstance(term, Literal) else None
+    if value is not None and value[0] in ("number", "boolean"):
+        return value[1]
+    return _read(datatype, term)
+
+
+def _to_integer(datatype: str, term: Node) -> Node | None:
+    """Cast to xsd:integer or a datatype derived from it; fractions are cut off."""
+    value = _number(datatype, term)
+    if value is None:
         return None
-    return characters if form.fullmatch(characters) else None
-
-
-def to_integer(term: Node) -> Node | None:
-    """Cast to xsd:integer; fractions are cut off."""
-    value = _number(term)
-    if value is None:
-        characters = _lexical(term, INTEGER)
-        return None if characters is None else Literal(int(characters))
     # NaN and infinities raise here, and so are errors
-    return Literal(math.trunc(value))
+    lexical = str(math.trunc(value))
+    return None if DATATYPES[datatype].read(lexical) is None else typed(lexical, datatype)
 
 
-def to_decimal(term: Node) -> Node | None:
+def _to_decimal(term: Node) -> Node | None:
     """Cast to xsd:decimal; a string may have no exponent."""
-    value = _number(term)
-    if value is None:
-        characters = _lexical(term, DECIMAL)
-        return None if characters is None else Literal(Decimal(characters))
+    value = _number(_DECIMAL, term)
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return None
     # by the shortest form that is this double: 0.1e0 becomes 0.1, and not 0.1000000000000000055...
-    exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
-    return Literal(exact) if exact.is_finite() else None
+    return number_literal(Decimal(shortest_text(value)) if isinstance(value, float) else Decimal(value))
 
 
-def _to_float(datatype: URIRef) -> Callable[[Node], Node | None]:
-    def cast(term: Node) -> Node | None:
-        value = _number(term)
-        if value is None:
-            characters = _lexical(term, DOUBLE)
-            if characters is None:
-                return None
-            value = float(characters)
-        return Literal(float(value), datatype=datatype)
-
-    return cast
+def _to_double(term: Node) -> Node | None:
+    value = _number(_DOUBLE, term)
+    return None if value is None else number_literal(to_double(value))
 
 
-def to_boolean(term: Node) -> Node | None:
+def _to_single(term: Node) -> Node | None:
+    value = _number(_FLOAT, term)
+    return None if value is None else number_literal(to_single(value))
+
+
+def _to_boolean(term: Node) -> Node | None:
     """Cast to xsd:boolean; zero and NaN are false."""
-    value = _number(term)
-    if value is None:
-        truth = _BOOLEANS.get((text(term) or "").strip(" \t\r\n"))
-        return None if truth is None else Literal(truth)
-    return Literal(bool(value) and value == value)
+    value = _number(_BOOLEAN, term)
+    return None if value is None else Literal(bool(value) and value == value)
 
 
-def to_string(term: Node) -> Node | None:
-    """Cast to xsd:string; numbers and booleans in XPath's canonical form."""
+def _to_string(term: Node) -> Node | None:
+    """Cast to xsd:string; values in XPath's canonical form."""
     if not isinstance(term, Literal | URIRef):
         return None
-    if isinstance(term, Literal) and term.datatype == XSD.boolean and not term.ill_typed:
-        return Literal("true" if term.value else "false", datatype=XSD.string)
-    value = number(term)
-    return Literal(str(term) if value is None else canonical(value), datatype=XSD.string)
+    return Literal(_characters(term), datatype=XSD.string)
 
 
-def canonical(value: Number) -> str:
-    """Write a number as XPath casts it to a string (XPath Functions 3.1, Section 19.1.2)."""
-    if isinstance(value, Decimal) and not value:
-        return "0"  # no decimal is a negative zero
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            return "NaN" if math.isnan(value) else "INF" if value > 0 else "-INF"
-        if value and not 1e-6 <= abs(value) < 1e6:
-            mantissa, exponent = f"{Decimal(repr(value)):E}".split("E")
-            return f"{_trimmed(mantissa, '.0')}E{int(exponent)}"
-        value = Decimal(repr(value))
-    return _trimmed(f"{value:f}") if isinstance(value, Decimal) else str(value)
+def _characters(term: Literal | URIRef) -> str:
+    value = value_of(term) if isinstance(term, Literal) else None
+    if value is None or isinstance(value[1], str):
+        return str(term)
+    space, content = value
+    if space == "number":
+        return number_text(content)
+    if space == "boolean":
+        return "true" if content else "false"
+    if isinstance(content, Duration):
+        return str(duration_literal(str(term.datatype), content))  # type: ignore[union-attr]
+    return write_moment(space, content)
 
 
-def _trimmed(digits: str, rest: str = "") -> str:
-    if "." not in digits:
-        return digits + rest
-    trimmed = digits.rstrip("0").rstrip(".")
-    return trimmed if "." in trimmed else trimmed + rest
-
-
-def to_datetime(term: Node) -> Node | None:
-    """Cast to xsd:dateTime, from a string or another moment."""
-    if not isinstance(term, Literal) or term.language:
+def _to_moment(kind: str, datatype: str, term: Node) -> Node | None:
+    """Cast to a kind of moment: a string, one of that kind, or one that says more."""
+    space, moment = (value_of(term) if isinstance(term, Literal) else None) or ("", None)
+    if not isinstance(moment, Moment):
+        moment = _read(datatype, term)
+    elif space != kind and space not in _SAYING_MORE.get(kind, ()):
         return None
-    if term.datatype not in (None, XSD.string, XSD.dateTime):
+    if moment is None:
         return None
-    form = str(term).strip(" \t\r\n")
-    # rdflib would take a date alone
-    return Literal(parse_datetime(form), datatype=XSD.dateTime) if DATE_TIME.fullmatch(form) else None
+    form = write_moment(kind, moment)
+    # an xsd:dateTimeStamp needs a time zone
+    return None if DATATYPES[datatype].read(form) is None else typed(form, datatype)
 
+
+_SAYING_MORE: Final[dict[str, tuple[str, ...]]] = {
+    "dateTime": ("date",),  # of which it takes the first moment
+    "time": ("dateTime",),
+    **dict.fromkeys(("date", "gYear", "gYearMonth", "gMonthDay", "gMonth", "gDay"), ("dateTime", "date")),
+}
+
+
+def _to_duration(part: Callable[[Duration], Duration], datatype: str, term: Node) -> Node | None:
+    """Cast to a kind of duration, which takes its part of another one."""
+    value = value_of(term) if isinstance(term, Literal) else None
+    duration = value[1] if value is not None and isinstance(value[1], Duration) else _read(datatype, term)
+    return None if duration is None else duration_literal(datatype, part(duration))
+
+
+_BOOLEAN, _DECIMAL, _DOUBLE, _FLOAT = (str(XSD[name]) for name in ("boolean", "decimal", "double", "float"))
+_DURATIONS: Final[dict[str, Callable[[Duration], Duration]]] = {
+    "duration": lambda duration: duration,
+    "yearMonthDuration": lambda duration: Duration(duration.months, 0),
+    "dayTimeDuration": lambda duration: Duration(0, duration.seconds),
+}
 
 CASTS: Final[dict[URIRef, Callable[[Node], Node | None]]] = {
-    XSD.integer: to_integer,
-    XSD.decimal: to_decimal,
-    XSD.float: _to_float(XSD.float),
-    XSD.double: _to_float(XSD.double),
-    XSD.boolean: to_boolean,
-    XSD.string: to_string,
-    XSD.dateTime: to_datetime,
+    **{XSD[name]: partial(_to_integer, str(XSD[name])) for name in INTEGERS},
+    XSD.decimal: _to_decimal,
+    XSD.double: _to_double,
+    XSD.float: _to_single,
+    XSD.boolean: _to_boolean,
+    XSD.string: _to_string,
+    **{XSD[kind]: partial(_to_moment, kind, str(XSD[kind])) for kind in MOMENTS},
+    XSD.dateTimeStamp: partial(_to_moment, "dateTime", str(XSD.dateTimeStamp)),
+    **{XSD[name]: partial(_to_duration, part, str(XSD[name])) for name, part in _DURATIONS.items()},
 }
+"""The function of each datatype that can be cast to."""

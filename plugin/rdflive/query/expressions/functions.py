@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable
-from datetime import timedelta
 from functools import lru_cache
 from typing import Final
 
@@ -17,10 +16,11 @@ from rdflib.namespace import RDF, XSD
 from rdflib.term import BNode, Literal, Node, URIRef
 
 from rdflive.model import DirectionalString, TripleTerm
-from rdflive.query.expressions.arithmetic import ceil, floor, magnitude, minus, plus, round_, rounded
-from rdflive.query.expressions.numbers import number
-from rdflive.query.expressions.values import known, tag_of, text
+from rdflive.query.expressions.arithmetic import ceil, floor, magnitude, minus, plus, round_half_up
+from rdflive.query.expressions.moments import MOMENT_FUNCTIONS
 from rdflive.query.terms import is_triple
+from rdflive.values import number, tag_of, text, typed
+from rdflive.values.numbers import round_half_up as rounded
 
 __all__ = [
     "FUNCTIONS", "PREDICATES", "expand", "like", "python_pattern", "replacement_pieces", "string_literal",
@@ -149,8 +149,8 @@ def substr(source: Node, start: Node, length: Node | None = None) -> Node | None
     size = None if length is None else number(length)
     if string is None or first is None or (length is not None and size is None):
         return None
-    begin = rounded(first)
-    end = len(string) + 1 if size is None else begin + rounded(size)
+    begin = int(rounded(first))
+    end = len(string) + 1 if size is None else begin + int(rounded(size))
     # the places before the first count too: SUBSTR("foobar", 0, 3) is "fo"
     return like(string[max(begin, 1) - 1 : max(end, 1) - 1], string)
 
@@ -179,7 +179,7 @@ def strdt(lexical: Node, datatype: Node) -> Node | None:
     form = text(lexical)
     if form is None or not isinstance(datatype, URIRef):
         return None
-    return Literal(form, datatype=datatype)
+    return typed(form, datatype)
 
 
 def strlang(lexical: Node, tag: Node) -> Node | None:
@@ -245,21 +245,6 @@ def _hash(name: str) -> Callable[[Node], Node | None]:
     return digest
 
 
-def timezone(moment: Node) -> Node | None:
-    """Give the time zone as xsd:dayTimeDuration, PT0S for UTC (TIMEZONE)."""
-    if not isinstance(moment, Literal) or moment.datatype != XSD.dateTime:
-        return None
-    value = known(moment)
-    offset: timedelta | None = None if value is None else value[1].utcoffset()
-    if offset is None:
-        return None
-    hours, minutes = divmod(abs(offset) // timedelta(minutes=1), 60)
-    parts = f"{hours}H" * bool(hours) + f"{minutes}M" * bool(minutes) or "0S"
-    lexical = f"{'-' * (offset < timedelta(0))}PT{parts}"
-    # rdflib would write PT0S as P0D
-    return Literal(lexical, datatype=XSD.dayTimeDuration, normalize=False)
-
-
 def concat(*parts: Node) -> Node | None:
     """Join strings; their language, direction or datatype stays where all have the same (CONCAT)."""
     strings = [string for part in parts if (string := string_literal(part)) is not None]
@@ -303,14 +288,14 @@ FUNCTIONS: Final[dict[str, Callable[..., Node | None]]] = {
     "Builtin_STRAFTER": strafter,
     "Builtin_SUBSTR": substr,
     "Builtin_REPLACE": replace,
-    "Builtin_TIMEZONE": timezone,
     "Builtin_CONCAT": concat,
     "Builtin_ABS": magnitude,
     "Builtin_CEIL": ceil,
     "Builtin_FLOOR": floor,
-    "Builtin_ROUND": round_,
+    "Builtin_ROUND": round_half_up,
     "UnaryPlus": plus,
     "UnaryMinus": minus,
+    **MOMENT_FUNCTIONS,
     **{f"Builtin_{name.upper()}": _hash(name) for name in ("md5", "sha1", "sha256", "sha384", "sha512")},
 }
 

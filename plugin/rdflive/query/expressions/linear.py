@@ -20,8 +20,8 @@ from rdflive.extras import install_command
 from rdflive.query.budget import Meter
 from rdflive.query.expressions.functions import expand, like, python_pattern, replacement_pieces, to_python
 from rdflive.query.expressions.functions import string_literal as string_of
-from rdflive.query.expressions.values import text
 from rdflive.syntax.tree import Tree
+from rdflive.values import text
 
 __all__ = ["linear_function", "to_re2"]
 
