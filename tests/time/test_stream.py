@@ -129,12 +129,14 @@ def test_streams_stand_beside_graphs_only() -> None:
         pass
 
 
-def test_dates_beyond_the_calendar_are_its_last() -> None:
-    """An element that expires after the year 9999 is told, as one that expires at its end."""
+def test_dates_that_no_datetime_has_are_texts() -> None:
+    """An element that expires after the year 9999, or at a nanosecond, has its instant as an xsd:dateTime."""
     stream = rdflive.Stream()
     subscription, deltas = following(stream, rdflive.Sliding("4000000d"), expires=True)
     stream.add(TRIPLE, at="2026-05-01T14:00:00Z")
-    assert deltas[-1].added[0].expires == datetime.max.replace(tzinfo=UTC)
+    assert deltas[-1].added[0].expires == "12977-12-16T14:00:00Z"
+    stream.add(TRIPLE, at="2026-05-01T14:00:00.000000001Z")
+    assert stream.now == "2026-05-01T14:00:00.000000001Z"
     subscription.close()
 
 

@@ -14,7 +14,17 @@ from rdflive.model import DirectionalString
 from rdflive.values.moments import MOMENTS, Duration, Moment, read_duration
 from rdflive.values.numbers import Number, to_single
 
-__all__ = ["DATATYPES", "INTEGERS", "Datatype", "Value", "is_well_formed", "number", "tag_of", "value_of"]
+__all__ = [
+    "DATATYPES",
+    "INTEGERS",
+    "RDFLIB_FORMS",
+    "Datatype",
+    "Value",
+    "is_well_formed",
+    "number",
+    "tag_of",
+    "value_of",
+]
 
 Value: TypeAlias = tuple[str, Any]
 """A value space and a value of it; of two spaces no values are equal, and none is less."""
@@ -49,8 +59,11 @@ INTEGERS: Final[Mapping[str, tuple[int | None, int | None]]] = {
 _DIGITS: Final = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
 _INTEGER: Final = re.compile("[+-]?[0-9]+").fullmatch
 _DECIMAL: Final = re.compile(_DIGITS).fullmatch
-# rdflib writes Python's names of infinities and NaN for those of XML Schema
-_DOUBLE: Final = re.compile(rf"{_DIGITS}(?:[eE][+-]?[0-9]+)?|[+-]?INF|NaN|-?inf|nan").fullmatch
+RDFLIB_FORMS: Final = frozenset({"inf", "-inf", "nan"})
+"""How rdflib spells INF, -INF and NaN when it has read them."""
+_DOUBLE: Final = re.compile(
+    rf"{_DIGITS}(?:[eE][+-]?[0-9]+)?|[+-]?INF|NaN|{'|'.join(sorted(RDFLIB_FORMS))}"
+).fullmatch
 
 
 def _read_integer(low: int | None, high: int | None, form: str) -> int | None:

@@ -15,7 +15,8 @@ from rdflive.values.calendar import civil, day_number, days_in_month, year_text
 
 __all__ = [
     "EXACT", "MOMENTS", "Duration", "Moment", "Seconds", "add", "difference", "duration_order", "fields_of",
-    "moment_order", "opposite", "read_duration", "total", "write_duration", "write_moment", "zone_text",
+    "in_units", "moment_order", "opposite", "read_duration", "total", "write_duration",
+    "write_moment", "zone_text",
 ]  # fmt: skip
 
 Seconds: TypeAlias = int | Decimal
@@ -69,6 +70,18 @@ def _plus(one: Seconds, other: Seconds) -> Seconds:
 def _whole(seconds: Decimal) -> Seconds:
     """Give a whole number as an int, so that equal numbers are alike."""
     return int(seconds) if seconds == seconds.to_integral_value() else seconds
+
+
+def in_units(seconds: Seconds, unit: int) -> int | None:
+    """Count the parts of a second, of which there are `unit` in it; None where something is left over.
+
+    >>> in_units(Decimal("0.25"), 1000), in_units(Decimal("0.25"), 10)
+    (250, None)
+    """
+    if isinstance(seconds, int):
+        return seconds * unit
+    count = _whole(EXACT.multiply(seconds, unit))
+    return count if isinstance(count, int) else None
 
 
 def _floor(seconds: Seconds) -> int:

@@ -91,7 +91,9 @@ def to_single(value: Number | Fraction) -> Single:
         # that the value is not
         (bits,) = _LONG.unpack(_DOUBLE.pack(double))
         if not bits & 1:
-            double = math.nextafter(double, math.inf if value > double else -math.inf)
+            # as decimals: a thread's context may forbid to compare a decimal with a float
+            limit = Decimal.from_float(double) if isinstance(value, Decimal) else double
+            double = math.nextafter(double, math.inf if value > limit else -math.inf)
     try:
         return Single(_SINGLE.unpack(_SINGLE.pack(double))[0])
     except OverflowError:
@@ -195,7 +197,7 @@ def _to_whole(rounding: Callable[[Any], int]) -> Callable[[Number], Number]:
 
 def _half_up(value: Decimal | float) -> int:
     # exact, because 0.49999999999999994 + 0.5 is 1.0 in floats, and would be rounded to 1
-    exact = Decimal(value)
+    exact = Decimal.from_float(value) if isinstance(value, float) else value
     return int(exact.to_integral_value(ROUND_HALF_UP if exact > 0 else ROUND_HALF_DOWN))
 
 

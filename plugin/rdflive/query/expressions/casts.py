@@ -25,6 +25,7 @@ from rdflive.values import (
     typed,
     value_of,
 )
+from rdflive.values.datatypes import RDFLIB_FORMS
 from rdflive.values.moments import MOMENTS, write_moment
 from rdflive.values.numbers import number_text, shortest_text, to_double, to_single
 
@@ -36,8 +37,8 @@ _BLANKS: Final = " \t\r\n"
 
 def _read(datatype: str, term: Node) -> Any:
     """Give the value that a string has as a lexical form of a datatype; None for what is no such string."""
-    form = text(term)
-    return None if form is None else DATATYPES[datatype].read(form.strip(_BLANKS))
+    form = (text(term) or "").strip(_BLANKS)
+    return None if form in RDFLIB_FORMS else DATATYPES[datatype].read(form)
 
 
 def _number(datatype: str, term: Node) -> Any:

@@ -296,7 +296,7 @@ def _function(compiler: Compiler, node: Tree) -> TermOf:
     function, raw = operators._CUSTOM_FUNCTIONS.get(node.iri, (None, False))
     # rdflib's own casts stand in the same table as what users register
     if function is None or function is operators.default_cast:
-        function = CASTS.get(node.iri)
+        function, raw = CASTS.get(node.iri), False
     if function is None:
         return lambda _: None
     # it wants rdflib's expression and solution, and evaluates its arguments itself
