@@ -9,7 +9,7 @@ from typing import Any, Final
 from rdflib import XSD, Literal
 
 from rdflive.model import exact_literal
-from rdflive.values.datatypes import value_of
+from rdflive.values.datatypes import DATATYPES, value_of
 from rdflive.values.moments import Duration, Moment, write_duration, write_moment
 from rdflive.values.numbers import Number, Single, number_text, shortest_text
 
@@ -66,8 +66,9 @@ def typed(lexical: str, datatype: str) -> Literal:
 def normal(term: Any) -> Any:
     """Spell a term as rdflib's parsers do, which is how its own stores hold it.
 
-    A spelling of rdflib that is another value is not taken: it cuts the digits of a second behind the sixth,
-    leaves out the time zone of a date, and reads any ill-formed boolean as false.
+    A spelling of rdflib that is another value is not taken: it cuts the digits of a second behind the sixth
+    and leaves out the time zone of a date. Ill-formed literals stay as they are: rdflib reads `1_000` as 1000,
+    and any ill-formed boolean as false.
 
     >>> second = "2024-05-01T12:00:00.123456789Z"
     >>> normal(exact_literal(second, datatype=XSD.dateTime)) == Literal(second, datatype=XSD.dateTime)
@@ -77,5 +78,8 @@ def normal(term: Any) -> Any:
     """
     if not isinstance(term, Literal) or term.datatype is None:
         return term
+    value = value_of(term)
+    if value is None and str(term.datatype) in DATATYPES:
+        return term
     spelt = Literal(str(term), datatype=term.datatype)
-    return term if str(spelt) != str(term) and value_of(spelt) != value_of(term) else spelt
+    return term if str(spelt) != str(term) and value_of(spelt) != value else spelt

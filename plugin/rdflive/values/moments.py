@@ -254,9 +254,12 @@ def total(one: Duration, other: Duration) -> Duration | None:
     return None if (months < 0 < seconds) or (seconds < 0 < months) else Duration(months, seconds)
 
 
-def difference(one: Moment, other: Moment) -> Duration | None:
-    """Subtract two moments of one kind; None where only one of them has a time zone."""
-    if (one.zone is None) != (other.zone is None):
+_WITH_ARITHMETIC: Final = frozenset({"dateTime", "date", "time"})
+
+
+def difference(kind: str, one: Moment, other: Moment) -> Duration | None:
+    """Subtract two dateTimes, dates or times; None for other kinds, and where only one has a time zone."""
+    if kind not in _WITH_ARITHMETIC or (one.zone is None) != (other.zone is None):
         return None
     return Duration(0, _plus(one.instant, _negative(other.instant)))
 
@@ -269,7 +272,7 @@ def add(kind: str, moment: Moment, duration: Duration) -> Moment | None:
     >>> write_moment("date", add("date", MOMENTS["date"]("2024-01-31"), Duration(1, 0)))
     '2024-02-29'
     """
-    if kind not in ("dateTime", "date", "time") or (kind == "time" and duration.months):
+    if kind not in _WITH_ARITHMETIC or (kind == "time" and duration.months):
         return None
     local = moment.local
     if duration.months:

@@ -37,6 +37,8 @@ def calculate(operator: str, one: Node, other: Node) -> Node | None:
         return number_literal(numbers.calculate(operator, value, other_value))
     if operator not in "+-":
         return None
+    if operator == "+" and isinstance(value, Duration) and isinstance(other_value, Moment):
+        space, value, other_value = other_space, other_value, value
     if isinstance(other_value, Duration):
         change = other_value if operator == "+" else moments.opposite(other_value)
         if isinstance(value, Moment):
@@ -47,7 +49,7 @@ def calculate(operator: str, one: Node, other: Node) -> Node | None:
             kind = one.datatype if one.datatype == other.datatype else XSD.duration
             return None if total is None else duration_literal(str(kind), total)
     elif operator == "-" and isinstance(value, Moment) and space == other_space:
-        span = moments.difference(value, other_value)
+        span = moments.difference(space, value, other_value)
         return None if span is None else duration_literal(str(XSD.dayTimeDuration), span)
     return None
 
