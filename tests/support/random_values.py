@@ -12,8 +12,8 @@ unsignedLong unsignedInt unsignedShort unsignedByte positiveInteger"""
 INTEGERS: Final = _INTEGERS.split()
 _ZONES: Final = ["", "", "Z", "Z", "+00:00", "-00:00", "+14:00", "-14:00", "+05:30", "-00:30"]
 _YEARS: Final = ["2024", "2024", "2024", "1999", "0001", "0000", "-0001", "-0216", "9999", "12000", "1900"]
-_ILL_FORMED: Final = """1_000 x 1e 2024-02-30 2024-13-01T00:00:00 24:00:01 P PT P1S -P-1D 2024-05-01T10:00 +NaN
-01:00 2024-05-01T10:00:00+15:00 --02-30 ---32 1.2.3 0x10 TRUE 99999999999999999999"""
+_ILL_FORMED: Final = """1_000 x 1e 2024-02-30 2024-13-01T00:00:00 24:00:01 P PT P1S -P-1D 2024-05-01T10:00
++NaN 01:00 2024-05-01T10:00:00+15:00 --02-30 ---32 1.2.3 0x10 TRUE 99999999999999999999"""
 _ILL: Final = _ILL_FORMED.split()
 _SPECIAL: Final = """INF -INF NaN -0.0 0.0 1e400 -1e400 1e-400 1E38 3.5e38 0.1 16777217"""
 
@@ -114,8 +114,8 @@ def random_literal(random: Random, family: int | None = None) -> str:
 
 
 _ORDERS: Final = "= != < > <= >="
-_ONE: Final = """! - + isIRI isBLANK isLITERAL isNUMERIC STR LANG DATATYPE ABS ROUND CEIL FLOOR STRLEN UCASE LCASE
-ENCODE_FOR_URI YEAR MONTH DAY HOURS MINUTES SECONDS TIMEZONE TZ MD5 SHA1 SHA256 SHA384 SHA512 IRI"""
+_ONE: Final = """! - + isIRI isBLANK isLITERAL isNUMERIC STR LANG DATATYPE ABS ROUND CEIL FLOOR STRLEN UCASE
+LCASE ENCODE_FOR_URI YEAR MONTH DAY HOURS MINUTES SECONDS TIMEZONE TZ MD5 SHA1 SHA256 SHA384 SHA512 IRI"""
 _TWO: Final = "sameTerm CONTAINS STRSTARTS STRENDS STRBEFORE STRAFTER CONCAT LANGMATCHES SUBSTR COALESCE"
 _CASTS: Final = "integer decimal float double boolean string dateTime"
 _MORE_CASTS: Final = f"date time {_PARTS} duration yearMonthDuration dayTimeDuration"
@@ -125,8 +125,9 @@ def random_call(random: Random) -> str:
     """Draw the text of a call or an operation of one to three random terms."""
     roll = random.random()
     family = random.choice([0, 2, 3, None])
+    one, other = random_literal(random, family), random_literal(random, family)
     if roll < 0.35:
-        return f"{random_literal(random, family)} {random.choice(_ORDERS.split())} {random_literal(random, family)}"
+        return f"{one} {random.choice(_ORDERS.split())} {other}"
     if roll < 0.55:
         pair = random.choice([(0, 0), (0, 0), (2, 3), (2, 2), (3, 3), (None, None)])
         left, right = (random_literal(random, kind) for kind in pair)
@@ -134,10 +135,10 @@ def random_call(random: Random) -> str:
     if roll < 0.75:
         return f"{random.choice(_ONE.split())}({random_literal(random, random.choice([0, 2, None]))})"
     if roll < 0.82:
-        return f"{random.choice(_TWO.split())}({random_literal(random, family)}, {random_literal(random, family)})"
+        return f"{random.choice(_TWO.split())}({one}, {other})"
     if roll < 0.86:
-        test, *others = (random_literal(random, family) for _ in range(3))
-        return random.choice(["IF({}, {}, {})", "{} IN ({}, {})", "{} NOT IN ({}, {})"]).format(test, *others)
+        form = random.choice(["IF({}, {}, {})", "{} IN ({}, {})", "{} NOT IN ({}, {})"])
+        return form.format(one, other, random_literal(random, family))
     if roll < 0.9:
         datatype = random.choice([*_FORMS, "string"])
         return f'STRDT("{random.choice([*_ILL, _FORMS[datatype](random)])}", xsd:{datatype})'

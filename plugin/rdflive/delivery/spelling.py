@@ -19,7 +19,7 @@ __all__ = ["spelling_notes"]
 
 
 def spelling_notes(adapter: Adapter, plan: Plan, rows: Iterable[tuple[Node, ...]]) -> Iterator[str]:
-    """Say which literals of patterns a store of rdflib does not hold, but in the spelling of rdflib's parsers.
+    """Say which literals of patterns a store of rdflib holds as rdflib's parsers spell them only.
 
     They write `"2024-05-01T10:00:00+00:00"` where a file has `"2024-05-01T10:00:00Z"`, so that a pattern
     with the second finds nothing. The rows are parameters of the plan. Called under the store's lock.

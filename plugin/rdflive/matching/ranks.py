@@ -24,6 +24,7 @@ _UNRANKED: Final = (UNORDERED, "term")
 class Ranked:
     """Entries sorted by the ranks of their terms, to find those on one side of a term.
 
+    >>> from rdflib import Literal
     >>> entries = [(Literal(n), n) for n in (5, 1, 3)]
     >>> list(Ranked(entries).beyond("<", Literal(2)))
     [3, 5]

@@ -26,8 +26,8 @@ def number_literal(value: Number) -> Literal:
 
     Raises ValueError for an integer of over 4300 digits, which Python does not write.
 
-    >>> number_literal(Decimal("1.50")).n3(), number_literal(float("inf")).n3()
-    ('1.50', '"INF"^^<http://www.w3.org/2001/XMLSchema#double>')
+    >>> str(number_literal(Decimal("1.50"))), str(number_literal(float("inf"))), str(number_literal(1e21))
+    ('1.50', 'INF', '1e+21')
     """
     if isinstance(value, int):
         return Literal(value)
@@ -67,13 +67,13 @@ def normal(term: Any) -> Any:
     """Spell a term as rdflib's parsers do, which is how its own stores hold it.
 
     A spelling of rdflib that is another value is not taken: it cuts the digits of a second behind the sixth
-    and leaves out the time zone of a date. Ill-formed literals stay as they are: rdflib reads `1_000` as 1000,
-    and any ill-formed boolean as false.
+    and leaves out the time zone of a date. Ill-formed literals stay as they are: rdflib reads `1_000` as
+    1000, and any ill-formed boolean as false.
 
     >>> second = "2024-05-01T12:00:00.123456789Z"
     >>> normal(exact_literal(second, datatype=XSD.dateTime)) == Literal(second, datatype=XSD.dateTime)
     False
-    >>> normal(exact_literal("01", datatype=XSD.integer)).n3()
+    >>> str(normal(exact_literal("01", datatype=XSD.integer)))
     '1'
     """
     if not isinstance(term, Literal) or term.datatype is None:

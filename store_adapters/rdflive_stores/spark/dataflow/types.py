@@ -96,10 +96,11 @@ def _integer(text: str) -> int:
 
 def _decimal(text: str) -> Decimal:
     value = Decimal(_value(text, XSD.decimal, *_INTEGERS))
-    whole, _, fraction = f"{abs(value):f}".partition(".")
-    if len(whole.lstrip("0")) > _DIGITS - _SCALE or len(fraction.rstrip("0")) > _SCALE:
+    whole, _, fraction = f"{value.copy_abs():f}".partition(".")
+    whole, fraction = whole.lstrip("0"), fraction.rstrip("0")
+    if len(whole) > _DIGITS - _SCALE or len(fraction) > _SCALE:
         raise ValueError("the column would round it")
-    return value
+    return Decimal(f"{'-' if value < 0 else ''}{whole or 0}.{fraction or 0}")
 
 
 def _double(text: str) -> float:
