@@ -65,9 +65,14 @@ DEVIATIONS: Final[dict[str, Callable[[Case], bool]]] = {
         )
     ),
     "decimals have 18 places": _is_near,
-    "an xsd:decimal of an xsd:float has the digits of the double": (
-        lambda case: case.text.startswith("xsd:decimal(") and case.kinds == ["float"]
+    "an xsd:decimal of a float or double has digits behind those that it needs": (
+        lambda case: case.text.startswith("xsd:decimal(") and case.kinds in (["float"], ["double"])
     ),
+    "a float or double has no exponent as an xsd:string": (
+        lambda case: case.text.startswith("xsd:string(") and case.kinds in (["float"], ["double"])
+    ),
+    "SUBSTR begins in the text": lambda case: case.refused and case.text.startswith("SUBSTR("),
+    "language tags are in lower case": lambda case: case.text.startswith("LANG(") and "@EN" in case.text,
     "zero is not divided by a decimal with places": (
         lambda case: case.refused and "/" in case.text and number(case.own) == 0
     ),
