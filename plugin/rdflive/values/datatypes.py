@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from rdflib import XSD, Literal
@@ -106,20 +106,29 @@ def _read_days(form: str) -> Duration | None:
     return None if "Y" in form or "M" in form.partition("T")[0] else read_duration(form)
 
 
+def _kept(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Keep the values of the last forms that were read: a new term is compared with many."""
+    known = lru_cache(maxsize=4096)(read)
+    return lambda form: known(form) if len(form) <= _SHORT else read(form)
+
+
+_SHORT: Final = 64
+"""Longer forms are not kept, so that hostile data takes no memory."""
+
 DATATYPES: Final[Mapping[str, Datatype]] = {
     str(XSD[name]): datatype
     for name, datatype in {
         **{name: Datatype("number", partial(_read_integer, *bounds)) for name, bounds in INTEGERS.items()},
         "decimal": Datatype("number", _read_decimal),
-        "float": Datatype("number", _read_single),
+        "float": Datatype("number", _kept(_read_single)),
         "double": Datatype("number", _read_double),
         "string": Datatype("string", str),
         "boolean": Datatype("boolean", _read_boolean),
-        **{kind: Datatype(kind, read) for kind, read in MOMENTS.items()},
-        "dateTimeStamp": Datatype("dateTime", _read_stamp),
-        "duration": Datatype("duration", read_duration),
-        "yearMonthDuration": Datatype("duration", _read_months),
-        "dayTimeDuration": Datatype("duration", _read_days),
+        **{kind: Datatype(kind, _kept(read)) for kind, read in MOMENTS.items()},
+        "dateTimeStamp": Datatype("dateTime", _kept(_read_stamp)),
+        "duration": Datatype("duration", _kept(read_duration)),
+        "yearMonthDuration": Datatype("duration", _kept(_read_months)),
+        "dayTimeDuration": Datatype("duration", _kept(_read_days)),
     }.items()
 }
 """The datatypes by their IRIs."""
