@@ -132,6 +132,7 @@ SPELLINGS = [
     ("12000-01-01T00:00:00Z", "dateTime", "12000-01-01T00:00:00Z"),
     ("1E400", "double", "inf"),
     ("PT", "dayTimeDuration", "PT"),
+    ("-P1M1D", "duration", "-P1M1D"),
 ]
 
 

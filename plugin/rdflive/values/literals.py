@@ -81,5 +81,8 @@ def normal(term: Any) -> Any:
     value = value_of(term)
     if value is None and str(term.datatype) in DATATYPES:
         return term
-    spelt = Literal(str(term), datatype=term.datatype)
+    try:
+        spelt = Literal(str(term), datatype=term.datatype)
+    except ValueError:  # it does not write -P1M1D
+        return term
     return term if str(spelt) != str(term) and value_of(spelt) != value else spelt
