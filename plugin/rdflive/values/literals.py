@@ -9,6 +9,7 @@ from typing import Any, Final
 from rdflib import XSD, Literal
 
 from rdflive.model import exact_literal
+from rdflive.model.terms import is_beyond_python
 from rdflive.values.datatypes import DATATYPES, value_of
 from rdflive.values.moments import Duration, Moment, write_duration, write_moment
 from rdflive.values.numbers import Number, Single, number_text, shortest_text
@@ -79,7 +80,7 @@ def normal(term: Any) -> Any:
     if not isinstance(term, Literal) or term.datatype is None:
         return term
     value = value_of(term)
-    if value is None and str(term.datatype) in DATATYPES:
+    if (value is None and str(term.datatype) in DATATYPES) or is_beyond_python(term, term.datatype):
         return term
     try:
         spelt = Literal(str(term), datatype=term.datatype)
