@@ -9,8 +9,8 @@ from rdflib import BNode, Literal, URIRef
 from rdflib.namespace import RDF, XSD
 
 from rdflive.model.datatypes import is_well_formed
-from rdflive.query.expressions.functions import python_pattern
 from rdflive.query.expressions.values import compare
+from rdflive.query.expressions.xpath_regex import compiled
 from rdflive.shacl.conditions import Test
 from rdflive.shacl.vocabulary import SH
 
@@ -80,7 +80,7 @@ def _max_length(most: int) -> Make:
 
 
 def _pattern(given: tuple[str, str]) -> Make:
-    pattern = python_pattern(*given)
+    pattern = compiled(*given)
     return lambda _: lambda term: not isinstance(term, BNode) and pattern.search(str(term)) is not None
 
 
