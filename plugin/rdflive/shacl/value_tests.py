@@ -10,9 +10,9 @@ from rdflib.namespace import RDF, XSD
 
 from rdflive.model.datatypes import is_well_formed
 from rdflive.query.expressions.values import compare
-from rdflive.query.expressions.xpath_regex import compiled
 from rdflive.shacl.conditions import Test
 from rdflive.shacl.vocabulary import SH
+from rdflive.syntax.regex import compiled
 
 __all__ = ["VALUE_TESTS", "comparable", "spellings"]
 

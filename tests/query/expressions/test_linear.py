@@ -80,7 +80,7 @@ def test_answers_are_those_of_python(case: int) -> None:
                 ), (pattern, flags, text)
                 compared += 1
             if "REPLACE" in found:
-                assert count.open(found["REPLACE"], text, pattern, new, options) == value(
+                assert count.open(value, found["REPLACE"], text, pattern, new, options) == value(
                     replace, text, pattern, new, options
                 ), (pattern, flags, text)
     assert refused < 10 < compared

@@ -7,10 +7,9 @@ give a truth value.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
 from rdflib.namespace import RDF, XSD
 from rdflib.term import BNode, Literal, Node, URIRef
@@ -19,10 +18,10 @@ from rdflive.model import DirectionalString, TripleTerm
 from rdflive.query.expressions.arithmetic import ceil, floor, magnitude, minus, plus, round_, rounded
 from rdflive.query.expressions.numbers import number
 from rdflive.query.expressions.values import known, tag_of, text
-from rdflive.query.expressions.xpath_regex import compiled
 from rdflive.query.terms import is_triple
+from rdflive.syntax.regex import matches, replaced
 
-__all__ = ["FUNCTIONS", "PREDICATES", "expand", "like", "replacement_pieces", "string_literal"]
+__all__ = ["FUNCTIONS", "PREDICATES", "like", "string_literal"]
 
 
 def string_literal(term: Node) -> Literal | None:
@@ -64,7 +63,7 @@ def regex(subject: Node, pattern: Node, flags: Node | None = None) -> bool | Non
     options = "" if flags is None else text(flags)
     if string is None or expression is None or options is None:
         return None
-    return compiled(expression, options).search(string) is not None
+    return matches(string, expression, options)
 
 
 def replace(subject: Node, pattern: Node, replacement: Node, flags: Node | None = None) -> Node | None:
@@ -76,37 +75,7 @@ def replace(subject: Node, pattern: Node, replacement: Node, flags: Node | None 
     options = "" if flags is None else text(flags)
     if string is None or expression is None or new is None or options is None:
         return None
-    matcher = compiled(expression, options)
-    pieces = replacement_pieces(new, options)
-    if pieces is None or matcher.search(""):  # XPath's FORX0004 and FORX0003
-        return None
-    return like(matcher.sub(lambda match: "".join(expand(piece, match) for piece in pieces), string), string)
-
-
-def replacement_pieces(new: str, flags: str) -> list[str | int] | None:
-    """Cut a replacement into texts and numbers of groups; None for a lone backslash or dollar.
-
-    >>> replacement_pieces("<$1>", ""), replacement_pieces("<$1>", "q"), replacement_pieces("1$", "")
-    (['<', 1, '>'], ['<$1>'], None)
-    """
-    if "q" in flags:
-        return [new]
-    pieces = re.findall(r"\\[\\$]|\$[0-9]+|[^\\$]+", new)
-    if "".join(pieces) != new:
-        return None
-    return [
-        int(piece[1:]) if piece[0] == "$" else piece[1:] if piece[0] == "\\" else piece for piece in pieces
-    ]
-
-
-def expand(piece: str | int, match: Any) -> str:
-    """Expand a piece of a replacement; the longest number that is a group counts."""
-    if isinstance(piece, str):
-        return piece
-    number, rest = piece, ""
-    while number > 9 and number > match.re.groups:
-        number, rest = number // 10, str(number % 10) + rest
-    return ((match.group(number) or "") if number <= match.re.groups else "") + rest
+    return like(replaced(string, expression, new, options), string)
 
 
 def substr(source: Node, start: Node, length: Node | None = None) -> Node | None:

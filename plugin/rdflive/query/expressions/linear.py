@@ -15,10 +15,12 @@ from rdflib.term import Literal, Node, Variable
 from rdflive.errors import RdfliveError, UnsupportedQueryError
 from rdflive.extras import install_command
 from rdflive.query.budget import Meter
-from rdflive.query.expressions.functions import expand, like, replacement_pieces
+from rdflive.query.expressions.functions import like
 from rdflive.query.expressions.functions import string_literal as string_of
 from rdflive.query.expressions.values import text
-from rdflive.query.expressions.xpath_regex import (
+from rdflive.syntax.regex import compiled as in_python
+from rdflive.syntax.regex import expand, replacement_pieces, written
+from rdflive.syntax.regex_tree import (
     Choice,
     End,
     Group,
@@ -31,9 +33,7 @@ from rdflive.query.expressions.xpath_regex import (
     Start,
     may_be_empty,
     parsed,
-    written,
 )
-from rdflive.query.expressions.xpath_regex import compiled as in_python
 from rdflive.syntax.tree import Tree
 
 __all__ = ["linear_function", "to_re2"]
@@ -190,9 +190,7 @@ def _replace(
     string, new = string_of(subject), text(replacement)
     if string is None or new is None:
         return None
-    pieces = replacement_pieces(new, flags)
-    if pieces is None:
-        return None
+    pieces = replacement_pieces(new, flags, compiled.groups)
     _work(meter, compiled, string)
     return like("".join(_replaced(meter, compiled, str(string), pieces)), string)
 

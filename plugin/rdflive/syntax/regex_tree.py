@@ -1,8 +1,7 @@
-r"""Regular expressions of XPath (XPath Functions 3.1, Section 5.6.1; XML Schema 1.1 Part 2, Appendix G).
+r"""Regular expressions of XPath as trees (XPath Functions 3.1, Section 5.6.1; XML Schema 1.1 Part 2, G).
 
-They are read into a tree, which is written for Python's `re` here, and for RE2 in `linear`. What both engines
-understand differently is written out: `\w` and the like are sets of characters, and so is each letter with
-the flag `i`.
+What engines understand differently is no part of a tree: `\w` and the like are sets of characters, and so is
+each letter with the flag `i`.
 """
 
 from __future__ import annotations
@@ -10,15 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final, TypeAlias
 
 from rdflive.extras import install_command
-from rdflive.query.expressions.code_points import EVERYTHING, CodePoints, block, category, escape
+from rdflive.syntax.code_points import EVERYTHING, CodePoints, block, category
 
 __all__ = [
     "Characters", "Choice", "End", "Group", "Part", "Reference", "RegexError", "Regular", "Repeat",
-    "Sequence", "Start", "compiled", "may_be_empty", "parsed", "written",
+    "Sequence", "Start", "may_be_empty", "parsed",
 ]  # fmt: skip
 
 _FLAGS: Final = "smixq"
@@ -136,19 +134,6 @@ def parsed(pattern: str, flags: str = "") -> Regular:
     return Regular(_Reader(pattern, flags).read(), "m" in flags, in_any_case)
 
 
-@lru_cache(maxsize=256)
-def compiled(pattern: str, flags: str = "") -> re.Pattern[str]:
-    """Compile a regular expression for Python's engine; raises RegexError for what is none.
-
-    >>> compiled(r"[\\p{Lu}-[E]]+").findall("ÄbCDE")
-    ['Ä', 'CD']
-    """
-    try:
-        return re.compile(_written(parsed(pattern, flags)))
-    except (re.error, OverflowError) as error:
-        raise RegexError(f"Python cannot match it: {error}") from error
-
-
 def may_be_empty(part: Part) -> bool:
     """Tell whether a part may match no character."""
     match part:
@@ -168,46 +153,6 @@ def may_be_empty(part: Part) -> bool:
 def _character(mark: str, in_any_case: bool) -> Characters:
     points = CodePoints.of(mark)
     return Characters(points.in_any_case() if in_any_case else points)
-
-
-def _written(regular: Regular) -> str:
-    start, end = (r"(?:\A|(?<=\n)(?!\Z))", r"(?=\n|\Z)") if regular.is_multiline else (r"(?:\A)", r"(?:\Z)")
-
-    def write(part: Part) -> str:
-        match part:
-            case Start():
-                return start
-            case End():
-                return end
-            case Reference(number):
-                return f"(?({number})(?i:\\{number}))" if regular.in_any_case else f"(?({number})\\{number})"
-        return written(part, write)
-
-    return write(regular.root)
-
-
-def written(part: Part, write: Callable[[Part], str]) -> str:
-    """Write what Python and RE2 write alike, its parts by `write`."""
-    match part:
-        case Characters(points):
-            (first, last), *more = points.ranges or ((1, 0),)
-            return escape(chr(first)) if first == last and not more else str(points)
-        case Group(body, number):
-            return f"({'?:' if number is None else ''}{write(body)})"
-        case Repeat(inner, low, high, is_greedy):
-            return f"{write(inner)}{_COUNTS.get((low, high)) or _count(low, high)}{'' if is_greedy else '?'}"
-        case Sequence(parts):
-            return "".join(map(write, parts))
-        case Choice(branches):
-            return "|".join(map(write, branches))
-    raise TypeError(part)
-
-
-_COUNTS: Final = {(0, None): "*", (1, None): "+", (0, 1): "?"}
-
-
-def _count(low: int, high: int | None) -> str:
-    return f"{{{low}}}" if low == high else f"{{{low},{'' if high is None else high}}}"
 
 
 class _Reader:
