@@ -37,6 +37,7 @@ from rdflive.query.algebra import (
 )
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.decompose import overlapping_subqueries_graph, star_decomposition
+from rdflive.query.expressions import users_functions
 from rdflive.query.given import check_row, read_query
 from rdflive.query.ordering import descending, term_key
 from rdflive.query.parse import ParsedQuery, parse_query
@@ -87,4 +88,5 @@ __all__ = [
     "term_key",
     "unbound_notes",
     "unroll",
+    "users_functions",
 ]

@@ -132,7 +132,10 @@ def category(name: str) -> CodePoints:
     """Give the characters of a general category, such as Lu or L; KeyError for no category."""
     if len(name) == 2:
         return _categories()[name]
-    return reduce(or_, [found for each, found in _categories().items() if each[0] == name] or [{}[name]])
+    found = [points for each, points in _categories().items() if each[0] == name]
+    if not found:
+        raise KeyError(name)
+    return reduce(or_, found)
 
 
 def block(name: str) -> CodePoints:

@@ -296,8 +296,7 @@ class _Reader:
         if mark not in ("p", "P"):
             if not mark:
                 raise self._wrong("\\ escapes nothing: write \\\\ for the character", at)
-            letter = mark.isascii() and mark.isalnum()
-            advice = _PERL.get(mark, "write the letter itself" if letter else f"write {mark} itself")
+            advice = _PERL.get(mark, f"write {mark} itself")
             raise self._wrong(f"\\{mark} is no escape of XPath: {advice}", at)
         name = ""
         opened = self._next() == "{"

@@ -1,0 +1,46 @@
+"""Calls that are errors whatever the graph: of unknown functions, and with what is no regular expression."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from rdflib.term import Literal
+
+from rdflive.query.expressions.registry import unknown
+from rdflive.query.expressions.values import text
+from rdflive.syntax.regex import compiled
+from rdflive.syntax.regex_tree import RegexError
+from rdflive.syntax.tree import Tree
+
+__all__ = ["Fault", "fault_of"]
+
+
+class Fault(NamedTuple):
+    """A call that is an error for every row: its node, how it is called, and what is wrong with it."""
+
+    node: Tree
+    construct: str
+    reason: str
+
+
+def fault_of(node: Tree) -> Fault | None:
+    """Find what is wrong with a call itself, whatever its arguments have in them."""
+    if node.name == "Function":
+        reason = unknown(node.iri)
+        if node.distinct:
+            reason = "with DISTINCT is an aggregate that is not SPARQL's own, of which none is known"
+        return Fault(node, f"<{node.iri}>", reason) if reason else None
+    if node.name in ("Builtin_REGEX", "Builtin_REPLACE"):
+        pattern, flags = _constant(node.pattern), "" if node.flags is None else _constant(node.flags)
+        if pattern is not None and flags is not None:
+            try:
+                compiled(pattern, flags)
+            except RegexError as error:
+                said = f"has {pattern!r}" + (f" with the flags {flags!r}" if flags else "")
+                name = node.name.removeprefix("Builtin_")
+                return Fault(node, name, f"{said}, which is no regular expression of XPath: {error}")
+    return None
+
+
+def _constant(node: Any) -> str | None:
+    return text(node) if isinstance(node, Literal) else None
