@@ -75,8 +75,8 @@ MATCHES = [
 ILLEGAL = [
     (r"\bfoo", "", r"character 1, \\b is no escape of XPath: XPath has no word boundaries"),
     (r"a\/b", "", r"character 2, \\/ is no escape of XPath: write / itself"),
-    (r"(?i)a", "", "flags stand apart"),
-    (r"(?=a)", "", r"\(\?:...\) alone"),
+    (r"(?i)a", "", "flags are an argument of their own"),
+    (r"(?=a)", "", r"no \(\?...\) but \(\?:...\)"),
     (r"a{,3}", "", r"character 2, \{ begins a number of times"),
     (r"a{99999999999}", "", "begins a number of times"),
     (r"a{4294967295}", "", "Python cannot match it"),

@@ -257,7 +257,9 @@ class _Reader:
         if self._peek() == "?":
             self.at += 1
             if self._next() != ":":
-                raise self._wrong("XPath has (?:...) alone of what begins with (?, and flags stand apart", at)
+                raise self._wrong(
+                    "XPath has no (?...) but (?:...), and flags are an argument of their own", at
+                )
         else:
             self.numbers += 1
             number = self.numbers
