@@ -209,6 +209,13 @@ def test_what_is_registered_again_is_another_function() -> None:
     graph.add((P, P, Literal(10)))
     assert [row.python()[0] for row in first.answers()] == [2, 20]
     assert [row.python()[0] for row in second.answers()] == [3, 30]
+    # also inside the call of another
+    nested = text.replace("<urn:f>(?o)", "<urn:g>(<urn:f>(?o))")
+    rdflive.register_function("urn:g", twice)
+    inner = rdflive.subscribe(graph, nested)
+    rdflive.register_function(F, twice)
+    assert values(graph, nested) == [4, 40]
+    assert [row.python()[0] for row in inner.answers()] == [6, 60]
     # also through what rdflib offers, and for one that is the same again
     operators.unregister_custom_function(F)
     with pytest.raises(rdflive.UnsupportedQueryError, match="no function that is known"):

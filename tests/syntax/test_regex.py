@@ -125,6 +125,7 @@ REPLACED = [
     ("AAAA", "A+?", "b", "", "bbbb"),
     ("darted", "^(.*?)d(.*)$", "$1c$2", "", "carted"),
     ("ab", "(a)", "$12$2", "", "a2b"),  # a group that there is not is nothing, if its number has one digit
+    ("abcdefghijk", "(a)(b)(c)(d)(e)(f)(g)(h)(i)(j)", "$10$11", "", "ja1k"),
     ("ab", "b", "[$0]", "", "a[b]"),
     ("ab", "b", "$01", "", "ab1"),
     ("ab", "(x)?b", "<$1>", "", "a<>"),

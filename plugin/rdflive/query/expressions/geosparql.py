@@ -59,15 +59,8 @@ def _store() -> Any:
 def _computed(iri: URIRef, terms: tuple[Node, ...]) -> Node | None:
     arguments = ", ".join(map(_written, terms))
     (solution,) = _store().query(f"SELECT ({iri.n3()}({arguments}) AS ?value) {{ }}")
-    value = solution["value"]
-    if value is None:
-        return None
-    datatype = getattr(value, "datatype", None)  # GeoSPARQL gives literals and IRIs
-    if datatype is None:
-        return URIRef(value.value)
-    return Literal(
-        value.value, datatype=None if datatype.value == str(XSD.string) else URIRef(datatype.value)
-    )
+    value = solution["value"]  # a literal, and no string: a geometry, a number or a truth
+    return None if value is None else Literal(value.value, datatype=URIRef(value.datatype.value))
 
 
 def _written(term: Node) -> str:
