@@ -105,7 +105,7 @@ def test_nearest_name_is_suggested(iri: str, near: str | None) -> None:
     """One of the same namespace first, and else one whose name is alike."""
     rdflive.register_function("http://e/f#twice", twice)
     said = registry.unknown(URIRef(iri))
-    assert re.findall("<(.*)> is one", said) == ([] if near is None else [str(near)])
+    assert re.findall("the nearest is <(.*)>", said) == ([] if near is None else [str(near)])
 
 
 @pytest.mark.parametrize("cast", sorted(CASTS))

@@ -131,15 +131,15 @@ def _entry(iri: URIRef) -> Registered | None:
 def unknown(iri: URIRef) -> str:
     """Say why a function is not known, and what to do; empty for a known one.
 
-    >>> unknown(URIRef("http://www.w3.org/2001/XMLSchema#interger"))[:79]
-    'is no function that is known; <http://www.w3.org/2001/XMLSchema#integer> is one'
+    >>> unknown(URIRef("http://www.w3.org/2001/XMLSchema#interger"))[:87]
+    'is no function that is known; the nearest is <http://www.w3.org/2001/XMLSchema#integer>'
     """
     if iri in CASTS or _entry(iri) is not None:
         return ""
     if iri in GEOSPARQL:
         return f"is computed by Oxigraph, which is not installed: {install_command('oxigraph')}"
     near = _nearest(iri)
-    hint = "" if near is None else f"; <{near}> is one"
+    hint = "" if near is None else f"; the nearest is <{near}>"
     return f"is no function that is known{hint}. Instead: make it known with rdflive.register_function()"
 
 
