@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
 import re
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,11 +18,12 @@ from rdflib import XSD, Graph, Literal, URIRef
 from rdflib.plugins.sparql import operators, prepareQuery
 
 import rdflive
-from rdflive.query.expressions import registry
+from rdflive.query.expressions import Expression, numbered, registry
 from rdflive.query.expressions.casts import CASTS
 from rdflive.query.expressions.geosparql import GEOSPARQL, GeoSparql
 from rdflive_stores.spark.dataflow.query_plan import plan_queries
 from support.effort import drawn_from, rounds
+from support.expressions import node
 
 F, P = URIRef("urn:f"), URIRef("urn:p")
 GEO = "PREFIX geof: <http://www.opengis.net/def/function/geosparql/>"
@@ -145,6 +149,24 @@ def test_no_regular_expression_is_refused(call: str, reason: str) -> None:
     assert values(graph, text) == []
     with pytest.raises(rdflive.UnsupportedQueryError, match="has '\\('"):
         rdflive.subscribe(graph, text, initBindings={"o": Literal("(")})
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        ("REPLACE(?o, 'b*', 'x')", "'b*' matches the empty text, which cannot be replaced"),
+        ("REPLACE(?o, 'b', '$')", r"in the replacement '$' write \\ and \$ for the characters"),
+        ("REPLACE(?o, 'b', ?s)", ""),
+        ("REPLACE(?o, '$', '$', 'q')", ""),
+    ],
+)
+def test_replace_without_a_value_is_noted(call: str, reason: str) -> None:
+    """It is no mistake in the text, so the query is followed, and the note says why nothing comes."""
+    graph = Graph().add((P, P, Literal("abc")))
+    live = rdflive.subscribe(graph, f"SELECT ?x {{ ?s <urn:p> ?o BIND({call} AS ?x) }}")
+    assert list(live.explain().notes) == ([f"REPLACE has no value in any row: {reason}"] if reason else [])
+    assert len(live.answers()) == 1
+    assert reason == "" or live.answers()[0].x is None
 
 
 def test_errors_of_a_registered_function_are_errors_of_sparql() -> None:
@@ -280,6 +302,22 @@ def test_spark_refuses_what_is_registered_here() -> None:
     with pytest.raises(rdflive.UnsupportedQueryError, match="<urn:f> cannot be called on Spark"):
         plan_queries("SELECT ?s { ?s <urn:p> ?o FILTER(<urn:f>(?o) > 1) }")
     plan_queries(f"{GEO} SELECT ?s {{ ?s <urn:p> ?o FILTER(geof:isEmpty(?o)) }}")
+
+
+def test_a_worker_of_spark_computes_geosparql() -> None:
+    """A new process, which has planned nothing, evaluates what was planned in this one."""
+    call = numbered(
+        node(f"<{next(iri for iri in GEOSPARQL if iri.endswith('dimension'))}>('POINT(1 2)'^^<{WKT}>)"), {}
+    )
+    code = """
+import pickle, sys
+from types import SimpleNamespace
+terms = SimpleNamespace(meter=None, constant=lambda term: term)
+print(pickle.load(sys.stdin.buffer).term({}, terms)(()))
+"""
+    given = pickle.dumps(Expression(call))
+    child = subprocess.run([sys.executable, "-c", code], input=given, capture_output=True, check=True)
+    assert child.stdout.decode().strip() == "0"
 
 
 def test_functions_of_geosparql_are_those_that_oxigraph_knows() -> None:

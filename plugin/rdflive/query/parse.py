@@ -57,6 +57,8 @@ class ParsedQuery:
     """The parameters that filters compare with `=` and that stand for IRIs."""
     functions: Mapping[URIRef, int] = field(default_factory=dict)
     """The registered functions that it calls, with the numbers that `is_current` takes."""
+    notes: tuple[str, ...] = ()
+    """What it calls that has no value in any row."""
 
 
 @depth_limited()
@@ -134,7 +136,10 @@ def parse_query(
         root, names = _construct(root, node.template, shared, scope.context if given is None else ())
     if given is not None:
         functions = {**given.functions, **shared.functions}
-        return ParsedQuery(text, form, root, names, fixed, order, beside, bound=bound, functions=functions)
+        notes = (*given.notes, *shared.notes)
+        return ParsedQuery(
+            text, form, root, names, fixed, order, beside, bound=bound, functions=functions, notes=notes
+        )
     values = {v: preset.get(str(t), t) if isinstance(t, RdflibVariable) else t for t, v in parameters.items()}
     shape = ""
     if parameters:
@@ -144,7 +149,19 @@ def parse_query(
         shape = f"{shape_of(node, parameters)} {names} {rest} {tree.base} {same} {called}"
     iris = frozenset(shared.iris)
     return ParsedQuery(
-        text, form, root, names, fixed, order, beside, values, bound, shape, iris, shared.functions
+        text,
+        form,
+        root,
+        names,
+        fixed,
+        order,
+        beside,
+        values,
+        bound,
+        shape,
+        iris,
+        shared.functions,
+        tuple(shared.notes),
     )
 
 

@@ -13,7 +13,7 @@ from rdflib.term import Variable as RdflibVariable
 
 from rdflive.query import algebra
 from rdflive.query.bgp import TriplePattern, Variable, VarOrTerm
-from rdflive.query.expressions import Expression, first_fault, numbered, volatile
+from rdflive.query.expressions import Expression, first_fault, numbered, valueless, volatile
 from rdflive.query.expressions import replace as replace_in
 from rdflive.syntax.tree import Tree
 
@@ -74,6 +74,8 @@ class Query:
     """The parameters that stand for IRIs in such filters: `=` tells whether terms are the same."""
     functions: dict[URIRef, int] = field(default_factory=dict)
     """The registered functions that expressions call, with their numbers."""
+    notes: dict[str, None] = field(default_factory=dict)
+    """What expressions call that has no value in any row."""
     _numbers: Iterator[int] = field(default_factory=partial(count, 1))
     _blanks: dict[BNode, Variable] = field(default_factory=dict)
 
@@ -123,6 +125,7 @@ class Query:
         fault = first_fault(made)
         if fault is not None:
             raise self.refuse(fault)
+        self.notes.update(dict.fromkeys(valueless(made)))
         return Expression(numbered(made, self.functions), base=self.base_iri)
 
     def _constant(self, node: Any) -> Any:

@@ -7,6 +7,7 @@ from rdflive.query.expressions.expression import (
     first_fault,
     numbered,
     replace,
+    valueless,
     volatile,
 )
 from rdflive.query.expressions.faults import Fault, fault_of
@@ -15,5 +16,6 @@ from rdflive.query.expressions.registry import is_current, register_function, us
 
 __all__ = [
     "Expression", "Fault", "Terms", "conjuncts", "exists_parts", "fault_of", "first_fault", "is_current",
-    "numbered", "register_function", "replace", "users_functions", "volatile",
+    "numbered", "register_function", "replace", "users_functions", "valueless",
+    "volatile",
 ]  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any
 from rdflib.term import Node, URIRef, Variable
 
 from rdflive.query.expressions.evaluation import Compiler, guarded
-from rdflive.query.expressions.faults import Fault, fault_of
+from rdflive.query.expressions.faults import Fault, fault_of, note_of
 from rdflive.query.expressions.nodes import elements, operands
 from rdflive.query.expressions.rdflib_evaluation import Row, Terms
 from rdflive.query.expressions.registry import version_of
@@ -19,7 +19,8 @@ from rdflive.query.expressions.text import to_text
 from rdflive.syntax.tree import EXISTS, Tree, replace
 
 __all__ = [
-    "Expression", "Terms", "conjuncts", "exists_parts", "first_fault", "numbered", "replace", "volatile",
+    "Expression", "Terms", "conjuncts", "exists_parts", "first_fault", "numbered", "replace",
+    "valueless", "volatile",
 ]  # fmt: skip
 
 _VOLATILE = frozenset({"RAND", "UUID", "STRUUID", "BNODE", "NOW"})
@@ -161,6 +162,12 @@ def first_fault(node: Any) -> Fault | None:
     """Find the first call inside that is an error whatever the graph; None without any."""
     faults = (fault_of(part) for part in _parts(node) if isinstance(part, Tree))
     return next(filter(None, faults), None)
+
+
+def valueless(node: Any) -> list[str]:
+    """Say which calls inside have no value in any row, and why."""
+    notes = (note_of(part) for part in _parts(node) if isinstance(part, Tree))
+    return list(filter(None, notes))
 
 
 def numbered(node: Any, versions: dict[URIRef, int]) -> Any:

@@ -8,11 +8,11 @@ from rdflib.term import Literal
 
 from rdflive.query.expressions.registry import unknown
 from rdflive.query.expressions.values import text
-from rdflive.syntax.regex import compiled
+from rdflive.syntax.regex import compiled, replaced
 from rdflive.syntax.regex_tree import RegexError
 from rdflive.syntax.tree import Tree
 
-__all__ = ["Fault", "fault_of"]
+__all__ = ["Fault", "fault_of", "note_of"]
 
 
 class Fault(NamedTuple):
@@ -40,6 +40,20 @@ def fault_of(node: Tree) -> Fault | None:
                 name = node.name.removeprefix("Builtin_")
                 return Fault(node, name, f"{said}, which is no regular expression of XPath: {error}")
     return None
+
+
+def note_of(node: Tree) -> str:
+    """Say why a call has no value in any row, though its pattern is a regular expression; empty if it may."""
+    if node.name != "Builtin_REPLACE":
+        return ""
+    pattern, flags = _constant(node.pattern), "" if node.flags is None else _constant(node.flags)
+    if pattern is None or flags is None:
+        return ""
+    try:
+        replaced("", pattern, _constant(node.replacement) or "", flags)
+    except RegexError as error:
+        return f"REPLACE has no value in any row: {error}"
+    return ""
 
 
 def _constant(node: Any) -> str | None:
