@@ -131,11 +131,11 @@ def test_an_aggregate_with_an_iri_is_refused() -> None:
     [
         (
             r"REGEX(?o, '\\bfoo')",
-            r"REGEX \(line 1, column 34\) has '\\\\bfoo', which is no regular expression",
+            r"REGEX \(line 1, column 34\) has '\\\\bfoo', which cannot be matched",
         ),
         (
             "REGEX(?o, 'a', 'g')",
-            "with the flags 'g', which is no regular expression of XPath: 'g' is no flag",
+            "with the flags 'g', which cannot be matched as XPath says: 'g' is no flag",
         ),
         ("REGEX(REPLACE(?o, '(?i)a', ''), 'a')", r"REPLACE \(line 1, column 40\) has '\(\?i\)a'"),
     ],

@@ -3,6 +3,7 @@ r"""Regular expressions mean what XPath says, by its sets of characters, by Oxig
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable
@@ -115,6 +116,7 @@ ILLEGAL = [
     ("a\\", "", r"\\ escapes nothing"),
     (r"a", "g", "'g' is no flag"),
     ("(" * 51 + ")" * 51, "", "more than 50 groups"),
+    ("[a-" * 51 + "[b" + "]" * 52, "", "more than 50 groups and classes"),
 ]  # fmt: skip
 
 REPLACED = [
@@ -150,6 +152,16 @@ def test_no_regular_expression_of_xpath_is_an_error(pattern: str, flags: str, re
     """The error says at which character, and what to write."""
     with pytest.raises(RegexError, match=reason):
         compiled(pattern, flags)
+
+
+def test_blocks_name_the_extra_that_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Categories need none."""
+    monkeypatch.setitem(sys.modules, "elementpath.regex", None)
+    with pytest.raises(
+        RegexError, match=r"at character 2, blocks such as IsThai need elementpath: .*unicode"
+    ):
+        compiled(r"a\p{IsThai}")
+    assert matches("a", r"\p{Ll}")
 
 
 @pytest.mark.parametrize(("text", "pattern", "new", "flags", "expected"), REPLACED)

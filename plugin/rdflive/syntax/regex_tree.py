@@ -21,7 +21,7 @@ __all__ = [
 
 _FLAGS: Final = "smixq"
 _DEEPEST: Final = 50
-"""Groups within groups: Python's compiler calls itself for each."""
+"""Groups, or classes, within each other: this reader and Python's compiler call themselves for each."""
 _SPACES: Final = " \t\n\r"
 _SINGLE: Final = {"n": "\n", "r": "\r", "t": "\t", **{mark: mark for mark in r"\|.-^?*+{}()[]$"}}
 _NAME_START: Final = CodePoints([
@@ -263,9 +263,7 @@ class _Reader:
         else:
             self.numbers += 1
             number = self.numbers
-        self.depth += 1
-        if self.depth > _DEEPEST:
-            raise self._wrong(f"there are more than {_DEEPEST} groups in each other", at)
+        self._enter(at)
         body = self._expression()
         if self._next() != ")":
             raise self._wrong("this ( is never closed", at)
@@ -273,6 +271,11 @@ class _Reader:
         if number is not None:
             self.closed.add(number)
         return Group(body, number)
+
+    def _enter(self, at: int) -> None:
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise self._wrong(f"there are more than {_DEEPEST} groups and classes in each other", at)
 
     def _escaped(self, at: int) -> Part:
         mark = self._next()
@@ -323,6 +326,7 @@ class _Reader:
     def _class(self) -> CodePoints:
         """Read a class, of which [ is read; white space is as any other character there."""
         at, skips, self.skips = self.at - 1, self.skips, ""
+        self._enter(at)
         is_negative = self._peek() == "^"
         self.at += is_negative
         points, first = CodePoints(), self.at
@@ -340,6 +344,7 @@ class _Reader:
             if self._peek() != "]":
                 raise self._wrong("] is missing behind what is taken away")
         self.at += 1
+        self.depth -= 1
         self.skips = skips
         return points
 

@@ -38,7 +38,7 @@ def fault_of(node: Tree) -> Fault | None:
             except RegexError as error:
                 said = f"has {pattern!r}" + (f" with the flags {flags!r}" if flags else "")
                 name = node.name.removeprefix("Builtin_")
-                return Fault(node, name, f"{said}, which is no regular expression of XPath: {error}")
+                return Fault(node, name, f"{said}, which cannot be matched as XPath says: {error}")
     return None
 
 
