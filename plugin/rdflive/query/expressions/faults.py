@@ -30,30 +30,36 @@ def fault_of(node: Tree) -> Fault | None:
         if node.distinct:
             reason = "with DISTINCT is an aggregate that is not SPARQL's own, of which none is known"
         return Fault(node, f"<{node.iri}>", reason) if reason else None
-    if node.name in ("Builtin_REGEX", "Builtin_REPLACE"):
-        pattern, flags = _constant(node.pattern), "" if node.flags is None else _constant(node.flags)
-        if pattern is not None and flags is not None:
-            try:
-                compiled(pattern, flags)
-            except RegexError as error:
-                said = f"has {pattern!r}" + (f" with the flags {flags!r}" if flags else "")
-                name = node.name.removeprefix("Builtin_")
-                return Fault(node, name, f"{said}, which cannot be matched as XPath says: {error}")
+    given = _regular(node)
+    if given is not None:
+        try:
+            compiled(*given)
+        except RegexError as error:
+            pattern, flags = given
+            said = f"has {pattern!r}" + (f" with the flags {flags!r}" if flags else "")
+            name = node.name.removeprefix("Builtin_")
+            return Fault(node, name, f"{said}, which cannot be matched as XPath says: {error}")
     return None
 
 
 def note_of(node: Tree) -> str:
     """Say why a call has no value in any row, though its pattern is a regular expression; empty if it may."""
-    if node.name != "Builtin_REPLACE":
-        return ""
-    pattern, flags = _constant(node.pattern), "" if node.flags is None else _constant(node.flags)
-    if pattern is None or flags is None:
-        return ""
-    try:
-        replaced("", pattern, _constant(node.replacement) or "", flags)
-    except RegexError as error:
-        return f"REPLACE has no value in any row: {error}"
+    given = _regular(node)
+    if given is not None and node.name == "Builtin_REPLACE":
+        pattern, flags = given
+        try:
+            replaced("", pattern, _constant(node.replacement) or "", flags)
+        except RegexError as error:
+            return f"REPLACE has no value in any row: {error}"
     return ""
+
+
+def _regular(node: Tree) -> tuple[str, str] | None:
+    """Give the pattern and the flags of a call, where both are constants."""
+    if node.name not in ("Builtin_REGEX", "Builtin_REPLACE"):
+        return None
+    pattern, flags = _constant(node.pattern), "" if node.flags is None else _constant(node.flags)
+    return None if pattern is None or flags is None else (pattern, flags)
 
 
 def _constant(node: Any) -> str | None:
