@@ -9,20 +9,21 @@ from collections import defaultdict
 from collections.abc import Callable
 from random import Random
 
-import pyoxigraph as ox
 import pytest
-from elementpath.regex import translate_pattern
 
 from rdflive.syntax.code_points import EVERYTHING, CodePoints, block, category
 from rdflive.syntax.regex import compiled, matches, replaced
 from rdflive.syntax.regex_tree import RegexError, parsed
 from support.effort import drawn_from, rounds
 
+ox = pytest.importorskip("pyoxigraph", reason="needs the extra rdflive[oxigraph]")
+elementpath = pytest.importorskip("elementpath.regex", reason="needs the extra rdflive[unicode]")
+
 Test = Callable[[str], bool]
 
 MATCHES = [
     # pattern, flags, texts that it matches somewhere, texts that it does not
-    (r"^\p{Lu}", "", "Éa Ab ǅ" [:4].split(), ["éa", "1", "ǆ", ""]),
+    (r"^\p{Lu}", "", ["Éa", "Ab"], ["éa", "1", "ǆ", ""]),
     (r"^\P{L}+$", "", ["12", "- "], ["a1", "é"]),
     (r"^\p{L}\p{Nd}$", "", ["a1", "Ж٣"], ["a½", "11"]),
     (r"^[\i-[:]][\c-[:]]*$", "", ["a-1", "_x", "é.b"], ["1a", "a:b", "-a", "a b"]),
@@ -319,7 +320,7 @@ def test_answers_are_those_of_oxigraph_and_elementpath(case: int) -> None:
         found = matches(text, pattern, flags)
         assert str(found).lower() == row["m"].value, (text, pattern, flags)
         options = sum(getattr(re, flag.upper()) for flag in flags)
-        translated = re.compile(translate_pattern(pattern, options), options)
+        translated = re.compile(elementpath.translate_pattern(pattern, options), options)
         assert found == (translated.search(text) is not None), (text, pattern, flags)
         if not matches("", pattern, flags) and ("$1" not in new or "(" in pattern.replace("(?:", "")):
             assert replaced(text, pattern, new, flags) == row["r"].value, (text, pattern, flags, new)
