@@ -47,6 +47,7 @@ from rdflive.plugins.hookspecs import hookimpl
 from rdflive.plugins.manager import register_plugin, unregister_plugin
 from rdflive.query.budget import Budget
 from rdflive.query.explain import Explanation
+from rdflive.query.expressions import register_function
 from rdflive.query.segment import ALGORITHMS
 from rdflive.shacl import LiveValidation, ShapesError
 from rdflive.store import GraphLike
@@ -129,6 +130,7 @@ __all__ = [
     "preview",
     "reformulate",
     "register",
+    "register_function",
     "register_plugin",
     "saturate",
     "shacl_rules",

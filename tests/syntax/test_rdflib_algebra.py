@@ -39,6 +39,23 @@ def test_what_a_function_stumbles_over_is_an_error_of_sparql(failing: str, place
     assert found == ([None] if place.startswith("BIND({}") else [])
 
 
+@pytest.mark.parametrize(
+    ("call", "value"),
+    [
+        (r"REGEX('Éa', '^\\p{Lu}')", Literal(True)),
+        ("REGEX('a_b'@en, '^\\\\w+$')", Literal(False)),
+        ("REGEX('AB', 'a b', 'ix')", Literal(True)),
+        ("REPLACE('abc'@en, '[a-c-[b]]', '<$0>')", Literal("<a>b<c>", lang="en")),
+        ("REPLACE('abc', 'b*', 'x')", None),
+        ("REPLACE('abc', 'b', '$')", None),
+        ("REPLACE('abc', 1, 'x')", None),
+    ],
+)
+def test_regular_expressions_are_those_of_xpath(call: str, value: Any) -> None:
+    """In rdflib's evaluator as in rdflive's."""
+    assert answered(f"SELECT ({call} AS ?x) {{ }}") == [value]
+
+
 @pytest.mark.parametrize("key", ["?x", "DESC(?x)", "(?x + 1)", "DESC(REGEX('a', ?x))"])
 def test_errors_and_triple_terms_can_be_ordered(key: str) -> None:
     """They come where what is unbound comes, in any order among themselves."""

@@ -28,8 +28,8 @@ from rdflive.model import rows_are_unread
 from rdflive.plugins import manager
 from rdflive.query import algebra
 from rdflive.query.bgp import TriplePattern, Variable
+from rdflive.query.notes import query_notes
 from rdflive.query.plan import Plan
-from rdflive.query.unbound import unbound_notes
 from rdflive.store import NAMED, Adapter, GraphKey
 
 __all__ = ["log_notes", "unheld_notes", "unsaid_notes"]
@@ -105,7 +105,7 @@ def unsaid_notes(
     family = plan.query.shape, adapter.graph_key(graph), question.regime
     if plan.parameters and family in seen.settled:
         return iter(())
-    unbound = [note for note in unbound_notes(plan) if note not in seen.said]
+    unbound = [note for note in query_notes(plan) if note not in seen.said]
     seen.said.update(unbound)
     if question.windowed:
         return iter(unbound)  # what a window will hold is not known

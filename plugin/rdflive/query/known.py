@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 
 from rdflib.term import Node
 
+from rdflive.query.expressions import is_current
 from rdflive.query.given import check_bindings
 from rdflive.query.parse import parse_query
 from rdflive.query.plan import Plan, make_plan
@@ -64,6 +65,8 @@ def find_plan(
     fills = *found.constants, *(bindings[name] for name in names)
     for holes in _holes.get(key, ()):
         known = _plans.get((key, holes, _fixed(holes, fills)))
+        if known is not None and not is_current(known.plan.query.functions):
+            known = None
         terms = None if known is None else _terms(known, holes, fills, found)
         if known is not None and terms is not None:
             return Asked(known.plan, terms)

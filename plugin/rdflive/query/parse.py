@@ -8,7 +8,7 @@ from functools import partial
 from itertools import count
 from typing import Any, Literal, TypeAlias, cast
 
-from rdflib.term import BNode, Node
+from rdflib.term import BNode, Node, URIRef
 from rdflib.term import Variable as RdflibVariable
 
 from rdflive.errors import UnsupportedQueryError
@@ -55,6 +55,10 @@ class ParsedQuery:
     """What the members of a family have in common; empty for a query without parameters."""
     iris: frozenset[Variable] = frozenset()
     """The parameters that filters compare with `=` and that stand for IRIs."""
+    functions: Mapping[URIRef, int] = field(default_factory=dict)
+    """The registered functions that it calls, with the numbers that `is_current` takes."""
+    notes: tuple[str, ...] = ()
+    """What it calls that has no value in any row."""
 
 
 @depth_limited()
@@ -131,15 +135,34 @@ def parse_query(
     elif form == "CONSTRUCT":
         root, names = _construct(root, node.template, shared, scope.context if given is None else ())
     if given is not None:
-        return ParsedQuery(text, form, root, names, fixed, order, beside, bound=bound)
+        functions = {**given.functions, **shared.functions}
+        notes = (*given.notes, *shared.notes)
+        return ParsedQuery(
+            text, form, root, names, fixed, order, beside, bound=bound, functions=functions, notes=notes
+        )
     values = {v: preset.get(str(t), t) if isinstance(t, RdflibVariable) else t for t, v in parameters.items()}
     shape = ""
     if parameters:
         rest = sorted((name, repr(term)) for name, term in fixed.items())
         same = sorted(map(_name, shared.iris))
-        shape = f"{shape_of(node, parameters)} {names} {rest} {tree.base} {same}"
+        called = sorted(shared.functions.items())
+        shape = f"{shape_of(node, parameters)} {names} {rest} {tree.base} {same} {called}"
     iris = frozenset(shared.iris)
-    return ParsedQuery(text, form, root, names, fixed, order, beside, values, bound, shape, iris)
+    return ParsedQuery(
+        text,
+        form,
+        root,
+        names,
+        fixed,
+        order,
+        beside,
+        values,
+        bound,
+        shape,
+        iris,
+        shared.functions,
+        tuple(shared.notes),
+    )
 
 
 def _dataset(clauses: Sequence[Tree]) -> Dataset:

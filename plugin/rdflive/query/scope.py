@@ -8,12 +8,12 @@ from functools import cached_property, partial, reduce
 from itertools import count
 from typing import Any, TypeAlias
 
-from rdflib.term import BNode, Node
+from rdflib.term import BNode, Node, URIRef
 from rdflib.term import Variable as RdflibVariable
 
 from rdflive.query import algebra
 from rdflive.query.bgp import TriplePattern, Variable, VarOrTerm
-from rdflive.query.expressions import Expression, volatile
+from rdflive.query.expressions import Expression, first_fault, numbered, valueless, volatile
 from rdflive.query.expressions import replace as replace_in
 from rdflive.syntax.tree import Tree
 
@@ -50,7 +50,7 @@ class Query:
     """Translates a graph pattern; needed for the EXISTS in expressions."""
     refuse: Callable[..., Exception]
     """Makes the error for an unsupported construct, given rdflib's name for it and the variable that
-    it assigns.
+    it assigns, or for a `Fault`.
     """
     preset: Mapping[str, Node]
     """The variables that `initBindings` fix, but for those that are parameters."""
@@ -72,6 +72,10 @@ class Query:
     """Rows of IRIs by the text of a filter that compares a variable with them, such as `?x IN (:a, :b)`."""
     iris: set[Variable] = field(default_factory=set)
     """The parameters that stand for IRIs in such filters: `=` tells whether terms are the same."""
+    functions: dict[URIRef, int] = field(default_factory=dict)
+    """The registered functions that expressions call, with their numbers."""
+    notes: dict[str, None] = field(default_factory=dict)
+    """What expressions call that has no value in any row."""
     _numbers: Iterator[int] = field(default_factory=partial(count, 1))
     _blanks: dict[BNode, Variable] = field(default_factory=dict)
 
@@ -117,7 +121,12 @@ class Query:
         unsteady = volatile(node)
         if unsteady is not None:
             raise self.refuse(unsteady)
-        return Expression(replace_in(node, self._constant), base=self.base_iri)
+        made = replace_in(node, self._constant)
+        fault = first_fault(made)
+        if fault is not None:
+            raise self.refuse(fault)
+        self.notes.update(dict.fromkeys(valueless(made)))
+        return Expression(numbered(made, self.functions), base=self.base_iri)
 
     def _constant(self, node: Any) -> Any:
         parameter = self.parameters.get(node) if isinstance(node, Node) else None

@@ -8,9 +8,9 @@ from typing import Any, Final
 from rdflib import BNode, Literal, URIRef
 from rdflib.namespace import RDF, XSD
 
-from rdflive.query.expressions.functions import python_pattern
 from rdflive.shacl.conditions import Test
 from rdflive.shacl.vocabulary import SH
+from rdflive.syntax.regex import compiled
 from rdflive.values import compare, is_well_formed
 
 __all__ = ["VALUE_TESTS", "comparable", "spellings"]
@@ -79,7 +79,7 @@ def _max_length(most: int) -> Make:
 
 
 def _pattern(given: tuple[str, str]) -> Make:
-    pattern = python_pattern(*given)
+    pattern = compiled(*given)
     return lambda _: lambda term: not isinstance(term, BNode) and pattern.search(str(term)) is not None
 
 

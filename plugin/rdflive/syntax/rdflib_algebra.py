@@ -17,6 +17,7 @@ from rdflive.model import TripleTerm
 from rdflive.model.term_text import is_writable
 from rdflive.syntax.algebra import group_of
 from rdflive.syntax.iris import resolve
+from rdflive.syntax.regex import matches, replaced
 from rdflive.syntax.tree import EXISTS, Tree, leaves
 
 __all__ = ["evaluator_of", "filled", "to_rdflib", "to_rdflib_update"]
@@ -151,8 +152,8 @@ def _refuse_open(triples: Iterable[Any] | None, place: Tree) -> None:
 
 def evaluator_of(name: str) -> Callable[..., Any] | None:
     """Give the function that evaluates an expression as rdflib's do; None for what rdflib does not know."""
-    if name in ("Builtin_IRI", "Builtin_URI"):
-        return _iri
+    if name in _OWN:
+        return _OWN[name]
     found: Callable[..., Any] | None = getattr(operators, _EVALUATED.get(name, name), None)
     return found if _is_expression(name) else None
 
@@ -200,6 +201,29 @@ def _iri(expr: Expr, solution: Any) -> URIRef:
         if is_writable(iri):
             return URIRef(iri)
     raise SPARQLError(f"{term!r} is no IRI")
+
+
+def _regex(expr: Expr, _: Any) -> Literal:
+    """Match as XPath does: rdflib would match as Python."""
+    return Literal(matches(operators.string(expr.text), *_texts(expr.pattern, expr.flags)))
+
+
+def _replace(expr: Expr, _: Any) -> Literal:
+    text = operators.string(expr.arg)
+    pattern, new, flags = _texts(expr.pattern, expr.replacement, expr.flags)
+    return Literal(replaced(text, pattern, new, flags), text.language, text.datatype)
+
+
+def _texts(*terms: Any) -> list[str]:
+    return [str(operators.string(Literal("") if term is None else term)) for term in terms]
+
+
+_OWN: Final[dict[str, Callable[[Expr, Any], Any]]] = {
+    "Builtin_IRI": _iri,
+    "Builtin_URI": _iri,
+    "Builtin_REGEX": _regex,
+    "Builtin_REPLACE": _replace,
+}
 
 
 def _key(expression: Any) -> Callable[..., Any]:

@@ -15,9 +15,9 @@ from rdflive.query.explain.row_key import row_key
 from rdflive.query.explain.running import as_run
 from rdflive.query.explain.words import Words, describe
 from rdflive.query.known import Asked
+from rdflive.query.notes import query_notes
 from rdflive.query.plan import Plan
 from rdflive.query.segment import Algorithm
-from rdflive.query.unbound import unbound_notes
 
 __all__ = ["Explanation"]
 
@@ -43,9 +43,10 @@ class Explanation:
         running = as_run(plan, asked.plan, asked.terms)
         self._plan = plan = running.plan
         self._kept = running.kept
-        self.notes = (*unbound_notes(plan), *notes)
+        self.notes = (*query_notes(plan), *notes)
         """What may be misspelled: variables that nothing binds, and of a subscription also the predicates,
-        classes and graphs that the data do not hold, each with the nearest name that there is.
+        classes and graphs that the data do not hold, each with the nearest name that there is. What calls
+        of REPLACE have no value in any row.
         """
         self.entailed = tuple(entailed)
         """How entailed triples are kept, one line per class or property of which there are any."""

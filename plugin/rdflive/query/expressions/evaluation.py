@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
-from rdflib.plugins.sparql import operators
 from rdflib.term import Literal, Node, URIRef, Variable
 
+from rdflive.errors import UnsupportedQueryError
 from rdflive.model.term_text import is_writable
 from rdflive.query.expressions.arithmetic import calculate
 from rdflive.query.expressions.casts import CASTS
@@ -25,6 +25,7 @@ from rdflive.query.expressions.rdflib_evaluation import (
     evaluate_with_rdflib,
     rdflib_function,
 )
+from rdflive.query.expressions.registry import registered, unknown
 from rdflive.syntax.iris import resolve
 from rdflive.syntax.tree import Tree
 from rdflive.values import compare, effective_boolean, equal, in_fixed_context, text
@@ -291,18 +292,16 @@ def _iri(compiler: Compiler, node: Tree) -> TermOf:
 
 
 def _function(compiler: Compiler, node: Tree) -> TermOf:
-    """Compile a cast, or a function registered with rdflib; an unknown one is an error."""
-    function: Any
-    function, raw = operators._CUSTOM_FUNCTIONS.get(node.iri, (None, False))
-    # rdflib's own casts stand in the same table as what users register
-    if function is None or function is operators.default_cast:
-        function, raw = CASTS.get(node.iri), False
-    if function is None:
-        return lambda _: None
+    """Compile a cast, or a registered function."""
+    found = registered(node.iri, node.version)
+    if found is None and node.iri in CASTS:
+        return compiler.call(node, CASTS[node.iri])
+    if found is None:  # the planner refuses it, but a worker of Spark may lack Oxigraph
+        raise UnsupportedQueryError(f"<{node.iri}> {unknown(node.iri)}", construct=f"<{node.iri}>")
     # it wants rdflib's expression and solution, and evaluates its arguments itself
-    if raw:
-        return evaluate_with_rdflib(compiler.columns, compiler.terms, node)
-    return compiler.call(node, in_fixed_context(function))
+    if found.is_raw:
+        return evaluate_with_rdflib(compiler.columns, compiler.terms, node, found.function)
+    return compiler.call(node, in_fixed_context(found.function))
 
 
 _TERMS: Final[dict[str, Callable[[Compiler, Tree], TermOf]]] = {

@@ -8,15 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from rdflib.term import Node, Variable
+from rdflib.term import Node, URIRef, Variable
 
 from rdflive.query.expressions.evaluation import Compiler, guarded
+from rdflive.query.expressions.faults import Fault, fault_of, note_of
 from rdflive.query.expressions.nodes import elements, operands
 from rdflive.query.expressions.rdflib_evaluation import Row, Terms
+from rdflive.query.expressions.registry import version_of
 from rdflive.query.expressions.text import to_text
 from rdflive.syntax.tree import EXISTS, Tree, replace
 
-__all__ = ["Expression", "Terms", "conjuncts", "exists_parts", "replace", "volatile"]
+__all__ = [
+    "Expression", "Terms", "conjuncts", "exists_parts", "first_fault", "numbered", "replace",
+    "valueless", "volatile",
+]  # fmt: skip
 
 _VOLATILE = frozenset({"RAND", "UUID", "STRUUID", "BNODE", "NOW"})
 _PLAIN = frozenset({
@@ -151,6 +156,33 @@ def volatile(node: Any) -> str | None:
         if isinstance(part, Tree) and part.name.removeprefix("Builtin_") in _VOLATILE:
             return str(part.name.removeprefix("Builtin_"))
     return None
+
+
+def first_fault(node: Any) -> Fault | None:
+    """Find the first call inside that is an error whatever the graph; None without any."""
+    faults = (fault_of(part) for part in _parts(node) if isinstance(part, Tree))
+    return next(filter(None, faults), None)
+
+
+def valueless(node: Any) -> list[str]:
+    """Say which calls inside have no value in any row, and why."""
+    notes = (note_of(part) for part in _parts(node) if isinstance(part, Tree))
+    return list(filter(None, notes))
+
+
+def numbered(node: Any, versions: dict[URIRef, int]) -> Any:
+    """Note in each call of a registered function which of that IRI it is; adds them to `versions`."""
+
+    def change(part: Any) -> Any:
+        if not isinstance(part, Tree) or part.name != "Function" or part.version is not None:
+            return None
+        version = version_of(part.iri)
+        if version is None:
+            return None
+        versions[part.iri] = version
+        return numbered(part.changed(version=version), versions)
+
+    return replace(node, change)
 
 
 def _parts(node: Any) -> Iterator[Any]:

@@ -7,9 +7,7 @@ give a truth value.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Final
 
 from rdflib.namespace import RDF, XSD
@@ -19,13 +17,11 @@ from rdflive.model import DirectionalString, TripleTerm
 from rdflive.query.expressions.arithmetic import ceil, floor, magnitude, minus, plus, round_half_up
 from rdflive.query.expressions.moments import MOMENT_FUNCTIONS
 from rdflive.query.terms import is_triple
+from rdflive.syntax.regex import matches, replaced
 from rdflive.values import number, tag_of, text, typed
 from rdflive.values.numbers import round_half_up as rounded
 
-__all__ = [
-    "FUNCTIONS", "PREDICATES", "expand", "like", "python_pattern", "replacement_pieces", "string_literal",
-    "to_python",
-]  # fmt: skip
+__all__ = ["FUNCTIONS", "PREDICATES", "like", "string_literal"]
 
 
 def string_literal(term: Node) -> Literal | None:
@@ -61,86 +57,25 @@ def _test(test: Callable[[str, str], bool]) -> Callable[[Node, Node], bool | Non
     return predicate
 
 
-@lru_cache(maxsize=256)
-def python_pattern(pattern: str, flags: str) -> re.Pattern[str]:
-    """Compile a regular expression; raises for what Python's or XPath's rules forbid."""
-    options = re.NOFLAG
-    for flag in flags:
-        options |= _FLAGS[flag]
-    return re.compile(to_python(pattern, flags), options)
-
-
-def to_python(pattern: str, flags: str) -> str:
-    """Write a pattern the way Python does; of the flags `m`, `q` and `x` change it.
-
-    >>> to_python("a b$", "x"), to_python("a.b", "q")
-    ('ab\\\\Z', 'a\\\\.b')
-    """
-    if "q" in flags:
-        return re.escape(pattern)
-
-    def translate(match: re.Match[str]) -> str:
-        part = match[0]
-        if part == "$":
-            return part if "m" in flags else r"\Z"  # Python's $ also matches before a last newline
-        return "" if "x" in flags and part.isspace() else part
-
-    return _PARTS.sub(translate, pattern)
-
-
-# an escape, a character class, the end of the text, or white space
-_PARTS: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$|[ \t\r\n]+", re.DOTALL)
-_FLAGS: Final = {
-    "i": re.IGNORECASE,
-    "s": re.DOTALL,
-    "m": re.MULTILINE,
-    "x": re.NOFLAG,
-    "q": re.NOFLAG,
-}
-
-
 def regex(subject: Node, pattern: Node, flags: Node | None = None) -> bool | None:
     """Tell whether a pattern matches anywhere (REGEX)."""
     string, expression = string_literal(subject), text(pattern)
     options = "" if flags is None else text(flags)
     if string is None or expression is None or options is None:
         return None
-    return python_pattern(expression, options).search(string) is not None
+    return matches(string, expression, options)
 
 
 def replace(subject: Node, pattern: Node, replacement: Node, flags: Node | None = None) -> Node | None:
-    """Replace every match; `$1` is a group, `\\$` and `\\\\` stand for themselves (REPLACE)."""
+    """Replace every match; `$1` is a group, `\\$` and `\\\\` stand for themselves (REPLACE).
+
+    A pattern that matches nothing, such as `b*`, is an error.
+    """
     string, expression, new = string_literal(subject), text(pattern), text(replacement)
     options = "" if flags is None else text(flags)
     if string is None or expression is None or new is None or options is None:
         return None
-    compiled = python_pattern(expression, options)
-    if "q" in options:
-        # as a function, because Python would read backslashes in a text
-        return like(compiled.sub(lambda _: new, string), string)
-    pieces = replacement_pieces(new)
-    if pieces is None:
-        return None
-    return like(compiled.sub(lambda match: "".join(expand(piece, match) for piece in pieces), string), string)
-
-
-def replacement_pieces(new: str) -> list[str] | None:
-    """Cut a replacement into texts, groups and escapes; None for a lone backslash or dollar (FORX0004)."""
-    pieces = re.findall(r"\\[\\$]|\$\d+|[^\\$]+", new)
-    return pieces if "".join(pieces) == new else None
-
-
-def expand(piece: str, match: re.Match[str]) -> str:
-    """Expand a piece of a replacement; the longest number that is a group counts."""
-    if piece[0] == "\\":
-        return piece[1]
-    if piece[0] != "$":
-        return piece
-    digits, rest = piece[1:], ""
-    while len(digits) > 1 and int(digits) > match.re.groups:
-        digits, rest = digits[:-1], digits[-1] + rest
-    group = int(digits)
-    return ((match.group(group) or "") if group <= match.re.groups else "") + rest
+    return like(replaced(string, expression, new, options), string)
 
 
 def substr(source: Node, start: Node, length: Node | None = None) -> Node | None:

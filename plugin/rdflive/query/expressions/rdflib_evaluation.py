@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from types import SimpleNamespace
+from types import MethodType, SimpleNamespace
 from typing import Any, Protocol, TypeAlias
 
 from rdflib.plugins.sparql.sparql import Prologue
@@ -84,9 +84,16 @@ class _Solution:
         return found
 
 
-def evaluate_with_rdflib(columns: Mapping[str, int], terms: Terms, node: Tree) -> TermOf:
-    """Evaluate a node and all in it the way rdflib does; None is an error or an unbound variable."""
+def evaluate_with_rdflib(
+    columns: Mapping[str, int], terms: Terms, node: Tree, function: Callable[..., Any] | None = None
+) -> TermOf:
+    """Evaluate a node and all in it the way rdflib does; None is an error or an unbound variable.
+
+    `function` is what a call of a registered function calls, in the place of what is registered now.
+    """
     own = to_rdflib(node)  # rdflib keeps the solution in the node while it evaluates
+    if function is not None:
+        own._evalfn = MethodType(function, own)
     prologue, now = Prologue(), datetime.datetime.now(datetime.UTC)
 
     @in_fixed_context
