@@ -16,7 +16,7 @@ from rdflive.model import DirectionalString, TripleTerm
 from rdflive.query.expressions.numbers import DECIMALS, NUMERIC, number, to_float
 from rdflive.query.expressions.values import known, moment
 
-__all__ = ["Descending", "descending", "order_key", "term_key"]
+__all__ = ["Descending", "descending", "near", "order_key", "term_key"]
 
 _NUMBERS: Final = str(XSD.integer)  # numbers of all types sort where xsd:integer does
 _STRING: Final = str(XSD.string)
@@ -160,9 +160,13 @@ _VALUE_KEYS: Final[dict[str, Callable[[Literal, Any], Any]]] = {
 
 
 def order_key(term: Any) -> tuple[str, Any]:
-    """Give the space of a term and its key there: `<` and `=` hold within a space only, and as keys say.
+    """Give the space of a term and its key there: in one space a lesser value never has the greater key.
 
-    Terms that only equal themselves are of the space "term"; those of no known order share an empty one.
+    Terms that only equal themselves are of the space "term"; those of no known order share an empty one. A
+    moment without a time zone has a space of its own, because it may lie 14 hours from where it seems to be.
+
+    >>> order_key(Literal(2)), order_key(Literal("1970-01-02T00:00:00", datatype=XSD.dateTime))
+    (('number', 2.0), ('dateTime without zone', 86400.0))
     """
     if isinstance(term, URIRef | BNode):
         return "term", term
@@ -171,9 +175,31 @@ def order_key(term: Any) -> tuple[str, Any]:
         space, read = value
         if isinstance(read, str | bool):
             return space, read
+        # on the day on which `values.compare` puts times too
+        if isinstance(read, time):
+            read = datetime.combine(date(1972, 12, 31), read)
         if isinstance(read, datetime):
-            return "moment", (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
+            if read.tzinfo:
+                return space, read.timestamp()
+            return space + _LOCAL, read.replace(tzinfo=UTC).timestamp()
         # as doubles, because a decimal is compared with a double as one
         if space == "number" and (key := to_float(read)) == key:
             return space, key
     return "", 0
+
+
+def near(space: str, key: Any) -> tuple[tuple[str, Any, Any], ...]:
+    """List the spaces that a place is compared with, and in each the least and greatest key that may equal it.
+
+    Values with a lesser key are less, and those with a greater key are greater.
+    """
+    if space in _MOMENTS:
+        other = space.removesuffix(_LOCAL) if space.endswith(_LOCAL) else space + _LOCAL
+        return (space, key, key), (other, key - _FIFTEEN_HOURS, key + _FIFTEEN_HOURS)
+    return ((space, key, key),)
+
+
+_LOCAL: Final = " without zone"
+_MOMENTS: Final = frozenset(kind + zone for kind in ("dateTime", "date", "time") for zone in ("", _LOCAL))
+_FIFTEEN_HOURS: Final = 54_000.0
+"""More seconds than a moment without a time zone can be from where it seems to be."""
