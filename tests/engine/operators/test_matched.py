@@ -41,10 +41,9 @@ class Compared:
     extra: bool
     """Whether the condition asks for more than the inequality."""
 
-    @property
-    def order(self) -> Order:
-        """The inequality by places."""
-        return Order(place_at(self.left), self.sign, place_at(self.right))
+    def order(self, right: int) -> Order:
+        """The inequality by places, with the right value in some column."""
+        return Order(place_at(self.left), self.sign, place_at(right))
 
     def fits(self, left: Row, right: Row) -> bool:
         """True for compatible rows that meet the condition."""
@@ -63,7 +62,7 @@ class Compared:
         compared = tuple(dict.fromkeys([*(b for _, b in (*shape.keys, *shape.maybe)), self.right, 0]))
         pairs = [tuple((a, compared.index(b)) for a, b in part) for part in (shape.keys, shape.maybe)]
         read = ((self.left, -1), (-1, compared.index(self.right)), (0, -1), (-1, compared.index(0)))
-        order = self.order if ordered and not shape.maybe else None
+        order = self.order(compared.index(self.right)) if ordered and not shape.maybe else None
         return Matched(
             dictionary,
             pairs[0],
@@ -128,7 +127,7 @@ def test_left_join_in_order_equals_recomputation(compared: Compared, data: st.Da
         return weigh(weighted)
 
     dictionary = CountingDictionary()
-    join = LeftJoin(dictionary, shape.keys, (), columns, compared.holds, compared.order)
+    join = LeftJoin(dictionary, shape.keys, (), columns, compared.holds, compared.order(compared.right))
     check(join, data.draw(histories(rows(shape.left), rows(shape.right))), recompute, dictionary, ids_of)
 
 
