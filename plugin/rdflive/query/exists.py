@@ -52,12 +52,11 @@ def marked(node: algebra.Node, expression: Any, scope: Scope) -> tuple[algebra.N
 def _exists(outer: algebra.Node, part: Any, scope: Scope, mark: Variable | None = None) -> algebra.Node:
     # Translated on trial, as if the pattern were independent; only its algebra shows whether it is.
     inside = scope.base.mentioning(part.graph)
-    inner, conditions = _peeled(
-        scope.query.translate(part.graph, replace(inside, bounds=(outer,)), []), outer
-    )
+    whole = scope.query.translate(part.graph, replace(inside, bounds=(outer,)), [])
+    inner, conditions = _peeled(whole, outer)
     if not _is_independent(inner, outer) or (conditions and _is_product(inner)):
         conditions = []
-        outer, seed = _seed_of(outer, inner, scope)
+        outer, seed = _seed_of(outer, whole, scope)
         # no bounds: the seed is joined in with everything, so paths may start from it
         inner = scope.query.translate(part.graph, replace(scope.base, outer=seed, bounds=()), [])
     # EXISTS asks for a solution that is compatible and meets the conditions, so only their columns are kept

@@ -189,7 +189,7 @@ def order_key(term: Any) -> tuple[str, Any]:
 
 
 def near(space: str, key: Any) -> tuple[tuple[str, Any, Any], ...]:
-    """List the spaces that a place is compared with, and in each the least and greatest key that may equal it.
+    """List the spaces that a place is compared with, each with the least and greatest key that may equal it.
 
     Values with a lesser key are less, and those with a greater key are greater.
     """

@@ -25,9 +25,9 @@ OPERATORS: Final[dict[str, Callable[[int, int], bool]]] = {
 }
 
 
-def place_at(column: int) -> Callable[[Row], Place | None]:
-    """The place of a column in an order of ids in which 2 and 3 have one key, and the unbound 0 none."""
-    return lambda row: ("", min(row[column], 2)) if row[column] else None
+def place_at(column: int, most: int) -> Callable[[Row], Place | None]:
+    """The place of a column in an order of ids: those from `most` on have one key, and the unbound 0 none."""
+    return lambda row: ("", min(row[column], most)) if row[column] else None
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,12 @@ class Compared:
     right: int
     extra: bool
     """Whether the condition asks for more than the inequality."""
+    most: int
+    """The least id of those that have one key."""
 
     def order(self, right: int) -> Order:
         """The inequality by places, with the right value in some column."""
-        return Order(place_at(self.left), self.sign, place_at(right))
+        return Order(place_at(self.left, self.most), self.sign, place_at(right, self.most))
 
     def fits(self, left: Row, right: Row) -> bool:
         """True for compatible rows that meet the condition."""
@@ -80,7 +82,8 @@ def comparisons(draw: st.DrawFn, *, exactly: bool = False) -> Compared:
     """Any two inputs with columns, and an inequality between two of them."""
     found = draw(shapes().filter(lambda shape: shape.left and shape.right and not (exactly and shape.maybe)))
     left, right = draw(st.integers(0, found.left - 1)), draw(st.integers(0, found.right - 1))
-    return Compared(found, left, draw(st.sampled_from([*OPERATORS])), right, draw(st.booleans()))
+    sign, extra, most = draw(st.sampled_from([*OPERATORS])), draw(st.booleans()), draw(st.integers(1, 3))
+    return Compared(found, left, sign, right, extra, most)
 
 
 @pytest.mark.parametrize("ordered", [True, False])
@@ -175,7 +178,12 @@ def test_with_other_conditions_a_right_row_that_goes_visits_the_left_rows_that_i
         dictionary, Matched(dictionary, (), (), (0,), ((0, -1), (-1, 0)), holds, order), negated=True
     )
     numbers: Weights = {(number,): 1 for number in range(size)}
-    assert exists.update(numbers, numbers) == {(499,): 1}
+    assert exists.update({}, numbers) == {}
+    kept = sum(map(len, exists.containers()))
+    assert exists.update(numbers, {}) == {(499,): 1}
+    exists.update(dict.fromkeys(numbers, -1), {})
+    assert sum(map(len, exists.containers())) == kept
+    exists.update(numbers, {})
     few = 20
     for number in (499, 250, 3):
         tested.clear()

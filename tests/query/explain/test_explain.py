@@ -170,6 +170,10 @@ def test_what_operators_keep_is_said(query: str) -> None:
             "in the order of ?b + 5, a match of each that has any; the right rows in the order of ?d\n",
         ),
         (
+            "SELECT * { ?a :p ?b ; :q ?c FILTER EXISTS { ?a :r ?d . ?c :r ?e FILTER(?e > ?b) } }",
+            "Distinct ?a, ?b, ?c",  # not all pairs of :r
+        ),
+        (
             "SELECT * { ?a :p ?b FILTER EXISTS { ?c :p ?d FILTER(?c != ?a) } }",
             "keeps the left rows, a match of each that has any; the right rows\n",
         ),

@@ -216,4 +216,4 @@ class _ByPartner:
         self._rows.clear()
 
     def containers(self) -> list[Any]:
-        return [self._partners, *self._rows.values()]
+        return [self._partners, self._rows, *self._rows.values()]

@@ -143,10 +143,11 @@ def _left_join(node: algebra.LeftJoin, reading: _Reading) -> Words:
             reading.names.text(e.text) for e in (found.left, found.right)
         )
     keeps = f"the rows of both sides{compared.by}{order}; the number of matches of each left row that has any"
-    costs = f"{compared.look_up}, then one merge per pair found, and the unmatched row"
+    look_up = compared.look_up
     if found is not None:
-        costs = "O(log n) per changed row, n the rows of a side, then one merge per pair found, and the unmatched row"
-    elif not compared.on:
+        look_up = "O(log n) per changed row, n the rows of a side"
+    costs = f"{look_up}, then one merge per pair found, and the unmatched row"
+    if found is None and not compared.on:
         costs = "one merge per changed row and row of the other side"
     return Words("LeftJoin (OPTIONAL)", detail, keeps, costs)
 
