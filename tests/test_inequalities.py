@@ -14,11 +14,12 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from rdflib import XSD, Literal, URIRef
 
+import rdflive
 from support.effort import drawn_from, examples, rounds, sampled
 from support.evaluate import answer
 from support.oracle import Oracle, comparable
 from support.quads import Quad, Store, Sum
-from support.syntax import Apply, Bind, Exists, Group, Optional, Query, Select, Triple, Var, in_scope
+from support.syntax import Apply, Bind, Exists, Graph, Group, Optional, Query, Select, Triple, Var, in_scope
 
 EX: Final = "urn:example:"
 SENSOR, TIME, LIMIT = (URIRef(EX + name) for name in ("sensor", "time", "limit"))
@@ -181,6 +182,7 @@ def test_matches_may_go_in_any_order(values: str, extra: bool, sign: str) -> Non
 
 
 LATER: Final = Apply(">", (U, T))
+EITHER: Final = Apply("||", (LATER, Apply("!=", (S, P))))
 NESTED: Final[dict[str, Group]] = {
     "the condition of an inner EXISTS reads the outermost solution": Group(
         (Triple(O, TIME, T),),
@@ -232,6 +234,18 @@ NESTED: Final[dict[str, Group]] = {
         (Triple(O, TIME, T), Triple(O, SENSOR, S)),
         (Exists(Group((Triple(O, LIMIT, M), Triple(P, SENSOR, S), Triple(P, TIME, U)), (LATER,))),),
     ),
+    "inside GRAPH": Group(
+        (Graph(S, Group((Triple(O, TIME, T),))),),
+        (Exists(Group((Graph(S, Group((Triple(P, TIME, U),), (LATER,))),))),),
+    ),
+    "inside GRAPH of a variable that the filter names": Group(
+        (Triple(O, TIME, T),),
+        (Exists(Group((Graph(S, Group((Triple(P, TIME, U),), (EITHER,))),))),),
+    ),
+    "inside a subquery": Group(
+        (Triple(O, TIME, T),),
+        (Exists(Group((Select((P, U), Group((Triple(P, TIME, U),), (LATER,))),)), negated=True),),
+    ),
     "a shared column may be unbound": Group(
         (Triple(O, TIME, T), Optional(Group((Triple(O, LIMIT, M),)))),
         (Exists(Group((Triple(P, TIME, U), Triple(P, LIMIT, M)), (LATER,))),),
@@ -246,12 +260,20 @@ def test_nested_comparisons_equal_full_evaluation(name: str) -> None:
     query = Query(Select(tuple(sorted(in_scope(where))), where))
     random, terms = drawn_from(name), [Literal(number) for number in range(3)]
     for _ in range(rounds(80)):
-        store = Store("graph")
-        store.commit([make_write(random, terms) for _ in range(20)])
+        store = Store("dataset")
+
+        def write(store: Store = store) -> None:
+            sign, quad = make_write(random, terms)
+            store.write((sign, (*quad[:3], random.choice([None, *SENSORS]) if "GRAPH" in name else None)))
+
+        for _ in range(20):
+            write()
         follower = Sum(store, str(query))
         for _ in range(8):
             follower.check(answer(query, store.quads))
-            store.commit([make_write(random, terms) for _ in range(random.choice((1, 2)))])
+            with rdflive.batch(store.graph):
+                for _ in range(random.choice((1, 2))):
+                    write()
         follower.check(answer(query, store.quads))
         follower.subscription.close()
 

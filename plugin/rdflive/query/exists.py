@@ -68,13 +68,20 @@ def _exists(outer: algebra.Node, part: Any, scope: Scope, mark: Variable | None 
 
 def _peeled(node: algebra.Node, outer: algebra.Node) -> tuple[algebra.Node, list[algebra.Condition]]:
     """Take the filters off the top of a pattern that read outer variables which the pattern need not bind."""
+    if isinstance(node, Project) and not node.closes:
+        below, conditions = _peeled(node.input, outer)
+        names = {name for condition in conditions for name in condition.variables}
+        # a filter inside GRAPH ?g does not see the ?g that a filter around it would see
+        changed = {*node.columns, *node.input.columns}.difference(node.kept)
+        if any(v.readable and v.name in names for v in changed):
+            return node, []
+        return replace(node, input=below), conditions
     if not isinstance(node, algebra.Filter):
         return node, []
     below, conditions = _peeled(node.input, outer)
-    read = algebra.reads(node.condition, outer.columns)
-    if not read <= below.certain:
-        return below, [*conditions, node.condition]
-    return replace(node, input=below), conditions
+    if algebra.reads(node.condition, outer.columns) <= below.certain:
+        return replace(node, input=below), conditions
+    return below, [*conditions, node.condition]
 
 
 def _is_product(node: algebra.Node) -> bool:
