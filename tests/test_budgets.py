@@ -33,6 +33,8 @@ QUERIES = [
     "SELECT * { ?s <urn:p> ?a OPTIONAL { ?s <urn:q> ?b FILTER(?a < ?b) } }",
     "SELECT * { ?s <urn:p> ?a MINUS { ?s <urn:q> ?a } }",
     "SELECT * { ?s <urn:p> ?a FILTER EXISTS { ?t <urn:q> ?a } }",
+    "SELECT * { ?s <urn:p> ?a FILTER NOT EXISTS { ?t <urn:q> ?b FILTER(?b > ?a) } }",
+    "SELECT * { ?s <urn:p> ?a FILTER EXISTS { ?t <urn:p> ?b FILTER(?b > ?a && ?t != ?s) } }",
     "SELECT * { { ?s <urn:p> ?a } UNION { ?s <urn:q> ?a } ?s <urn:e> ?t }",
     "SELECT * { ?s <urn:e>+ ?t }",
     "SELECT * { ?s <urn:e>* ?t . ?t <urn:p> ?a }",

@@ -55,6 +55,7 @@ TINY = replace(
     longest=2,
     rows=300,
     guarded=60,
+    latest=(60, 120),
     repeat=1,
 )
 
@@ -66,6 +67,7 @@ NEEDS = {
         ("adds", "fresh", "memory", "load", "queries", "paths", "feeds", "match", "windows"), ("oxrdflib",)
     ),
     "frames": ("oxrdflib", "pandas"),
+    "latest": ("pyoxigraph",),
     "spark": ("pyspark",),
     "spark-operators": ("pyspark",),
 }

@@ -62,7 +62,11 @@ def _bound(
     """Give the columns of a node that some pattern, BIND, VALUES or aggregate may bind."""
     bound = frozenset[Variable]().union(*(below[one] for one in node.inputs))
     if isinstance(node, algebra.Project):
-        return frozenset(v for v in node.columns if node.source(v) in bound)
+        # a column of its own that its input lacks is one that an OPTIONAL leaves unbound in all rows
+        lacking = (
+            frozenset[Variable]() if node.closes else frozenset(node.columns).difference(node.input.columns)
+        )
+        return frozenset(v for v in node.columns if node.source(v) in bound or v in lacking)
     if isinstance(node, algebra.Extend):
         read = node.expression.variables
         is_sample = len(read) == 1 and (read[0], f"?{node.variable.name}") in samples

@@ -11,7 +11,7 @@ from rdflib.term import Literal, URIRef
 from rdflib.term import Variable as RdflibVariable
 
 from rdflive.query import algebra
-from rdflive.query.algebra import Condition, Values
+from rdflive.query.algebra import Values
 from rdflive.query.bgp import TriplePattern, Variable, VarOrTerm
 from rdflive.query.exists import exact_copies, filter_exists, marked
 from rdflive.query.expressions import conjuncts, exists_parts
@@ -28,7 +28,9 @@ from rdflive.query.shapes import (
     is_set_of_iris,
     is_values,
     operands_of,
+    unbound_variable,
     with_binds_apart,
+    without_match,
 )
 from rdflive.query.triple_terms import is_open, quoting
 from rdflive.syntax.algebra import AGGREGATE
@@ -117,7 +119,11 @@ def _filter(node: Tree, scope: Scope, offered: Offered) -> algebra.Node:
     result = translate(node.p, scope, down)
     # in place: whoever offered them applies what is left in the list
     offered[:] = [condition for condition in offered if condition in down]
-    result = filtered(result, [condition for condition in mine if condition in down])
+    for condition, part in zip(mine, plain, strict=True):
+        if condition in down:
+            absent = unbound_variable(part)
+            found = None if absent is None else without_match(result, absent)
+            result = algebra.Filter(result, condition) if found is None else found
     for part in conjuncts(node.expr):
         if exists_parts(part):
             result = filter_exists(result, part, scope)
@@ -137,7 +143,7 @@ def _left_join(node: Tree, scope: Scope, offered: Offered) -> algebra.Node:
     # those over the right side alone may run there: a row that fails one matches nothing anyway
     right = translate(node.p2, replace(scope.mentioning(node.p2, parts), bounds=(left,)), inner)
     if not correlated:
-        return algebra.LeftJoin(left, right, _conjunction(inner))
+        return algebra.LeftJoin(left, right, algebra.conjunction(inner))
     left, keys = exact_copies(left, left.columns, scope)
     matched = filtered(algebra.Join(left, right), inner)
     for part in correlated:
@@ -264,12 +270,6 @@ def _values(node: Tree, scope: Scope) -> Values:
 
 def _aggregate_join(node: Tree, scope: Scope, offered: Offered) -> algebra.Node:  # noqa: ARG001 - filters wait for the groups
     return group_rows(translate(node.p.p, scope, []), node, scope)
-
-
-def _conjunction(conditions: Offered) -> Condition | None:
-    if len(conditions) < 2:
-        return conditions[0] if conditions else None
-    return algebra.AllOf(tuple(conditions))
 
 
 _PATTERNS: Final[Mapping[str, Translate]] = {

@@ -10,8 +10,11 @@ from rdflive.engine.operators.group import Group
 from rdflive.engine.operators.index import Index
 from rdflive.engine.operators.join import Join
 from rdflive.engine.operators.left_join import LeftJoin
+from rdflive.engine.operators.matched import Matched
 from rdflive.engine.operators.minus import Minus
 from rdflive.engine.operators.operator import UNBOUND, Operator
+from rdflive.engine.operators.ordered import Order
+from rdflive.engine.operators.partners import Partners
 from rdflive.engine.operators.project import Project
 from rdflive.engine.operators.slice import Slice
 from rdflive.engine.operators.union import Union
@@ -29,8 +32,11 @@ __all__ = [
     "Index",
     "Join",
     "LeftJoin",
+    "Matched",
     "Minus",
     "Operator",
+    "Order",
+    "Partners",
     "Project",
     "Slice",
     "Union",

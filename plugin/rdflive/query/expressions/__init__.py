@@ -1,6 +1,7 @@
 """Expressions of SPARQL: what they say, and the callables that evaluate them on rows of ids."""
 
 from rdflive.query.expressions.expression import (
+    TURNED,
     Expression,
     conjuncts,
     exists_parts,
@@ -15,7 +16,8 @@ from rdflive.query.expressions.rdflib_evaluation import Terms
 from rdflive.query.expressions.registry import is_current, register_function, users_functions
 
 __all__ = [
-    "Expression", "Fault", "Terms", "conjuncts", "exists_parts", "fault_of", "first_fault", "is_current",
+    "TURNED", "Expression", "Fault", "Terms", "conjuncts", "exists_parts", "fault_of", "first_fault",
+    "is_current",
     "numbered", "register_function", "replace", "users_functions", "valueless",
     "volatile",
 ]  # fmt: skip

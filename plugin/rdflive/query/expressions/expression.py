@@ -19,7 +19,7 @@ from rdflive.query.expressions.text import to_text
 from rdflive.syntax.tree import EXISTS, Tree, replace
 
 __all__ = [
-    "Expression", "Terms", "conjuncts", "exists_parts", "first_fault", "numbered", "replace",
+    "TURNED", "Expression", "Terms", "conjuncts", "exists_parts", "first_fault", "numbered", "replace",
     "valueless", "volatile",
 ]  # fmt: skip
 
@@ -32,6 +32,9 @@ _PLAIN = frozenset({
     "ConditionalAndExpression", "ConditionalOrExpression", "RelationalExpression", "TrueFilter", "UnaryNot",
 })  # fmt: skip
 """What compares terms and makes none."""
+_ORDERS = frozenset({"<", "<=", ">", ">="})
+TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
+"""What a comparison becomes when its sides change places."""
 _FEW = 100
 """Parts of an expression that is evaluated in no time."""
 
@@ -84,7 +87,15 @@ class Expression:
             return None
         sides = node.expr, str(node.op), node.other
         plain = all(isinstance(side, Node) for side in sides[::2])
-        return sides if plain and sides[1] in ("<", "<=", ">", ">=", "=") else None
+        return sides if plain and sides[1] in TURNED else None
+
+    @property
+    def ordering(self) -> tuple[Expression, str, Expression] | None:
+        """Give the sides and the operator of `<`, `<=`, `>` or `>=`, whatever the sides are."""
+        node = self._node
+        if not isinstance(node, Tree) or node.name != "RelationalExpression" or str(node.op) not in _ORDERS:
+            return None
+        return Expression(node.expr, base=self._base), str(node.op), Expression(node.other, base=self._base)
 
     @property
     def is_plain(self) -> bool:
