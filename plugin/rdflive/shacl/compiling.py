@@ -13,7 +13,6 @@ conform.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial, reduce
@@ -64,6 +63,7 @@ from rdflive.shacl.shapes import (
 from rdflive.shacl.sparql import broken, select_target
 from rdflive.shacl.value_tests import VALUE_TESTS, comparable, spellings
 from rdflive.shacl.vocabulary import SH
+from rdflive.syntax.regex_tree import RegexError
 
 __all__ = ["NAMES", "compile_shape", "nothing"]
 
@@ -266,7 +266,7 @@ class Compiler:
         if make is not None:
             try:
                 test = make(value)
-            except (ValueError, KeyError, re.error) as error:  # a pattern, or its flags
+            except RegexError as error:  # of sh:pattern, or its sh:flags
                 raise ShapesError(f"{message_of(constraint)}: {error}", shape.node) from error
             text = f"!{component.rpartition('#')[2].removesuffix('ConstraintComponent')}(?{pairs.value.name})"
             broken = Breaks(pairs.value.name, f"{text} {value}", test)

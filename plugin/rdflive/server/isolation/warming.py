@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.util import find_spec
-from typing import Final
 
 import rdflib
 import re2  # noqa: F401 - subscriptions import it when they need it: see cli/serve.py
@@ -15,17 +15,14 @@ from rdflive.server.sparql.operations import Operation
 
 __all__ = ["warm_up"]
 
+# functions import these when they need them
+for package in ("elementpath", "pyoxigraph"):
+    if find_spec(package):
+        import_module(package)
+
 _QUERY = "SELECT ?s { ?s ?p ?o FILTER(?o > 1) }"
 _PATTERN = r'SELECT ?s { ?s ?p ?o FILTER(REGEX(?o, "\\p{Lu}", "i")) }'
 """A query with REGEX: it loads RE2, whose files a child cannot open, and sorts the characters of Unicode."""
-_WITH: Final = {
-    "elementpath": r'SELECT ?s { ?s ?p ?o FILTER(REGEX(?o, "\\p{IsThai}")) }',
-    "pyoxigraph": (
-        "SELECT (<http://www.opengis.net/def/function/geosparql/dimension>"
-        "('POINT(1 2)'^^<http://www.opengis.net/ont/geosparql#wktLiteral>) AS ?d) { }"
-    ),
-}
-"""Queries that need a package, whose files a child cannot open either."""
 
 
 def warm_up() -> None:
@@ -35,8 +32,7 @@ def warm_up() -> None:
     """
     dataset = rdflib.Dataset()
     answer(dataset, Operation(_QUERY), "", _Nowhere())
-    plain = [_PATTERN, *(query for package, query in _WITH.items() if find_spec(package))]
-    for query, entailment in (*((query, None) for query in plain), (_QUERY, "rdfs")):
+    for query, entailment in ((_PATTERN, None), (_QUERY, "rdfs")):
         subscribe(dataset, query, initial=False, entailment=entailment, budget=Budget()).close()
 
 
