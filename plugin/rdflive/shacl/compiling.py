@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial, reduce
-from itertools import chain, count
+from itertools import count
 from typing import Any, Final
 
 from rdflib import RDF, RDFS, Literal, URIRef
@@ -109,6 +109,8 @@ class Compiler:
         self._pairs: dict[tuple[Shape, algebra.Node], Pairs] = {}
         self._values: dict[algebra.Node, algebra.Node] = {}
         self._failing: dict[tuple[Shape, algebra.Node], algebra.Node] = {}
+        self._conditions: dict[Variable, tuple[algebra.Condition, ...]] = {}
+        """What is known of a column, so that no more need be kept of what is joined with it."""
 
     def fresh(self) -> Variable:
         """Make a variable that occurs nowhere else."""
@@ -138,14 +140,12 @@ class Compiler:
         focus = self.fresh()
         conditions: tuple[algebra.Condition, ...] = ()
         if shape.only is not None:
-            conditions = (OneOf(focus.name, frozenset(chain.from_iterable(map(spellings, shape.only)))),)
+            conditions = self._conditions[focus] = (OneOf(focus.name, shape.only),)
         parts = [self._target(target, focus, conditions) for target in shape.targets if target.kind != "node"]
         nodes = tuple((target.value,) for target in shape.targets if target.kind == "node")
-        if shape.only is not None:
-            nodes = tuple(row for row in nodes if row[0] in shape.only)
         if nodes or not parts:
             parts.append(Values((focus,), nodes))
-        return Rows(parts[0] if len(parts) == 1 else Distinct(Union(tuple(parts))), focus, conditions)
+        return Rows(parts[0] if len(parts) == 1 else Distinct(Union(tuple(parts))), focus)
 
     def _target(
         self, target: Target, focus: Variable, conditions: tuple[algebra.Condition, ...]
@@ -182,8 +182,13 @@ class Compiler:
             return Pairs(found, rows.column, value)
         is_classified = isinstance(rows.node, Basic) and rows.node.graph is CLASSIFIED
         graph = CLASSIFIED if self._merges and is_classified and _is_plain(path) else None
+        conditions = self._conditions.get(rows.column, ())
+        if conditions and graph is None and _is_one_step(path):
+            steps = path_parts(rows.column, path, value, self.scope())
+            found = Basic(tuple(step for step in steps if isinstance(step, TriplePattern)), None, conditions)
+            return Pairs(Join(rows.node, found), rows.column, value)
         scope = self.scope(rows, graph)
-        node = join([rows.node, *path_parts(rows.column, path, value, scope), *rows.conditions], scope, [])
+        node = join([rows.node, *path_parts(rows.column, path, value, scope)], scope, [])
         kept = Project(node, (rows.column, value))
         return Pairs(kept if _is_one_step(path) else Distinct(kept), rows.column, value)
 

@@ -19,8 +19,6 @@ class Rows(NamedTuple):
 
     node: algebra.Node
     column: Variable
-    conditions: tuple[algebra.Condition, ...] = ()
-    """What is known of the column, so that no more need be kept of what is joined with it."""
 
 
 class Pairs(NamedTuple):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from rdflib import BNode, Literal, URIRef
 from rdflib.term import Node
 
 from rdflive.shacl.shapes import Shape, Target
+from rdflive.shacl.value_tests import spellings
 
 __all__ = ["Selection", "read_terms"]
 
@@ -25,11 +27,14 @@ class Selection:
         """Give a shape as it is used: one that was named is asked of the nodes that were named, whatever its
         targets; another one of those of its own focus nodes that were named.
         """
-        if self.focus_nodes is None:
-            return shape
-        if self.shapes is not None:
-            return replace(shape, targets=tuple(Target("node", node) for node in self.focus_nodes))
-        return replace(shape, only=frozenset(self.focus_nodes))
+        targets, only = shape.targets, None
+        if self.focus_nodes is not None and self.shapes is not None:
+            targets = tuple(Target("node", node) for node in self.focus_nodes)
+        elif self.focus_nodes is not None:
+            only = frozenset(chain.from_iterable(map(spellings, self.focus_nodes)))
+            targets = tuple(each for each in targets if each.kind != "node" or each.value in only)
+        # without a target there is nothing to ask
+        return replace(shape, targets=targets, only=only, constraints=shape.constraints if targets else ())
 
 
 def read_terms(name: str, given: Iterable[Any] | None, prefixes: Mapping[str, str]) -> list[Node] | None:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Set
 from difflib import get_close_matches
-from typing import Final
+from typing import Final, TypeAlias
 
-from rdflib import RDF, Graph, Namespace, URIRef
+from rdflib import RDF, BNode, Graph, Namespace, URIRef
 from rdflib.term import Node
 
 from rdflive.shacl.reading import ABOUT_SHAPES, Reader
+from rdflive.shacl.shapes import Component
 from rdflive.shacl.values import name_of, shown
 from rdflive.shacl.vocabulary import SH
 
 __all__ = ["unread_notes"]
+
+_Said: TypeAlias = Mapping[Node, Set[URIRef]]
+"""The predicates of each subject."""
 
 _DASH: Final = Namespace("http://datashapes.org/dash#")
 _CONSTRAINTS_OF_DASH: Final = frozenset(_DASH[name] for name in (
@@ -51,38 +55,48 @@ def unread_notes(graph: Graph, reader: Reader, *, has_rules: bool) -> Iterator[s
 
     With `has_rules` what the shapes entail is entailed.
     """
-    subjects = sorted(_subjects(graph), key=shown)
-    said = {subject: {p for p in graph.predicates(subject) if isinstance(p, URIRef)} for subject in subjects}
-    unread: dict[URIRef, list[Node]] = {}
-    for subject, predicates in said.items():
-        for predicate in predicates - reader.parameters:
-            is_of_shacl = predicate.startswith(SH) and predicate not in _KNOWN
-            if is_of_shacl or predicate in _CONSTRAINTS_OF_DASH:
-                unread.setdefault(predicate, []).append(subject)
-            needed = _NEEDED.get(predicate)
-            if needed is not None and needed not in predicates:
-                yield _lacking(name_of(predicate), subject, name_of(needed))
-    for predicate in sorted(unread, key=shown):
-        yield f"{_name(predicate)} of {_listed(unread[predicate])} is not read{_advice(predicate)}"
+    said = {
+        subject: {predicate for predicate in graph.predicates(subject) if isinstance(predicate, URIRef)}
+        for subject in sorted(_subjects(graph), key=shown)
+    }
+    yield from _of_properties(graph, reader.parameters, said)
     for component in reader.components:
-        mandatory = {p.path for p in component.parameters if not p.optional}
-        optional = {p.path for p in component.parameters if p.optional}
-        for subject, predicates in said.items():
-            if (found := optional & predicates) and not mandatory <= predicates:
-                wanted = " and ".join(map(shown, sorted(mandatory - predicates)))
-                yield _lacking(shown(min(found)), subject, wanted)
-        using = [subject for subject, predicates in said.items() if mandatory and mandatory <= predicates]
-        without = [each for each in using if component.validator(has_path=SH.path in said[each]) is None]
-        if without:
-            yield (
-                f"{shown(component.node)} of {_listed(without)} is not validated: it has no query in SPARQL "
-                "for it"
-            )
+        yield from _of_component(graph, component, said)
     if not has_rules and any(SH.rule in predicates for predicates in said.values()):
         yield (
             "sh:rule is not read: what the rules entail is validated where the shapes say sh:entailment "
             "sh:Rules, or with rules=rdflive.shacl_rules(shapes)"
         )
+
+
+def _of_properties(graph: Graph, parameters: Set[URIRef], said: _Said) -> Iterator[str]:
+    unread: dict[URIRef, list[Node]] = {}
+    for subject, predicates in said.items():
+        for predicate in sorted(predicates - parameters):
+            is_of_shacl = predicate.startswith(SH) and predicate not in _KNOWN
+            if is_of_shacl or predicate in _CONSTRAINTS_OF_DASH:
+                unread.setdefault(predicate, []).append(subject)
+            needed = _NEEDED.get(predicate)
+            if needed is not None and needed not in predicates:
+                yield _lacking(name_of(predicate), _described(graph, subject), name_of(needed))
+    for predicate in sorted(unread):
+        yield f"{_name(predicate)} of {_listed(graph, unread[predicate])} is not read{_advice(predicate)}"
+
+
+def _of_component(graph: Graph, component: Component, said: _Said) -> Iterator[str]:
+    mandatory = {p.path for p in component.parameters if not p.optional}
+    optional = {p.path for p in component.parameters if p.optional}
+    unvalidated = []
+    for subject, predicates in said.items():
+        if not mandatory <= predicates:
+            for path in sorted(optional & predicates):
+                wanted = " and ".join(map(shown, sorted(mandatory - predicates)))
+                yield _lacking(shown(path), _described(graph, subject), wanted)
+        elif component.validator(has_path=SH.path in predicates) is None:
+            unvalidated.append(subject)
+    if unvalidated and not mandatory <= _KNOWN:
+        name, where = shown(component.node), _listed(graph, unvalidated)
+        yield f"{name} of {where} is not validated: it has no query in SPARQL for it"
 
 
 def _subjects(graph: Graph) -> set[Node]:
@@ -97,14 +111,28 @@ def _name(predicate: URIRef) -> str:
     return name_of(predicate)
 
 
-def _lacking(name: str, subject: Node, wanted: str) -> str:
-    return f"{name} of {shown(subject)} is not read, for there is no {wanted}"
+def _lacking(name: str, subject: str, wanted: str) -> str:
+    return f"{name} of {subject} is not read, for there is no {wanted}"
 
 
-def _listed(subjects: list[Node]) -> str:
+def _listed(graph: Graph, subjects: list[Node]) -> str:
     """Name the first of some shapes, one with an IRI if there is any, and count the rest."""
     first = next((each for each in subjects if isinstance(each, URIRef)), subjects[0])
-    return shown(first) + (f" and {len(subjects) - 1:,} more" if len(subjects) > 1 else "")
+    return _described(graph, first) + (f" and {len(subjects) - 1:,} more" if len(subjects) > 1 else "")
+
+
+def _described(graph: Graph, subject: Node) -> str:
+    """Write an IRI; of a blank node the IRI that it stands below."""
+    above, seen = subject, {subject}
+    while isinstance(above, BNode):
+        parents = (each for each in graph.subjects(None, above) if each not in seen)
+        above = min(parents, key=shown, default=RDF.nil)
+        seen.add(above)
+    if above in (subject, RDF.nil):
+        return shown(subject)
+    path = next(graph.objects(subject, SH.path), None)
+    place = f" with sh:path {shown(path)}" if isinstance(path, URIRef) else ""
+    return f"a blank node{place} below {shown(above)}"
 
 
 def _advice(predicate: URIRef) -> str:
