@@ -38,7 +38,7 @@ ZERO = Literal(0).n3()
 )
 @pytest.mark.parametrize("store", ["Memory", "Oxigraph"])
 def test_results_are_of_what_was_selected(selected: dict[str, Any], focuses: list[str], store: str) -> None:
-    """Focus nodes are some of those that targets give; of shapes that are named, they are all that there are."""
+    """Targets give focus nodes, of which some are kept; named shapes and nodes need no targets."""
     data = Graph(store)
     data += read(DATA)
     with rdflive.validate(data, read(SHAPES), **selected) as validation:
