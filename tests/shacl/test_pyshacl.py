@@ -1,6 +1,6 @@
 """Random shapes over random data: the results are those of pySHACL, of all nodes and of selected ones.
 
-The shapes have what pySHACL and the Recommendation agree on. Where focus nodes alone are named, pySHACL leaves
+The shapes have what pySHACL and the Recommendation agree on. Where focus nodes alone are named, it leaves
 out value nodes of shapes within shapes too; so shapes have property shapes, and no others, within them.
 """
 

@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> None:
     if args.certificate is not None:
         _check_certificate(args.certificate, args.key)
     validated = selected(args)
-    shapes = check_shapes(args.shapes, **validated) if args.shapes else None
+    shapes = check_shapes(args.shapes, validated.get("use_shapes")) if args.shapes else None
     signal.signal(signal.SIGTERM, _end)
     # before the load, which may take long: a port may be taken
     listener = listen(host, port)

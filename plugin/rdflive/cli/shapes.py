@@ -31,12 +31,15 @@ def read_files(paths: Sequence[str]) -> list[rdflib.Graph]:
     return with_imports(map(read_shapes, paths))
 
 
-def check_shapes(paths: Sequence[str], **selected: Any) -> list[rdflib.Graph]:
+def check_shapes(paths: Sequence[str], used: Sequence[str] | None = None) -> list[rdflib.Graph]:
     """Read shapes, and say what of them is not read; raises `ShapesError` for those that cannot be validated,
-    before a long load.
+    or are used and not there, before a long load.
     """
     shapes = read_files(paths)
-    with rows_unread(), rdflive.validate(rdflib.Dataset(), shapes, initial=False, **selected) as validation:
+    with (
+        rows_unread(),
+        rdflive.validate(rdflib.Dataset(), shapes, initial=False, use_shapes=used) as validation,
+    ):
         say_notes(validation.notes)
     return shapes
 
