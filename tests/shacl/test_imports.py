@@ -28,8 +28,8 @@ def test_files_are_read_where_the_importing_file_lies(tmp_path: Path) -> None:
     """By relative paths and by IRIs, through one another, in any syntax, each once."""
     (tmp_path / "more").mkdir()
     iri = (tmp_path / "counted.ttl.gz").as_uri()
-    first = write(tmp_path / "all.ttl", f"<> owl:imports <more/named%20.ttl> , <{iri}> .")
-    write(tmp_path / "more" / "named .ttl", f"<> owl:imports <../all.ttl> , <../counted.ttl.gz> . {NAMED}")
+    first = write(tmp_path / "all.ttl", "<> owl:imports <more/named%20.ttl> .")
+    write(tmp_path / "more" / "named .ttl", f"<> owl:imports <../all.ttl> , <{iri}> . {NAMED}")
     (tmp_path / "counted.ttl.gz").write_bytes(gzip.compress((OWL + PREFIXES + COUNTED).encode()))
     with rdflive.validate(read(DATA), first) as validation:
         assert found(validation) == [EX.a.n3()] * 2
