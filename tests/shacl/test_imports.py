@@ -15,6 +15,7 @@ from shacl.test_corners import EX, PREFIXES, found, read
 OWL = "@prefix owl: <http://www.w3.org/2002/07/owl#> . "
 NAMED = ":Named sh:targetClass :C ; sh:property [ sh:path :name ; sh:minCount 1 ] ."
 COUNTED = ":Counted sh:targetClass :C ; sh:property [ sh:path :count ; sh:minCount 1 ] ."
+OWN = ":Own sh:targetClass :C ; sh:property [ sh:path :own ; sh:minCount 1 ] ."
 DATA = ":a a :C ."
 
 
@@ -28,16 +29,16 @@ def test_files_are_read_where_the_importing_file_lies(tmp_path: Path) -> None:
     """By relative paths and by IRIs, through one another, in any syntax, each once."""
     (tmp_path / "more").mkdir()
     iri = (tmp_path / "counted.ttl.gz").as_uri()
-    first = write(tmp_path / "all.ttl", "<> owl:imports <more/named%20.ttl> .")
+    first = write(tmp_path / "all.ttl", f"<> owl:imports <more/named%20.ttl> . {OWN}")
     write(tmp_path / "more" / "named .ttl", f"<> owl:imports <../all.ttl> , <{iri}> . {NAMED}")
     (tmp_path / "counted.ttl.gz").write_bytes(gzip.compress((OWL + PREFIXES + COUNTED).encode()))
     with rdflive.validate(read(DATA), first) as validation:
-        assert found(validation) == [EX.a.n3()] * 2
+        assert found(validation) == [EX.a.n3()] * 3
         assert validation.notes == ()
     with rdflive.validate(read(DATA), Graph().parse(first)) as validation:
-        assert found(validation) == [EX.a.n3()] * 2
+        assert found(validation) == [EX.a.n3()] * 3
     with rdflive.validate(read(DATA), [first, tmp_path / "counted.ttl.gz", read(":S :p 1 .")]) as validation:
-        assert found(validation) == [EX.a.n3()] * 2
+        assert found(validation) == [EX.a.n3()] * 3
 
 
 def test_a_graph_that_was_given_is_imported(tmp_path: Path) -> None:
