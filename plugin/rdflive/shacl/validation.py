@@ -126,7 +126,7 @@ class LiveValidation(Subscription):
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
-        """The shapes with targets."""
+        """The shapes that are used: all with targets, or those that were named."""
         return tuple(part.shape for part in self._parts.values() if part.shape is not None)
 
     @property

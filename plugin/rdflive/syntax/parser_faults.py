@@ -15,10 +15,10 @@ def parser_fault(error: Exception) -> tuple[int, str]:
 
     >>> from rdflib import Graph
     >>> try:
-    ...     _ = Graph().parse(data="<urn:a> <urn:b>\\n.", format="turtle")
+    ...     _ = Graph().parse(data="<urn:a> <urn:b> .", format="turtle")
     ... except Exception as error:
     ...     print(parser_fault(error))
-    (2, 'objectList expected')
+    (1, 'objectList expected')
     """
     match error:
         case BadSyntax():
