@@ -53,6 +53,7 @@ def test_constraints_that_are_not_validated_are_refused(parameter: str) -> None:
 UNREAD = {
     TARGET + "sh:mincount 1 .": ["sh:mincount of <http://e/S> is not read; did you mean sh:minCount?"],
     ":S a sh:NodeShape ; sh:targetClas :C .": ["sh:targetClas of <http://e/S> is not read; did you mean"],
+    ":S sh:targetClas :C .": ["sh:targetClas of <http://e/S> is not read; did you mean sh:targetClass?"],
     TARGET + "sh:values [ ] . :T sh:path :p ; sh:values [ ] .": ["sh:values of <http://e/S> and 1 more is"],
     TARGET + "sh:property [ sh:path :p ; sh:flags 'i' ] .": [
         "sh:flags of a blank node with sh:path <http://e/p> below <http://e/S> is not read, for there is no"
@@ -65,7 +66,8 @@ UNREAD = {
         "<http://e/but> of <http://e/S> is not read, for there is no <http://e/below>"
     ],
     COMPONENT.format("sh:validator [ sh:jsFunctionName 'f' ]") + ":below 1 .": [
-        "<http://e/Below> of <http://e/S> is not validated: it has no query"
+        "sh:jsFunctionName of a blank node below <http://e/Below> is not read",
+        "<http://e/Below> of <http://e/S> is not validated: it has no query",
     ],
     TARGET + "sh:name 'a' ; sh:description 'b' ; sh:order 1 ; sh:group :G ; sh:defaultValue 1 ; "
     "sh:severity sh:Info ; sh:message 'm' ; sh:closed false ; sh:ignoredProperties ( :p ) . "

@@ -50,14 +50,15 @@ _NEEDED: Final = {
 """Parameters that mean nothing without another one."""
 
 
-def unread_notes(graph: Graph, reader: Reader, *, has_rules: bool) -> Iterator[str]:
+def unread_notes(graph: Graph, reader: Reader, *, among_data: bool, has_rules: bool) -> Iterator[str]:
     """Say which properties of shapes are not read, each once, and which constraints are not validated.
 
-    With `has_rules` what the shapes entail is entailed.
+    `among_data` there may be too many triples to look at all of them. With `has_rules` what the shapes entail
+    is entailed.
     """
     said = {
         subject: {predicate for predicate in graph.predicates(subject) if isinstance(predicate, URIRef)}
-        for subject in sorted(_subjects(graph), key=shown)
+        for subject in sorted(_described_by_shacl(graph, among_data=among_data), key=shown)
     }
     yield from _of_properties(graph, reader.parameters, said)
     for component in reader.components:
@@ -99,9 +100,12 @@ def _of_component(graph: Graph, component: Component, said: _Said) -> Iterator[s
         yield f"{name} of {where} is not validated: it has no query in SPARQL for it"
 
 
-def _subjects(graph: Graph) -> set[Node]:
-    """List what the graph describes by properties or classes of SHACL."""
-    found = {s for predicate in _KNOWN if predicate.startswith(SH) for s in graph.subjects(predicate)}
+def _described_by_shacl(graph: Graph, *, among_data: bool) -> set[Node]:
+    """List what the graph describes by properties or classes of SHACL; among data one of them is known."""
+    if among_data:
+        found = {s for predicate in _KNOWN if predicate.startswith(SH) for s in graph.subjects(predicate)}
+    else:
+        found = {s for s, p, _ in graph if str(p).startswith((SH, _DASH))}
     return found.union(*(graph.subjects(RDF.type, kind) for kind in (SH.NodeShape, SH.PropertyShape)))
 
 

@@ -135,12 +135,13 @@ class LiveValidation(Subscription):
         purpose, imports that were not followed; and focus nodes that are asked for and in no triple.
         """
         with self._capture.reading():
-            has_rules = isinstance(self._regime, RuleRegime)
-            return (
-                *import_notes(self._given),
-                *unread_notes(self._shapes, self._reader, has_rules=has_rules),
-                *self._absent(),
+            unread = unread_notes(
+                self._shapes,
+                self._reader,
+                among_data=any(each is self._graph for each in self._given),
+                has_rules=isinstance(self._regime, RuleRegime),
             )
+            return (*import_notes(self._given), *unread, *self._absent())
 
     def _absent(self) -> Iterator[str]:
         for node in self._selection.focus_nodes or ():
