@@ -95,7 +95,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 
 
 def test_data_have_no_files_read(tmp_path: Path) -> None:
-    """Where the shapes lie among the data, whoever writes data would choose the file."""
+    """Where the shapes lie among the data, a writer of data would choose the file."""
     write(tmp_path / "named.ttl", NAMED)
     data = Graph().parse(write(tmp_path / "data.ttl", f"<> owl:imports <named.ttl> . {DATA}"))
     with rdflive.validate(data) as validation:

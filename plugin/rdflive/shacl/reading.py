@@ -31,7 +31,7 @@ from rdflive.shacl.shapes import (
     Validator,
     ValueConstraint,
 )
-from rdflive.shacl.value_tests import VALUE_TESTS
+from rdflive.shacl.value_tests import meets
 from rdflive.shacl.values import READERS, SEVERAL, Values, name_of, shown
 from rdflive.shacl.vocabulary import SH
 
@@ -197,7 +197,8 @@ class Reader:
         shape.deactivated = self.values.flag(node, SH.deactivated)
         unsupported = _UNSUPPORTED.difference(self.parameters).intersection(self.values.predicates(node))
         if unsupported and not shape.deactivated:
-            raise ShapesError(f"{name_of(min(unsupported))} of {shown(node)} is not supported", node)
+            said = f"{name_of(min(unsupported))} of {shown(node)} is not supported"
+            raise ShapesError(f"{said}: it is in neither SHACL Core nor SHACL-SPARQL", node)
         shape.targets = tuple(self._targets(node, shape.read_from))
         shape.constraints = () if shape.deactivated else tuple(self._constraints(shape))
         for constraint in shape.constraints:
@@ -460,8 +461,7 @@ class Reader:
     def _check_argument(self, node: Node, parameter: Parameter, value: Node) -> None:
         """Refuse a value that is not what the declaration of its parameter asks for (6.2.1)."""
         for constraint in parameter.constraints:
-            make = VALUE_TESTS.get(constraint.component)
-            if make is not None and not make(constraint.value)(lambda term: term)(value):
+            if not meets(constraint, value):
                 raise ShapesError(
                     f"{shown(parameter.path)} of {shown(node)} {message_of(constraint)}, got {shown(value)}",
                     node,
