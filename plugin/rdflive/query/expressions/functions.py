@@ -95,8 +95,9 @@ def strbefore(one: Node, other: Node) -> Node | None:
     pair = _compatible(one, other)
     if pair is None:
         return None
+    string, sought = map(str, pair)
     # Python refuses to look for the empty string, which SPARQL finds at the start
-    before, found, _ = str(pair[0]).partition(str(pair[1])) if pair[1] else ("", True, "")
+    before, found, _ = string.partition(sought) if sought else ("", True, "")
     return like(before, pair[0]) if found else Literal("")
 
 
@@ -105,7 +106,8 @@ def strafter(one: Node, other: Node) -> Node | None:
     pair = _compatible(one, other)
     if pair is None:
         return None
-    _, found, after = str(pair[0]).partition(str(pair[1])) if pair[1] else ("", True, str(pair[0]))
+    string, sought = map(str, pair)
+    _, found, after = string.partition(sought) if sought else ("", True, string)
     return like(after, pair[0]) if found else Literal("")
 
 
