@@ -19,8 +19,8 @@ from rdflib.plugins.sparql import operators, prepareQuery
 
 import rdflive
 from rdflive.query.expressions import Expression, numbered, registry
-from rdflive.query.expressions.casts import CASTS
 from rdflive.query.expressions.geosparql import GEOSPARQL, GeoSparql
+from rdflive.values.casts import CASTS
 from rdflive_stores.spark.dataflow.query_plan import plan_queries
 from support.effort import drawn_from, rounds
 from support.expressions import node

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -15,6 +16,9 @@ from rdflive.model import TripleTerm
 from rdflive.syntax.algebra import algebra_of
 from rdflive.syntax.rdflib_algebra import to_rdflib
 from rdflive.syntax.reader import read_query
+from support.effort import drawn_from, rounds
+from support.expressions import PREFIXES, evaluate
+from support.random_values import random_call
 
 TRIPLE = TripleTerm(URIRef("urn:a"), URIRef("urn:b"), Literal("c"))
 
@@ -89,3 +93,19 @@ def test_what_rdflib_does_not_know_is_refused(text: str, construct: str) -> None
     with pytest.raises(UnsupportedQueryError, match="rdflib's evaluator") as caught:
         answered(text)
     assert caught.value.construct == construct
+
+
+# what rdflib evaluates by its own functions
+OWN = re.compile(
+    r"(?:!|IF|COALESCE|sameTerm|is|STR|LANG|DATATYPE|UCASE|LCASE|ENCODE|MD5|SHA|CON|SUB|STRDT)\w*\("
+)
+
+
+def test_values_are_those_of_live_queries() -> None:
+    """Comparisons, arithmetic, casts and parts of dates have the values that a subscription gives them."""
+    random = drawn_from("rdflib", 3)
+    calls = [call for call in (random_call(random) for _ in range(rounds(2000))) if not OWN.match(call)]
+    assert calls
+    for call in calls:
+        (found,) = answered(f"{PREFIXES} SELECT ({call} AS ?x) {{ }}")
+        assert found == evaluate(call), call

@@ -12,8 +12,6 @@ from rdflib.term import Literal, Node, URIRef, Variable
 
 from rdflive.errors import UnsupportedQueryError
 from rdflive.model.term_text import is_writable
-from rdflive.query.expressions.arithmetic import calculate
-from rdflive.query.expressions.casts import CASTS
 from rdflive.query.expressions.errors import no_value
 from rdflive.query.expressions.functions import FUNCTIONS, PREDICATES
 from rdflive.query.expressions.metered import metered
@@ -29,6 +27,8 @@ from rdflive.query.expressions.registry import registered, unknown
 from rdflive.syntax.iris import resolve
 from rdflive.syntax.tree import Tree
 from rdflive.values import compare, effective_boolean, equal, in_fixed_context, text
+from rdflive.values.arithmetic import calculate
+from rdflive.values.casts import CASTS
 
 __all__ = ["Compiler", "guarded"]
 

@@ -14,12 +14,12 @@ from rdflib.namespace import RDF, XSD
 from rdflib.term import BNode, Literal, Node, URIRef
 
 from rdflive.model import DirectionalString, TripleTerm
-from rdflive.query.expressions.arithmetic import ceil, floor, magnitude, minus, plus, round_half_up
-from rdflive.query.expressions.moments import MOMENT_FUNCTIONS
 from rdflive.query.terms import is_triple
 from rdflive.syntax.regex import matches, replaced
 from rdflive.values import number, tag_of, text, typed
+from rdflive.values.arithmetic import ceil, floor, magnitude, minus, plus, round_half_up
 from rdflive.values.numbers import round_half_up as rounded
+from rdflive.values.parts import MOMENT_FUNCTIONS
 
 __all__ = ["FUNCTIONS", "PREDICATES", "like", "string_literal"]
 

@@ -17,10 +17,10 @@ from rdflib.term import Node, URIRef
 
 from rdflive.extras import install_command
 from rdflive.model.term_text import is_writable
-from rdflive.query.expressions.casts import CASTS
 from rdflive.query.expressions.errors import no_value
 from rdflive.query.expressions.geosparql import GEOSPARQL, GeoSparql, is_computed
 from rdflive.syntax.diagnosis import nearest
+from rdflive.values.casts import CASTS
 
 __all__ = [
     "Registered", "is_current", "register_function", "registered", "unknown", "users_functions", "version_of",
