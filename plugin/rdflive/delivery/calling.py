@@ -8,9 +8,10 @@ from collections.abc import Awaitable, Callable
 from time import perf_counter
 from typing import Any, Literal, Protocol, TypeAlias
 
+from rdflive.errors import RdfliveError
 from rdflive.model import Delta
 
-__all__ = ["Callback", "Called", "call", "call_async", "check_callback", "failed", "is_async"]
+__all__ = ["Callback", "Called", "call", "call_async", "check_callback", "failed", "interrupted", "is_async"]
 
 Callback: TypeAlias = Callable[[Delta], object]
 """A function that takes a delta; a coroutine function is awaited."""
@@ -88,6 +89,18 @@ def failed(
             on_error(subscription, error)
         except Exception:
             log.exception("on_error of subscription %r failed", subscription.name or subscription.query)
+
+
+def interrupted(subscription: Called, error: BaseException) -> None:
+    """Note what has ended a call before its time in a thread or task where it cannot be raised."""
+    if not isinstance(error, Exception):
+        name = subscription.name or subscription.query
+        told = RdfliveError(
+            f"the callback of subscription {name!r} was interrupted by {type(error).__name__}"
+        )
+        told.__cause__ = error
+        error = told
+    failed(subscription, error)
 
 
 def check_callback(callback: object, on_error: object) -> None:

@@ -301,8 +301,16 @@ class Subscription(BaseSubscription):
     def _owe(self) -> None:
         with self._capture.lock:
             if self._state is not None and not self._closed:
-                self._state.commits.owe(self._use)
+                windowed = self._question.windowed
+                # where only what went is reported, there is no whole answer, so what waits is told
+                if windowed is None or windowed.has_whole:
+                    self._doubted = self._capture.sequence
+                self._owe_answer(self._state)
                 self._capture.owe()
+
+    def _owe_answer(self, state: StoreState) -> None:
+        """Have the whole answer told with the next commit. Called under the store's lock."""
+        state.commits.owe(self._use)
 
     def _exceed(self, error: BudgetError) -> None:
         """Note that the budget is used up, and queue the end after the deltas. Called under the
