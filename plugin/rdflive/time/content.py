@@ -206,8 +206,8 @@ class ExplicitContent:
         return [pane.describe() for pane in self.panes]
 
     def containers(self) -> list[Any]:
-        """List the containers of the labels."""
-        return [container for pane in self.panes for container in pane.labels.containers()]
+        """List the containers of the labels, and of what the windows have noted."""
+        return [container for pane in self.panes for container in (*pane.labels.containers(), pane.before)]
 
     def reload(self) -> None:
         """Take the windows and the background graph as they are."""

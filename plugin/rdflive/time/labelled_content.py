@@ -11,6 +11,7 @@ from rdflive.engine.view import Lister, State, View
 from rdflive.entail.entailment import IdTriple, Sign
 from rdflive.entail.rules.closure import AnnotatedGraph, Closure
 from rdflive.entail.rules.keys import Key, matches
+from rdflive.entail.rules.labels import Labels
 from rdflive.entail.rules.program import Program
 from rdflive.model import TermPattern, Triple
 from rdflive.time.background import BackgroundGraph
@@ -43,6 +44,11 @@ class SharedClosure:
         self.closure = Closure(program, graph)
         self.views: dict[View, None] = {}
         """The views that share the closure."""
+
+    @property
+    def explicit(self) -> Labels:
+        """The labels of what the stream was given."""
+        return self._group.explicit
 
     @property
     def is_behind(self) -> bool:
@@ -210,7 +216,8 @@ class LabelledContent:
 
     def containers(self) -> list[Any]:
         """List the containers of what is labelled."""
-        return self._closure.containers()
+        explicit = self._shared.explicit.containers()
+        return [*self._closure.containers(), *explicit, self._pane.before]
 
     def reset(self) -> None:
         """Start with a new closure, for all that share it."""

@@ -33,6 +33,9 @@ class Accumulator(Protocol):
     def result(self) -> Node | None:
         """Give the function's value now; None is an error."""
 
+    def containers(self) -> list[Any]:
+        """List the containers of the values that are kept, for measuring."""
+
 
 def make_accumulator(
     name: SetFunction, *, distinct: bool, separator: str = " ", meter: Meter | None = None
@@ -78,12 +81,12 @@ def integer(count: int) -> Node:
 class _Metered:
     """Counts the values that another accumulator keeps, equal ones too."""
 
-    __slots__ = ("_inner", "_meter", "result")
+    __slots__ = ("_inner", "_meter", "containers", "result")
 
     def __init__(self, inner: Accumulator, meter: Meter) -> None:
         self._inner = inner
         self._meter = meter
-        self.result = inner.result
+        self.result, self.containers = inner.result, inner.containers
 
     def add(self, value: Node | None, weight: int) -> None:
         self._meter.keep(weight, len(value) * weight if isinstance(value, str) else 0)
@@ -104,6 +107,9 @@ class _Count:
 
     def result(self) -> Node | None:
         return integer(self._count)
+
+    def containers(self) -> list[Any]:
+        return []
 
 
 class _Distinct:
@@ -128,6 +134,9 @@ class _Distinct:
     def result(self) -> Node | None:
         return self._inner.result()
 
+    def containers(self) -> list[Any]:
+        return [self._counts, *self._inner.containers()]
+
 
 class _Numbers:
     """What SUM and AVG keep: the exact sum and how many values are no numbers."""
@@ -146,6 +155,9 @@ class _Numbers:
                 self._sum.add(found, weight, str(value.datatype) == _DOUBLE)
                 return
         self._errors += weight
+
+    def containers(self) -> list[Any]:
+        return []
 
     def _binary(self, share: int = 1) -> Node:
         """Give the sum divided by `share` as a double or float, whichever is the wider type present."""
@@ -213,16 +225,19 @@ class _SortedTerms:
             del self.counts[value]
             self.order.remove((term_key(value), value))
 
+    def containers(self) -> list[Any]:
+        return [self.counts, self.order]
+
 
 class _Extremum:
     """MIN and MAX: the first or last term by `term_key`; an error of nothing."""
 
-    __slots__ = ("_place", "_terms", "add")
+    __slots__ = ("_place", "_terms", "add", "containers")
 
     def __init__(self, place: int) -> None:
         self._place = place
         self._terms = _SortedTerms()
-        self.add = self._terms.add
+        self.add, self.containers = self._terms.add, self._terms.containers
 
     def result(self) -> Node | None:
         terms = self._terms
@@ -234,11 +249,11 @@ class _Extremum:
 class _Sample:
     """SAMPLE: the least term, so that the result is a function of the group."""
 
-    __slots__ = ("_terms", "add")
+    __slots__ = ("_terms", "add", "containers")
 
     def __init__(self) -> None:
         self._terms = _SortedTerms()
-        self.add = self._terms.add
+        self.add, self.containers = self._terms.add, self._terms.containers
 
     def result(self) -> Node | None:
         return self._terms.order[0][1] if self._terms.order else None
@@ -247,12 +262,13 @@ class _Sample:
 class _GroupConcat:
     """GROUP_CONCAT: the strings of the terms, in their order; what has none is an error."""
 
-    __slots__ = ("_changed", "_joined", "_meter", "_separator", "_terms")
+    __slots__ = ("_changed", "_joined", "_meter", "_separator", "_terms", "containers")
 
     def __init__(self, separator: str, meter: Meter | None) -> None:
         self._separator = separator
         self._meter = meter
         self._terms = _SortedTerms()
+        self.containers = self._terms.containers
         self._changed = True
         self._joined: Node | None = None
 
