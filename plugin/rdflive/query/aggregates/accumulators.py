@@ -81,16 +81,19 @@ def integer(count: int) -> Node:
 class _Metered:
     """Counts the values that another accumulator keeps, equal ones too."""
 
-    __slots__ = ("_inner", "_meter", "containers", "result")
+    __slots__ = ("_inner", "_meter", "result")
 
     def __init__(self, inner: Accumulator, meter: Meter) -> None:
         self._inner = inner
         self._meter = meter
-        self.result, self.containers = inner.result, inner.containers
+        self.result = inner.result
 
     def add(self, value: Node | None, weight: int) -> None:
         self._meter.keep(weight, len(value) * weight if isinstance(value, str) else 0)
         self._inner.add(value, weight)
+
+    def containers(self) -> list[Any]:
+        return self._inner.containers()
 
 
 class _Count:
@@ -225,19 +228,28 @@ class _SortedTerms:
             del self.counts[value]
             self.order.remove((term_key(value), value))
 
+
+class _Ordered:
+    """What MIN, MAX, SAMPLE and GROUP_CONCAT keep: the terms in order."""
+
+    __slots__ = ("_terms",)
+
+    def __init__(self) -> None:
+        self._terms = _SortedTerms()
+
     def containers(self) -> list[Any]:
-        return [self.counts, self.order]
+        return [self._terms.counts, self._terms.order]
 
 
-class _Extremum:
+class _Extremum(_Ordered):
     """MIN and MAX: the first or last term by `term_key`; an error of nothing."""
 
-    __slots__ = ("_place", "_terms", "add", "containers")
+    __slots__ = ("_place", "add")
 
     def __init__(self, place: int) -> None:
+        super().__init__()
         self._place = place
-        self._terms = _SortedTerms()
-        self.add, self.containers = self._terms.add, self._terms.containers
+        self.add = self._terms.add
 
     def result(self) -> Node | None:
         terms = self._terms
@@ -246,29 +258,28 @@ class _Extremum:
         return terms.order[self._place][1]
 
 
-class _Sample:
+class _Sample(_Ordered):
     """SAMPLE: the least term, so that the result is a function of the group."""
 
-    __slots__ = ("_terms", "add", "containers")
+    __slots__ = ("add",)
 
     def __init__(self) -> None:
-        self._terms = _SortedTerms()
-        self.add, self.containers = self._terms.add, self._terms.containers
+        super().__init__()
+        self.add = self._terms.add
 
     def result(self) -> Node | None:
         return self._terms.order[0][1] if self._terms.order else None
 
 
-class _GroupConcat:
+class _GroupConcat(_Ordered):
     """GROUP_CONCAT: the strings of the terms, in their order; what has none is an error."""
 
-    __slots__ = ("_changed", "_joined", "_meter", "_separator", "_terms", "containers")
+    __slots__ = ("_changed", "_joined", "_meter", "_separator")
 
     def __init__(self, separator: str, meter: Meter | None) -> None:
+        super().__init__()
         self._separator = separator
         self._meter = meter
-        self._terms = _SortedTerms()
-        self.containers = self._terms.containers
         self._changed = True
         self._joined: Node | None = None
 
