@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import lru_cache
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -321,6 +322,52 @@ def test_a_validation_is_told_whole() -> None:
                     world.graph.add((EX.x, EX.none, rdflib.BNode()))
             assert follower.wrong == []
             assert follower.state == Counter(map(tuple, validation.answers()))
+        interruptions += follower.interruptions
+    assert interruptions
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_with_a_journal_an_interrupted_delta_comes_again(tmp_path: Path, elsewhere: bool) -> None:
+    """It has the same number and rows, whatever interrupted its callback, and the next comes behind it."""
+    interruptions = 0
+    for number in range(rounds(40)):
+        random = drawn_from("journal", elsewhere, number)
+        graph, state, last = Graph(), Counter(), [0, ()]
+        follower = Follower(random)
+
+        def take(delta: rdflive.Delta, state: Any = state, last: Any = last, one: Any = follower) -> None:
+            told = tuple(sorted(delta.added)), tuple(sorted(delta.removed))
+            if one.is_doubted and (delta.sequence, told) != tuple(last):
+                one.wrong.append(f"{delta.sequence} {told} comes behind {last}")
+            elif not one.is_doubted and delta.sequence != last[0] + 1:
+                one.wrong.append(f"{delta.sequence} comes behind {last[0]}")
+            last[:] = delta.sequence, told
+            one.is_doubted = one.random.random() < one.share
+            if one.is_doubted:
+                one.interruptions += 1
+                raise one.random.choice(RAISED)
+            took_in(state, delta)
+
+        with ThreadPoolExecutor(1) as pool:
+            made = rdflive.subscribe(
+                graph, PREFIX + QUERIES["pattern"], take, name="one", resume=tmp_path / f"{number}",
+                on_error="ignore", executor=pool if elsewhere else None,
+            )  # fmt: skip
+            follower.share = 0.3
+            for _ in range(30):
+                triple = EX[random.choice("abcd")], EX.p, EX[random.choice("abcd")]
+                with going_on():
+                    (graph.add if random.random() < 0.6 else graph.remove)(triple)
+                time.sleep(0.002 if elsewhere else 0)
+            follower.share = 0.0
+            ended = time.monotonic() + PATIENCE
+            while state != Counter(map(tuple, made.answers())) and time.monotonic() < ended:
+                with going_on():
+                    graph.add((EX[f"x{len(graph)}"], EX.p, EX.x))
+                time.sleep(0.01 if elsewhere else 0)
+            assert follower.wrong == []
+            assert state == Counter(map(tuple, made.answers()))
+            made.close()
         interruptions += follower.interruptions
     assert interruptions
 

@@ -40,10 +40,10 @@ class Called(Protocol):
         """Be told that the callback was interrupted: nobody knows what it has taken of its delta."""
 
 
-def call(subscription: Called, callback: Callable[[Delta], object], delta: Delta) -> None:
+def call(subscription: Called, callback: Callable[[Delta], object], delta: Delta) -> bool:
     """Call a callback, and keep what it raises from the thread that wrote.
 
-    After a lack of memory or stack nobody knows how much of the delta it has taken.
+    False after a lack of memory or stack, when it is not known how much of the delta it has taken.
     """
     start = perf_counter()
     try:
@@ -53,15 +53,17 @@ def call(subscription: Called, callback: Callable[[Delta], object], delta: Delta
     except (MemoryError, RecursionError) as error:
         subscription.doubt()
         failed(subscription, error)
+        return False
     except Exception as error:  # noqa: BLE001 - whatever a callback raises, the write stands
         failed(subscription, error)
     finally:
         subscription._callback_seconds += perf_counter() - start
+    return True
 
 
 async def call_async(
     subscription: Called, callback: Callable[[Delta], Awaitable[object]], delta: Delta
-) -> None:
+) -> bool:
     """Call a callback that is a coroutine function, as `call` does others."""
     start = perf_counter()
     try:
@@ -69,10 +71,12 @@ async def call_async(
     except (MemoryError, RecursionError) as error:
         subscription.doubt()
         failed(subscription, error)
+        return False
     except Exception as error:  # noqa: BLE001 - whatever a callback raises, the loop goes on
         failed(subscription, error)
     finally:
         subscription._callback_seconds += perf_counter() - start
+    return True
 
 
 def failed(

@@ -203,20 +203,24 @@ class Relay:
     def _work(self, ticket: object) -> None:
         try:
             delta = self._take(ticket)
+            has_taken = True
             if delta is not None:
-                call(self._subscription, self._callback, delta)
+                has_taken = call(self._subscription, self._callback, delta)
                 self.inbox.done()
         except BaseException as error:  # noqa: BLE001 - of the executor or the timer nobody would hear
             self._fail(ticket, error)
         else:
             self._leave(ticket)
-            self.begin()
+            # a journal would hand out the same delta again, and at once, as often as it fails
+            if has_taken or self.inbox is self.mailbox:
+                self.begin()
 
     async def _work_async(self, ticket: object) -> None:
         try:
             delta = self._take(ticket)
+            has_taken = True
             if delta is not None:
-                await call_async(self._subscription, self._callback, delta)
+                has_taken = await call_async(self._subscription, self._callback, delta)
                 self.inbox.done()
         except BaseException as error:
             # not begun again, for the loop may be ending; the next delta does that
@@ -225,7 +229,9 @@ class Relay:
                 raise
         else:
             self._leave(ticket)
-            self.begin()
+            # a journal would hand out the same delta again, and at once, as often as it fails
+            if has_taken or self.inbox is self.mailbox:
+                self.begin()
 
     def _take(self, ticket: object) -> Delta | None:
         """Begin the call of a ticket, and give its delta; None where another call came in its place."""

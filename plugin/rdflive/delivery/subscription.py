@@ -294,9 +294,10 @@ class Subscription(BaseSubscription):
 
     def doubt(self) -> None:
         """Give the whole answer when the store is used next, because a callback was interrupted."""
-        # with `resume` an interrupted delta is not acknowledged, and the outbox hands it out again
         if self._outbox is None:
             self._owe()
+        else:
+            self._outbox.again()
 
     def _owe(self) -> None:
         with self._capture.lock:
