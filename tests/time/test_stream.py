@@ -349,6 +349,28 @@ def test_last_windows_close_by_the_wall_clock() -> None:
     until(lambda: not [t for t in threading.enumerate() if t.name == "rdflive windows"])
 
 
+def test_the_wall_clock_goes_on_behind_an_interrupted_callback(caplog: pytest.LogCaptureFixture) -> None:
+    """It is told the whole answer by the next report, for which no element is needed."""
+    stream = rdflive.Stream(clock="wall")
+    told: list[tuple[bool, int, int]] = []
+
+    def take(delta: rdflive.Delta) -> None:
+        told.append((delta.initial, len(delta.added), len(delta.removed)))
+        if len(told) == 4:  # the first expiry, in the thread of the clock
+            raise SystemExit
+
+    subscription = rdflive.subscribe(stream, QUERY, take, window=rdflive.Sliding("400ms"))
+    stream.add(TRIPLE)
+    time.sleep(0.1)
+    stream.add((EX.c, EX.p, EX.d))
+    until(lambda: len(told) > 4)
+    assert told[:5] == [(True, 0, 0), (False, 1, 0), (False, 1, 0), (False, 0, 1), (True, 1, 0)]
+    assert "interrupted" in caplog.text
+    until(lambda: told[-1] == (False, 0, 1))
+    stream.close()
+    subscription.close()
+
+
 def deltas_of_a_window() -> list[rdflive.Delta]:
     stream = rdflive.Stream()
     subscription, deltas = following(stream, rdflive.Sliding(3), expires=True)

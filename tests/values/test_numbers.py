@@ -130,7 +130,8 @@ SPELLINGS = [
     ("2024-05-01Z", "date", "2024-05-01Z"),
     ("2024-05-01", "date", "2024-05-01"),
     ("12000-01-01T00:00:00Z", "dateTime", "12000-01-01T00:00:00Z"),
-    ("1E400", "double", "inf"),
+    ("INF", "double", "INF"),
+    ("1E400", "double", "1E400"),
     ("PT", "dayTimeDuration", "PT"),
     ("-P1M1D", "duration", "-P1M1D"),
 ]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
 from itertools import chain, repeat
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from rdflib import RDF
 from rdflib.term import Node
@@ -170,7 +170,7 @@ class Subscription(BaseSubscription):
                 matched=self._matched(),
                 deltas=self._delivered if self._outbox is None else self._outbox.count,
                 entries=sum(map(len, containers)),
-                size=sum(map(size_of, containers)),
+                size=size_of(containers),
                 seconds=state.seconds + sum(view.seconds for view in state.views.values()),
                 callback_seconds=self._callback_seconds,
                 members=sum(query.members for query in queries),
@@ -186,7 +186,7 @@ class Subscription(BaseSubscription):
     def _matched(self) -> int:
         return sum(query.hits() for query in self._queries()) - self._hits
 
-    def _containers(self) -> list[dict[object, object] | set[object]]:
+    def _containers(self) -> list[Any]:
         """List what holds the entries that are kept."""
         own = [container for query in self._queries() for container in query.containers()]
         return [*own, *(container for view in self._views() for container in view.containers())]
@@ -294,15 +294,24 @@ class Subscription(BaseSubscription):
 
     def doubt(self) -> None:
         """Give the whole answer when the store is used next, because a callback was interrupted."""
-        # with `resume` an interrupted delta is not acknowledged, and the outbox hands it out again
         if self._outbox is None:
             self._owe()
+        else:
+            self._outbox.again()
 
     def _owe(self) -> None:
         with self._capture.lock:
             if self._state is not None and not self._closed:
-                self._state.commits.owe(self._use)
+                windowed = self._question.windowed
+                # where only what went is reported, there is no whole answer, so what waits is told
+                if windowed is None or windowed.has_whole:
+                    self._doubted = self._capture.sequence
+                self._owe_answer(self._state)
                 self._capture.owe()
+
+    def _owe_answer(self, state: StoreState) -> None:
+        """Have the whole answer told with the next commit. Called under the store's lock."""
+        state.commits.owe(self._use)
 
     def _exceed(self, error: BudgetError) -> None:
         """Note that the budget is used up, and queue the end after the deltas. Called under the

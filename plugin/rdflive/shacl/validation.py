@@ -414,11 +414,8 @@ class LiveValidation(Subscription):
         if self._state is not None:
             self._state.commits.gather(self._tell)
 
-    def _owe(self) -> None:
-        with self._capture.lock:
-            if self._state is not None and not self._closed:
-                self._doubt()
-                self._capture.owe()
+    def _owe_answer(self, state: StoreState) -> None:  # noqa: ARG002 - it is that of the parts
+        self._doubt()
 
     def _answer(self) -> TermWeights:
         self._live()

@@ -12,6 +12,8 @@ log = logging.getLogger("rdflive")
 
 PATIENCE = 60.0
 """Longest sleep in seconds, because the wall clock may be set meanwhile."""
+AGAIN = 1.0
+"""Seconds until windows report again where a callback was interrupted: it is told the whole answer then."""
 
 
 class Timer:
@@ -47,6 +49,10 @@ class Timer:
             except Exception:
                 log.exception("windows could not report by the clock")
                 seconds = PATIENCE
+            except BaseException:
+                # of a callback; in this thread it would end all reports, and nothing else would hear of it
+                log.exception("a callback was interrupted while windows reported by the clock")
+                seconds = AGAIN
             if seconds is None:
                 return
             self._woken.wait(min(seconds, PATIENCE))

@@ -10,7 +10,7 @@ from rdflib import XSD, Literal
 
 from rdflive.model import exact_literal
 from rdflive.model.terms import is_beyond_python
-from rdflive.values.datatypes import DATATYPES, value_of
+from rdflive.values.datatypes import DATATYPES, RDFLIB_FORMS, value_of
 from rdflive.values.moments import Duration, Moment, write_duration, write_moment
 from rdflive.values.numbers import Number, Single, number_text, shortest_text
 
@@ -68,7 +68,7 @@ def normal(term: Any) -> Any:
     """Spell a term as rdflib's parsers do, which is how its own stores hold it.
 
     A spelling of rdflib that is another value is not taken: it cuts the digits of a second behind the sixth
-    and leaves out the time zone of a date. Ill-formed literals stay as they are: rdflib reads `1_000` as
+    and leaves out the time zone of a date. Nor is `inf` taken for INF, for it is no form of a double. Ill-formed literals stay as they are: rdflib reads `1_000` as
     1000, and any ill-formed boolean as false.
 
     >>> second = "2024-05-01T12:00:00.123456789Z"
@@ -86,4 +86,5 @@ def normal(term: Any) -> Any:
         spelt = Literal(str(term), datatype=term.datatype)
     except ValueError:  # it does not write -P1M1D
         return term
-    return term if str(spelt) != str(term) and value_of(spelt) != value else spelt
+    is_other = str(spelt) in RDFLIB_FORMS or value_of(spelt) != value
+    return term if str(spelt) != str(term) and is_other else spelt

@@ -31,6 +31,9 @@ class Accumulator(Protocol):
     def result(self) -> Node | None:
         """Give the function's value now; None is an error."""
 
+    def containers(self) -> list[Any]:
+        """List the containers of the values that are kept, for measuring."""
+
 
 def make_accumulator(
     name: SetFunction, *, distinct: bool, separator: str = " ", meter: Meter | None = None
@@ -87,6 +90,9 @@ class _Metered:
         self._meter.keep(weight, len(value) * weight if isinstance(value, str) else 0)
         self._inner.add(value, weight)
 
+    def containers(self) -> list[Any]:
+        return self._inner.containers()
+
 
 class _Count:
     """COUNT: how many values are no errors."""
@@ -102,6 +108,9 @@ class _Count:
 
     def result(self) -> Node | None:
         return integer(self._count)
+
+    def containers(self) -> list[Any]:
+        return []
 
 
 class _Distinct:
@@ -126,6 +135,9 @@ class _Distinct:
     def result(self) -> Node | None:
         return self._inner.result()
 
+    def containers(self) -> list[Any]:
+        return [self._counts, *self._inner.containers()]
+
 
 class _Numbers:
     """What SUM and AVG keep: the exact sum and how many values are no numbers."""
@@ -143,6 +155,9 @@ class _Numbers:
                 self._sum.add(found, weight)
                 return
         self._errors += weight
+
+    def containers(self) -> list[Any]:
+        return []
 
     def _binary(self, share: int = 1) -> Node:
         """Give the sum divided by `share` as a double or float, whichever is the wider type present."""
@@ -210,14 +225,26 @@ class _SortedTerms:
             self.order.remove((term_key(value), value))
 
 
-class _Extremum:
+class _Ordered:
+    """What MIN, MAX, SAMPLE and GROUP_CONCAT keep: the terms in order."""
+
+    __slots__ = ("_terms",)
+
+    def __init__(self) -> None:
+        self._terms = _SortedTerms()
+
+    def containers(self) -> list[Any]:
+        return [self._terms.counts, self._terms.order]
+
+
+class _Extremum(_Ordered):
     """MIN and MAX: the first or last term by `term_key`; an error of nothing."""
 
-    __slots__ = ("_place", "_terms", "add")
+    __slots__ = ("_place", "add")
 
     def __init__(self, place: int) -> None:
+        super().__init__()
         self._place = place
-        self._terms = _SortedTerms()
         self.add = self._terms.add
 
     def result(self) -> Node | None:
@@ -227,28 +254,28 @@ class _Extremum:
         return terms.order[self._place][1]
 
 
-class _Sample:
+class _Sample(_Ordered):
     """SAMPLE: the least term, so that the result is a function of the group."""
 
-    __slots__ = ("_terms", "add")
+    __slots__ = ("add",)
 
     def __init__(self) -> None:
-        self._terms = _SortedTerms()
+        super().__init__()
         self.add = self._terms.add
 
     def result(self) -> Node | None:
         return self._terms.order[0][1] if self._terms.order else None
 
 
-class _GroupConcat:
+class _GroupConcat(_Ordered):
     """GROUP_CONCAT: the strings of the terms, in their order; what has none is an error."""
 
-    __slots__ = ("_changed", "_joined", "_meter", "_separator", "_terms")
+    __slots__ = ("_changed", "_joined", "_meter", "_separator")
 
     def __init__(self, separator: str, meter: Meter | None) -> None:
+        super().__init__()
         self._separator = separator
         self._meter = meter
-        self._terms = _SortedTerms()
         self._changed = True
         self._joined: Node | None = None
 
