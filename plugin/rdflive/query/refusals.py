@@ -39,7 +39,21 @@ _REFUSALS: Final = {
     "NOW": _Refusal(
         "NOW()",
         _BY_ITSELF,
-        "pass the time as initBindings and subscribe again when it is to move on",
+        "compare a time with it, alone or with a duration that is added or subtracted, as "
+        'FILTER(?time > NOW() - "P1D"^^xsd:dayTimeDuration), or pass the time as initBindings and subscribe '
+        "again when it is to move on",
+    ),
+    "NOW alone": _Refusal(
+        "NOW()",
+        _BY_ITSELF,
+        "write the time in its place, and begin again when it is to move on; rdflive.subscribe on a graph "
+        "has a clock for comparisons with NOW()",
+    ),
+    "NOW moved": _Refusal(
+        "a comparison with NOW()",
+        "what is added to NOW() or subtracted from it is no duration",
+        'write one, as "P1D"^^xsd:dayTimeDuration, "PT90S"^^xsd:dayTimeDuration or '
+        '"P1M"^^xsd:yearMonthDuration',
     ),
     "RAND": _Refusal("RAND()", _BY_ITSELF, _RANDOM),
     "UUID": _Refusal("UUID()", _BY_ITSELF, _RANDOM),
@@ -77,17 +91,23 @@ def depth_limited() -> Iterator[None]:
         ) from None  # its traceback would have a thousand lines
 
 
-def refused(construct: str, assigned: str = "", *, tree: Tree | None, text: str) -> UnsupportedQueryError:
+def refused(
+    construct: str, assigned: str = "", *, at: Tree | None = None, tree: Tree | None, text: str
+) -> UnsupportedQueryError:
     """Make the error for a construct of a query, by the name of its node and the variable that it assigns.
 
-    Without a tree the error has no place.
+    The place is that of the node `at`, or of the first of that name; without a tree the error has none.
     """
     refusal = _REFUSALS.get(construct)
     if refusal is None:
         refusal = _Refusal(construct, "rdflive does not know it", "run graph.query() after each change")
-    found = [node for node in walk(tree) if _is_meant(node, construct, assigned)]
+    found = [] if tree is None else [at] if at is not None else _found(tree, construct, assigned)
     # of two assignments the second is wrong
     return _error(refusal, found[-1 if assigned else 0] if found else None, text)
+
+
+def _found(tree: Tree, construct: str, assigned: str) -> list[Tree]:
+    return [node for node in walk(tree) if _is_meant(node, construct, assigned)]
 
 
 def _is_meant(node: Tree, construct: str, assigned: str) -> bool:

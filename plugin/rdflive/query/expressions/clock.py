@@ -1,0 +1,264 @@
+"""Comparisons with NOW(), whose truth changes with time: when, and to what.
+
+The truth of `?t > NOW() - "P1D"^^xsd:dayTimeDuration` for one row is a function of the clock that takes few
+steps: true as long as NOW() is before ?t + 1 day, then false. These steps are the *phases* of the row. So a
+filter need not be tested again and again, but at the steps alone.
+
+Instants are whole nanoseconds since 1970 (UTC), as clocks give them, or fractions of one, as literals may.
+"""
+
+from __future__ import annotations
+
+import operator
+from calendar import monthrange
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
+from math import ceil, floor
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from rdflib.namespace import XSD
+from rdflib.term import Literal, Node
+from rdflib.xsd_datetime import Duration
+
+from rdflive.query.expressions.expression import Expression, volatile
+from rdflive.query.expressions.nodes import elements
+from rdflive.query.expressions.rdflib_evaluation import Row, Terms
+from rdflive.query.expressions.values import compare, known, no_value
+from rdflive.syntax.tree import EXISTS, Tree
+
+__all__ = ["ClockComparison", "Phases", "clock_parts", "is_duration", "read_comparison"]
+
+Truth: TypeAlias = bool | None
+"""None is an error."""
+Phases: TypeAlias = tuple[Truth, tuple[tuple[int, Truth], ...]]
+"""The truth at first, and each instant from which on it is another, in order."""
+Instant: TypeAlias = int | Fraction
+
+_TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
+_ORDERS: Final[dict[str, Callable[[int, int], bool]]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=": operator.eq,
+    "!=": operator.ne,
+}
+_SECOND: Final = 10**9
+_DAY: Final = 86_400 * _SECOND
+_FOURTEEN_HOURS: Final = 14 * 3600 * _SECOND
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+_CYCLE: Final = 146_097
+"""Days after which the calendar repeats: 400 years."""
+_NEAR: Final = 5
+"""Days that a shift by months may move a day more or less than another: at most three where a month is too
+short, and one on either side.
+"""
+_SOME_TIME: Final = Literal("2000-01-01T00:00:00Z", datatype=XSD.dateTime)
+_SOME_LOCAL_TIME: Final = Literal("2000-01-01T00:00:00", datatype=XSD.dateTime)
+_UNDETERMINED: Final = {op: compare(op, _SOME_LOCAL_TIME, _SOME_TIME) for op in _ORDERS}
+"""What a comparison says of moments whose order the missing time zone leaves open."""
+
+
+class Moment(NamedTuple):
+    """An xsd:dateTime: its instant, or that of its fields in UTC where it has no time zone."""
+
+    instant: Instant
+    is_zoned: bool
+
+
+class Shift(NamedTuple):
+    """A duration that is added to an instant: months of the calendar first, then a length of time."""
+
+    months: int
+    length: Instant
+
+
+def to_moment(term: Node) -> Moment | None:
+    """Read an xsd:dateTime; None for any other term."""
+    value = known(term) if isinstance(term, Literal) else None
+    if value is None or value[0] != "dateTime":
+        return None
+    moment: datetime = value[1]
+    in_utc = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+    return Moment((in_utc - _EPOCH) // _MICROSECOND * 1000, moment.tzinfo is not None)
+
+
+def to_shift(sign: str, term: Node | None) -> Shift | None:
+    """Read a duration that is added or subtracted; None for any other term."""
+    value = known(term) if isinstance(term, Literal) else None
+    if value is None or value[0] != "duration":
+        return None
+    months, rest = 0, value[1]
+    if isinstance(rest, Duration):
+        months, rest = int(rest.years * 12 + rest.months), rest.tdelta
+    length = rest // _MICROSECOND * 1000
+    return Shift(months, length) if sign == "+" else Shift(-months, -length)
+
+
+class ClockComparison:
+    """A comparison of a value that a row has with NOW(), moved by durations that the row has or that are
+    constant: `?t > NOW() - "P1D"^^xsd:dayTimeDuration`.
+    """
+
+    __slots__ = ("_operator", "_shifts", "_value", "text", "variables")
+
+    def __init__(self, value: Expression, operator: str, shifts: tuple[tuple[str, Expression], ...]) -> None:
+        self._value = value
+        self._operator = operator
+        self._shifts = shifts
+        moved = "".join(f" {sign} {_bracketed(shift)}" for sign, shift in shifts)
+        self.text: str = f"{_bracketed(value)} {operator} NOW(){moved}"
+        """Canonical text, with NOW() on the right."""
+        names = (name for part in (value, *(shift for _, shift in shifts)) for name in part.variables)
+        self.variables: tuple[str, ...] = tuple(dict.fromkeys(names))
+        """The variables that it reads."""
+
+    @property
+    def is_plain(self) -> bool:
+        """True where evaluation takes little time and memory, whatever the terms are."""
+        return self._value.is_plain and all(shift.is_plain for _, shift in self._shifts)
+
+    def phases(self, columns: Mapping[str, int], terms: Terms) -> Callable[[Row], Phases]:
+        """Compile to the phases of a row."""
+        value_of = self._value.term(columns, terms)
+        shifts_of = [(sign, shift.term(columns, terms)) for sign, shift in self._shifts]
+
+        def phases(row: Row) -> Phases:
+            value = value_of(row)
+            if value is None:
+                return None, ()
+            shifts = []
+            for sign, shift_of in shifts_of:
+                shift = to_shift(sign, shift_of(row))
+                if shift is None:
+                    return None, ()
+                shifts.append(shift)
+            try:
+                return _phases(self._operator, value, shifts)
+            except Exception as error:  # noqa: BLE001 - whatever a value stumbles over is an error of SPARQL
+                return no_value(error, None), ()
+
+        return phases
+
+
+def _bracketed(expression: Expression) -> str:
+    text = expression.text
+    return f"({text})" if " " in text and not text.startswith('"') else text
+
+
+def clock_parts(node: Any) -> list[Tree]:
+    """Give the comparisons inside an expression of which one side is NOW(), moved or not."""
+    if isinstance(node, Tree):
+        if node.name in EXISTS:
+            return []
+        if _sides(node) is not None:
+            return [node]
+        children = list(node.fields.values())
+    else:
+        children = elements(node) or []
+    return [part for child in children for part in clock_parts(child)]
+
+
+def read_comparison(node: Tree) -> tuple[Any, str, list[tuple[str, Any]]]:
+    """Give what is compared with NOW() in a part that `clock_parts` gave, how with NOW() on the right, and
+    what is added to NOW() and subtracted.
+    """
+    found = _sides(node)
+    assert found is not None  # noqa: S101 - it was given
+    return found
+
+
+def is_duration(literal: Literal) -> bool:
+    """Tell whether a literal is a duration."""
+    return to_shift("+", literal) is not None
+
+
+def _sides(node: Tree) -> tuple[Any, str, list[tuple[str, Any]]] | None:
+    """Give what is compared with NOW(), how with NOW() on the right, and what moves NOW()."""
+    op = str(node.op)
+    if node.name != "RelationalExpression" or op not in _ORDERS:
+        return None
+    for value, now, sign in ((node.expr, node.other, op), (node.other, node.expr, _TURNED[op])):
+        shifts = _moved(now)
+        if shifts is not None and volatile(value) is None:
+            return value, sign, shifts
+    return None
+
+
+def _moved(node: Any) -> list[tuple[str, Any]] | None:
+    """Give the durations that are added to NOW() and subtracted; None for what is no such sum."""
+    if not isinstance(node, Tree):
+        return None
+    if node.name == "Builtin_NOW":
+        return []
+    if node.name != "AdditiveExpression":
+        return None
+    first = _moved(node.expr)
+    others = elements(node.other) or []
+    if first is None or any(volatile(part) is not None for part in others):
+        return None
+    return [*first, *zip(map(str, elements(node.op) or []), others, strict=True)]
+
+
+def _phases(op: str, value: Node, shifts: list[Shift]) -> Phases:
+    moment = to_moment(value)
+    if moment is None:  # no time, so any time tells
+        return compare(op, value, _SOME_TIME), ()
+    instant, is_zoned = moment
+    holds = _ORDERS[op]
+
+    def truth(now: int) -> Truth:
+        moved: Instant = now
+        for shift in shifts:
+            moved = _add(moved, shift)
+        distance = instant - moved
+        if not is_zoned and abs(distance) <= _FOURTEEN_HOURS:
+            return _UNDETERMINED[op]
+        return holds((distance > 0) - (distance < 0), 0)
+
+    edges = {instant} if is_zoned else {instant - _FOURTEEN_HOURS, instant + _FOURTEEN_HOURS}
+    for shift in reversed(shifts):
+        edges = {before for edge in edges for before in _before(edge, shift)}
+    # the first nanosecond that is not before an edge, and the first behind it
+    steps = sorted({step for edge in edges for step in (ceil(edge), floor(edge) + 1)})
+    first = last = truth(steps[0] - 1)
+    found = []
+    for step in steps:
+        now = truth(step)
+        if now is not last:
+            found.append((step, now))
+            last = now
+    return first, tuple(found)
+
+
+def _before(edge: Instant, shift: Shift) -> Iterator[Instant]:
+    """List the instants that a shift moves to another one, and those where it jumps near there.
+
+    A shift by months moves the days from 28 to 31 March all to 28 February, so it jumps back at each
+    midnight.
+    """
+    edge -= shift.length
+    if not shift.months:
+        yield edge
+        return
+    day, rest = divmod(_add(edge, Shift(-shift.months, 0)), _DAY)
+    for near in range(int(day) - _NEAR, int(day) + _NEAR + 1):
+        yield near * _DAY
+        yield near * _DAY + rest
+
+
+def _add(instant: Instant, shift: Shift) -> Instant:
+    """Add a duration as XML Schema does (1.1 Part 2, E.3.3): a day that the month lacks is its last."""
+    if not shift.months:
+        return instant + shift.length
+    day, rest = divmod(instant, _DAY)
+    cycle, of_cycle = divmod(int(day), _CYCLE)
+    start = date.fromordinal(_EPOCH.toordinal() + of_cycle)
+    years, month = divmod(start.year * 12 + start.month - 1 + shift.months, 12)
+    cycles, year = divmod(years - 1970, 400)
+    year += 1970
+    end = date(year, month + 1, min(start.day, monthrange(year, month + 1)[1]))
+    days = end.toordinal() - _EPOCH.toordinal() + (cycle + cycles) * _CYCLE
+    return days * _DAY + rest + shift.length
