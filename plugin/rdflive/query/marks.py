@@ -14,7 +14,14 @@ from rdflib.term import Variable as RdflibVariable
 from rdflive.query import algebra
 from rdflive.query.bgp import Variable
 from rdflive.query.exists import exists
-from rdflive.query.expressions import ClockComparison, clock_parts, exists_parts, is_duration, read_comparison
+from rdflive.query.expressions import (
+    ClockComparison,
+    clock_parts,
+    exists_parts,
+    is_duration,
+    read_comparison,
+    volatile,
+)
 from rdflive.query.expressions import replace as replace_in
 from rdflive.query.scope import Query, Scope
 from rdflive.syntax.tree import EXISTS, Tree
@@ -55,7 +62,7 @@ def _clocked(node: algebra.Node, part: Tree, scope: Scope, mark: Variable | None
 def _comparison(part: Tree, query: Query) -> ClockComparison:
     value, operator, shifts = read_comparison(part)
     if not query.has_clock:
-        raise query.refuse("NOW alone", at=part)
+        raise query.refuse("NOW alone", at=volatile(part))
     moved = tuple((sign, query.constant(shift)) for sign, shift in shifts)
     if any(isinstance(shift, Literal) and not is_duration(shift) for _, shift in moved):
         raise query.refuse("NOW moved", at=part)

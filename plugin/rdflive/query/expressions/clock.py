@@ -214,7 +214,7 @@ def _phases(op: str, value: Node, shifts: list[Shift]) -> Phases:
         for shift in shifts:
             moved = _add(moved, shift)
         distance = instant - moved
-        if not is_zoned and abs(distance) <= _FOURTEEN_HOURS:
+        if not is_zoned and -_FOURTEEN_HOURS <= distance <= _FOURTEEN_HOURS:
             return _UNDETERMINED[op]
         return holds((distance > 0) - (distance < 0), 0)
 
@@ -243,8 +243,8 @@ def _before(edge: Instant, shift: Shift) -> Iterator[Instant]:
     if not shift.months:
         yield edge
         return
-    day, rest = divmod(_add(edge, Shift(-shift.months, 0)), _DAY)
-    for near in range(int(day) - _NEAR, int(day) + _NEAR + 1):
+    day, rest = _in_days(_add(edge, Shift(-shift.months, 0)))
+    for near in range(day - _NEAR, day + _NEAR + 1):
         yield near * _DAY
         yield near * _DAY + rest
 
@@ -253,8 +253,8 @@ def _add(instant: Instant, shift: Shift) -> Instant:
     """Add a duration as XML Schema does (1.1 Part 2, E.3.3): a day that the month lacks is its last."""
     if not shift.months:
         return instant + shift.length
-    day, rest = divmod(instant, _DAY)
-    cycle, of_cycle = divmod(int(day), _CYCLE)
+    day, rest = _in_days(instant)
+    cycle, of_cycle = divmod(day, _CYCLE)
     start = date.fromordinal(_EPOCH.toordinal() + of_cycle)
     years, month = divmod(start.year * 12 + start.month - 1 + shift.months, 12)
     cycles, year = divmod(years - 1970, 400)
@@ -262,3 +262,9 @@ def _add(instant: Instant, shift: Shift) -> Instant:
     end = date(year, month + 1, min(start.day, monthrange(year, month + 1)[1]))
     days = end.toordinal() - _EPOCH.toordinal() + (cycle + cycles) * _CYCLE
     return days * _DAY + rest + shift.length
+
+
+def _in_days(instant: Instant) -> tuple[int, Instant]:
+    """Divide an instant into whole days and the rest."""
+    day = floor(Fraction(instant) / _DAY)
+    return day, instant - day * _DAY
