@@ -1,7 +1,7 @@
 """Queries with NOW() against evaluation from scratch, with the instant of the clock in the place of NOW().
 
-Two judges: on an rdflib graph the same query without NOW(), subscribed to afresh at each step; on a `LiveStore`
-Oxigraph's own evaluation.
+Two judges: on an rdflib graph the same query without NOW(), subscribed to afresh at each step; on a
+`LiveStore` Oxigraph's own evaluation.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from random import Random
 from typing import Any
 
 import pytest
-import rdflib
 from rdflib import XSD, Literal, URIRef
 
 import rdflive
@@ -36,6 +35,9 @@ DURATIONS = [
     '"P1Y1M"^^xsd:yearMonthDuration',
     '"P1M1DT12H"^^xsd:duration',
 ]
+
+
+AGES = [duration for duration in DURATIONS if "dayTime" in duration]
 
 
 def instant(random: Random) -> datetime:
@@ -96,6 +98,8 @@ class Drawn:
 
     def comparison(self, name: str) -> str:
         sides = [self.time(name), self.now()]
+        if self.random.random() < 0.1:
+            sides = [self.random.choice(AGES), f"NOW() - ?{name}"]
         self.random.shuffle(sides)
         return f"{sides[0]} {self.random.choice(OPERATORS)} {sides[1]}"
 
@@ -131,7 +135,8 @@ class Drawn:
                 f"SELECT ?s {{ {row} FILTER EXISTS {{ ?s :u ?u FILTER({condition('u')}) }} }}",
                 f"SELECT ?s {{ {row} FILTER NOT EXISTS {{ ?s :u ?u FILTER({condition('u', 't')}) }} }}",
                 f"SELECT ?s {{ {row} FILTER(EXISTS {{ ?s :u ?u }} || {condition('t')}) }}",
-                f"SELECT ?s ?t {{ {{ {row} FILTER({condition('t')}) }} UNION {{ ?s :u ?t FILTER({condition('t')}) }} }}",
+                f"SELECT ?s ?t {{ {{ {row} FILTER({condition('t')}) }} "
+                f"UNION {{ ?s :u ?t FILTER({condition('t')}) }} }}",
                 f"SELECT ?s {{ {row} MINUS {{ ?s :u ?u FILTER({condition('u')}) }} }}",
                 f"SELECT ?k (COUNT(?s) AS ?n) {{ {row} FILTER({condition('t')}) }} GROUP BY ?k",
                 f"SELECT (COUNT(*) AS ?n) {{ {row} FILTER({condition('t')}) }}",
@@ -139,8 +144,8 @@ class Drawn:
                 f"SELECT ?k {{ {row} }} GROUP BY ?k HAVING(COUNT(?s) > 1 || MAX(?t) > NOW())",
                 f"SELECT ?s ?late {{ {row} BIND({condition('t')} AS ?late) }}",
                 f"SELECT ?s ({condition('t')} AS ?late) {{ {row} }}",
-                f"SELECT ?k ?n {{ ?x :k ?k {{ SELECT ?k (COUNT(?s) AS ?n) {{ {row} FILTER({condition('t')}) }} "
-                "GROUP BY ?k } }",
+                "SELECT ?k ?n { ?x :k ?k { SELECT ?k (COUNT(?s) AS ?n) "
+                f"{{ {row} FILTER({condition('t')}) }} GROUP BY ?k }} }}",
                 f"SELECT ?late (COUNT(?s) AS ?n) {{ {row} }} GROUP BY ({condition('t')} AS ?late)",
                 f"ASK {{ {row} FILTER({condition('t')}) }}",
             ]

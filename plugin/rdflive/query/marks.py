@@ -16,9 +16,9 @@ from rdflive.query.bgp import Variable
 from rdflive.query.exists import exists
 from rdflive.query.expressions import (
     ClockComparison,
+    can_move,
     clock_parts,
     exists_parts,
-    is_duration,
     read_comparison,
     volatile,
 )
@@ -60,12 +60,11 @@ def _clocked(node: algebra.Node, part: Tree, scope: Scope, mark: Variable | None
 
 
 def _comparison(part: Tree, query: Query) -> ClockComparison:
-    value, operator, shifts = read_comparison(part)
+    value, operator, moves = read_comparison(part)
     if not query.has_clock:
         raise query.refuse("NOW alone", at=volatile(part))
-    moved = tuple((sign, query.constant(shift)) for sign, shift in shifts)
-    if any(isinstance(shift, Literal) and not is_duration(shift) for _, shift in moved):
+    moves = [(sign, query.constant(move)) for sign, move in moves]
+    if any(isinstance(move, Literal) and not can_move(move, sign) for sign, move in moves):
         raise query.refuse("NOW moved", at=part)
-    return ClockComparison(
-        query.expression(value), operator, tuple((sign, query.expression(shift)) for sign, shift in moved)
-    )
+    made = tuple((sign, query.expression(move)) for sign, move in moves)
+    return ClockComparison(query.expression(value), operator, made)

@@ -51,7 +51,7 @@ _REFUSALS: Final = {
     ),
     "NOW moved": _Refusal(
         "a comparison with NOW()",
-        "what is added to NOW() or subtracted from it is no duration",
+        "what is added to NOW() is no duration, or what is subtracted neither that nor a time",
         'write one, as "P1D"^^xsd:dayTimeDuration, "PT90S"^^xsd:dayTimeDuration or '
         '"P1M"^^xsd:yearMonthDuration',
     ),

@@ -14,6 +14,7 @@ from calendar import monthrange
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
+from itertools import accumulate
 from math import ceil, floor
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -27,7 +28,7 @@ from rdflive.query.expressions.rdflib_evaluation import Row, Terms
 from rdflive.query.expressions.values import compare, known, no_value
 from rdflive.syntax.tree import EXISTS, Tree
 
-__all__ = ["ClockComparison", "Phases", "clock_parts", "is_duration", "read_comparison"]
+__all__ = ["ClockComparison", "Phases", "can_move", "clock_parts", "read_comparison"]
 
 Truth: TypeAlias = bool | None
 """None is an error."""
@@ -55,10 +56,16 @@ _NEAR: Final = 5
 """Days that a shift by months may move a day more or less than another: at most three where a month is too
 short, and one on either side.
 """
+_REFERENCES: Final = tuple(
+    (datetime(year, month, 1, tzinfo=UTC) - _EPOCH) // _MICROSECOND * 1000
+    for year, month in ((1696, 9), (1697, 2), (1903, 3), (1903, 7))
+)
+"""The instants to which durations are added to compare them (XML Schema 1.1 Part 2, 3.3.6)."""
 _SOME_TIME: Final = Literal("2000-01-01T00:00:00Z", datatype=XSD.dateTime)
+_SOME_DURATION: Final = Literal("P1D", datatype=XSD.dayTimeDuration)
 _SOME_LOCAL_TIME: Final = Literal("2000-01-01T00:00:00", datatype=XSD.dateTime)
 _UNDETERMINED: Final = {op: compare(op, _SOME_LOCAL_TIME, _SOME_TIME) for op in _ORDERS}
-"""What a comparison says of moments whose order the missing time zone leaves open."""
+"""What a comparison says where the order is open, as it is of times of which one lacks its zone."""
 
 
 class Moment(NamedTuple):
@@ -98,45 +105,40 @@ def to_shift(sign: str, term: Node | None) -> Shift | None:
 
 
 class ClockComparison:
-    """A comparison of a value that a row has with NOW(), moved by durations that the row has or that are
-    constant: `?t > NOW() - "P1D"^^xsd:dayTimeDuration`.
+    """A comparison of a value that a row has with NOW(), which may be moved by what the row has or what is
+    constant: `?t > NOW() - "P1D"^^xsd:dayTimeDuration`, or `"P1D"^^xsd:dayTimeDuration < NOW() - ?t`.
     """
 
-    __slots__ = ("_operator", "_shifts", "_value", "text", "variables")
+    __slots__ = ("_moves", "_operator", "_value", "text", "variables")
 
-    def __init__(self, value: Expression, operator: str, shifts: tuple[tuple[str, Expression], ...]) -> None:
+    def __init__(self, value: Expression, operator: str, moves: tuple[tuple[str, Expression], ...]) -> None:
         self._value = value
         self._operator = operator
-        self._shifts = shifts
-        moved = "".join(f" {sign} {_bracketed(shift)}" for sign, shift in shifts)
+        self._moves = moves
+        moved = "".join(f" {sign} {_bracketed(move)}" for sign, move in moves)
         self.text: str = f"{_bracketed(value)} {operator} NOW(){moved}"
         """Canonical text, with NOW() on the right."""
-        names = (name for part in (value, *(shift for _, shift in shifts)) for name in part.variables)
+        names = (name for part in (value, *(move for _, move in moves)) for name in part.variables)
         self.variables: tuple[str, ...] = tuple(dict.fromkeys(names))
         """The variables that it reads."""
 
     @property
     def is_plain(self) -> bool:
         """True where evaluation takes little time and memory, whatever the terms are."""
-        return self._value.is_plain and all(shift.is_plain for _, shift in self._shifts)
+        return self._value.is_plain and all(move.is_plain for _, move in self._moves)
 
     def phases(self, columns: Mapping[str, int], terms: Terms) -> Callable[[Row], Phases]:
         """Compile to the phases of a row."""
         value_of = self._value.term(columns, terms)
-        shifts_of = [(sign, shift.term(columns, terms)) for sign, shift in self._shifts]
+        moves_of = [(sign, move.term(columns, terms)) for sign, move in self._moves]
 
         def phases(row: Row) -> Phases:
             value = value_of(row)
             if value is None:
                 return None, ()
-            shifts = []
-            for sign, shift_of in shifts_of:
-                shift = to_shift(sign, shift_of(row))
-                if shift is None:
-                    return None, ()
-                shifts.append(shift)
+            moves = [_to_move(sign, move_of(row)) for sign, move_of in moves_of]
             try:
-                return _phases(self._operator, value, shifts)
+                return _phases(self._operator, value, moves)
             except Exception as error:  # noqa: BLE001 - whatever a value stumbles over is an error of SPARQL
                 return no_value(error, None), ()
 
@@ -170,9 +172,9 @@ def read_comparison(node: Tree) -> tuple[Any, str, list[tuple[str, Any]]]:
     return found
 
 
-def is_duration(literal: Literal) -> bool:
-    """Tell whether a literal is a duration."""
-    return to_shift("+", literal) is not None
+def can_move(literal: Literal, sign: str) -> bool:
+    """Tell whether a literal can be added to NOW() or subtracted: a duration, or subtracted a time."""
+    return _to_move(sign, literal) is not None
 
 
 def _sides(node: Tree) -> tuple[Any, str, list[tuple[str, Any]]] | None:
@@ -181,14 +183,14 @@ def _sides(node: Tree) -> tuple[Any, str, list[tuple[str, Any]]] | None:
     if node.name != "RelationalExpression" or op not in _ORDERS:
         return None
     for value, now, sign in ((node.expr, node.other, op), (node.other, node.expr, _TURNED[op])):
-        shifts = _moved(now)
-        if shifts is not None and volatile(value) is None:
-            return value, sign, shifts
+        moves = _moved(now)
+        if moves is not None and volatile(value) is None:
+            return value, sign, moves
     return None
 
 
 def _moved(node: Any) -> list[tuple[str, Any]] | None:
-    """Give the durations that are added to NOW() and subtracted; None for what is no such sum."""
+    """Give what is added to NOW() and subtracted, in order; None for what is no such sum."""
     if not isinstance(node, Tree):
         return None
     if node.name == "Builtin_NOW":
@@ -202,31 +204,92 @@ def _moved(node: Any) -> list[tuple[str, Any]] | None:
     return [*first, *zip(map(str, elements(node.op) or []), others, strict=True)]
 
 
-def _phases(op: str, value: Node, shifts: list[Shift]) -> Phases:
+def _to_move(sign: str, term: Node | None) -> Shift | Moment | None:
+    """Read what is added to NOW() or subtracted from it."""
+    if term is None:
+        return None
+    shift = to_shift(sign, term)
+    # nothing is the sum of two times
+    return to_moment(term) if shift is None and sign == "-" else shift
+
+
+def _phases(op: str, value: Node, moves: list[Shift | Moment | None]) -> Phases:
+    holds, undetermined = _ORDERS[op], _UNDETERMINED[op]
+    shifts: list[Shift] = []
+    for place, move in enumerate(moves):
+        if isinstance(move, Moment):
+            return _phases_of_age(op, value, shifts, move, moves[place + 1 :])
+        if move is None:
+            return None, ()
+        shifts.append(move)
     moment = to_moment(value)
     if moment is None:  # no time, so any time tells
         return compare(op, value, _SOME_TIME), ()
     instant, is_zoned = moment
-    holds = _ORDERS[op]
 
-    def truth(now: int) -> Truth:
-        moved: Instant = now
-        for shift in shifts:
-            moved = _add(moved, shift)
-        distance = instant - moved
+    def truth(now: Instant) -> Truth:
+        distance = instant - now
         if not is_zoned and -_FOURTEEN_HOURS <= distance <= _FOURTEEN_HOURS:
-            return _UNDETERMINED[op]
+            return undetermined
         return holds((distance > 0) - (distance < 0), 0)
 
     edges = {instant} if is_zoned else {instant - _FOURTEEN_HOURS, instant + _FOURTEEN_HOURS}
+    return _stepped(truth, edges, shifts)
+
+
+def _phases_of_age(
+    op: str, value: Node, shifts: list[Shift], since: Moment, more: list[Shift | Moment | None]
+) -> Phases:
+    """Give the phases of a comparison of a duration with NOW() - since, to which durations may be added."""
+    added = [move for move in more if isinstance(move, Shift)]
+    if not since.is_zoned or len(added) < len(more):
+        return None, ()
+    wanted = to_shift("+", value)
+    if wanted is None:
+        return compare(op, value, _SOME_DURATION), ()
+    holds, undetermined = _ORDERS[op], _UNDETERMINED[op]
+    sums = list(accumulate(added, _sum, initial=Shift(0, -since.instant)))
+    begins = [_add(begin, Shift(wanted.months, wanted.length)) for begin in _REFERENCES]
+
+    def truth(now: Instant) -> Truth:
+        # an age of months and of a rest that have different signs is no duration
+        if any(months * (length + now) < 0 for months, length in sums):
+            return None
+        months, length = sums[-1]
+        ends = [_add(begin, Shift(months, length + now)) for begin in _REFERENCES]
+        orders = {(begin > end) - (begin < end) for begin, end in zip(begins, ends, strict=True)}
+        return holds(orders.pop(), 0) if len(orders) == 1 else undetermined
+
+    months, length = sums[-1]
+    edges = {-length for _, length in sums}
+    edges |= {
+        begin - _add(reference, Shift(months, length))
+        for begin, reference in zip(begins, _REFERENCES, strict=True)
+    }
+    return _stepped(truth, edges, shifts)
+
+
+def _sum(one: Shift, other: Shift) -> Shift:
+    return Shift(one.months + other.months, one.length + other.length)
+
+
+def _stepped(truth: Callable[[Instant], Truth], edges: set[Instant], shifts: list[Shift]) -> Phases:
+    """Give the phases of what is true of NOW() with some shifts, and changes at some edges."""
+
+    def shifted(now: int) -> Truth:
+        moved: Instant = now
+        for shift in shifts:
+            moved = _add(moved, shift)
+        return truth(moved)
+
     for shift in reversed(shifts):
         edges = {before for edge in edges for before in _before(edge, shift)}
     # the first nanosecond that is not before an edge, and the first behind it
     steps = sorted({step for edge in edges for step in (ceil(edge), floor(edge) + 1)})
-    first = last = truth(steps[0] - 1)
+    first = last = shifted(steps[0] - 1)
     found = []
     for step in steps:
-        now = truth(step)
+        now = shifted(step)
         if now is not last:
             found.append((step, now))
             last = now
