@@ -1,107 +1,22 @@
-"""Comparisons with NOW(), whose truth changes with time: when, and to what.
-
-The truth of `?t > NOW() - "P1D"^^xsd:dayTimeDuration` for one row is a function of the clock that takes few
-steps: true as long as NOW() is before ?t + 1 day, then false. These steps are the *phases* of the row. So a
-filter need not be tested again and again, but at the steps alone.
-
-Instants are whole nanoseconds since 1970 (UTC), as clocks give them, or fractions of one, as literals may.
-"""
+"""Comparisons with NOW() in expressions."""
 
 from __future__ import annotations
 
-import operator
-from calendar import monthrange
-from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, date, datetime, timedelta
-from fractions import Fraction
-from itertools import accumulate
-from math import ceil, floor
-from typing import Any, Final, NamedTuple, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
-from rdflib.namespace import XSD
-from rdflib.term import Literal, Node
-from rdflib.xsd_datetime import Duration
+from rdflib.term import Literal
 
 from rdflive.query.expressions.expression import Expression, volatile
 from rdflive.query.expressions.nodes import elements
+from rdflive.query.expressions.phases import Move, Phases, phases_of, to_move
 from rdflive.query.expressions.rdflib_evaluation import Row, Terms
-from rdflive.query.expressions.values import compare, known, no_value
+from rdflive.query.expressions.values import no_value
 from rdflive.syntax.tree import EXISTS, Tree
 
-__all__ = ["ClockComparison", "Phases", "can_move", "clock_parts", "read_comparison"]
-
-Truth: TypeAlias = bool | None
-"""None is an error."""
-Phases: TypeAlias = tuple[Truth, tuple[tuple[int, Truth], ...]]
-"""The truth at first, and each instant from which on it is another, in order."""
-Instant: TypeAlias = int | Fraction
+__all__ = ["ClockComparison", "can_move", "clock_parts", "read_comparison"]
 
 _TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
-_ORDERS: Final[dict[str, Callable[[int, int], bool]]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "=": operator.eq,
-    "!=": operator.ne,
-}
-_SECOND: Final = 10**9
-_DAY: Final = 86_400 * _SECOND
-_FOURTEEN_HOURS: Final = 14 * 3600 * _SECOND
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND: Final = timedelta(microseconds=1)
-_CYCLE: Final = 146_097
-"""Days after which the calendar repeats: 400 years."""
-_NEAR: Final = 5
-"""Days that a shift by months may move a day more or less than another: at most three where a month is too
-short, and one on either side.
-"""
-_REFERENCES: Final = tuple(
-    (datetime(year, month, 1, tzinfo=UTC) - _EPOCH) // _MICROSECOND * 1000
-    for year, month in ((1696, 9), (1697, 2), (1903, 3), (1903, 7))
-)
-"""The instants to which durations are added to compare them (XML Schema 1.1 Part 2, 3.3.6)."""
-_SOME_TIME: Final = Literal("2000-01-01T00:00:00Z", datatype=XSD.dateTime)
-_SOME_DURATION: Final = Literal("P1D", datatype=XSD.dayTimeDuration)
-_SOME_LOCAL_TIME: Final = Literal("2000-01-01T00:00:00", datatype=XSD.dateTime)
-_UNDETERMINED: Final = {op: compare(op, _SOME_LOCAL_TIME, _SOME_TIME) for op in _ORDERS}
-"""What a comparison says where the order is open, as it is of times of which one lacks its zone."""
-
-
-class Moment(NamedTuple):
-    """An xsd:dateTime: its instant, or that of its fields in UTC where it has no time zone."""
-
-    instant: Instant
-    is_zoned: bool
-
-
-class Shift(NamedTuple):
-    """A duration that is added to an instant: months of the calendar first, then a length of time."""
-
-    months: int
-    length: Instant
-
-
-def to_moment(term: Node) -> Moment | None:
-    """Read an xsd:dateTime; None for any other term."""
-    value = known(term) if isinstance(term, Literal) else None
-    if value is None or value[0] != "dateTime":
-        return None
-    moment: datetime = value[1]
-    in_utc = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
-    return Moment((in_utc - _EPOCH) // _MICROSECOND * 1000, moment.tzinfo is not None)
-
-
-def to_shift(sign: str, term: Node | None) -> Shift | None:
-    """Read a duration that is added or subtracted; None for any other term."""
-    value = known(term) if isinstance(term, Literal) else None
-    if value is None or value[0] != "duration":
-        return None
-    months, rest = 0, value[1]
-    if isinstance(rest, Duration):
-        months, rest = int(rest.years * 12 + rest.months), rest.tdelta
-    length = rest // _MICROSECOND * 1000
-    return Shift(months, length) if sign == "+" else Shift(-months, -length)
 
 
 class ClockComparison:
@@ -130,19 +45,26 @@ class ClockComparison:
     def phases(self, columns: Mapping[str, int], terms: Terms) -> Callable[[Row], Phases]:
         """Compile to the phases of a row."""
         value_of = self._value.term(columns, terms)
-        moves_of = [(sign, move.term(columns, terms)) for sign, move in self._moves]
+        moves_of = [_move_of(sign, move, columns, terms) for sign, move in self._moves]
 
         def phases(row: Row) -> Phases:
             value = value_of(row)
             if value is None:
                 return None, ()
-            moves = [_to_move(sign, move_of(row)) for sign, move_of in moves_of]
             try:
-                return _phases(self._operator, value, moves)
+                return phases_of(self._operator, value, [move_of(row) for move_of in moves_of])
             except Exception as error:  # noqa: BLE001 - whatever a value stumbles over is an error of SPARQL
                 return no_value(error, None), ()
 
         return phases
+
+
+def _move_of(sign: str, move: Expression, columns: Mapping[str, int], terms: Terms) -> Callable[[Row], Move]:
+    term_of = move.term(columns, terms)
+    if not move.variables:
+        constant = to_move(sign, term_of(()))
+        return lambda _: constant
+    return lambda row: to_move(sign, term_of(row))
 
 
 def _bracketed(expression: Expression) -> str:
@@ -174,13 +96,13 @@ def read_comparison(node: Tree) -> tuple[Any, str, list[tuple[str, Any]]]:
 
 def can_move(literal: Literal, sign: str) -> bool:
     """Tell whether a literal can be added to NOW() or subtracted: a duration, or subtracted a time."""
-    return _to_move(sign, literal) is not None
+    return to_move(sign, literal) is not None
 
 
 def _sides(node: Tree) -> tuple[Any, str, list[tuple[str, Any]]] | None:
     """Give what is compared with NOW(), how with NOW() on the right, and what moves NOW()."""
     op = str(node.op)
-    if node.name != "RelationalExpression" or op not in _ORDERS:
+    if node.name != "RelationalExpression" or op not in _TURNED:
         return None
     for value, now, sign in ((node.expr, node.other, op), (node.other, node.expr, _TURNED[op])):
         moves = _moved(now)
@@ -202,132 +124,3 @@ def _moved(node: Any) -> list[tuple[str, Any]] | None:
     if first is None or any(volatile(part) is not None for part in others):
         return None
     return [*first, *zip(map(str, elements(node.op) or []), others, strict=True)]
-
-
-def _to_move(sign: str, term: Node | None) -> Shift | Moment | None:
-    """Read what is added to NOW() or subtracted from it."""
-    if term is None:
-        return None
-    shift = to_shift(sign, term)
-    # nothing is the sum of two times
-    return to_moment(term) if shift is None and sign == "-" else shift
-
-
-def _phases(op: str, value: Node, moves: list[Shift | Moment | None]) -> Phases:
-    holds, undetermined = _ORDERS[op], _UNDETERMINED[op]
-    shifts: list[Shift] = []
-    for place, move in enumerate(moves):
-        if isinstance(move, Moment):
-            return _phases_of_age(op, value, shifts, move, moves[place + 1 :])
-        if move is None:
-            return None, ()
-        shifts.append(move)
-    moment = to_moment(value)
-    if moment is None:  # no time, so any time tells
-        return compare(op, value, _SOME_TIME), ()
-    instant, is_zoned = moment
-
-    def truth(now: Instant) -> Truth:
-        distance = instant - now
-        if not is_zoned and -_FOURTEEN_HOURS <= distance <= _FOURTEEN_HOURS:
-            return undetermined
-        return holds((distance > 0) - (distance < 0), 0)
-
-    edges = {instant} if is_zoned else {instant - _FOURTEEN_HOURS, instant + _FOURTEEN_HOURS}
-    return _stepped(truth, edges, shifts)
-
-
-def _phases_of_age(
-    op: str, value: Node, shifts: list[Shift], since: Moment, more: list[Shift | Moment | None]
-) -> Phases:
-    """Give the phases of a comparison of a duration with NOW() - since, to which durations may be added."""
-    added = [move for move in more if isinstance(move, Shift)]
-    if not since.is_zoned or len(added) < len(more):
-        return None, ()
-    wanted = to_shift("+", value)
-    if wanted is None:
-        return compare(op, value, _SOME_DURATION), ()
-    holds, undetermined = _ORDERS[op], _UNDETERMINED[op]
-    sums = list(accumulate(added, _sum, initial=Shift(0, -since.instant)))
-    begins = [_add(begin, Shift(wanted.months, wanted.length)) for begin in _REFERENCES]
-
-    def truth(now: Instant) -> Truth:
-        # an age of months and of a rest that have different signs is no duration
-        if any(months * (length + now) < 0 for months, length in sums):
-            return None
-        months, length = sums[-1]
-        ends = [_add(begin, Shift(months, length + now)) for begin in _REFERENCES]
-        orders = {(begin > end) - (begin < end) for begin, end in zip(begins, ends, strict=True)}
-        return holds(orders.pop(), 0) if len(orders) == 1 else undetermined
-
-    months, length = sums[-1]
-    edges = {-length for _, length in sums}
-    edges |= {
-        begin - _add(reference, Shift(months, length))
-        for begin, reference in zip(begins, _REFERENCES, strict=True)
-    }
-    return _stepped(truth, edges, shifts)
-
-
-def _sum(one: Shift, other: Shift) -> Shift:
-    return Shift(one.months + other.months, one.length + other.length)
-
-
-def _stepped(truth: Callable[[Instant], Truth], edges: set[Instant], shifts: list[Shift]) -> Phases:
-    """Give the phases of what is true of NOW() with some shifts, and changes at some edges."""
-
-    def shifted(now: int) -> Truth:
-        moved: Instant = now
-        for shift in shifts:
-            moved = _add(moved, shift)
-        return truth(moved)
-
-    for shift in reversed(shifts):
-        edges = {before for edge in edges for before in _before(edge, shift)}
-    # the first nanosecond that is not before an edge, and the first behind it
-    steps = sorted({step for edge in edges for step in (ceil(edge), floor(edge) + 1)})
-    first = last = shifted(steps[0] - 1)
-    found = []
-    for step in steps:
-        now = shifted(step)
-        if now is not last:
-            found.append((step, now))
-            last = now
-    return first, tuple(found)
-
-
-def _before(edge: Instant, shift: Shift) -> Iterator[Instant]:
-    """List the instants that a shift moves to another one, and those where it jumps near there.
-
-    A shift by months moves the days from 28 to 31 March all to 28 February, so it jumps back at each
-    midnight.
-    """
-    edge -= shift.length
-    if not shift.months:
-        yield edge
-        return
-    day, rest = _in_days(_add(edge, Shift(-shift.months, 0)))
-    for near in range(day - _NEAR, day + _NEAR + 1):
-        yield near * _DAY
-        yield near * _DAY + rest
-
-
-def _add(instant: Instant, shift: Shift) -> Instant:
-    """Add a duration as XML Schema does (1.1 Part 2, E.3.3): a day that the month lacks is its last."""
-    if not shift.months:
-        return instant + shift.length
-    day, rest = _in_days(instant)
-    cycle, of_cycle = divmod(day, _CYCLE)
-    start = date.fromordinal(_EPOCH.toordinal() + of_cycle)
-    years, month = divmod(start.year * 12 + start.month - 1 + shift.months, 12)
-    cycles, year = divmod(years - 1970, 400)
-    year += 1970
-    end = date(year, month + 1, min(start.day, monthrange(year, month + 1)[1]))
-    days = end.toordinal() - _EPOCH.toordinal() + (cycle + cycles) * _CYCLE
-    return days * _DAY + rest + shift.length
-
-
-def _in_days(instant: Instant) -> tuple[int, Instant]:
-    """Divide an instant into whole days and the rest."""
-    day = floor(Fraction(instant) / _DAY)
-    return day, instant - day * _DAY
