@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from sortedcontainers import SortedDict
 
@@ -15,8 +15,21 @@ from rdflive.query.expressions import Phases
 
 __all__ = ["Clocked"]
 
-_Bucket: TypeAlias = "tuple[Row, int] | Weights"
-"""What changes at one instant: mostly one row, which stands with its weight; else several with theirs."""
+
+class _Turn(NamedTuple):
+    """The next change of a row: the truth before and after it, and the changes behind it."""
+
+    before: bool | None
+    after: bool | None
+    later: tuple[tuple[int, bool | None], ...]
+
+
+_Waiting: TypeAlias = "tuple[Row, int, _Turn]"
+"""A row that waits, with its weight."""
+_Bucket: TypeAlias = "_Waiting | dict[Row, _Waiting]"
+"""What changes at one instant: mostly one row, else several by themselves."""
+_LAST: Final[dict[_Turn, _Turn]] = {}
+"""The turns behind which there is none: the same few for all rows."""
 
 
 class Clocked:
@@ -55,23 +68,23 @@ class Clocked:
         """Take changed rows, and let time pass to the present."""
         (delta,) = deltas
         moved: Weights = {}
-        now, waiting, phases = self._present.now, self._waiting, self._phases
+        now, waiting = self._present.now, self._waiting
         # first: a row that goes is looked for by its next change as of now
         while waiting and waiting.peekitem(0)[0] <= now:
-            at, bucket = waiting.popitem(0)
-            for row, weight in bucket.items() if isinstance(bucket, dict) else (bucket,):
-                self._give(moved, row, _truth(phases(row), at - 1)[0], -weight)
-                truth, due = _truth(phases(row), now)
+            _, bucket = waiting.popitem(0)
+            for row, weight, turn in bucket.values() if isinstance(bucket, dict) else (bucket,):
+                self._give(moved, row, turn.before, -weight)
+                truth, due, following = _turn(turn.after, turn.later, now)
                 self._give(moved, row, truth, weight)
-                if due is None:
+                if due is None or following is None:
                     self._dictionary.drop(row)
                 else:
-                    self._put(due, row, weight)
+                    self._put(due, (row, weight, following))
         for row, weight in delta.items():
-            truth, due = _truth(phases(row), now)
+            truth, due, following = _turn(*self._phases(row), now)
             self._give(moved, row, truth, weight)
-            if due is not None:
-                self._change(due, row, weight)
+            if due is not None and following is not None:
+                self._change(due, row, weight, following)
         return moved
 
     def clear(self) -> None:
@@ -93,39 +106,44 @@ class Clocked:
         elif truth:
             gather(moved, row, weight)
 
-    def _change(self, due: int, row: Row, weight: int) -> None:
+    def _change(self, due: int, row: Row, weight: int, turn: _Turn) -> None:
         """Change the weight of a row that waits for an instant."""
-        bucket = self._waiting.get(due)
-        if isinstance(bucket, dict):
-            before = bucket.pop(row, 0)
-        else:
-            before = bucket[1] if bucket is not None and bucket[0] == row else 0
-        if before and (len(bucket) == 0 if isinstance(bucket, dict) else True):
-            del self._waiting[due]
-        after = before + weight
+        before = self._take(due, row)
         if not before:
             self._dictionary.hold(row)
-        if after:
-            self._put(due, row, after)
+        if before + weight:
+            self._put(due, (row, before + weight, turn))
         else:
             self._dictionary.drop(row)
 
-    def _put(self, due: int, row: Row, weight: int) -> None:
+    def _take(self, due: int, row: Row) -> int:
+        """Let a row wait no longer for an instant; gives its weight, 0 where it did not."""
+        bucket = self._waiting.get(due)
+        found = bucket.pop(row, None) if isinstance(bucket, dict) else bucket
+        if found is None or found[0] != row:
+            return 0
+        if not isinstance(bucket, dict) or not bucket:
+            del self._waiting[due]
+        return found[1]
+
+    def _put(self, due: int, one: _Waiting) -> None:
         """Have a row, which does not wait, wait for an instant."""
         bucket = self._waiting.get(due)
         if bucket is None:
-            self._waiting[due] = row, weight
+            self._waiting[due] = one
         elif isinstance(bucket, dict):
-            bucket[row] = weight
+            bucket[one[0]] = one
         else:
-            self._waiting[due] = {bucket[0]: bucket[1], row: weight}
+            self._waiting[due] = {bucket[0]: bucket, one[0]: one}
 
 
-def _truth(phases: Phases, now: int) -> tuple[bool | None, int | None]:
-    """Give the truth at an instant, and when it is another next; None for never."""
-    truth, later = phases
-    for at, then in later:
+def _turn(
+    truth: bool | None, later: tuple[tuple[int, bool | None], ...], now: int
+) -> tuple[bool | None, int | None, _Turn | None]:
+    """Give the truth at an instant, when it changes next, and how; None and None for never."""
+    for place, (at, then) in enumerate(later):
         if at > now:
-            return truth, at
+            turn = _Turn(truth, then, later[place + 1 :])
+            return truth, at, turn if turn.later else _LAST.setdefault(turn, turn)
         truth = then
-    return truth, None
+    return truth, None, None
