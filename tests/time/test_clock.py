@@ -455,6 +455,20 @@ def test_what_was_due_while_it_was_away_is_told(graph: Any, clock: Any, tmp_path
     assert names(told[2].expired) == ["s2"]
 
 
+def test_windows_go_by_a_manual_clock_too(graph: Any, clock: Any, deltas: Any) -> None:
+    """They report when it is moved, without a thread."""
+    stream = rdflive.Stream(graph, clock=clock)
+    window = rdflive.Sliding("10s")
+    with rdflive.subscribe(stream, "SELECT ?s { ?s a ?c }", deltas.append, window=window, initial=False):
+        stream.add((EX.s1, RDF.type, EX.Sensor))
+        clock.advance("9s")
+        assert [names(delta.added) for delta in deltas] == [["s1"]]
+        clock.advance("2s")
+        assert names(deltas[-1].expired) == ["s1"]
+    assert not [thread for thread in threading.enumerate() if thread.name == "rdflive windows"]
+    stream.close()
+
+
 def test_explain_tells_the_present(graph: Any, clock: Any) -> None:
     """The plan names the operator; a subscription also tells what NOW() is, and the next change."""
     assert "Clocked filter ?t > NOW() - " in str(rdflive.explain(SEEN))

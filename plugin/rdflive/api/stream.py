@@ -16,7 +16,7 @@ from rdflive.delivery.resume import StreamLog
 from rdflive.errors import ClosedError, UnsupportedStoreError
 from rdflive.plugins import manager
 from rdflive.store import Adapter, GraphLike
-from rdflive.time.clock import SYSTEM_CLOCK, Clock
+from rdflive.time.clock import SYSTEM_CLOCK, Clock, ManualClock
 from rdflive.time.elements import read_element
 from rdflive.time.instants import (
     DurationLike,
@@ -50,7 +50,7 @@ class Stream:
     one query reads together stand beside the same. Time is that of the elements: `add(..., at=instant)`, in
     seconds, datetimes or ISO 8601 texts, and `advance_to(instant)` says that all up to there has come. With
     `clock="wall"` (or a function that gives seconds since 1970) each element is of the moment when it is
-    added, and windows report by a timer.
+    added, and windows report by a timer; with a `ManualClock` they do when it is moved.
 
     Elements may come out of order by `delay`; they are put in order, and reports wait as long. What comes
     even later, by at most `lateness`, is put into the last reports, which are corrected; anything later is
@@ -183,7 +183,9 @@ class Stream:
     def opened(self, adapter: Adapter) -> None:
         """Be told that a window over the stream was opened; called under the lock of the graph beside it."""
         self._watermark.adapter = adapter
-        if self._wall is not None and not self._closed and self._timer is None:
+        if isinstance(self._wall, ManualClock):
+            self._wall.attach(self._report_due)
+        elif self._wall is not None and not self._closed and self._timer is None:
             self._timer = Timer(self._report_due, "rdflive windows")
         self._wake()
 

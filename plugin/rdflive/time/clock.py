@@ -6,24 +6,17 @@ import time
 from collections.abc import Callable
 from datetime import datetime
 from fractions import Fraction
-from typing import Final, Protocol, TypeAlias
-from weakref import WeakSet
+from typing import Final, TypeAlias
+from weakref import WeakMethod
 
 from rdflive.time.instants import SECOND, DurationLike, Instant, InstantLike, dated, to_delay, to_instant
 
-__all__ = ["SYSTEM_CLOCK", "Clock", "Follower", "ManualClock"]
+__all__ = ["SYSTEM_CLOCK", "Clock", "ManualClock"]
 
 Clock: TypeAlias = "Callable[[], float | Fraction | datetime]"
 """Gives the present, as a number of seconds since 1970 or as a time with a time zone."""
 
 SYSTEM_CLOCK: Final[Clock] = time.time
-
-
-class Follower(Protocol):
-    """What is to be told that a clock was moved."""
-
-    def follow(self) -> object:
-        """Do what is due by the clock now."""
 
 
 class ManualClock:
@@ -41,7 +34,7 @@ class ManualClock:
 
     def __init__(self, start: InstantLike = 0) -> None:
         self._instant: Instant = to_instant(start)
-        self._followers: WeakSet[Follower] = WeakSet()
+        self._followers: list[WeakMethod[Callable[[], object]]] = []
 
     def __call__(self) -> Fraction:
         """Give the present in seconds since 1970."""
@@ -56,15 +49,21 @@ class ManualClock:
         """Show another instant, and have what is due by it told."""
         self._instant = to_instant(instant)
         for follower in tuple(self._followers):
-            follower.follow()
+            follow = follower()
+            if follow is None:
+                self._followers.remove(follower)
+            else:
+                follow()
 
     def advance(self, duration: DurationLike) -> None:
         """Go on by a number of seconds, a timedelta, or a text such as "10s", and have what is due told."""
         self.set(Fraction(self._instant + to_delay(duration), SECOND))
 
-    def attach(self, follower: Follower) -> None:
-        """Tell a follower of each move, as long as something else needs it."""
-        self._followers.add(follower)
+    def attach(self, follow: Callable[[], object]) -> None:
+        """Call a method after each move, as long as something else needs its object."""
+        follower = WeakMethod(follow)
+        if follower not in self._followers:
+            self._followers.append(follower)
 
     def __repr__(self) -> str:
         return f"<ManualClock at {self.now.isoformat()}>"

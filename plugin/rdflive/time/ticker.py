@@ -32,11 +32,12 @@ class Ticker:
         self._timer: Timer | None = None
         self.present = Present(to_instant(clock()), self)
         if isinstance(clock, ManualClock):
-            clock.attach(self)
+            clock.attach(self.follow)
 
     def read(self) -> Instant:
         """Give what the clock shows; where it fails, the present, so that no write fails for it."""
-        if self._timer is not None and not self._timer.is_alive:  # a fork has no threads but its own
+        # a fork has no threads but its own
+        if self._timer is not None and not self._timer.is_alive:
             self._timer = None
             self.wake()
         try:
