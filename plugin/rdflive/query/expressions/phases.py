@@ -147,22 +147,23 @@ def _phases_of_age(op: str, value: Node, shifts: list[Shift], since: Moment, mor
         return compare(op, value, _SOME_DURATION), ()
     holds, undetermined = _ORDERS[op], _UNDETERMINED[op]
     sums = list(accumulate(added, _sum, initial=Shift(0, -since.instant)))
-    begins = [_add(begin, Shift(wanted.months, wanted.length)) for begin in _REFERENCES]
+    months, length = sums[-1]
+    # of as many months, the longer rest is longer whenever they begin
+    references = _REFERENCES if months != wanted.months else _REFERENCES[:1]
+    begins = [_add(begin, wanted) for begin in references]
 
     def truth(now: Instant) -> Truth:
         # an age of months and of a rest that have different signs is no duration
-        if any(months * (length + now) < 0 for months, length in sums):
+        if any(part.months * (part.length + now) < 0 for part in sums):
             return None
-        months, length = sums[-1]
-        ends = [_add(begin, Shift(months, length + now)) for begin in _REFERENCES]
+        ends = [_add(begin, Shift(months, length + now)) for begin in references]
         orders = {(begin > end) - (begin < end) for begin, end in zip(begins, ends, strict=True)}
         return holds(orders.pop(), 0) if len(orders) == 1 else undetermined
 
-    months, length = sums[-1]
-    edges = {-length for _, length in sums}
+    edges = {-part.length for part in sums if part.months}
     edges |= {
         begin - _add(reference, Shift(months, length))
-        for begin, reference in zip(begins, _REFERENCES, strict=True)
+        for begin, reference in zip(begins, references, strict=True)
     }
     return _stepped(truth, edges, shifts)
 
