@@ -150,7 +150,7 @@ def test_the_system_clock_needs_nothing(graph: Any, deltas: Any) -> None:
     due = datetime.now(UTC) + timedelta(seconds=0.3)
     see(graph, "alarm", due, "due")
     see(graph, "later", due + HOUR, "due")
-    assert len(timers()) == 1
+    until(lambda: len(timers()) == 1)  # those of closed subscriptions end soon
     assert names(second.next(timeout=PATIENCE).added) == []
     assert names(second.next(timeout=PATIENCE).added) == ["alarm"]
     assert datetime.now(UTC) >= due
@@ -164,6 +164,7 @@ def test_the_system_clock_needs_nothing(graph: Any, deltas: Any) -> None:
 
 def test_without_times_to_come_there_is_no_timer(graph: Any) -> None:
     """Nothing runs where no row will change."""
+    until(lambda: not timers())  # those of closed subscriptions end soon
     with rdflive.subscribe(graph, DUE):
         see(graph, "alarm", NOON - 10_000 * HOUR, "due")
         assert timers() == []
@@ -286,9 +287,14 @@ def test_parameters_of_another_query_may_go_by_the_clock(graph: Any, clock: Any)
 
 def test_what_is_kept_goes_with_the_triples(graph: Any, clock: Any) -> None:
     """Also where several rows share an instant, and where the weight of one changes."""
+    with rdflive.subscribe(graph, SEEN, clock=clock) as one:
+        for number in range(100):
+            see(graph, f"s{number}", NOON + number * HOUR)
+        assert one.stats.size > 4000
+        graph.remove((None, None, None))
+        assert one.stats.size == 0
     text = PREFIX + "SELECT ?s { ?s :seen ?t ; :with ?x FILTER(?t > NOW()) }"
     with rdflive.subscribe(graph, text, clock=clock) as subscription:
-        empty = subscription.stats.size
         for name in ("s1", "s2", "s3"):
             see(graph, name, NOON + HOUR)
             for x in range(3):
@@ -299,7 +305,6 @@ def test_what_is_kept_goes_with_the_triples(graph: Any, clock: Any) -> None:
         assert Counter(names(subscription.answers())) == {"s1": 3, "s2": 2, "s3": 3}
         graph.remove((None, None, None))
         assert (subscription.stats.entries, subscription.answers()) == (0, [])
-        assert subscription.stats.size >= empty
         state: Any = subscription._state
         assert [present.due for present in state.presents.values()] == [None]
     assert (len(state.dictionary), state.presents) == (0, {})

@@ -64,7 +64,7 @@ def test_rows_pass_while_it_is_true(present: Present, dictionary: Dictionary) ->
     assert clocked.update({}) == {(1,): -1}
     present.now = 40  # all that (2,) was meanwhile is not told
     assert clocked.update({}) == {}
-    assert (clocked.due, clocked.containers()) == (None, [{}])
+    assert (clocked.due, clocked.containers()) == (None, [])
 
 
 def test_marks_are_false_true_and_unbound(present: Present, dictionary: Dictionary) -> None:
@@ -100,7 +100,7 @@ def test_rows_of_one_instant_are_told_apart(present: Present, dictionary: Dictio
     present.now = 10
     assert clocked.update({}) == {(1, 5): 1}
     clocked.update({(1, 5): -1})
-    assert (clocked.due, clocked.containers()) == (None, [{}])
+    assert (clocked.due, clocked.containers()) == (None, [])
 
 
 def test_it_adds_up_to_what_each_row_is(dictionary: Dictionary) -> None:

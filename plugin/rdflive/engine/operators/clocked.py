@@ -69,6 +69,7 @@ class Clocked:
         (delta,) = deltas
         moved: Weights = {}
         now, waiting = self._present.now, self._waiting
+        has_waited = bool(waiting)
         # first: a row that goes is looked for by its next change as of now
         while waiting and waiting.peekitem(0)[0] <= now:
             _, bucket = waiting.popitem(0)
@@ -85,6 +86,8 @@ class Clocked:
             self._give(moved, row, truth, weight)
             if due is not None and following is not None:
                 self._change(due, row, weight, following)
+        if has_waited and not waiting:
+            self._waiting = SortedDict()  # a dictionary stays as large as it was
         return moved
 
     def clear(self) -> None:
@@ -97,8 +100,9 @@ class Clocked:
         self._marks = ()
 
     def containers(self) -> list[Any]:
-        """List the order of the rows, and where several change at once these."""
-        return [self._waiting, *(bucket for bucket in self._waiting.values() if isinstance(bucket, dict))]
+        """List the order of the rows, if there are any, and where several change at once these."""
+        order = [self._waiting] if self._waiting else []
+        return [*order, *(bucket for bucket in self._waiting.values() if isinstance(bucket, dict))]
 
     def _give(self, moved: Weights, row: Row, truth: bool | None, weight: int) -> None:
         if self._marks:
