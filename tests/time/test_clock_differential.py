@@ -147,6 +147,8 @@ class Drawn:
                 "SELECT ?k ?n { ?x :k ?k { SELECT ?k (COUNT(?s) AS ?n) "
                 f"{{ {row} FILTER({condition('t')}) }} GROUP BY ?k }} }}",
                 f"SELECT ?late (COUNT(?s) AS ?n) {{ {row} }} GROUP BY ({condition('t')} AS ?late)",
+                f"SELECT ?s (MAX(IF({condition('t')}, 1, 0)) AS ?n) {{ {row} }} "
+                "GROUP BY ?s ORDER BY DESC(?n) ?s LIMIT 3",
                 f"ASK {{ {row} FILTER({condition('t')}) }}",
             ]
         )
