@@ -369,6 +369,23 @@ def test_entailed_and_named_triples(clock: Any) -> None:
         assert one.answers() == []
 
 
+def test_solutions_that_time_brings_have_an_origin(graph: Any, clock: Any) -> None:
+    """Whether time or a write brings a solution, it tells by which rules."""
+    graph.add((EX.seen, RDFS.subPropertyOf, EX.known))
+    see(graph, "s1", NOON + HOUR)
+    see(graph, "s2", NOON + HOUR, "known")
+    text = PREFIX + "SELECT ?s ?t { ?s :known ?t FILTER(?t <= NOW()) }"
+    options: dict[str, Any] = {"clock": clock, "entailment": "rdfs", "provenance": True}
+    with rdflive.subscribe(graph, text, **options) as subscription:
+        assert subscription.next(timeout=0).added == ()
+        clock.advance("1h")
+        origins = {names([row])[0]: row.origin.inferred for row in subscription.next(timeout=0).added}
+        assert origins == {"s1": True, "s2": False}
+        see(graph, "s1", NOON + HOUR, "known")
+        graph.remove((EX.s1, None, None))
+        assert names(subscription.next(timeout=0).removed) == ["s1"]
+
+
 def test_a_key_pairs_rows_that_time_changes(graph: Any, clock: Any) -> None:
     """A column that time changes is a row that went and one that came."""
     see(graph, "s1", NOON + HOUR, "due")
@@ -413,6 +430,21 @@ def test_a_clock_that_fails_fails_no_write(graph: Any, deltas: Any, caplog: Any)
         see(graph, "s1", NOON)
         assert [names(delta.added) for delta in deltas] == [["s1"]]
         assert "a clock failed" in caplog.text
+
+
+def test_a_system_without_threads_fails_no_write(graph: Any, deltas: Any, monkeypatch: Any) -> None:
+    """What is due is told by the next commit then."""
+    present = [NOON]
+
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with rdflive.subscribe(graph, SEEN, deltas.append, clock=lambda: present[0], initial=False):
+        see(graph, "s1", NOON)
+        present[0] = NOON + 24 * HOUR
+        graph.add((EX.s1, EX.seen, Literal("never")))
+        assert [(names(d.added), names(d.removed)) for d in deltas] == [(["s1"], []), ([], ["s1"])]
 
 
 @pytest.mark.parametrize(

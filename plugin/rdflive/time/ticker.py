@@ -37,7 +37,7 @@ class Ticker:
     def read(self) -> Instant:
         """Give what the clock shows; where it fails, the present, so that no write fails for it."""
         # a fork has no threads but its own
-        if self._timer is not None and not self._timer.is_alive:
+        if self._timer is not None and self._timer.is_lost:
             self._timer = None
             self.wake()
         try:
@@ -57,7 +57,10 @@ class Ticker:
                 found = follow()
                 return None if found is None else found()
 
-            self._timer = Timer(act, "rdflive clock")
+            try:
+                self._timer = Timer(act, "rdflive clock")
+            except RuntimeError:  # no write fails for want of a thread, as while the interpreter ends
+                log.exception("no thread could be started: what is due is told by the next commit")
         else:
             self._timer.wake()
 

@@ -36,9 +36,9 @@ class Timer:
         _timers.add(self)
 
     @property
-    def is_alive(self) -> bool:
-        """Whether its thread runs; in a fork it does not."""
-        return self._thread.is_alive()
+    def is_lost(self) -> bool:
+        """Whether its thread is not there although it was not stopped, as in a fork."""
+        return not self._stopped and not self._thread.is_alive()
 
     def wake(self) -> None:
         """Call the function at once."""
@@ -52,9 +52,9 @@ class Timer:
         self._stopped = True
         self._woken.set()
 
-    def end(self) -> None:
+    def wait(self) -> None:
         """Wait a moment for a call that is running, as the interpreter ends."""
-        if self._thread is not threading.current_thread():
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(_MOMENT)
 
     def _run(self) -> None:
@@ -74,8 +74,8 @@ class Timer:
 @atexit.register
 def _end_all() -> None:
     """Stop all timers: a thread that prints while the interpreter ends could abort it."""
-    running = [timer for timer in tuple(_timers) if timer.is_alive]
-    for timer in running:
+    timers = tuple(_timers)
+    for timer in timers:
         timer.stop()
-    for timer in running:
-        timer.end()
+    for timer in timers:
+        timer.wait()
