@@ -520,7 +520,7 @@ REFUSED = [
     ("SELECT ?s ?n { ?s :seen ?t BIND(NOW() AS ?n) }", "compare a time with it"),
     ("SELECT ?s (NOW() AS ?n) { ?s :seen ?t }", "compare a time with it"),
     ("SELECT ?s { ?s :seen ?t FILTER(YEAR(?t) = YEAR(NOW())) }", "compare a time with it"),
-    ("SELECT ?s { ?s :seen ?t FILTER(?t - NOW() < ?d) }", "compare a time with it"),
+    ("SELECT ?s { ?s :seen ?t FILTER(?t - NOW() - ?d < ?e) }", "compare a time with it"),
     ("SELECT ?s { ?s :seen ?t FILTER(NOW() > NOW() - ?d) }", "compare a time with it"),
     ("SELECT ?s { ?s :seen ?t FILTER(?t > NOW() - 1) }", "no duration"),
     ("SELECT ?s { ?s :seen ?t FILTER(?t > NOW() - 'P1D') }", "no duration"),

@@ -99,7 +99,7 @@ class Drawn:
     def comparison(self, name: str) -> str:
         sides = [self.time(name), self.now()]
         if self.random.random() < 0.1:
-            sides = [self.random.choice(AGES), f"NOW() - ?{name}"]
+            sides = [self.random.choice(AGES), self.random.choice([f"NOW() - ?{name}", f"?{name} - NOW()"])]
         self.random.shuffle(sides)
         return f"{sides[0]} {self.random.choice(OPERATORS)} {sides[1]}"
 

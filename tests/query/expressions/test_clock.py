@@ -59,6 +59,9 @@ BOUNDS = [
         'NOW() - "PT1H"^^xsd:dayTimeDuration - ?t = ?d',
         (False, ((DAY + 3 * HOUR, True), (DAY + 3 * HOUR + 1, False))),
     ),
+    ("?t - NOW() < ?d", (False, ((DAY - 2 * HOUR + 1, True),))),
+    ('?t + "PT1H"^^xsd:dayTimeDuration - NOW() >= ?d', (True, ((DAY - HOUR + 1, False),))),
+    ("?d = ?t - NOW()", (False, ((DAY - 2 * HOUR, True), (DAY - 2 * HOUR + 1, False)))),
     # a month has 28 to 31 days: between them the order is open
     (
         'NOW() - ?t < "P1MT2H"^^xsd:duration',
@@ -189,7 +192,9 @@ def _near(moment: datetime, move: str) -> datetime:
         ("IF(?t < NOW() - ?d, 1, 2)", ["?t < NOW() - ?d"]),
         ("(?t > NOW()) = true", ["?t > NOW()"]),
         ("NOW() - ?t > ?d", ["?d < NOW() - ?t"]),
-        ("?t - NOW() > ?d", []),
+        ("?t - NOW() > ?d", ["?d < ?t - NOW()"]),
+        ("?t - ?d - NOW() > ?e", ["?e < (?t - ?d) - NOW()"]),
+        ("?t - NOW() - ?e > ?d", []),
         ("NOW() > NOW()", []),
         ("YEAR(NOW()) = 2026", []),
         ("?t IN (NOW())", []),

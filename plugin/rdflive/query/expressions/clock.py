@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from rdflib.term import Literal
 
 from rdflive.query.expressions.expression import Expression, volatile
 from rdflive.query.expressions.nodes import elements
-from rdflive.query.expressions.phases import Move, Phases, phases_of, to_move
+from rdflive.query.expressions.phases import TURNED, UNTIL, Move, Phases, phases_of, to_move
 from rdflive.query.expressions.rdflib_evaluation import Row, Terms
 from rdflive.query.expressions.values import no_value
 from rdflive.syntax.tree import EXISTS, Tree
 
 __all__ = ["ClockComparison", "can_move", "clock_parts", "read_comparison"]
 
-_TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
-
 
 class ClockComparison:
     """A comparison of a value that a row has with NOW(), which may be moved by what the row has or what is
-    constant: `?t > NOW() - "P1D"^^xsd:dayTimeDuration`, or `"P1D"^^xsd:dayTimeDuration < NOW() - ?t`.
+    constant: `?t > NOW() - "P1D"^^xsd:dayTimeDuration`, `"P1D"^^xsd:dayTimeDuration < NOW() - ?t`, or the same
+    with `?t - NOW()`.
     """
 
     __slots__ = ("_moves", "_operator", "_value", "text", "variables")
@@ -30,8 +29,10 @@ class ClockComparison:
         self._value = value
         self._operator = operator
         self._moves = moves
-        moved = "".join(f" {sign} {_bracketed(move)}" for sign, move in moves)
-        self.text: str = f"{_bracketed(value)} {operator} NOW(){moved}"
+        moved = "NOW()"
+        for sign, move in moves:
+            moved = f"{_bracketed(move)} - {moved}" if sign == UNTIL else f"{moved} {sign} {_bracketed(move)}"
+        self.text: str = f"{_bracketed(value)} {operator} {moved}"
         """Canonical text, with NOW() on the right."""
         names = (name for part in (value, *(move for _, move in moves)) for name in part.variables)
         self.variables: tuple[str, ...] = tuple(dict.fromkeys(names))
@@ -102,9 +103,9 @@ def can_move(literal: Literal, sign: str) -> bool:
 def _sides(node: Tree) -> tuple[Any, str, list[tuple[str, Any]]] | None:
     """Give what is compared with NOW(), how with NOW() on the right, and what moves NOW()."""
     op = str(node.op)
-    if node.name != "RelationalExpression" or op not in _TURNED:
+    if node.name != "RelationalExpression" or op not in TURNED:
         return None
-    for value, now, sign in ((node.expr, node.other, op), (node.other, node.expr, _TURNED[op])):
+    for value, now, sign in ((node.expr, node.other, op), (node.other, node.expr, TURNED[op])):
         moves = _moved(now)
         if moves is not None and volatile(value) is None:
             return value, sign, moves
@@ -112,15 +113,23 @@ def _sides(node: Tree) -> tuple[Any, str, list[tuple[str, Any]]] | None:
 
 
 def _moved(node: Any) -> list[tuple[str, Any]] | None:
-    """Give what is added to NOW() and subtracted, in order; None for what is no such sum."""
+    """Give what is added to NOW() and subtracted, in order, or with the sign `UNTIL` what NOW() is subtracted
+    from; None for anything else.
+    """
     if not isinstance(node, Tree):
         return None
     if node.name == "Builtin_NOW":
         return []
     if node.name != "AdditiveExpression":
         return None
-    first = _moved(node.expr)
-    others = elements(node.other) or []
-    if first is None or any(volatile(part) is not None for part in others):
-        return None
-    return [*first, *zip(map(str, elements(node.op) or []), others, strict=True)]
+    first, signs, others = (
+        _moved(node.expr),
+        tuple(map(str, elements(node.op) or [])),
+        elements(node.other) or [],
+    )
+    if first is not None and not any(map(volatile, others)):
+        return [*first, *zip(signs, others, strict=True)]
+    before = node.changed(op=signs[:-1], other=tuple(others[:-1])) if len(others) > 1 else node.expr
+    if signs[-1] == "-" and _moved(others[-1]) == [] and volatile(before) is None:
+        return [(UNTIL, before)]
+    return None

@@ -24,7 +24,10 @@ from rdflib.xsd_datetime import Duration
 
 from rdflive.query.expressions.values import compare, known
 
-__all__ = ["Moment", "Move", "Phases", "Shift", "phases_of", "to_move"]
+__all__ = ["TURNED", "UNTIL", "Moment", "Move", "Phases", "Shift", "phases_of", "to_move"]
+
+UNTIL: Final = "until"
+"""The sign of what NOW() is subtracted from."""
 
 Truth: TypeAlias = bool | None
 """None is an error."""
@@ -40,6 +43,8 @@ _ORDERS: Final[dict[str, Callable[[int, int], bool]]] = {
     "=": operator.eq,
     "!=": operator.ne,
 }
+TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
+"""The comparison with its sides exchanged."""
 _SECOND: Final = 10**9
 _DAY: Final = 86_400 * _SECOND
 _FOURTEEN_HOURS: Final = 14 * 3600 * _SECOND
@@ -68,6 +73,12 @@ class Moment(NamedTuple):
 
     instant: Instant
     is_zoned: bool
+
+
+class Until(NamedTuple):
+    """A time from which NOW() is subtracted."""
+
+    moment: Moment
 
 
 class Shift(NamedTuple):
@@ -99,14 +110,17 @@ def to_shift(sign: str, term: Node | None) -> Shift | None:
     return Shift(months, length) if sign == "+" else Shift(-months, -length)
 
 
-Move: TypeAlias = "Shift | Moment | None"
-"""What is added to NOW() or subtracted from it; None for what cannot be."""
+Move: TypeAlias = "Shift | Moment | Until | None"
+"""What is added to NOW(), subtracted from it, or NOW() from that; None for what cannot be."""
 
 
 def to_move(sign: str, term: Node | None) -> Move:
     """Read what is added to NOW() or subtracted from it."""
     if term is None:
         return None
+    if sign == UNTIL:
+        end = to_moment(term)
+        return None if end is None else Until(end)
     shift = to_shift(sign, term)
     # nothing is the sum of two times
     return to_moment(term) if shift is None and sign == "-" else shift
@@ -119,6 +133,8 @@ def phases_of(op: str, value: Node, moves: Sequence[Move]) -> Phases:
     for place, move in enumerate(moves):
         if isinstance(move, Moment):
             return _phases_of_age(op, value, shifts, move, moves[place + 1 :])
+        if isinstance(move, Until):
+            return _phases_of_age(op, value, [], move.moment, (), is_left=True)
         if move is None:
             return None, ()
         shifts.append(move)
@@ -137,15 +153,26 @@ def phases_of(op: str, value: Node, moves: Sequence[Move]) -> Phases:
     return _stepped(truth, edges, shifts)
 
 
-def _phases_of_age(op: str, value: Node, shifts: list[Shift], since: Moment, more: Sequence[Move]) -> Phases:
-    """Give the phases of a comparison of a duration with NOW() - since, to which durations may be added."""
+def _phases_of_age(
+    op: str,
+    value: Node,
+    shifts: Sequence[Shift],
+    since: Moment,
+    more: Sequence[Move],
+    *,
+    is_left: bool = False,
+) -> Phases:
+    """Give the phases of a comparison of a duration with NOW() - since, to which durations may be added; or
+    with what is left, since - NOW().
+    """
     added = [move for move in more if isinstance(move, Shift)]
     if not since.is_zoned or len(added) < len(more):
         return None, ()
-    wanted = to_shift("+", value)
+    # what is left is the opposite of the age, and so are their orders
+    wanted = to_shift("-" if is_left else "+", value)
     if wanted is None:
         return compare(op, value, _SOME_DURATION), ()
-    holds, undetermined = _ORDERS[op], _UNDETERMINED[op]
+    holds, undetermined = _ORDERS[TURNED[op] if is_left else op], _UNDETERMINED[op]
     sums = list(accumulate(added, _sum, initial=Shift(0, -since.instant)))
     months, length = sums[-1]
     # of as many months, the longer rest is longer whenever they begin
@@ -172,7 +199,7 @@ def _sum(one: Shift, other: Shift) -> Shift:
     return Shift(one.months + other.months, one.length + other.length)
 
 
-def _stepped(truth: Callable[[Instant], Truth], edges: set[Instant], shifts: list[Shift]) -> Phases:
+def _stepped(truth: Callable[[Instant], Truth], edges: set[Instant], shifts: Sequence[Shift]) -> Phases:
     """Give the phases of what is true of NOW() with some shifts, and changes at some edges."""
 
     def shifted(now: int) -> Truth:
