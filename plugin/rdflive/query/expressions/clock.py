@@ -19,8 +19,8 @@ __all__ = ["ClockComparison", "can_move", "clock_parts", "read_comparison"]
 
 class ClockComparison:
     """A comparison of a value that a row has with NOW(), which may be moved by what the row has or what is
-    constant: `?t > NOW() - "P1D"^^xsd:dayTimeDuration`, `"P1D"^^xsd:dayTimeDuration < NOW() - ?t`, or the same
-    with `?t - NOW()`.
+    constant: `?t > NOW() - "P1D"^^xsd:dayTimeDuration`, `"P1D"^^xsd:dayTimeDuration < NOW() - ?t`, or with
+    `?t - NOW()` on the right.
     """
 
     __slots__ = ("_moves", "_operator", "_value", "text", "variables")
@@ -122,11 +122,8 @@ def _moved(node: Any) -> list[tuple[str, Any]] | None:
         return []
     if node.name != "AdditiveExpression":
         return None
-    first, signs, others = (
-        _moved(node.expr),
-        tuple(map(str, elements(node.op) or [])),
-        elements(node.other) or [],
-    )
+    first, others = _moved(node.expr), elements(node.other) or []
+    signs = tuple(map(str, elements(node.op) or []))
     if first is not None and not any(map(volatile, others)):
         return [*first, *zip(signs, others, strict=True)]
     before = node.changed(op=signs[:-1], other=tuple(others[:-1])) if len(others) > 1 else node.expr
