@@ -1,4 +1,4 @@
-"""(y) What it costs that rows come and go by a clock, beside a store that is asked again and again."""
+"""(s) What it costs that rows come and go by a clock, beside a store that is asked again and again."""
 
 from __future__ import annotations
 
