@@ -70,8 +70,8 @@ class MeteredQuery(QueryState):
             meter.kept_rows, meter.kept_characters = kept
 
     def _run(self, operators: list[Operator | None], leaves: list[Weights | None], *, first: bool) -> Weights:
-        """Run every step whose inputs changed, or which time changes, and count what goes in, what time
-        changes, and the strings that come out.
+        """Run every step whose inputs changed, or which time changes, and count what goes in and the strings
+        that come out.
         """
         results: list[Weights] = []
         late = self._late(operators)
@@ -87,8 +87,6 @@ class MeteredQuery(QueryState):
             copied = isinstance(step.node, algebra.Construct)
             self.meter.spend(sum(_copies(rows) if copied else len(rows) for rows in inputs))
             results.append(operator.update(*inputs) if first or any(inputs) or number in late else {})
-            if number in late:
-                self.meter.spend(len(results[-1]))
             if length is not None:
                 made = sum(length(row) * weight for row, weight in results[-1].items())
                 self.meter.keep(0, made)
