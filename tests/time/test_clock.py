@@ -225,12 +225,14 @@ def test_callbacks_may_move_the_clock(graph: Any, clock: Any, deltas: Any) -> No
 
 
 def test_subscriptions_of_one_store_may_have_their_own_clocks(graph: Any, clock: Any) -> None:
-    """Each goes by its own, also where the text is the same."""
+    """Each goes by its own, also where the text is the same, and has a constant that others may differ in."""
     other = rdflive.ManualClock(NOON - 48 * HOUR)
     see(graph, "s1", NOON - HOUR)
+    graph.add((EX.s1, RDF.type, EX.Sensor))
+    text = SEEN.replace("?s {", "?s { ?s a :Sensor .")
     with (
-        rdflive.subscribe(graph, SEEN, clock=clock) as one,
-        rdflive.subscribe(graph, SEEN, clock=other) as two,
+        rdflive.subscribe(graph, text, clock=clock) as one,
+        rdflive.subscribe(graph, text, clock=other) as two,
     ):
         clock.advance("23h")
         assert (names(one.answers()), names(two.answers())) == ([], ["s1"])
@@ -390,6 +392,24 @@ def test_solutions_that_time_brings_have_an_origin(graph: Any, clock: Any) -> No
         see(graph, "s1", NOON + HOUR, "known")
         graph.remove((EX.s1, None, None))
         assert names(subscription.next(timeout=0).removed) == ["s1"]
+
+
+def test_the_clock_may_change_an_order(graph: Any, clock: Any) -> None:
+    """Also one by what SELECT assigns, and of a slice."""
+    for number in range(3):
+        see(graph, f"s{number}", NOON + number * HOUR, "due")
+    late = PREFIX + "SELECT ?s (?t < NOW() AS ?late) { ?s :due ?t } ORDER BY "
+    with (
+        rdflive.subscribe(graph, late + "DESC(?late) DESC(?s)", clock=clock) as one,
+        rdflive.subscribe(graph, late + "DESC(?t < NOW()) ?s LIMIT 1 OFFSET 1", clock=clock) as two,
+    ):
+        assert [row.s for row in one.answers()] == [EX.s2, EX.s1, EX.s0]
+        assert [row.s for row in two.answers()] == [EX.s1]
+        clock.advance("1s")
+        assert [row.s for row in one.answers()] == [EX.s0, EX.s2, EX.s1]
+        clock.set(NOON + 90 * HOUR / 60)
+        assert [row.s for row in one.answers()] == [EX.s1, EX.s0, EX.s2]
+        assert [(row.s, str(row.late)) for row in two.answers()] == [(EX.s1, "true")]
 
 
 def test_a_key_pairs_rows_that_time_changes(graph: Any, clock: Any) -> None:
