@@ -181,7 +181,7 @@ def _filter(node: algebra.Filter, reading: _Reading) -> Words:
 def _clocked(node: algebra.Clocked, reading: _Reading) -> Words:
     name = "Clocked filter" if node.mark is None else "Clocked column"
     keeps = "the rows that time will change, by the instant of their next change"
-    costs = "one evaluation and O(log n) per changed row that is kept, and the same when its instant comes"
+    costs = "one evaluation per changed row, and O(log n) for one that is kept and when its instant comes"
     return Words(name, reading.names.text(node.condition.text), keeps, costs)
 
 
