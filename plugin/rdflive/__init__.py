@@ -51,6 +51,7 @@ from rdflive.query.expressions import register_function
 from rdflive.query.segment import ALGORITHMS
 from rdflive.shacl import LiveValidation, ShapesError
 from rdflive.store import GraphLike
+from rdflive.time.clock import ManualClock
 from rdflive.time.watermark import Watermark
 from rdflive.time.windows import Count, Landmark, Sliding, Tumbling
 
@@ -77,6 +78,7 @@ __all__ = [
     "LiveGraph",
     "LiveStore",
     "LiveValidation",
+    "ManualClock",
     "Match",
     "Matcher",
     "Mirrored",

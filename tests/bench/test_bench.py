@@ -52,6 +52,7 @@ TINY = replace(
     event_triples=(50, 200),
     window_triples=(300,),
     windows=(400,),
+    due=(200,),
     longest=2,
     rows=300,
     guarded=60,

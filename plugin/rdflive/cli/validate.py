@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
                 replay(dataset, form, progress, args, name=feed_name(args), snapshot=snapshot)
             else:
                 progress.begin()
-            for _ in files.edits() if files is not None else ():
+            for _ in files.looks() if files is not None else ():
                 progress.resynced()
             if args.to == "turtle" and form is not None:
                 _print(_turtle(validation))

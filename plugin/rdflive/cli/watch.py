@@ -88,7 +88,7 @@ def _follow_data(args: argparse.Namespace, query: QueryText, entailed: dict[str,
             progress = Progress(subscription, send, pace=0)
             progress.begin()
             with guarded(dataset, guards):
-                for _ in files.edits():
+                for _ in files.looks():  # also without an edit: time may have changed something
                     progress.resynced()
 
 

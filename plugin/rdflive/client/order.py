@@ -30,7 +30,7 @@ def ordering_of(query: str) -> Ordering:
     [('b', 'd'), ('a', 'c')]
     """
     try:
-        plan = make_plan(parse_query(query))
+        plan = make_plan(parse_query(query, clock=True))
     except RdfliveError:
         return list
     places = _places(plan)

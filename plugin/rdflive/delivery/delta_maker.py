@@ -9,6 +9,7 @@ from rdflive.engine.query import TermWeights, Use
 from rdflive.engine.store_state import StoreState
 from rdflive.entail.provenance import Traced, Tracer
 from rdflive.model import Delta, Header, Origin, Terms
+from rdflive.time.instants import dated
 from rdflive.time.view import WindowView
 from rdflive.time.windowed import Windowed
 
@@ -16,7 +17,8 @@ __all__ = ["DeltaMaker"]
 
 
 class DeltaMaker:
-    """Makes the deltas of one subscription with origins or windows: any other is told what the engine gives.
+    """Makes the deltas of one subscription with origins, windows or NOW(); any other is told what the engine
+    gives.
 
     All methods run under the store's lock.
     """
@@ -80,6 +82,8 @@ class DeltaMaker:
         replaces: bool = False,
     ) -> Delta | None:
         ends = time = None
+        if use.query.present is not None:
+            time = dated(use.query.present.now)
         if self._windowed is not None:
             shown = self._windowed.shown(weights, initial=initial, whole=lambda: state.answer(use))
             if shown is None and not (replaces and self._windowed.has_whole):

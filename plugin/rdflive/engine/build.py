@@ -10,6 +10,7 @@ from rdflive.engine import operators
 from rdflive.engine.dictionary import UNBOUND, Dictionary
 from rdflive.engine.multiset import Row
 from rdflive.engine.operators import Operator
+from rdflive.engine.present import Present
 from rdflive.engine.ranges import place_of_term
 from rdflive.engine.terms import TermTable
 from rdflive.query import algebra
@@ -25,10 +26,12 @@ __all__ = ["Sorter", "make_operator", "make_sorter"]
 Sorter: TypeAlias = Callable[[Row], Any]
 
 
-def make_operator(step: Step, plan: Plan, dictionary: Dictionary, terms: TermTable) -> Operator:
-    """Make the operator of one step."""
+def make_operator(
+    step: Step, plan: Plan, dictionary: Dictionary, terms: TermTable, present: Present | None
+) -> Operator:
+    """Make the operator of one step; `present` is what NOW() is, where the plan has it."""
     inputs = [plan.steps[i].columns for i in step.inputs]
-    return _make(step.node, _Build(step, inputs, dictionary, terms))
+    return _make(step.node, _Build(step, inputs, dictionary, terms, present))
 
 
 def make_sorter(plan: Plan, terms: TermTable) -> Sorter | None:
@@ -41,11 +44,19 @@ def make_sorter(plan: Plan, terms: TermTable) -> Sorter | None:
 class _Build:
     """What the functions below read when they make one operator."""
 
-    def __init__(self, step: Step, inputs: list[Columns], dictionary: Dictionary, terms: TermTable) -> None:
+    def __init__(
+        self,
+        step: Step,
+        inputs: list[Columns],
+        dictionary: Dictionary,
+        terms: TermTable,
+        present: Present | None,
+    ) -> None:
         self.columns = step.columns
         self.inputs = inputs
         self.dictionary = dictionary
         self.terms = terms
+        self.present = present
 
     def pairs(self, columns: Columns) -> tuple[tuple[int, int], ...]:
         """Give the places of shared columns in the left and the right input."""
@@ -189,6 +200,14 @@ def _union(node: algebra.Union, build: _Build) -> Operator:  # noqa: ARG001
 @_make.register
 def _filter(node: algebra.Filter, build: _Build) -> Operator:
     return operators.Filter(build.test(node.condition, build.inputs[0]))
+
+
+@_make.register
+def _clocked(node: algebra.Clocked, build: _Build) -> Operator:
+    assert build.present is not None  # noqa: S101 - a query with NOW() begins with it
+    phases = node.condition.phases(_readable(build.inputs[0]), build.terms)
+    marks = build.terms.marks if node.mark is not None else None
+    return operators.Clocked(build.dictionary, phases, build.present, marks)
 
 
 @_make.register

@@ -51,17 +51,18 @@ def find_plan(
     init_bindings: Mapping[str, Node] | None = None,
     algorithm: Algorithm = "auto",
     family: bool = False,
+    clock: bool = False,
 ) -> Asked:
     """Give the plan of a query, parsed and planned unless one is known; errors are those of `parse_query`.
 
     With `family` the constants in which queries may differ are parameters of the plan, and so are variables
-    of `init_bindings` where one can be.
+    of `init_bindings` where one can be. With a `clock` times may be compared with NOW().
     """
     check_bindings(init_bindings)
     bindings = {str(name).lstrip("?$"): term for name, term in (init_bindings or {}).items()}
     found = skeleton_of(text, init_ns)
     names = tuple(sorted(bindings))
-    key = found.tokens, names, algorithm, family
+    key = found.tokens, names, algorithm, family, clock
     fills = *found.constants, *(bindings[name] for name in names)
     for holes in _holes.get(key, ()):
         known = _plans.get((key, holes, _fixed(holes, fills)))
@@ -71,7 +72,9 @@ def find_plan(
         if known is not None and terms is not None:
             return Asked(known.plan, terms)
     written: list[Node] = []
-    parsed = parse_query(text, init_ns=init_ns, init_bindings=bindings, family=family, constants=written)
+    parsed = parse_query(
+        text, init_ns=init_ns, init_bindings=bindings, family=family, clock=clock, constants=written
+    )
     asked = Asked(make_plan(parsed, algorithm), tuple(parsed.parameters.values()))
     # where the reader has other constants, as 1 in `?a -1`, none may change
     _note(asked, key, fills, found if tuple(written) == found.constants else None, names)

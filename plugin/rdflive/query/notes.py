@@ -75,6 +75,8 @@ def _bound(
         names = {v.name for v in bound}
         made = (a for a in node.aggregates if a.name != "SAMPLE" or names.issuperset(a.expression.variables))
         return bound.intersection(node.keys).union(a.variable for a in made)
+    if isinstance(node, algebra.Clocked):
+        return frozenset(v for v in node.columns if v in bound or v == node.mark)
     if isinstance(node, algebra.Minus | algebra.Exists):  # what the right has is only compared
         bound = below[node.left]
         return bound if isinstance(node, algebra.Minus) or node.mark is None else bound | {node.mark}

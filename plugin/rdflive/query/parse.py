@@ -71,6 +71,7 @@ def parse_query(
     windows: frozenset[Node] = frozenset(),
     merges: bool = False,
     family: bool = False,
+    clock: bool = False,
     given: ParsedQuery | None = None,
     constants: list[Node] | None = None,
 ) -> ParsedQuery:
@@ -79,8 +80,9 @@ def parse_query(
     `tree` is what was read of the text, where that was done already. `windows` are names of graphs beside
     those of the store, whatever FROM NAMED says; with `merges` there are windows in the default graph,
     beside what FROM names. With `family` variables stand for the
-    constants in which the members of a family differ. With another query `given` the variables that it shows
-    stand for the terms of its rows, whose answers are kept together; SELECT shows whose a solution is.
+    constants in which the members of a family differ. With a `clock` times may be compared with NOW(). With
+    another query `given` the variables that it shows stand for the terms of its rows, whose answers are kept
+    together; SELECT shows whose a solution is.
 
     Raises `QuerySyntaxError` where the text is not SPARQL and `UnsupportedQueryError` at the first
     clause that cannot be maintained, both with line and column, or without for one that is too deep.
@@ -112,7 +114,17 @@ def parse_query(
         columns = {v.name: v for v in given.root.columns}
         renamed = tuple((v, columns[name]) for name, v in bound.items())
         rows = algebra.Distinct(algebra.Project(given.root, (), renamed))
-    shared = Query(translate, refuse, fixed, dataset, tree.base, parameters, rows, _numbers=numbers)
+    shared = Query(
+        translate,
+        refuse,
+        fixed,
+        dataset,
+        tree.base,
+        parameters,
+        rows,
+        has_clock=clock,
+        _numbers=numbers,
+    )
     asked = shared.asked(tuple(parameters.values())) if parameters else None
     scope = Scope(shared, dataset.default, parameters=asked)
     modifiers = peel(node.p)

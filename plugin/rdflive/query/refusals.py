@@ -40,7 +40,21 @@ _REFUSALS: Final = {
     "NOW": _Refusal(
         "NOW()",
         _BY_ITSELF,
-        "pass the time as initBindings and subscribe again when it is to move on",
+        "compare a time with it, alone or with a duration that is added or subtracted, as "
+        'FILTER(?time > NOW() - "P1D"^^xsd:dayTimeDuration), or pass the time as initBindings and subscribe '
+        "again when it is to move on",
+    ),
+    "NOW alone": _Refusal(
+        "NOW()",
+        _BY_ITSELF,
+        "write the time in its place, and begin again when it is to move on; rdflive.subscribe on a graph "
+        "has a clock for comparisons with NOW()",
+    ),
+    "NOW moved": _Refusal(
+        "a comparison with NOW()",
+        "what is added to NOW() is no duration, or what is subtracted neither that nor a time",
+        'write one, as "P1D"^^xsd:dayTimeDuration, "PT90S"^^xsd:dayTimeDuration or '
+        '"P1M"^^xsd:yearMonthDuration',
     ),
     "RAND": _Refusal("RAND()", _BY_ITSELF, _RANDOM),
     "UUID": _Refusal("UUID()", _BY_ITSELF, _RANDOM),
@@ -79,12 +93,12 @@ def depth_limited() -> Iterator[None]:
 
 
 def refused(
-    construct: str | Fault, assigned: str = "", *, tree: Tree | None, text: str
+    construct: str | Fault, assigned: str = "", *, at: Tree | None = None, tree: Tree | None, text: str
 ) -> UnsupportedQueryError:
     """Make the error for a construct of a query, by the name of its node and the variable that it assigns, or
     for a fault in an expression.
 
-    Without a tree the error has no place.
+    The place is that of the node `at`, or of the first of that name; without a tree the error has none.
     """
     if isinstance(construct, Fault):
         node = None if tree is None else construct.node
@@ -92,10 +106,14 @@ def refused(
     refusal = _REFUSALS.get(construct)
     if refusal is None:
         refusal = _Refusal(construct, "rdflive does not know it", "run graph.query() after each change")
-    found = [node for node in walk(tree) if _is_meant(node, construct, assigned)]
+    found = [] if tree is None else [at] if at is not None else _found(tree, construct, assigned)
     # of two assignments the second is wrong
     said = f"cannot be maintained: {refusal.reason}. Instead: {refusal.advice}."
     return _error(refusal.name, said, found[-1 if assigned else 0] if found else None, text)
+
+
+def _found(tree: Tree, construct: str, assigned: str) -> list[Tree]:
+    return [node for node in walk(tree) if _is_meant(node, construct, assigned)]
 
 
 def _is_meant(node: Tree, construct: str, assigned: str) -> bool:

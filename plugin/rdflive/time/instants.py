@@ -19,6 +19,7 @@ __all__ = [
     "InstantLike",
     "dated",
     "numbered",
+    "shown",
     "to_delay",
     "to_duration",
     "to_instant",
@@ -133,6 +134,12 @@ def dated(instant: Instant) -> datetime | str:
         except OverflowError:
             pass
     return write_moment("dateTime", Moment(EXACT.scaleb(Decimal(instant), -9), 0))
+
+
+def shown(instant: Instant) -> str:
+    """Write an instant as a time in UTC."""
+    found = dated(instant)
+    return found if isinstance(found, str) else found.isoformat()
 
 
 def _iso_time(text: str) -> datetime:

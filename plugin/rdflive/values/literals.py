@@ -68,8 +68,8 @@ def normal(term: Any) -> Any:
     """Spell a term as rdflib's parsers do, which is how its own stores hold it.
 
     A spelling of rdflib that is another value is not taken: it cuts the digits of a second behind the sixth
-    and leaves out the time zone of a date. Nor is `inf` taken for INF, for it is no form of a double. Ill-formed literals stay as they are: rdflib reads `1_000` as
-    1000, and any ill-formed boolean as false.
+    and leaves out the time zone of a date. Nor is `inf` taken for INF, for it is no form of a double.
+    Ill-formed literals stay as they are: rdflib reads `1_000` as 1000, and any ill-formed boolean as false.
 
     >>> second = "2024-05-01T12:00:00.123456789Z"
     >>> normal(exact_literal(second, datatype=XSD.dateTime)) == Literal(second, datatype=XSD.dateTime)

@@ -6,6 +6,7 @@ import re
 
 import pytest
 import rdflib
+from rdflib import XSD
 
 import rdflive
 from rdflive.query import algebra
@@ -31,6 +32,10 @@ OPERATORS = {
     "Filter": (
         "SELECT * { ?a :p ?b OPTIONAL { ?b :q ?c } FILTER(?c > 1) }",
         "Filter ?c > 1",
+    ),
+    "Clocked": (
+        f"SELECT * {{ ?a :p ?b FILTER('2999-01-01T00:00:00Z'^^<{XSD.dateTime}> > NOW() || ?b = 1) }}",
+        "Clocked column",
     ),
     "Extend": ("SELECT * { ?a :p ?b BIND(?b + 1 AS ?c) }", "Extend (BIND) ?c := ?b + 1"),
     "Project": ("SELECT * { GRAPH ?g { ?a :p ?b } }", "?g := graph of GRAPH ?g"),
@@ -67,7 +72,7 @@ def operators() -> list[type[algebra.Node]]:
 def test_every_operator_has_words(kind: type[algebra.Node]) -> None:
     """Each operator of the algebra occurs in an explained query, and is described there in readable names."""
     text, said = OPERATORS.get(kind.__name__, (PATH, "class: var-connected"))
-    plan = make_plan(parse_query(PREFIX + text))
+    plan = make_plan(parse_query(PREFIX + text, clock=True))
     assert any(type(step.node) is kind for step in plan.steps)
     explanation = Explanation(plan)
     assert said in str(explanation)

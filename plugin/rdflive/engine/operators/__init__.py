@@ -1,5 +1,6 @@
 """The operators above the BGPs: one class per operator of the SPARQL algebra, delta in, delta out."""
 
+from rdflive.engine.operators.clocked import Clocked
 from rdflive.engine.operators.closure import Closure
 from rdflive.engine.operators.construct import Construct
 from rdflive.engine.operators.distinct import Distinct
@@ -22,6 +23,7 @@ from rdflive.engine.operators.values import Values
 
 __all__ = [
     "UNBOUND",
+    "Clocked",
     "Closure",
     "Construct",
     "Distinct",

@@ -10,7 +10,7 @@ from rdflive.query.algebra.conditions import AllOf, Condition, OneOf, SameTerm, 
 from rdflive.query.algebra.joins import Exists, Join, LeftJoin, Minus, Union
 from rdflive.query.algebra.node import Columns, Node, ordered, reads, topological, with_inputs
 from rdflive.query.algebra.patterns import CLASSIFIED, Basic, Classified, Closure, Graph, Parameters, Values
-from rdflive.query.algebra.row_operators import Construct, Extend, Filter, Project
+from rdflive.query.algebra.row_operators import Clocked, Construct, Extend, Filter, Project
 from rdflive.query.algebra.sets import Aggregate, Distinct, Group, OrderCondition, Slice
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "AllOf",
     "Basic",
     "Classified",
+    "Clocked",
     "Closure",
     "Columns",
     "Condition",

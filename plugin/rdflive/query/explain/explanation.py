@@ -34,6 +34,7 @@ class Explanation:
         plan: Plan,
         entailed: Sequence[str] = (),
         windows: Sequence[str] = (),
+        clock: Sequence[str] = (),
         notes: Sequence[str] = (),
         members: int = 1,
         shared: Asked | None = None,
@@ -52,6 +53,8 @@ class Explanation:
         """How entailed triples are kept, one line per class or property of which there are any."""
         self.windows = tuple(windows)
         """What each window holds, and how what that entails is kept."""
+        self.clock = tuple(clock)
+        """What NOW() is, and when it next changes something."""
         self.members = members
         """How many queries share the work, each with terms of its own in the place of the constants."""
         self._counted = counted
@@ -136,7 +139,8 @@ class Explanation:
         else:
             yield f"plan: {_size(plan)}"
             yield from self._tree(outline(plan), names, "", "")
-        for title, lines in (("entailed triples", self.entailed), ("windows", self.windows)):
+        parts = {"entailed triples": self.entailed, "windows": self.windows, "clock": self.clock}
+        for title, lines in parts.items():
             if lines:
                 yield f"{title}:"
                 yield from (f"  {line}" for line in lines)

@@ -204,6 +204,14 @@ def _filter(node: algebra.Filter, reading: _Reading) -> Words:
 
 
 @_describe.register
+def _clocked(node: algebra.Clocked, reading: _Reading) -> Words:
+    name = "Clocked filter" if node.mark is None else "Clocked column"
+    keeps = "the rows that time will change, by the instant of their next change"
+    costs = "one evaluation per changed row, and O(log n) for one that is kept and when its instant comes"
+    return Words(name, reading.names.text(node.condition.text), keeps, costs)
+
+
+@_describe.register
 def _extend(node: algebra.Extend, reading: _Reading) -> Words:
     expression = reading.names.text(node.expression.text)
     if not node.variable.distinguished:  # it is called by its expression

@@ -23,7 +23,7 @@ __all__ = [
     "valueless", "volatile",
 ]  # fmt: skip
 
-_VOLATILE = frozenset({"RAND", "UUID", "STRUUID", "BNODE", "NOW"})
+_VOLATILE = frozenset(f"Builtin_{name}" for name in ("RAND", "UUID", "STRUUID", "BNODE", "NOW"))
 _PLAIN = frozenset({
     "Builtin_BOUND", "Builtin_DATATYPE", "Builtin_LANG", "Builtin_LANGDIR", "Builtin_OBJECT",
     "Builtin_PREDICATE", "Builtin_SUBJECT", "Builtin_hasLANG", "Builtin_hasLANGDIR", "Builtin_isBLANK",
@@ -161,12 +161,9 @@ def exists_parts(node: Any) -> list[Tree]:
     return [part for part in _parts(node) if isinstance(part, Tree) and part.name in EXISTS]
 
 
-def volatile(node: Any) -> str | None:
-    """Name the first function inside whose value changes by itself, such as NOW; None without any."""
-    for part in _parts(node):
-        if isinstance(part, Tree) and part.name.removeprefix("Builtin_") in _VOLATILE:
-            return str(part.name.removeprefix("Builtin_"))
-    return None
+def volatile(node: Any) -> Tree | None:
+    """Give the first function inside whose value changes by itself, such as NOW(); None without any."""
+    return next((part for part in _parts(node) if isinstance(part, Tree) and part.name in _VOLATILE), None)
 
 
 def first_fault(node: Any) -> Fault | None:
