@@ -60,8 +60,8 @@ class Ranges:
         self._entries: dict[Any, Any] = {}
         """By key: a lone entry bare, several in order."""
 
-    def __len__(self) -> int:
-        return len(self._entries)
+    def __contains__(self, key: Any) -> bool:
+        return key in self._entries
 
     def add(self, key: Any, row: Row) -> None:
         """Take a row under a key."""

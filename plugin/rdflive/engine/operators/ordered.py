@@ -70,12 +70,14 @@ class Ordered:
         `keys` are the positions of the key in that row, and `place` gives its place. Of each piece, all in
         one space, the nearest rows come first, or with `farthest` the farthest.
         """
-        key, spans, weights, meter = key_at(keys), self._ranges.spans, self.weights, self._dictionary.meter
+        key_of, ranges, weights, meter = key_at(keys), self._ranges, self.weights, self._dictionary.meter
 
         def search(row: Row) -> Iterator[Iterable[tuple[Row, int]]]:
-            at = place(row)
+            key = key_of(row)
+            # a place takes longer to find than that there is nothing to compare with
+            at = place(row) if key in ranges else None
             if at is not None:
-                for rows in spans(key(row), operator, at, farthest=farthest):
+                for rows in ranges.spans(key, operator, at, farthest=farthest):
                     yield ((found, weights[found]) for found in rows)
 
         return search if meter is None else _metered(search, meter)
