@@ -1,4 +1,4 @@
-"""(z) A call of REGEX, REPLACE or a function with an IRI; beside Python's `re`, or Oxigraph asked for it."""
+"""(aa) A call of REGEX, REPLACE or a function with an IRI; beside Python's `re`, or Oxigraph asked for it."""
 
 from __future__ import annotations
 

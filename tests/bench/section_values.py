@@ -1,4 +1,4 @@
-"""(z) Comparisons of values by `<`, and their keys for ORDER BY, of each datatype; beside rdflib's own."""
+"""(ab) Comparisons of values by `<`, and their keys for ORDER BY, of each datatype; beside rdflib's own."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ EXAMPLES: dict[str, tuple[str, list[str]]] = {
     ),
     "nor for NOT EXISTS that reads outer variables": (
         "SELECT * { ?x <urn:p> ?y FILTER NOT EXISTS { ?y <urn:q> ?z FILTER(?z != ?x) } }",
-        [UP, links("q", (1, 0), (1, 2)), links("q", (1, 3), (2, 2))],
+        [UP, links("q", (1, 0)), links("q", (1, 2)), links("q", (1, 3), (2, 2))],
     ),
     "the largest of each has none above it": (
         "SELECT * { ?x <urn:p> ?y FILTER NOT EXISTS { ?x <urn:p> ?z FILTER(?z > ?y) } }",

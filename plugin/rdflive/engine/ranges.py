@@ -17,7 +17,7 @@ from sortedcontainers import SortedList
 from rdflive.engine.multiset import Row
 from rdflive.values import near, order_key
 
-__all__ = ["Place", "Ranges", "place_of_id", "place_of_term"]
+__all__ = ["Place", "Ranges", "is_sure", "place_of_id", "place_of_term"]
 
 Place: TypeAlias = tuple[str, Any]
 """A space and a key there: values of two spaces are compared as `near` says."""
@@ -47,6 +47,17 @@ def place_of_term(term: Callable[[Row], Any]) -> Callable[[Row], Place | None]:
     return place
 
 
+def is_sure(place: Place, operator: str, other: Place) -> bool:
+    """Tell whether a place surely stands in a relation to another one: `<` is below it.
+
+    If it does, so do all places of its space that are farther from the other one.
+    """
+    for space, low, high in near(*other):
+        if space == place[0]:
+            return bool(place[1] < low if operator in ("<", "<=") else place[1] > high)
+    return False
+
+
 class Ranges:
     """Rows under keys, each in the order of its place; those without a place are in no range.
 
@@ -60,8 +71,8 @@ class Ranges:
         self._entries: dict[Any, Any] = {}
         """By key: a lone entry bare, several in order."""
 
-    def __len__(self) -> int:
-        return len(self._entries)
+    def __contains__(self, key: Any) -> bool:
+        return key in self._entries
 
     def add(self, key: Any, row: Row) -> None:
         """Take a row under a key."""

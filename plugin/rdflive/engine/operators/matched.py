@@ -133,11 +133,12 @@ class _Matches(Protocol):
 
 
 class _ByOrder:
-    """Matched rows in order: if one keeps its match, so do all that are farther from what has gone."""
+    """Matched rows in order: if one surely keeps its match, so do all that are farther from what has gone."""
 
-    __slots__ = ("_rows", "_search")
+    __slots__ = ("_order", "_rows", "_search")
 
     def __init__(self, dictionary: Dictionary, keys: Pairs, order: Order) -> None:
+        self._order = order
         self._rows = Ordered(dictionary, [pair[0] for pair in keys], order.left)
         self._search = self._rows.searcher([pair[1] for pair in keys], order.operator, order.right)
 
@@ -153,15 +154,12 @@ class _ByOrder:
     def _losing(
         self, nearest_first: Iterable[tuple[Row, int]], partner_of: Callable[[Row], Row | None]
     ) -> Iterator[tuple[Row, int]]:
-        place, kept = self._rows.place, None
         for row, weight in nearest_first:
-            # values with one key may differ a little, so all of them are asked
-            if kept is not None and place(row) != kept:
-                return
-            if partner_of(row) is None:
+            found = partner_of(row)
+            if found is None:
                 yield row, weight
-            elif kept is None:
-                kept = place(row)
+            elif self._order.is_sure(row, found):
+                return
 
     def clear(self) -> None:
         self._rows.clear()

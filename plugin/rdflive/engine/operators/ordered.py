@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.multiset import Row, Weights
 from rdflive.engine.operators.places import key_at
-from rdflive.engine.ranges import Place, Ranges
+from rdflive.engine.ranges import Place, Ranges, is_sure
 from rdflive.query.budget import Meter
 
 __all__ = ["Order", "Ordered", "PlaceOf", "Search"]
@@ -29,6 +29,11 @@ class Order:
     operator: str
     right: PlaceOf
 
+    def is_sure(self, left: Row, right: Row) -> bool:
+        """Tell whether the places alone say that the inequality holds of two rows."""
+        one, other = self.left(left), self.right(right)
+        return one is not None and other is not None and is_sure(one, self.operator, other)
+
 
 class Ordered:
     """Rows indexed for a join whose keys must be equal and whose rows are compared by one inequality.
@@ -37,14 +42,12 @@ class Ordered:
     distinct row holds its ids in the dictionary.
     """
 
-    __slots__ = ("_dictionary", "_key", "_ranges", "place", "weights")
+    __slots__ = ("_dictionary", "_key", "_ranges", "weights")
 
     def __init__(self, dictionary: Dictionary, keys: Sequence[int], place: PlaceOf) -> None:
         self._dictionary = dictionary
         self._key = key_at(keys)
         self._ranges = Ranges(place)
-        self.place = place
-        """Gives the place of a row of this side."""
         self.weights: Weights = {}
         """Every row with its weight."""
 
@@ -70,12 +73,14 @@ class Ordered:
         `keys` are the positions of the key in that row, and `place` gives its place. Of each piece, all in
         one space, the nearest rows come first, or with `farthest` the farthest.
         """
-        key, spans, weights, meter = key_at(keys), self._ranges.spans, self.weights, self._dictionary.meter
+        key_of, ranges, weights, meter = key_at(keys), self._ranges, self.weights, self._dictionary.meter
 
         def search(row: Row) -> Iterator[Iterable[tuple[Row, int]]]:
-            at = place(row)
+            key = key_of(row)
+            # a place takes longer to find than that there is nothing to compare with
+            at = place(row) if key in ranges else None
             if at is not None:
-                for rows in spans(key(row), operator, at, farthest=farthest):
+                for rows in ranges.spans(key, operator, at, farthest=farthest):
                     yield ((found, weights[found]) for found in rows)
 
         return search if meter is None else _metered(search, meter)
