@@ -126,6 +126,66 @@ def test_what_none_of_several_windows_holds_changes_nothing(text: str) -> None:
 
 
 @pytest.mark.parametrize("options", ENTAILING, ids=str)
+def test_a_late_removal_does_not_look_at_the_graph_since(options: dict[str, Any]) -> None:
+    """The triple goes from the last report, and comes back with the next, as the graph has it by then."""
+    graph = Graph()
+    stream = rdflive.Stream(graph, lateness=5)
+    told: Told = []
+    rdflive.subscribe(
+        stream, ALL, lambda delta: told.append((delta.time, len(delta.added), len(delta.removed))),
+        window=rdflive.Sliding(5, 5), initial=False, **options,
+    )  # fmt: skip
+    stream.add((EX.a, EX.p, EX.b), at=8)
+    stream.advance_to(11)
+    graph.add((EX.a, EX.p, EX.b))
+    stream.remove((EX.a, EX.p, EX.b), at=9)
+    stream.advance_to(30)
+    assert told == [(10, 1, 0), (10, 0, 1), (15, 1, 0)]
+
+
+def test_a_window_that_reports_every_change_is_corrected_too() -> None:
+    """Beside one with steps, for whose next report the graph waits."""
+    graph = Graph()
+    stream = rdflive.Stream(graph, lateness=50)
+    told: Told = []
+    rdflive.register(
+        f"PREFIX : <{EX}> {TEXTS[0]}",
+        lambda delta: told.append((delta.time, len(delta.added), len(delta.removed))),
+        streams={EX.s: stream}, initial=False,
+    )  # fmt: skip
+    stream.add((EX.a, EX.p, EX.b), at=11)
+    graph.add((EX.g, EX.p, EX.g))
+    stream.add((EX.b, EX.p, EX.c), at=9)
+    assert told == [(11, 1, 0), (11, 1, 0)]
+    stream.advance_to(11)
+    graph.remove((EX.g, EX.p, EX.g))
+    stream.advance_to(60)
+    assert [each[1:] for each in told[2:]] == [(0, 1), (0, 1)]
+
+
+def test_what_no_window_holds_gets_no_label() -> None:
+    """Time drops labels below all windows and tells nobody, so rules would look for terms that are gone."""
+    assert _play(TEXTS[2], {"rules": TRANSITIVE}, "0.2741307718019862")
+
+
+def test_a_window_that_has_not_begun_has_no_other_report_again() -> None:
+    """It may hold what has come late, and one that has reported does not."""
+    stream = rdflive.Stream(lateness=1000)
+    told: list[Any] = []
+    window = rdflive.Sliding(3, 5)
+    rdflive.subscribe(stream, ALL, told.append, window=window, output="rstream")
+    stream.add((EX.a, EX.p, EX.b), at=9)
+    stream.advance_to(11)
+    later = rdflive.subscribe(stream, ALL, window=window, rules=TRANSITIVE)
+    assert len(told) == 1
+    stream.add((EX.b, EX.p, EX.c), at=5)
+    assert len(told) == 1
+    stream.add((EX.c, EX.p, EX.d), at=8)
+    assert [(delta.time, len(delta.added)) for delta in told[1:]] == [(10, 2)]
+    later.close()
+
+
+@pytest.mark.parametrize("options", ENTAILING, ids=str)
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_a_report_is_corrected_beside_the_graph_as_it_was(output: str, options: dict[str, Any]) -> None:
     """What has changed in the graph since that report waits for the next one."""

@@ -120,6 +120,9 @@ class Group:
                 taken.append(pane)
             else:
                 pane.note(position)
+        if is_late and all(pane in taken and position < pane.begin for pane in self.panes):
+            # Without a label: time has dropped what is below all windows, and tells nobody of what it drops.
+            return False
         if not self.is_eager and not taken:
             # Nobody reports it yet. With a label now, windows would hold it before their reports.
             # By position alone, so that elements of one position stay in the order in which they are taken.
