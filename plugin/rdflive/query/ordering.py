@@ -168,8 +168,6 @@ def order_key(term: Any) -> tuple[str, Any]:
     >>> order_key(Literal(2)), order_key(Literal("1970-01-02T00:00:00", datatype=XSD.dateTime))
     (('number', 2.0), ('dateTime without zone', 86400.0))
     """
-    if isinstance(term, URIRef | BNode):
-        return "term", term
     value = known(term) if isinstance(term, Literal) else None
     if value is not None:
         space, read = value
@@ -183,9 +181,12 @@ def order_key(term: Any) -> tuple[str, Any]:
                 return space, read.timestamp()
             return space + _LOCAL, read.replace(tzinfo=UTC).timestamp()
         # as doubles, because a decimal is compared with a double as one
-        if space == "number" and (key := to_float(read)) == key:
-            return space, key
-    return "", 0
+        if space == "number":
+            key = to_float(read)
+            return (space, key) if key == key else ("term", term)  # NaN
+        return "", 0
+    # of no order, or not even of a known datatype
+    return ("term", term) if isinstance(term, URIRef | BNode | Literal) else ("", 0)
 
 
 def near(space: str, key: Any) -> tuple[tuple[str, Any, Any], ...]:
