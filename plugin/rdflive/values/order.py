@@ -33,8 +33,8 @@ _GREATEST_SINGLE: Final = 3.4028234e38
 def order_key(term: Any) -> tuple[str, Any]:
     """Give the space of a term and its key there: in one space a lesser value never has the greater key.
 
-    Keys are doubles, so that different values may have one key. Terms that only equal themselves are of the
-    space "term".
+    Keys of numbers and moments are doubles, so that different values may have one key. Terms that are in no
+    order and equal nothing but themselves are of the space "term": IRIs, literals without a value, and NaN.
 
     >>> from rdflib import XSD
     >>> order_key(Literal(2)), order_key(Literal("1970-01-02T00:00:00", datatype=XSD.dateTime))
@@ -42,16 +42,18 @@ def order_key(term: Any) -> tuple[str, Any]:
     """
     if isinstance(term, URIRef | BNode):
         return "term", term
-    value = value_of(term) if isinstance(term, Literal) else None
-    if value is None:
+    if not isinstance(term, Literal):
         return UNORDERED, 0
+    value = value_of(term)
+    if value is None:
+        return "term", term
     space, content = value
     if isinstance(content, Moment):
         return (space if content.zone is not None else space + _LOCAL), to_double(content.instant)
     if space == _NUMBER:
         key = to_double(content)
         if key != key:  # NaN
-            return UNORDERED, 0
+            return "term", term
         return (_SINGLE if type(content) is Single else space), key
     # P1M and P30D have no order, so durations cannot be sorted
     return (UNORDERED, 0) if space == "duration" else (space, content)
