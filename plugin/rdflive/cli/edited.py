@@ -52,7 +52,7 @@ class EditedFiles:
             (s, p, normal(o), whole.default_graph if name is None else whole.graph(name))
             for s, p, o, name in self._quads()
         ]
-        # not by `_take`, whose commit would be the first one of a graph that nobody has subscribed to
+        # not by `_take`, whose commit would be the first one of a graph without subscriptions
         whole.store.addN(quads)
 
     def looks(self) -> Iterator[None]:

@@ -99,7 +99,7 @@ def hook(store: Any, adapter: Any, live: type[Any]) -> None:
 
 
 def adapter_of(store: Any, kind: type[Known]) -> Known | None:
-    """Give the adapter of a watched store; None where nobody watches it.
+    """Give the adapter of a watched store; None where it is not watched.
 
     Where the modules of rdflive were imported again, as notebooks and test runners do, the adapter may be of
     the copy before. It is unhooked, with a warning, as two copies know nothing of each other.
@@ -136,7 +136,7 @@ def live_class(plain: type[Any], live: type[Any]) -> type[Any]:
 
 
 def capture_of_watched(store: Any) -> Capture | None:
-    """Give the capture of a store; None where nobody watches it."""
+    """Give the capture of a store; None where it is not watched."""
     adapter = vars(store).get(ADAPTER)
     return None if adapter is None else adapter.capture
 

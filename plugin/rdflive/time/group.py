@@ -121,7 +121,7 @@ class Group:
             else:
                 pane.note(position)
         if is_late and all(pane in taken and position < pane.begin for pane in self.panes):
-            # Without a label: time has dropped what is below all windows, and tells nobody of what it drops.
+            # Without a label: time drops what is below all windows without reporting it.
             return False
         if not self.is_eager and not taken:
             # Nobody reports it yet. With a label now, windows would hold it before their reports.
