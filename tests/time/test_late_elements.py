@@ -164,7 +164,7 @@ def test_a_window_that_reports_every_change_is_corrected_too() -> None:
 
 
 def test_what_no_window_holds_gets_no_label() -> None:
-    """Time drops labels below all windows without reporting them, so rules would look for terms that are gone."""
+    """Time drops labels below all windows unreported, so rules would look for terms that are gone."""
     assert _play(TEXTS[2], {"rules": TRANSITIVE}, "0.2741307718019862")
 
 
