@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from fractions import Fraction
 from functools import total_ordering
 from typing import Any, Final
 
@@ -10,7 +12,7 @@ from rdflib.term import Node
 
 from rdflive.model import DirectionalString, TripleTerm
 from rdflive.values import DATATYPES, Duration, Moment, value_of
-from rdflive.values.moments import EXACT
+from rdflive.values.numbers import EXACT
 
 __all__ = ["Descending", "descending", "term_key"]
 
@@ -98,6 +100,9 @@ def _literal_key(literal: Literal) -> tuple[Any, ...]:
     # 1, 1.0 and 01 are equal numbers and different terms, so type and spelling follow
     if space == "number":
         is_nan = content != content  # NaN alone differs from itself
+        if isinstance(content, Decimal):
+            # a thread's context may forbid to compare a decimal with a float
+            content = Fraction(content)
         return (3, _NUMBERS, 0, is_nan, 0 if is_nan else content, iri, lexical)
     if isinstance(content, Moment):
         content = content.instant, content.zone is not None

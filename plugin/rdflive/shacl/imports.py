@@ -104,12 +104,16 @@ def _places(graph: Graph) -> Iterator[str]:
 def _place(name: Node) -> str:
     """Give the place of what is imported, without a fragment; of a file its real path."""
     path = _local(name)
-    return str(name).partition("#")[0] if path is None else os.path.realpath(path)
+    return str(name).partition("#")[0] if path is None else path
 
 
 def _local(name: Node) -> str | None:
-    """Give the path of a file of this machine; None for another name."""
+    """Give the real path of a file of this machine; None for another name."""
     if not isinstance(name, URIRef) or not name.lower().startswith("file:"):
         return None
-    parts = urlsplit(name)
-    return url2pathname(parts.path) if parts.netloc in _LOCAL_HOSTS else None
+    try:
+        parts = urlsplit(name)
+        path = os.path.realpath(url2pathname(parts.path))
+    except ValueError:  # as of file://[x, or with a zero byte: no file has such a name
+        return None
+    return path if parts.netloc in _LOCAL_HOSTS else None

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from datetime import datetime
 from fractions import Fraction
+from threading import Lock
 from typing import Final, TypeAlias
 from weakref import WeakMethod
 
@@ -44,6 +45,7 @@ class ManualClock:
     def __init__(self, start: InstantLike = 0) -> None:
         self._instant: Instant = to_instant(start)
         self._followers: list[WeakMethod[Callable[[], object]]] = []
+        self._lock = Lock()
 
     def __call__(self) -> Fraction:
         """Give the present in seconds since 1970."""
@@ -57,22 +59,30 @@ class ManualClock:
     def set(self, instant: InstantLike) -> None:
         """Show another instant, and have what is due by it told."""
         self._instant = to_instant(instant)
-        for follower in tuple(self._followers):
+        self._tell()
+
+    def _tell(self) -> None:
+        with self._lock:
+            self._followers = [follower for follower in self._followers if follower() is not None]
+            followers = tuple(self._followers)
+        for follower in followers:  # without the lock: what is told may move the clock
             follow = follower()
-            if follow is None:
-                self._followers.remove(follower)
-            else:
+            if follow is not None:
                 follow()
 
     def advance(self, duration: DurationLike) -> None:
         """Go on by a number of seconds, a timedelta, or a text such as "10s", and have what is due told."""
-        self.set(Fraction(self._instant + to_delay(duration), SECOND))
+        nanoseconds = to_delay(duration)
+        with self._lock:
+            self._instant += nanoseconds
+        self._tell()
 
     def attach(self, follow: Callable[[], object]) -> None:
         """Call a method after each move, as long as something else needs its object."""
         follower = WeakMethod(follow)
-        if follower not in self._followers:
-            self._followers.append(follower)
+        with self._lock:
+            if follower not in self._followers:
+                self._followers.append(follower)
 
     def __repr__(self) -> str:
         return f"<ManualClock at {shown(self._instant)}>"

@@ -11,7 +11,8 @@ from typing import Any, Final, TypeAlias
 from rdflib import Literal
 
 from rdflive.values import Moment, value_of
-from rdflive.values.moments import EXACT, MOMENTS, Seconds, in_units, read_duration, write_moment
+from rdflive.values.moments import MOMENTS, Seconds, in_units, read_duration, write_moment
+from rdflive.values.numbers import EXACT
 
 __all__ = [
     "DurationLike",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable
+from typing import Final
 from weakref import WeakMethod
 
 from rdflive.engine.present import Present
@@ -16,6 +17,9 @@ from rdflive.time.timer import Timer
 __all__ = ["Ticker", "describe"]
 
 log = logging.getLogger("rdflive")
+
+_FAR: Final = 10**18
+"""Nanoseconds after which the clock is looked at again: no float holds those of all years."""
 
 
 class Ticker:
@@ -86,7 +90,7 @@ class Ticker:
                 return None
             self.catch_up()
             due = self.present.due
-        return math.inf if due is None else max(0.0, numbered(due - self.read()))
+        return math.inf if due is None else max(0.0, numbered(min(due - self.read(), _FAR)))
 
 
 def describe(present: Present) -> list[str]:

@@ -70,7 +70,7 @@ class Timer:
                 seconds = PATIENCE
             except BaseException:
                 # of a callback; in this thread it would end all reports, and nothing else would hear of it
-                log.exception("a callback was interrupted while windows reported by the clock")
+                log.exception("a callback was interrupted while the clock reported")
                 seconds = AGAIN
             if seconds is None:
                 return

@@ -12,7 +12,7 @@ from rdflib import XSD, Literal
 
 from rdflive.model import DirectionalString
 from rdflive.values.moments import MOMENTS, Duration, Moment, read_duration
-from rdflive.values.numbers import Number, to_single
+from rdflive.values.numbers import MOST_DIGITS, Number, to_single
 
 __all__ = [
     "DATATYPES",
@@ -74,7 +74,8 @@ def _read_integer(low: int | None, high: int | None, form: str) -> int | None:
 
 
 def _read_decimal(form: str) -> Decimal | None:
-    return Decimal(form) if _DECIMAL(form) else None
+    # as few as Python reads of an integer: what goes from one to the other takes time by their square
+    return Decimal(form) if _DECIMAL(form) and len(form) <= MOST_DIGITS else None
 
 
 def _read_double(form: str) -> float | None:

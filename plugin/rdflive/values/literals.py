@@ -33,8 +33,8 @@ def number_literal(value: Number) -> Literal:
     if isinstance(value, int):
         return Literal(value)
     if isinstance(value, Decimal):
-        # as Python writes it, but without an exponent, which no xsd:decimal has
-        return exact_literal(f"{value:f}", datatype=_DECIMAL)
+        # as Python writes it, but without an exponent, which no xsd:decimal has; zero has no sign
+        return exact_literal(f"{value or value.copy_abs():f}", datatype=_DECIMAL)
     form = shortest_text(value) if math.isfinite(value) else number_text(value)
     return exact_literal(form, datatype=_FLOAT if type(value) is Single else _DOUBLE)
 

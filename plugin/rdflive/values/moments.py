@@ -8,22 +8,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Final, NamedTuple, TypeAlias
 
 from rdflive.values.calendar import civil, day_number, days_in_month, year_text
+from rdflive.values.numbers import EXACT
 
 __all__ = [
-    "EXACT", "MOMENTS", "Duration", "Moment", "Seconds", "add", "difference", "duration_order", "fields_of",
+    "MOMENTS", "Duration", "Moment", "Seconds", "add", "difference", "duration_order", "fields_of",
     "in_units", "moment_order", "opposite", "read_duration", "total", "write_duration",
     "write_moment", "zone_text",
 ]  # fmt: skip
 
 Seconds: TypeAlias = int | Decimal
 """An exact number of seconds, whole ones as an int."""
-
-EXACT: Final = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[InvalidOperation])
-"""Adds and multiplies decimals without rounding; it must not divide."""
 
 _DAY: Final = 86_400
 _FOURTEEN_HOURS: Final = 14 * 3_600

@@ -11,6 +11,7 @@ import struct
 from collections.abc import Callable
 from decimal import (
     MAX_EMAX,
+    MAX_PREC,
     MIN_EMIN,
     ROUND_HALF_DOWN,
     ROUND_HALF_EVEN,
@@ -27,8 +28,9 @@ from functools import wraps
 from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 
 __all__ = [
-    "DECIMALS", "Number", "Single", "calculate", "ceil", "floor", "in_fixed_context", "magnitude", "negated",
-    "number_order", "number_text", "promoted", "round_half_up", "shortest_text", "to_double", "to_single",
+    "DECIMALS", "EXACT", "MOST_DIGITS", "Number", "Single", "calculate", "ceil", "floor", "in_fixed_context",
+    "magnitude", "negated", "number_order", "number_text", "promoted", "round_half_up", "shortest_text",
+    "to_double", "to_single",
 ]  # fmt: skip
 
 
@@ -50,7 +52,15 @@ DECIMALS: Final = Context(
     flags=[],
     traps=[InvalidOperation, DivisionByZero, Overflow],
 )
-"""The context of all decimal arithmetic: that of a thread would make a deletion compute another value."""
+"""The context of divisions, and of functions of users: that of a thread would make a deletion compute another
+value.
+"""
+
+EXACT: Final = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[InvalidOperation])
+"""Adds and multiplies decimals without rounding; it must not divide."""
+
+MOST_DIGITS: Final = 4_300
+"""Digits that a number may have: those that Python reads and writes of an integer."""
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
@@ -129,9 +139,9 @@ def number_order(one: Number, other: Number) -> int | None:
 
 
 def calculate(operator: str, one: Number, other: Number) -> Number:
-    """Apply `+`, `-`, `*` or `/`; the quotient of two integers is a decimal.
+    """Apply `+`, `-`, `*` or `/`; the quotient of two integers is a decimal, and has 28 digits.
 
-    Raises `ArithmeticError` for a decimal that is divided by zero or is too large.
+    Raises `ArithmeticError` for a decimal that is divided by zero or has too many digits.
     """
     one, other = promoted(one, other)
     if isinstance(one, float):
@@ -139,7 +149,12 @@ def calculate(operator: str, one: Number, other: Number) -> Number:
         return to_single(result) if type(one) is Single else result
     if isinstance(one, int) and operator != "/":
         return int(_STEPS[operator](one, other))
-    return DECIMALS.add(_DECIMAL_STEPS[operator](one, other), 0)  # zero has no sign
+    if operator == "/":
+        return DECIMALS.add(DECIMALS.divide(Decimal(one), Decimal(other)), 0)  # zero has no sign
+    result = EXACT.add(_EXACT_STEPS[operator](one, other), 0)
+    if len(result.as_tuple().digits) > MOST_DIGITS:
+        raise Overflow(f"more than {MOST_DIGITS} digits")
+    return result
 
 
 def _divide(one: float, other: float) -> float:
@@ -151,11 +166,10 @@ def _divide(one: float, other: float) -> float:
     return math.copysign(math.inf, one) * math.copysign(1.0, other)
 
 
-_DECIMAL_STEPS: Final[dict[str, Callable[[Any, Any], Decimal]]] = {
-    "+": DECIMALS.add,
-    "-": DECIMALS.subtract,
-    "*": DECIMALS.multiply,
-    "/": DECIMALS.divide,
+_EXACT_STEPS: Final[dict[str, Callable[[Any, Any], Decimal]]] = {
+    "+": EXACT.add,
+    "-": EXACT.subtract,
+    "*": EXACT.multiply,
 }
 _STEPS: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "+": lambda one, other: float.__add__(one, other) if isinstance(one, float) else one + other,

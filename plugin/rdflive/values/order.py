@@ -28,6 +28,7 @@ _LOCAL: Final = " without zone"
 _FIFTEEN_HOURS: Final = 54_000.0
 """More seconds than a moment without a time zone can be from where it seems to be."""
 _GREATEST_SINGLE: Final = 3.4028234e38
+_GREATEST: Final = 1e308
 
 
 def order_key(term: Any) -> tuple[str, Any]:
@@ -73,7 +74,12 @@ def near(space: str, key: Any) -> tuple[tuple[str, Any, Any], ...]:
         return (space, key, key), (_NUMBER, *_around(key))
     if isinstance(key, float):
         other = space.removesuffix(_LOCAL) if space.endswith(_LOCAL) else space + _LOCAL
-        return (space, key, key), (other, key - _FIFTEEN_HOURS, key + _FIFTEEN_HOURS)
+        # in billions of years the next double is more than 15 hours away
+        width = _FIFTEEN_HOURS + abs(key) * 2**-51
+        least, most = (
+            (key - width, key + width) if width < inf else (min(key, _GREATEST), max(key, -_GREATEST))
+        )
+        return (space, key, key), (other, least, most)
     return ((space, key, key),)
 
 

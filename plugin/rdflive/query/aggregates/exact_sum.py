@@ -8,8 +8,7 @@ from math import inf, isfinite, nan
 from typing import Final
 
 from rdflive.values import Number, Single
-from rdflive.values.moments import EXACT
-from rdflive.values.numbers import to_double, to_single
+from rdflive.values.numbers import EXACT, to_double, to_single
 
 __all__ = ["ExactSum"]
 

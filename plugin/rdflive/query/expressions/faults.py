@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from rdflib.term import Literal
 
-from rdflive.query.expressions.registry import unknown
+from rdflive.query.expressions.nodes import arguments
+from rdflive.query.expressions.registry import registered, unknown
 from rdflive.syntax.regex import compiled, replaced
 from rdflive.syntax.regex_tree import RegexError
 from rdflive.syntax.tree import Tree
@@ -29,6 +30,9 @@ def fault_of(node: Tree) -> Fault | None:
         reason = unknown(node.iri)
         if node.distinct:
             reason = "with DISTINCT is an aggregate that is not SPARQL's own, of which none is known"
+        count = len(arguments(node))
+        if not reason and count != 1 and registered(node.iri, node.version) is None:
+            reason = f"is a cast, which takes one argument and not {count}"
         return Fault(node, f"<{node.iri}>", reason) if reason else None
     given = _regular(node)
     if given is not None:

@@ -13,9 +13,10 @@ from typing import Any, Final, NamedTuple
 
 from rdflib.plugins.sparql import operators
 from rdflib.plugins.sparql.sparql import SPARQLError
-from rdflib.term import Node, URIRef
+from rdflib.term import BNode, Literal, Node, URIRef
 
 from rdflive.extras import install_command
+from rdflive.model import TripleTerm
 from rdflive.model.term_text import is_writable
 from rdflive.query.expressions.errors import no_value
 from rdflive.query.expressions.geosparql import GEOSPARQL, GeoSparql, is_computed
@@ -38,6 +39,7 @@ class Registered(NamedTuple):
     is_raw: bool
 
 
+_TERMS: Final = (URIRef, BNode, Literal, TripleTerm)
 _table: Final[MutableMapping[URIRef, tuple[Callable[..., Any], bool]]] = operators._CUSTOM_FUNCTIONS
 """What rdflib's `register_custom_function` changes."""
 _seen: Final[dict[URIRef, list[Registered]]] = defaultdict(list)
@@ -56,7 +58,7 @@ class _OfTerms:
         except Exception as error:
             no_value(error, None)
             raise SPARQLError(str(error)) from error
-        if not isinstance(found, Node):
+        if not isinstance(found, _TERMS) or (isinstance(found, URIRef) and not is_writable(found)):
             raise SPARQLError(f"{self.function!r} gave {found!r}, which is no term")
         return found
 
@@ -82,6 +84,8 @@ def register_function(iri: str, function: Callable[..., Node | None]) -> None:
     >>> rdflive.subscribe(graph, query).answers()[0].h.toPython()
     Decimal('3.0')
     """
+    if not isinstance(iri, str):
+        raise TypeError(f"an IRI as a string is expected for a function, got {iri!r}")
     if not callable(function):
         raise TypeError(f"a function is expected for {iri}, got {function!r}")
     if ":" not in iri or not is_writable(iri):
