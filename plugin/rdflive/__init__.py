@@ -47,9 +47,11 @@ from rdflive.plugins.hookspecs import hookimpl
 from rdflive.plugins.manager import register_plugin, unregister_plugin
 from rdflive.query.budget import Budget
 from rdflive.query.explain import Explanation
+from rdflive.query.expressions import register_function
 from rdflive.query.segment import ALGORITHMS
 from rdflive.shacl import LiveValidation, ShapesError
 from rdflive.store import GraphLike
+from rdflive.time.clock import ManualClock
 from rdflive.time.watermark import Watermark
 from rdflive.time.windows import Count, Landmark, Sliding, Tumbling
 
@@ -76,6 +78,7 @@ __all__ = [
     "LiveGraph",
     "LiveStore",
     "LiveValidation",
+    "ManualClock",
     "Match",
     "Matcher",
     "Mirrored",
@@ -129,6 +132,7 @@ __all__ = [
     "preview",
     "reformulate",
     "register",
+    "register_function",
     "register_plugin",
     "saturate",
     "shacl_rules",

@@ -16,6 +16,7 @@ from rdflive.model import Term, TermPattern, Triple
 from rdflive.store import UNION, Adapter, Changes, GraphKey, QuadTerms, Transaction
 from rdflive.store.rdflib_graphs import (
     ADAPTER,
+    adapter_of,
     capture_of,
     default_graph,
     graph_key,
@@ -47,6 +48,11 @@ def attach(store: Any) -> Adapter | None:
             f"{store!r} cannot be watched from outside: wrap it once, live = rdflive.LiveStore(store), "
             "and use live instead of store from then on"
         )
+    if type(store).__qualname__ == "LiveStore" and not isinstance(store, LiveStore):
+        raise UnsupportedStoreError(
+            f"{store!r} was made by a copy of rdflive that was imported before this one: make it again, "
+            "live = rdflive.LiveStore(live.native), and use that from then on"
+        )
     with _swap:
         if isinstance(store, LiveStore):
             if store.adapter is None:
@@ -62,7 +68,7 @@ def _attach_oxrdflib(store: Any) -> Adapter | None:
         return None
     if not isinstance(store, OxigraphStore):
         return None
-    adapter: Adapter | None = vars(store).get(ADAPTER)
+    adapter = adapter_of(store, OxigraphStoreAdapter)
     if adapter is None:
         open_batches()
         adapter = OxigraphStoreAdapter(store)

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 import rdflib.term
 from pyoxigraph import BaseDirection, BlankNode, Literal, NamedNode, Quad, Store, Triple
 
-from rdflive.model import DirectionalString, TripleTerm
+from rdflive.model import DirectionalString, TripleTerm, exact_literal
 
 __all__ = ["OxigraphTerm", "canonical", "is_possible", "to_native", "to_rdflib", "to_value"]
 
@@ -121,14 +121,7 @@ def to_rdflib(term: Any) -> Any:
         return rdflib.term.Literal(term.value, lang=term.language)
     if term.datatype == _STRING:
         return rdflib.term.Literal(term.value)
-    datatype = rdflib.term.URIRef(term.datatype.value)
-    literal = rdflib.term.Literal(term.value, datatype=datatype, normalize=False)
-    if str(literal) == term.value:
-        return literal
-    # rdflib collapses the blanks of xsd:normalizedString and xsd:token all the same, unless as pickle does
-    literal = rdflib.term.Literal(term.value)
-    literal.__setstate__((None, {"language": None, "datatype": datatype}))
-    return literal
+    return exact_literal(term.value, datatype=term.datatype.value)
 
 
 def to_value(term: Any) -> Any:

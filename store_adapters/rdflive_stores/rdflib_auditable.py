@@ -25,6 +25,7 @@ from rdflive.store import (
 )
 from rdflive.store.rdflib_graphs import (
     ADAPTER,
+    adapter_of,
     default_graph,
     hook,
     in_batch,
@@ -42,7 +43,7 @@ def rdflive_attach(store: Any, attach: Callable[[Any], Adapter]) -> Adapter | No
     """Watch an `AuditableStore` over any store that can be watched."""
     if not isinstance(store, AuditableStore):
         return None
-    known: AuditableAdapter | None = vars(store).get(ADAPTER)
+    known = adapter_of(store, AuditableAdapter)
     inner = attach(store.store)
     if known is not None and known.inner is not inner:
         known.unhook()  # the inner store was unhooked, and hooked again, by subscriptions of its own

@@ -20,6 +20,7 @@ from rdflive.plugins.hookspecs import hookimpl
 from rdflive.store import UNION, Adapter, Changes, GraphKey, QuadTerms, Transaction, WriteRefusedError
 from rdflive.store.rdflib_graphs import (
     ADAPTER,
+    adapter_of,
     capture_of,
     default_graph,
     graph_key,
@@ -49,7 +50,7 @@ def rdflive_attach(store: Any) -> Adapter | None:
     """Watch a `Memory` or `SimpleMemory` store, or a subclass of one."""
     if not isinstance(store, Memory | SimpleMemory):
         return None
-    known: Adapter | None = vars(store).get(ADAPTER)
+    known = adapter_of(store, SimpleMemoryAdapter)
     if known is None:
         _refuse_own_writes(store)
         if isinstance(store, Memory) and not hasattr(store, "_Memory__contextTriples"):

@@ -52,9 +52,11 @@ TINY = replace(
     event_triples=(50, 200),
     window_triples=(300,),
     windows=(400,),
+    due=(200,),
     longest=2,
     rows=300,
     guarded=60,
+    latest=(60, 120),
     repeat=1,
 )
 
@@ -66,6 +68,7 @@ NEEDS = {
         ("adds", "fresh", "memory", "load", "queries", "paths", "feeds", "match", "windows"), ("oxrdflib",)
     ),
     "frames": ("oxrdflib", "pandas"),
+    "latest": ("pyoxigraph",),
     "spark": ("pyspark",),
     "spark-operators": ("pyspark",),
 }

@@ -76,8 +76,8 @@ def test_an_algorithm_can_be_forced(capsys: pytest.CaptureFixture[str]) -> None:
         (["none.rq"], "none.rq: no such file, and not the text of a query (it would have braces)"),
         (["SELECT ?s { ?s ?p }"], "the query, line 1, column 19: not SPARQL: met"),
         (
-            ["SELECT ?s {\n ?s ?p ?o\n FILTER(?o > NOW()) }"],
-            "the query, line 3, column 14: NOW() cannot be maintained: ",
+            ["SELECT ?s {\n ?s ?p ?o\n FILTER(?o = STR(NOW())) }"],
+            "the query, line 3, column 18: NOW() cannot be maintained: ",
         ),
         ([PATH, "--svg", "no/such/folder.svg"], "no/such/folder.svg: No such file or directory"),
     ],

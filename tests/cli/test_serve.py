@@ -263,6 +263,8 @@ def test_serve_says_why_the_graph_is_empty(
         (["--certificate", "file", "--key", "file"], "--key file: no certificate with its key in PEM\n"),
         (["--queries", "0"], "a number from 1 on"),
         (["--guard"], "--guard goes with --shapes FILE"),
+        (["--shape", "urn:S"], "--shape and --focus go with --shapes FILE"),
+        (["nowhere.ttl", "--shapes", "good.ttl", "--shape", "urn:Nope"], "<urn:Nope> is no shape"),
         (["nowhere.ttl", "--shapes", "absent.ttl"], "absent.ttl: No such file"),
         (["nowhere.ttl", "--shapes", "shapes.ttl"], "sh:minCount"),
         ([".", "other.ttl"], "a store is served by itself"),
@@ -280,6 +282,7 @@ def test_serve_refuses_what_cannot_be(
     """Each mistake is said in one line, with exit code 2, and nothing is served."""
     (tmp_path / "file").touch()
     (tmp_path / "shapes.ttl").write_text(SHAPES.replace("sh:nodeKind sh:IRI", "sh:minCount 'x'"))
+    (tmp_path / "good.ttl").write_text(SHAPES)
     monkeypatch.chdir(tmp_path)
     try:
         code = main(["serve", "--listen", "127.0.0.1:0", *arguments])

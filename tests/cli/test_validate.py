@@ -86,6 +86,49 @@ def test_what_does_not_fit_is_said(
     assert reason in capsys.readouterr().err
 
 
+SEVERAL = """@prefix sh: <http://www.w3.org/ns/shacl#> . @prefix : <http://e/> . @prefix f: <http://e/> .
+<> <http://www.w3.org/2002/07/owl#imports> <more.ttl> , <urn:elsewhere> .
+:S sh:targetSubjectsOf :p ; sh:nodeKind sh:Literal ; sh:mincount 1 ."""
+MORE = """@prefix sh: <http://www.w3.org/ns/shacl#> . @prefix : <http://e/> .
+:T sh:targetSubjectsOf :p ; sh:property [ sh:path :p ; sh:maxInclusive 3 ] . :Free sh:nodeKind sh:Literal ."""
+"""The second is a file that the first imports."""
+
+
+@pytest.mark.parametrize(
+    ("options", "count"),
+    [
+        ([], 5),
+        (["--shape", ":T"], 2),
+        (["--shape", "http://e/S,f:T"], 5),
+        (["--shape", ":S", "--shape", ":T"], 5),
+        (["--focus", ":a"], 1),
+        (["--focus", ":a, :b"], 3),
+        (["--shape", ":Free", "--focus", ":a", "--focus", ":other"], 2),
+    ],
+)
+def test_some_shapes_are_used_at_some_nodes(
+    options: list[str], count: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By IRIs or prefixed names, between commas or one by one; imports are read, and the rest is noted."""
+    (tmp_path / "shapes.ttl").write_text(SEVERAL)
+    (tmp_path / "more.ttl").write_text(MORE)
+    data = tmp_path / "data.ttl"
+    data.write_text("@prefix : <http://e/> . :a :p 1 . :b :p 7 . :c :p 9 ; :q :other .")
+    assert (
+        main(["validate", str(data), "--shapes", str(tmp_path / "shapes.ttl"), *options, "--to", "csv"]) == 1
+    )
+    told = capsys.readouterr()
+    assert len(told.out.splitlines()) - 1 == count
+    imported, unread = told.err.splitlines()
+    assert imported.startswith(
+        f"note: owl:imports <urn:elsewhere> of <{(tmp_path / 'shapes.ttl').as_uri()}> is"
+    )
+    assert unread == "note: sh:mincount of <http://e/S> is not read; did you mean sh:minCount?"
+    (tmp_path / "more.ttl").write_text("x")
+    assert main(["validate", str(data), "--shapes", str(tmp_path / "shapes.ttl"), *options]) == 2
+    assert "more.ttl, line 1: " in capsys.readouterr().err
+
+
 def test_shapes_that_are_ill_formed_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With the shape and the reason."""
     shapes = tmp_path / "shapes.ttl"

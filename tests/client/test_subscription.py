@@ -161,6 +161,32 @@ def test_a_callback_that_was_interrupted_elsewhere_is_told_the_whole_answer(serv
     assert told == [(True, 3, "a", ""), (False, 5, "b", ""), (True, 5, "ab", ""), (False, 6, "c", "a")]
 
 
+@pytest.mark.parametrize("raised", [SystemExit, KeyboardInterrupt, MemoryError])
+def test_the_thread_that_follows_is_not_ended_by_its_callback(
+    server: EventServer, raised: type[BaseException]
+) -> None:
+    """A callback that was interrupted there is told the whole answer with what comes next."""
+    told: list[Any] = []
+    begin, done = threading.Event(), threading.Event()
+
+    def script(wire: Wire) -> None:
+        initial(wire, "3-e", "a").raw(update("5-e", "b"))
+        assert begin.wait(PATIENCE)
+        wire.raw(update("6-e", "c", "a")).raw(update("7-e", "d")).wait()
+
+    def take(delta: rdflive.Delta) -> None:
+        told.append((delta.initial, *shown(delta)))
+        if delta.sequence == 5:
+            raise raised
+        if delta.sequence == 7:
+            done.set()
+
+    server.play(script)
+    with server.client().subscribe(QUERY, take, on_error=lambda *_: begin.set()):
+        assert done.wait(PATIENCE)
+    assert told == [(True, 3, "a", ""), (False, 5, "b", ""), (True, 6, "bc", ""), (False, 7, "d", "")]
+
+
 def test_a_task_follows(server: EventServer) -> None:
     """`async for` works as in process."""
     server.play(stay(whole("3-e", "a"), update("5-e", "b"), written("end", detail="enough")))

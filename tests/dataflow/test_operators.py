@@ -84,7 +84,20 @@ EXAMPLES: dict[str, tuple[str, list[str]]] = {
     ),
     "nor for NOT EXISTS that reads outer variables": (
         "SELECT * { ?x <urn:p> ?y FILTER NOT EXISTS { ?y <urn:q> ?z FILTER(?z != ?x) } }",
-        [UP, links("q", (1, 0), (1, 2)), links("q", (1, 3), (2, 2))],
+        [UP, links("q", (1, 0)), links("q", (1, 2)), links("q", (1, 3), (2, 2))],
+    ),
+    "the largest of each has none above it": (
+        "SELECT * { ?x <urn:p> ?y FILTER NOT EXISTS { ?x <urn:p> ?z FILTER(?z > ?y) } }",
+        ["A a p 1; A a p 3; A b p 2", "A a p 2; A b p 5", "D a p 3", "D a p 2; A a p 7"],
+    ),
+    "a condition reads what the left row may leave unbound": (
+        "SELECT * { ?x <urn:p> ?y OPTIONAL { ?x <urn:q> ?m } "
+        "BIND(EXISTS { ?z <urn:p> ?w ; <urn:q> ?m FILTER(?z != ?x && (?w > ?y || ?m = 2)) } AS ?e) }",
+        ["A a p 1; A b p 3", "A b q 1", "A a q 2; A c p 9", "D b q 1; A c q 2", "D b p 3"],
+    ),
+    "an OPTIONAL without a match is a NOT EXISTS": (
+        "SELECT * { ?x <urn:p> ?y OPTIONAL { ?z <urn:q> ?w FILTER(?w > ?y) } FILTER(!BOUND(?z)) }",
+        ["A a p 1; A b p 3", "A c q 2; A d q 2", "D c q 2", "D d q 2; A c q 4"],
     ),
     "what is unbound fits everything": (
         "SELECT * { ?x <urn:p> ?y OPTIONAL { ?y <urn:q> ?z } OPTIONAL { ?z <urn:r> ?w } }",

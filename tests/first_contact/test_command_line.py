@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -218,9 +219,31 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(monkeypatch: pytest.
         deltas = subscription.deltas()
         next(deltas)
         Path("data.ttl").write_text(f"{PROLOGUE}:T101 :nextStop :Mill .")
-        next(files.edits())
-        assert readings == 2
+        looks = files.looks()
+        while readings < 2:
+            next(looks)
         assert {stop for _, stop in next(deltas).added} == {E.Central, E.Whole}
+
+
+def test_what_time_changes_is_shown_while_a_file_is_followed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each look shows it, whether or not the file was edited."""
+    Path("data.ttl").write_text(
+        f'{PROLOGUE}:T101 :due "2026-11-28T12:30:00Z"^^<http://www.w3.org/2001/XMLSchema#dateTime> .'
+    )
+    clock = rdflive.ManualClock("2026-11-28T12:00:00Z")
+
+    def looks(_: object) -> Iterator[None]:
+        yield
+        clock.advance("1h")
+        yield
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(rdflive, "subscribe", partial(rdflive.subscribe, clock=clock))
+    monkeypatch.setattr(edited.EditedFiles, "looks", looks)
+    assert main(["watch", "data.ttl", "--query", "SELECT ?t { ?t :due ?at FILTER(?at <= NOW()) }"]) == 130
+    assert capsys.readouterr().out.splitlines() == ["#0  no solutions", "#1  + :T101"]
 
 
 @pytest.mark.posix("sends SIGINT to a program")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kill import stream_subscriber
+from kill import clock_subscriber, stream_subscriber
 from kill.subscriber import run
 from support.effort import HUNT, drawn_from
 
@@ -29,3 +29,14 @@ def test_a_killed_subscriber_of_a_stream_misses_nothing(tmp_path: Path) -> None:
     for outcome in stream_subscriber.run(tmp_path, kills=kills, elements=400, seed=seed):
         assert outcome.lives == kills + 1
         assert outcome.deltas > 20
+
+
+@pytest.mark.posix("tells by the signal whether a program was killed or failed")
+def test_a_killed_subscriber_is_told_what_was_due_meanwhile(tmp_path: Path) -> None:
+    """Killed at random moments, it is told each row that a clock made come or go, also while it was away."""
+    pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
+    kills = 4 if HUNT else 1
+    seed = drawn_from("clock").getrandbits(32)
+    outcome = clock_subscriber.run(tmp_path, kills=kills, batches=120, seed=seed)
+    assert outcome.lives == kills + 1
+    assert outcome.deltas > 50

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import Decimal, FloatOperation, Inexact, localcontext
 from fractions import Fraction
 from itertools import pairwise
 
@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from rdflib import RDF, XSD, BNode, Literal, URIRef
 from rdflib.term import Node
 
-from rdflive.query.expressions.numbers import number
 from rdflive.query.ordering import descending, term_key
+from rdflive.values import number
 
 
 def typed(lexical: str, name: str) -> Literal:
@@ -46,8 +46,10 @@ ASCENDING: list[Node | None] = [
     typed("P1D", "dayTimeDuration"),
     typed("P30D", "duration"),
     typed("P1M", "duration"),
+    typed("P1M", "yearMonthDuration"),
     typed("P31D", "duration"),
     typed("P1Y", "duration"),
+    typed("P1Y", "yearMonthDuration"),
     typed("-INF", "double"),
     Literal(-(10**30)),
     Literal(-1),
@@ -73,8 +75,6 @@ ASCENDING: list[Node | None] = [
     Literal("b", lang="en"),
     typed("10:00:00+02:00", "time"),
     typed("09:00:00", "time"),
-    typed("P1M", "yearMonthDuration"),
-    typed("P1Y", "yearMonthDuration"),
 ]
 
 XSD_NAMES = """integer byte unsignedLong decimal float double boolean string date dateTime time duration
@@ -159,13 +159,27 @@ def test_term_key_compares_numbers_exactly(one: Literal, other: Literal) -> None
 def test_term_key_never_contradicts_less_than(terms: list[Literal]) -> None:
     """Where Oxigraph's `<` holds between two literals, the order says so too."""
     ox = pytest.importorskip("pyoxigraph")
-    # rdflib reads xsd:float as a double
-    kept = [term for term in terms if term.datatype != XSD.float and not term.ill_typed]
+    kept = [term for term in terms if not term.ill_typed]
     values = " ".join(f"({index} {term.n3()})" for index, term in enumerate(kept))
     query = f"SELECT ?i ?j {{ VALUES (?i ?a) {{ {values} }} VALUES (?j ?b) {{ {values} }} FILTER(?a < ?b) }}"
     for solution in ox.Store().query(query):
         i, j = (int(solution[name].value) for name in "ij")
         assert term_key(kept[i]) < term_key(kept[j])
+
+
+def test_moments_with_a_time_zone_follow_those_without() -> None:
+    """Where they seem to be at one instant, whatever is behind: `.0` is a later spelling than none."""
+    without, zoned = typed("2024-05-01T10:00:00", "dateTime"), typed("2024-05-01T10:00:00Z", "dateTime")
+    elsewhere = Literal("2024-05-01T08:00:00-02:00", datatype=XSD.dateTime, normalize=False)
+    later = Literal("2024-05-01T10:00:00.0", datatype=XSD.dateTime, normalize=False)
+    assert sorted([zoned, later, elsewhere, without], key=term_key) == [without, later, elsewhere, zoned]
+
+
+def test_numbers_are_ordered_whatever_decimal_context_a_thread_has() -> None:
+    """One that forbids to compare decimals with floats, too."""
+    terms = [typed("1.4", "double"), typed("1.5", "decimal"), typed("1.6", "float"), Literal(2)]
+    with localcontext(prec=1, traps=[FloatOperation, Inexact]):
+        assert sorted(terms[::-1], key=term_key) == terms
 
 
 @given(TERMS, TERMS)

@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
+from datetime import UTC, datetime, timedelta
 from itertools import product
 from typing import Any
 from urllib.parse import urlencode
@@ -448,3 +449,17 @@ def test_events_add_up_for_clients_that_come_and_go(shared_server: Serving, step
     names = rdflib.Variable("o")
     answer = Counter(json.dumps({"o": to_json(row[names])}, sort_keys=True) for row in bindings)
     assert [total(events) for events in seen.values()] == [answer] * 3
+
+
+def test_rows_come_by_the_clock_of_the_server(server: Serving) -> None:
+    """A query with NOW() is told what time changes without a write; its plan says when."""
+    query = "SELECT ?s { ?s <http://e/due> ?t FILTER(?t <= NOW()) }"
+    due = datetime.now(UTC) + timedelta(seconds=0.5)
+    server.dataset.add((URIRef("http://e/alarm"), URIRef("http://e/due"), Literal(due)))
+    with rdflive.connect(server.url).subscribe(query) as subscription:
+        assert len(subscription.next(timeout=30).added) == 0
+        (row,) = subscription.next(timeout=30).added
+        assert row.s == URIRef("http://e/alarm")
+        assert datetime.now(UTC) >= due
+        assert len(subscription.answers()) == 1
+        assert "Clocked filter" in str(subscription.explain())

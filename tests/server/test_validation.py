@@ -177,6 +177,16 @@ def test_validation_is_for_those_who_may_subscribe() -> None:
         assert reply.status == 422
 
 
+def test_some_shapes_are_used_at_some_nodes() -> None:
+    """As `rdflive.validate` takes them."""
+    selected = {"use_shapes": ["http://e/Train"], "focus_nodes": ["http://e/a", "http://e/z"]}
+    with serving(rdflib.Dataset(store="Oxigraph"), shapes=SHAPES, selected=selected) as server:
+        assert updated(server, P + "INSERT DATA { :a :line :S1 . :b a :Train }").status == 204
+        reply = asked(server, "GET", "/validation", Accept="application/n-triples")
+        report = rdflib.Graph().parse(data=reply.body, format="nt")
+        assert {str(each) for each in report.objects(None, SH.focusNode)} == {"http://e/z"}
+
+
 def test_validation_that_is_too_large_ends() -> None:
     """Its followers are told why, and the report is refused.
 

@@ -1,15 +1,20 @@
-"""Random shapes over random data, both changing, against a validator written from the Recommendation."""
+"""Random shapes over random data, both changing, against a validator written from the Recommendation.
+
+In half of the worlds some shapes are used, or some focus nodes are validated, or both.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from random import Random
+from typing import Any
 
 import pytest
 from rdflib import Graph
+from rdflib.term import Node
 
 import rdflive
-from shacl.worlds import BYTES, LITERALS, Shapes, Sum, order, result, triple
+from shacl.worlds import BYTES, LITERALS, NODES, Shapes, Sum, order, result, triple
 from support.effort import drawn_from, rounds
 from support.shacl import Validator
 
@@ -33,15 +38,16 @@ def play(chance: Random, store: str) -> int:
 
     change(added=chance.randint(0, 25))
     told = Sum()
-    if not all(validates(copy, shapes, node) for node in Validator(copy, shapes).rooted()):
+    selected = selection(chance, Validator(copy, shapes).rooted(), [*NODES, *literals])
+    if not all(validates(copy, shapes, node) for node in Validator(copy, shapes, **selected).rooted()):
         # what the validator passes over is refused at the beginning
         with pytest.raises(rdflive.ShapesError):
-            rdflive.validate(data, shapes, told)
+            rdflive.validate(data, shapes, told, **selected)
         return 0
-    validation = rdflive.validate(data, shapes, told)
+    validation = rdflive.validate(data, shapes, told, **selected)
 
     def compare() -> None:
-        wanted = Validator(copy, shapes).results()
+        wanted = Validator(copy, shapes, **selected).results()
         assert Counter(map(result, validation.answers())) == wanted
         assert told.total == wanted
         if not validation.errors:
@@ -65,6 +71,17 @@ def play(chance: Random, store: str) -> int:
     compare()
     validation.close()
     return told.count
+
+
+def selection(chance: Random, shapes: list[Node], nodes: list[Node]) -> dict[str, Any]:
+    """Draw what is validated: in half of the worlds all."""
+    selected: dict[str, Any] = {}
+    if chance.random() < 0.3:
+        selected["focus_nodes"] = chance.sample(nodes, chance.randint(1, 4))
+    if chance.random() < 0.3 and shapes:
+        ordered = sorted(shapes, key=lambda node: node.n3())
+        selected["use_shapes"] = chance.sample(ordered, chance.randint(1, min(2, len(ordered))))
+    return selected
 
 
 def validates(data: Graph, shapes: Graph, node: object) -> bool:

@@ -138,6 +138,134 @@ def test_a_path_stands_as_a_predicate(path: str, query: str, reason: str) -> Non
         assert [row.focus for row in validation.answers()] == [EX.a]
 
 
+FORBIDDEN = {
+    "SELECT ?value { $this :p ?value }": "does not select [?]this",
+    "SELECT * { ?x :p ?value }": "does not select [?]this",
+    "ASK { $this :p 1 }": "sh:select of .* is no SELECT query",
+    "SELECT $this { $this :p ?v MINUS { $this :p 1 } }": "has MINUS",
+    "SELECT $this { FILTER EXISTS { $this :p ?v MINUS { $this :p 1 } } }": "has MINUS",
+    "SELECT $this { SERVICE <http://x/> { $this :p ?v } }": "has SERVICE",
+    "SELECT $this { VALUES ?v { 1 } $this :p ?v }": "has VALUES",
+    "SELECT $this { $this :p ?v } VALUES ?v { 1 }": "has VALUES",
+    "SELECT $this { { SELECT $this { $this :p ?v } VALUES ?v { 1 } } }": "has VALUES",
+    "SELECT $this { BIND(:b AS $this) }": "assigns [$]this",
+    "SELECT (:b AS ?this) { ?x :p ?v }": "assigns [$]this",
+    "SELECT $this { $this :p ?v BIND(1 AS ?currentShape) }": "assigns [$]currentShape",
+    "SELECT $this (1 AS ?currentShape) { $this :p ?v }": "assigns [$]currentShape",
+    "SELECT $this { $this :p ?v } GROUP BY $this (?v AS ?currentShape)": "assigns [$]currentShape",
+    "SELECT $this { $this :p ?v BIND(1 AS ?shapesGraph) }": "reads [$]shapesGraph",
+    "SELECT $this { GRAPH $shapesGraph { ?s ?p ?o } }": "reads [$]shapesGraph",
+    "SELECT $this { { SELECT ?v { ?x :p ?v } } }": "subquery that does not select [$]this",
+    "SELECT $this { { SELECT * { FILTER($this = :a) } } }": "subquery that does not select [$]this",
+    "SELECT $this { { SELECT * { ?x :p ?v FILTER($this = :a) } } }": "subquery that does not select [$]this",
+    "SELECT $this { FILTER EXISTS { SELECT ?v { ?x :p ?v } } }": "subquery that does not select [$]this",
+    "SELECT $this { { SELECT $this { { SELECT ?v { $this :p ?v } } } } }": "does not select [$]this",
+    "SELECT $this FROM <urn:g> { $this :p ?v }": "has FROM",
+}
+"""Queries that break a rule of SHACL 5.2.1, 5.3.1 or Appendix A."""
+ALLOWED = (
+    "SELECT * { $this :p ?value }",
+    "SELECT $this { { SELECT * { $this :p ?v } } }",
+    "SELECT $this { { SELECT * { OPTIONAL { $this :p ?v } } } }",
+    "SELECT $this ?value { { SELECT $this (COUNT(?v) AS ?value) { $this :p ?v } GROUP BY $this } }",
+    "SELECT $this { { SELECT $this { FILTER($this = :a && $currentShape = :S) } } }",
+    "SELECT ?this { $this :values 1 ; :minus ?service }",
+)
+
+
+@pytest.mark.parametrize("query", FORBIDDEN)
+@pytest.mark.parametrize("place", ["sh:sparql :Q", "sh:property [ sh:path :p ; sh:sparql :Q ]", "sh:node :T"])
+def test_what_cannot_be_prebound_is_refused(query: str, place: str) -> None:
+    """It is a failure, not a result, wherever the query stands."""
+    shapes = f"""{PREFIXES} :S sh:targetNode :a ; {place} . :T sh:sparql :Q .
+    :Q sh:prefixes : ; sh:select '''{query}''' . """
+    with pytest.raises(rdflive.ShapesError, match=FORBIDDEN[query]):
+        rdflive.validate(Graph(), shapes)
+
+
+@pytest.mark.parametrize("query", ALLOWED)
+def test_what_can_be_prebound_is_taken(query: str) -> None:
+    """A `*` gives what its patterns bind, and the words may stand in names."""
+    shapes = f"{PREFIXES} :S sh:targetNode :a ; sh:sparql [ sh:prefixes : ; sh:select '''{query}''' ] ."
+    data = (
+        Graph().add((EX.a, EX.p, Literal(1))).add((EX.a, EX.values, Literal(1))).add((EX.a, EX.minus, EX.b))
+    )
+    with rdflive.validate(data, shapes) as validation:
+        assert [row.focus for row in validation.answers()] == [EX.a]
+
+
+BELOW = """:Below a sh:ConstraintComponent ; sh:parameter [ sh:path :below ; sh:datatype xsd:integer ] ,
+    [ sh:path :but ; sh:optional true ] ; sh:validator [ sh:prefixes : ; sh:ask "%s" ] .
+    :S sh:targetNode 1 ; :below 4 ."""
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("ASK { BIND(1 AS ?below) }", "assigns [$]below"),
+        ("ASK { BIND(1 AS ?but) FILTER(?but = 1) }", "assigns [$]but"),
+        ("ASK { BIND(1 AS ?value) }", "assigns [$]value"),
+        ("ASK { { SELECT $this $value { FILTER($value < $below) } } }", "does not select [$]below"),
+        ("ASK { { SELECT $this $below { FILTER($value < $below) } } }", "does not select [$]value"),
+        ("ASK { FILTER($value < $but) { SELECT $this $value { FILTER($value < 3) } } }", "not select [$]but"),
+        ("ASK { MINUS { $value :p 1 } }", "has MINUS"),
+        ("SELECT $this { }", "sh:ask of .* is no ASK query"),
+    ],
+)
+def test_parameters_are_prebound_too(query: str, reason: str) -> None:
+    """Also one that is optional and not given; a subquery returns those that the query uses."""
+    with pytest.raises(rdflive.ShapesError, match=reason):
+        rdflive.validate(Graph(), PREFIXES + BELOW % query)
+    taken = "ASK { { SELECT $this $value $below { FILTER($value < $below) } } }"
+    with rdflive.validate(Graph(), PREFIXES + BELOW % taken) as validation:
+        assert validation.conforms
+
+
+@pytest.mark.parametrize(
+    ("parameters", "reason"),
+    [
+        ("[ sh:optional false ]", "needs an IRI as sh:path"), ("1", "needs an IRI as sh:path"),
+        ("[ sh:path 'x' ]", "needs an IRI as sh:path"), ("[ sh:path :a, :b ]", "several values of sh:path"),
+        ("[ sh:path :this ]", "called 'this'"), ("[ sh:path :value ]", "called 'value'"),
+        ("[ sh:path :PATH ]", "called 'PATH'"), ("[ sh:path :path ]", "called 'path'"),
+        ("[ sh:path :currentShape ]", "called 'currentShape'"), ("[ sh:path :max-n ]", "called 'max-n'"),
+        ("[ sh:path <http://e/a.b> ]", "called 'a.b'"), ("[ sh:path <http://e/> ]", "has no local name"),
+        ("[ sh:path :m ] , [ sh:path <http://f/m> ]", "both are [?]m"),
+        ("[ sh:path :m ; sh:optional true ]", "needs a sh:parameter that is not optional"),
+        ("[ sh:path :m ; sh:optional 1 ]", "must be true or false"),
+        ("[ sh:path :m ; sh:nodeKind :x ]", "must be one of the six node kinds"),
+    ],
+)  # fmt: skip
+def test_parameters_that_are_declared_wrongly_are_refused(parameters: str, reason: str) -> None:
+    """By each rule of SHACL 6.2.1, whether a shape uses the component or not."""
+    shapes = f":C a sh:ConstraintComponent ; sh:parameter {parameters} ; sh:validator [ sh:ask 'ASK {{}}' ] ."
+    with pytest.raises(rdflive.ShapesError, match=reason):
+        rdflive.validate(Graph(), PREFIXES + shapes)
+
+
+@pytest.mark.parametrize("value", ["'x'", ":x"])
+def test_an_argument_is_what_its_parameter_asks_for(value: str) -> None:
+    """A value that is another makes the shape ill-formed (6.2.1)."""
+    shapes = BELOW.replace(":below 4", f":below {value}") % "ASK { }"
+    reason = "<http://e/below> of <http://e/S> must be a well-formed xsd:integer"
+    with pytest.raises(rdflive.ShapesError, match=reason):
+        rdflive.validate(Graph(), PREFIXES + shapes)
+
+
+@pytest.mark.parametrize("store", ["Memory", "Oxigraph"])
+@pytest.mark.parametrize("term", [Literal(0), Literal(False), Literal(""), Literal(1)])
+def test_a_value_that_python_takes_for_false_is_a_value(term: Literal, store: str) -> None:
+    """Of a result of a node shape, and as its message; one that is unbound is the focus node."""
+    data = Graph(store).add((EX.a, EX.n, term)).add((EX.b, EX.m, term))
+    query = "SELECT $this (?n AS ?value) (STR(?n) AS ?message) { $this :m|:n ?x OPTIONAL { $this :n ?n } }"
+    constraint = f"sh:sparql [ sh:prefixes : ; sh:message 'm' ; sh:select '{query}' ]"
+    with rdflive.validate(data, f"{PREFIXES} :S sh:targetNode :a, :b ; {constraint} .") as validation:
+        rows = {row.focus: (str(row.value), str(row.message)) for row in validation.answers()}
+        assert rows == {EX.a: (str(data.value(EX.a, EX.n)),) * 2, EX.b: (str(EX.b), "m")}
+        (told,) = validation.graph.subjects(SH.focusNode, EX.a)
+        assert list(validation.graph.objects(told, SH.value)) == list(data.objects(EX.a, EX.n))
+
+
 def test_components_are_asked_of_each_value() -> None:
     """An ASK validator says what meets it; parameters are pre-bound, and fill the message."""
     shapes = f"""{PREFIXES}

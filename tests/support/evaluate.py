@@ -16,8 +16,8 @@ from typing import Any, TypeAlias
 
 from rdflib import XSD, Literal, URIRef
 
-from rdflive.query.expressions.values import compare, effective_boolean, number
 from rdflive.query.ordering import descending, term_key
+from rdflive.values import compare, effective_boolean, number
 from support import syntax
 from support.syntax import Var, in_scope
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rdflib import Literal, URIRef
 
 from rdflive.matching.libraries import pyoxigraph
-from rdflive.query.expressions.values import compare
+from rdflive.values import compare
 
 __all__ = [
     "NODES",

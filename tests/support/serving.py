@@ -39,15 +39,19 @@ def serving(
     port: int = 0,
     scratch: Path | None = None,
     shapes: str | None = None,
+    selected: Mapping[str, Any] | None = None,
     **limits: Any,
 ) -> Iterator[Serving]:
-    """Serve a dataset, by default an empty one on Oxigraph; `limits` are members of `Limits`.
+    """Serve a dataset, by default an empty one on Oxigraph; `limits` are members of `Limits`, and what of the
+    shapes is `selected` is as for `rdflive.validate`.
 
     The limit of time is ten minutes where none is given: a slow machine must not fail a test of other things.
     """
     limits.setdefault("query_seconds", 600.0)
     dataset = rdflib.Dataset(store="Oxigraph") if dataset is None else dataset
-    app = make_app(dataset, tokens=tokens, limits=Limits(**limits), scratch=scratch, shapes=shapes)
+    app = make_app(
+        dataset, tokens=tokens, limits=Limits(**limits), scratch=scratch, shapes=shapes, **selected or {}
+    )
     listener = listen("127.0.0.1", port)
     server = make_server(app)
     thread = threading.Thread(target=server.run, args=([listener],), name="test-server")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, TypeAlias
@@ -27,8 +27,15 @@ class IllFormedError(ValueError):
 class Validator:
     """Validates a data graph against a shapes graph."""
 
-    def __init__(self, data: Graph, shapes: Graph) -> None:
+    def __init__(
+        self,
+        data: Graph,
+        shapes: Graph,
+        focus_nodes: Collection[Node] | None = None,
+        use_shapes: Collection[Node] | None = None,
+    ) -> None:
         self.data, self.shapes = data, shapes
+        self.focus_nodes, self.use_shapes = focus_nodes, use_shapes
         self._open: list[Node] = []
 
     def results(self) -> Counter[Result]:
@@ -37,14 +44,16 @@ class Validator:
         for shape in self.rooted():
             try:
                 self.check(shape)
-                mine = Counter(r for focus in self.targets(shape) for r in self.validate(focus, shape))
+                mine = Counter(r for focus in self.focuses(shape) for r in self.validate(focus, shape))
             except IllFormedError:
                 continue
             found += mine
         return found
 
     def rooted(self) -> list[Node]:
-        """Give the shapes with targets."""
+        """Give the shapes with targets, or those that are used."""
+        if self.use_shapes is not None:
+            return list(self.use_shapes)
         found = {
             s
             for p in (SH.targetNode, SH.targetClass, SH.targetSubjectsOf, SH.targetObjectsOf)
@@ -57,6 +66,13 @@ class Validator:
     def is_class(self, node: Node) -> bool:
         """Tell whether a shape is a class (2.1.3.3)."""
         return any(self.instance(self.shapes, node, kind) for kind in (RDFS.Class, OWL.Class))
+
+    def focuses(self, shape: Node) -> set[Node]:
+        """Give the nodes that a shape is asked of."""
+        if self.focus_nodes is None:
+            return self.targets(shape)
+        nodes = set(self.focus_nodes)
+        return nodes if self.use_shapes is not None else nodes & self.targets(shape)
 
     def targets(self, shape: Node) -> set[Node]:
         """Give the focus nodes of a shape."""

@@ -141,7 +141,9 @@ class Pane:
 
     def takes_late(self, instant: int) -> bool:
         """Tell whether an element changes what was reported already."""
-        return self.report is not None and instant <= self.report - self.lag
+        if self.report is None or instant > self.report - self.lag:
+            return False
+        return instant >= self.window.scope.begin(self.report)
 
     def follow(self, done: int | None) -> None:
         """Be at what is complete, where every change is reported: all up to there has been."""
@@ -387,11 +389,15 @@ class Course:
             self.facts.append(Fact(element.sign, triple, at))
         for view in self.views:
             panes = [pane for pane in view.panes if pane.course is self and pane.axis == "time"]
-            now = [pane for pane in panes if pane.step is None or pane.takes_late(element.instant)]
-            for pane in now:
+            for pane in panes:
                 pane.follow(self.done)
-            if now:
-                view.commit(now, element.instant, element.instant, self.background)
+            is_late = self.done is not None and element.instant <= self.done
+            each = [pane for pane in panes if pane.step is None and not is_late]
+            corrected = [pane for pane in panes if pane not in each and pane.takes_late(element.instant)]
+            if each or corrected:
+                # what waits beside a report that is corrected goes on waiting
+                background = self.background if each else view.background
+                view.commit([*each, *corrected], element.instant, element.instant, background)
         self._count("elements", element, self.counts["elements"])
         for _ in element.triples:
             if add:
@@ -409,4 +415,6 @@ class Course:
                 and (element.sign > 0 or pane.report == now)
             ]  # fmt: skip
             if due:
-                view.commit(due, now, element.instant, self.background)
+                reports = element.sign > 0 or any(pane.step == 1 for pane in due)
+                background = self.background if reports else view.background
+                view.commit(due, now, element.instant, background)

@@ -76,6 +76,7 @@ QUERIES = (
     Query(f"SELECT DISTINCT ?x {{ ?x {P} ?y . ?y ?r ?z }}", (("?x", "p", "?y"), ("?y", "?r", "?z"))),
     Query(f"SELECT * {{ ?x {P} ?y OPTIONAL {{ ?y {Q} ?z }} }}"),
     Query(f"SELECT * {{ ?x {P} ?y MINUS {{ ?y {Q} ?x }} }}"),
+    Query(f"SELECT * {{ ?x {P} ?y FILTER NOT EXISTS {{ ?x {P} ?z FILTER(STR(?z) > STR(?y)) }} }}"),
     Query(f"SELECT ?x (COUNT(?y) AS ?n) {{ ?x {P} ?y }} GROUP BY ?x"),
     Query(f"SELECT * {{ {{ ?x {P} ?y }} UNION {{ ?y {Q} ?x . ?x {P} ?z }} }}"),
     Query(f"SELECT * {{ {{ {iri('a')} {P} ?y }} UNION {{ ?y {Q} {iri('b')} }} }}"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -15,6 +16,9 @@ from rdflive.model import TripleTerm
 from rdflive.syntax.algebra import algebra_of
 from rdflive.syntax.rdflib_algebra import to_rdflib
 from rdflive.syntax.reader import read_query
+from support.effort import drawn_from, rounds
+from support.expressions import PREFIXES, evaluate
+from support.random_values import random_call
 
 TRIPLE = TripleTerm(URIRef("urn:a"), URIRef("urn:b"), Literal("c"))
 
@@ -37,6 +41,23 @@ def test_what_a_function_stumbles_over_is_an_error_of_sparql(failing: str, place
     """BIND leaves its variable unbound, and a filter lets nothing through."""
     found = answered(f"SELECT * {{ ?s ?p ?o {place.format(failing)} }}")
     assert found == ([None] if place.startswith("BIND({}") else [])
+
+
+@pytest.mark.parametrize(
+    ("call", "value"),
+    [
+        (r"REGEX('Éa', '^\\p{Lu}')", Literal(True)),
+        ("REGEX('a_b'@en, '^\\\\w+$')", Literal(False)),
+        ("REGEX('AB', 'a b', 'ix')", Literal(True)),
+        ("REPLACE('abc'@en, '[a-c-[b]]', '<$0>')", Literal("<a>b<c>", lang="en")),
+        ("REPLACE('abc', 'b*', 'x')", None),
+        ("REPLACE('abc', 'b', '$')", None),
+        ("REPLACE('abc', 1, 'x')", None),
+    ],
+)
+def test_regular_expressions_are_those_of_xpath(call: str, value: Any) -> None:
+    """In rdflib's evaluator as in rdflive's."""
+    assert answered(f"SELECT ({call} AS ?x) {{ }}") == [value]
 
 
 @pytest.mark.parametrize("key", ["?x", "DESC(?x)", "(?x + 1)", "DESC(REGEX('a', ?x))"])
@@ -72,3 +93,19 @@ def test_what_rdflib_does_not_know_is_refused(text: str, construct: str) -> None
     with pytest.raises(UnsupportedQueryError, match="rdflib's evaluator") as caught:
         answered(text)
     assert caught.value.construct == construct
+
+
+# what rdflib evaluates by its own functions
+OWN = re.compile(
+    r"(?:!|IF|COALESCE|sameTerm|is|STR|LANG|DATATYPE|UCASE|LCASE|ENCODE|MD5|SHA|CON|SUB|STRDT)\w*\("
+)
+
+
+def test_values_are_those_of_live_queries() -> None:
+    """Comparisons, arithmetic, casts and parts of dates have the values that a subscription gives them."""
+    random = drawn_from("rdflib", 3)
+    calls = [call for call in (random_call(random) for _ in range(rounds(2000))) if not OWN.match(call)]
+    assert calls
+    for call in calls:
+        (found,) = answered(f"{PREFIXES} SELECT ({call} AS ?x) {{ }}")
+        assert found == evaluate(call), call

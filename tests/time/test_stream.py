@@ -129,12 +129,14 @@ def test_streams_stand_beside_graphs_only() -> None:
         pass
 
 
-def test_dates_beyond_the_calendar_are_its_last() -> None:
-    """An element that expires after the year 9999 is told, as one that expires at its end."""
+def test_dates_that_no_datetime_has_are_texts() -> None:
+    """An element that expires after the year 9999, or at a nanosecond, has its instant as an xsd:dateTime."""
     stream = rdflive.Stream()
     subscription, deltas = following(stream, rdflive.Sliding("4000000d"), expires=True)
     stream.add(TRIPLE, at="2026-05-01T14:00:00Z")
-    assert deltas[-1].added[0].expires == datetime.max.replace(tzinfo=UTC)
+    assert deltas[-1].added[0].expires == "12977-12-16T14:00:00Z"
+    stream.add(TRIPLE, at="2026-05-01T14:00:00.000000001Z")
+    assert stream.now == "2026-05-01T14:00:00.000000001Z"
     subscription.close()
 
 
@@ -345,6 +347,28 @@ def test_last_windows_close_by_the_wall_clock() -> None:
     stream.close()
     subscription.close()
     until(lambda: not [t for t in threading.enumerate() if t.name == "rdflive windows"])
+
+
+def test_the_wall_clock_goes_on_behind_an_interrupted_callback(caplog: pytest.LogCaptureFixture) -> None:
+    """It is told the whole answer by the next report, for which no element is needed."""
+    stream = rdflive.Stream(clock="wall")
+    told: list[tuple[bool, int, int]] = []
+
+    def take(delta: rdflive.Delta) -> None:
+        told.append((delta.initial, len(delta.added), len(delta.removed)))
+        if len(told) == 4:  # the first expiry, in the thread of the clock
+            raise SystemExit
+
+    subscription = rdflive.subscribe(stream, QUERY, take, window=rdflive.Sliding("400ms"))
+    stream.add(TRIPLE)
+    time.sleep(0.1)
+    stream.add((EX.c, EX.p, EX.d))
+    until(lambda: len(told) > 4)
+    assert told[:5] == [(True, 0, 0), (False, 1, 0), (False, 1, 0), (False, 0, 1), (True, 1, 0)]
+    assert "interrupted" in caplog.text
+    until(lambda: told[-1] == (False, 0, 1))
+    stream.close()
+    subscription.close()
 
 
 def deltas_of_a_window() -> list[rdflive.Delta]:

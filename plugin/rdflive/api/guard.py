@@ -14,7 +14,14 @@ from rdflib import URIRef
 from rdflib.namespace import SH
 
 from rdflive.api.prepared import check_graph
-from rdflive.api.validation import Shapes, graphs_of_shapes, start_validation, with_rules
+from rdflive.api.validation import (
+    Nodes,
+    Shapes,
+    graphs_of_shapes,
+    selection_of,
+    start_validation,
+    with_rules,
+)
 from rdflive.delivery.guarding import Guards, Refusal
 from rdflive.delivery.members import start
 from rdflive.delivery.question import Question
@@ -86,6 +93,8 @@ def guard(
     graph: GraphLike,
     shapes: Shapes = None,
     *,
+    focus_nodes: Nodes = None,
+    use_shapes: Nodes = None,
     severity: str | URIRef = "violation",
     entailment: str | None = None,
     rules: Rules | None = None,
@@ -96,7 +105,8 @@ def guard(
     feed. `shapes` are those of `rdflive.validate`, or a query: a SELECT must stay empty, an ASK must stay
     false. Results that are there before do not block, and new ones beside them do. `severity` is "violation",
     "warning" (and violations) or "info" (and both), or the IRI of another that alone is refused.
-    `entailment` and `rules` are those of `rdflive.subscribe`.
+    `focus_nodes` and `use_shapes` are those of `rdflive.validate`, `entailment` and `rules` those of
+    `rdflive.subscribe`.
 
     Subscriptions, journals and plugins never hear of a refused commit. A change of the shapes is not refused.
     Raises `ShapesError`, or what `rdflive.subscribe` raises for the query, and `UnsupportedStoreError` for a
@@ -118,8 +128,11 @@ def guard(
     severities = _severities(severity)
     receiver = Receiver.checked(None, initial=False, name=None, on_error="log")
     is_query = _is_query(shapes)
+    if is_query and (focus_nodes is not None or use_shapes is not None):
+        raise ValueError("focus_nodes and use_shapes go with shapes, not with a query")
     given = [] if is_query else graphs_of_shapes(graph, shapes)
-    regime = regime_of(entailment, with_rules(given, rules), "auto", None)
+    selection = selection_of(graph, given, focus_nodes, use_shapes)
+    regime = regime_of(entailment, with_rules(given, rules, selection), "auto", None)
     question = _question(graph, shapes, regime) if is_query else None
     with ExitStack() as undo:
         with manager.locked(manager.store_of(graph)) as adapter:
@@ -130,7 +143,7 @@ def guard(
                 followed = _start_query(guards.shadow, graph, question, receiver)
                 refusal = partial(_refused_rows, question)
             else:
-                followed = start_validation(guards.shadow, graph, given, regime, receiver)
+                followed = start_validation(guards.shadow, graph, given, selection, regime, receiver)
                 refusal = partial(_refused_results, followed, severities)
             made = Guard(adapter, guards, followed, refusal)
             adapter.capture.judge = guards

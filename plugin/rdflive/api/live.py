@@ -24,6 +24,7 @@ from rdflive.query.explain import Explanation
 from rdflive.query.given import read_query
 from rdflive.query.segment import Algorithm
 from rdflive.store import GraphLike
+from rdflive.time.clock import SYSTEM_CLOCK, Clock
 from rdflive.time.expiry import Expiry
 from rdflive.time.instants import DurationLike
 from rdflive.time.windowed import Output
@@ -60,6 +61,7 @@ def subscribe(
     throttle: DurationLike | None = None,
     executor: Executor | None = None,
     key: Iterable[str] | None = None,
+    clock: Clock = SYSTEM_CLOCK,
 ) -> Subscription:
     """Keep the answer of a query up to date: every change of the graph calls back with what it changed.
 
@@ -108,6 +110,11 @@ def subscribe(
     that went with the row that came in its place, and `added` and `removed` have the rest. Where several
     rows of a key went or came, they are not paired.
 
+    A query may compare times with NOW(), as in `FILTER(?seen > NOW() - "P1D"^^xsd:dayTimeDuration)`. Then
+    time changes its answer too: rows come and go at their very instants, by a timer in a thread of its own.
+    `delta.time` is what NOW() was. `clock` is what NOW() shows: a function that gives seconds since 1970, or
+    a datetime with a time zone, such as a `ManualClock`.
+
     What the query names and the graph does not hold yet is noted once in the log, with the nearest name that
     it does hold; see `Explanation.notes`.
 
@@ -148,6 +155,7 @@ def subscribe(
             "throttle": throttle,
             "executor": executor,
             "key": key,
+            "clock": clock,
         },
     )
     return subscription

@@ -250,7 +250,7 @@ def endpoint(
 
 def _patterns(query: str, prefixes: Mapping[str, Any]) -> Iterator[Quad]:
     """List the triple patterns of a query as a feed names them."""
-    plan = make_plan(parse_query(query, init_ns=prefixes, init_bindings=None))
+    plan = make_plan(parse_query(query, init_ns=prefixes, clock=True))
     for basic in plan.basics:
         graph = NAMED_GRAPHS if isinstance(basic.graph, Variable) else basic.graph
         for segment in basic.segments:

@@ -38,6 +38,7 @@ from rdflive.syntax.prefixes import Prefixes
 from rdflive.syntax.reader import read_query as read_sparql
 from rdflive.syntax.tokens import looks_continuous
 from rdflive.syntax.tree import leaves
+from rdflive.time.clock import SYSTEM_CLOCK, Clock
 from rdflive.time.expiry import Expiry
 from rdflive.time.instants import DurationLike
 from rdflive.time.windowed import Output
@@ -67,6 +68,7 @@ class Options(TypedDict, total=False):
     throttle: DurationLike | None
     executor: Executor | None
     key: Iterable[str] | None
+    clock: Clock
 
 
 class Subscriptions(tuple[Subscription, ...]):
@@ -199,6 +201,9 @@ class Prepared:
         regime = regime_of(
             get.get("entailment"), get.get("rules"), get.get("strategy", "auto"), get.get("counts")
         )
+        clock = get.get("clock", SYSTEM_CLOCK)
+        if not callable(clock):
+            raise TypeError(f"clock must be a function that gives seconds since 1970, got {clock!r}")
         graph, sources = self._sources(graph, get.get("window"))
         check_graph(graph)
         receiver = Receiver.checked(
@@ -225,7 +230,7 @@ class Prepared:
             asked, identity = [], ""
             for row in rows:
                 found = (
-                    self.find(row, algorithm, family=not alone)
+                    self.find(row, algorithm, family=not alone, clock=not sources)
                     if given is None
                     else self._of(given, algorithm)
                 )
@@ -241,6 +246,7 @@ class Prepared:
                     provenance=provenance,
                     prefixes=prefixes,
                     key=key,
+                    clock=clock,
                 )
                 opened += open_subscriptions(
                     graph,
@@ -254,9 +260,19 @@ class Prepared:
             undo.pop_all()
         return opened
 
-    def find(self, row: Mapping[str, Node], algorithm: Algorithm = "auto", *, family: bool = False) -> Asked:
-        """Give the plan with terms for some variables; with `family` one that it may share with others."""
-        key = *sorted(row), algorithm, family
+    def find(
+        self,
+        row: Mapping[str, Node],
+        algorithm: Algorithm = "auto",
+        *,
+        family: bool = False,
+        clock: bool = True,
+    ) -> Asked:
+        """Give the plan with terms for some variables; with `family` one that it may share with others.
+
+        With a `clock` times may be compared with NOW().
+        """
+        key = *sorted(row), algorithm, family, clock
         known = self._known.get(key)
         if known is not None:
             asked, places = known
@@ -271,6 +287,7 @@ class Prepared:
                 init_bindings=row,
                 algorithm=algorithm,
                 family=family,
+                clock=clock,
             )
         except QuerySyntaxError as error:
             # the parser stops at the first window, and its error does not say why
@@ -286,8 +303,8 @@ class Prepared:
     def _of(self, given: Prepared, algorithm: Algorithm) -> Asked:
         """Give the plan for the rows of another query."""
         with given._query.naming():
-            rows = parse_query(given.query, init_ns=given._namespaces)
-        parsed = parse_query(self.query, init_ns=self._namespaces, given=rows)
+            rows = parse_query(given.query, init_ns=given._namespaces, clock=True)
+        parsed = parse_query(self.query, init_ns=self._namespaces, clock=True, given=rows)
         return Asked(make_plan(parsed, algorithm))
 
     def _sources(

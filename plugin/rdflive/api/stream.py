@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from types import TracebackType
@@ -17,6 +16,7 @@ from rdflive.delivery.resume import StreamLog
 from rdflive.errors import ClosedError, UnsupportedStoreError
 from rdflive.plugins import manager
 from rdflive.store import Adapter, GraphLike
+from rdflive.time.clock import SYSTEM_CLOCK, Clock, ManualClock
 from rdflive.time.elements import read_element
 from rdflive.time.instants import (
     DurationLike,
@@ -31,10 +31,7 @@ from rdflive.time.timeline import Timeline
 from rdflive.time.timer import Timer
 from rdflive.time.watermark import Watermark
 
-__all__ = ["Clock", "Durable", "Stream"]
-
-Clock = Callable[[], float]
-"""Gives the present in seconds since 1970."""
+__all__ = ["Durable", "Stream"]
 
 
 class Durable(NamedTuple):
@@ -53,7 +50,7 @@ class Stream:
     one query reads together stand beside the same. Time is that of the elements: `add(..., at=instant)`, in
     seconds, datetimes or ISO 8601 texts, and `advance_to(instant)` says that all up to there has come. With
     `clock="wall"` (or a function that gives seconds since 1970) each element is of the moment when it is
-    added, and windows report by a timer.
+    added, and windows report by a timer; with a `ManualClock` they do when it is moved.
 
     Elements may come out of order by `delay`; they are put in order, and reports wait as long. What comes
     even later, by at most `lateness`, is put into the last reports, which are corrected; anything later is
@@ -87,7 +84,7 @@ class Stream:
             delay=to_delay(delay), lateness=to_delay(lateness), watermark=self._watermark
         )
         """The course of the stream, for the windows over it."""
-        self._wall: Clock | None = None if clock == "event" else time.time if clock == "wall" else clock
+        self._wall: Clock | None = None if clock == "event" else SYSTEM_CLOCK if clock == "wall" else clock
         self._watermark.is_dated = self._wall is not None
         self._timer: Timer | None = None
         self._closed = False
@@ -186,8 +183,10 @@ class Stream:
     def opened(self, adapter: Adapter) -> None:
         """Be told that a window over the stream was opened; called under the lock of the graph beside it."""
         self._watermark.adapter = adapter
-        if self._wall is not None and not self._closed and self._timer is None:
-            self._timer = Timer(self._report_due)
+        if isinstance(self._wall, ManualClock):
+            self._wall.attach(self._report_due)
+        elif self._wall is not None and not self._closed and self._timer is None:
+            self._timer = Timer(self._report_due, "rdflive windows")
         self._wake()
 
     def close(self) -> None:

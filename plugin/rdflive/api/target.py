@@ -5,21 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
+import rdflib
+from rdflib import XSD
 from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 
 from rdflive.delivery import membership
 from rdflive.errors import UnsupportedStoreError
 from rdflive.feeds.feed import NAMED_GRAPHS
-from rdflive.feeds.terms import normal
 from rdflive.model import Batch, Change, Quad, Term
 from rdflive.plugins import manager
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.store import NAMED, UNION, Adapter, GraphKey, GraphLike, QuadTerms, Transaction, Writable
 from rdflive.store.capture import thread
+from rdflive.values import normal
 
 __all__ = ["GraphTarget", "to_feed", "to_quad"]
+
+_DOUBLES: Final = (XSD.double, XSD.float)
 
 
 class GraphTarget:
@@ -166,9 +170,10 @@ class GraphTarget:
             try:
                 # a store of rdflib's terms holds `"01"^^xsd:integer` as its parsers spell it, "1"
                 terms = to_native(s), to_native(p), to_native(normal(o) if is_rdflib else o)
-                if graph is None:
+                has_other = is_rdflib and _is_not_finite(o)
+                if graph is None and not has_other:
                     return *terms, default
-                is_default = graph == DATASET_DEFAULT_GRAPH_ID and not is_single
+                is_default = graph is None or (graph == DATASET_DEFAULT_GRAPH_ID and not is_single)
                 key = default if is_default else to_native(graph)
             except ValueError as error:
                 raise ValueError(
@@ -179,6 +184,10 @@ class GraphTarget:
                     f"the graph {quad.graph.n3()} is named, and the mirror fills a single rdflib.Graph; give "
                     "it a Dataset"
                 )
+            if has_other:
+                # they spell INF as inf, which is no xsd:double: it is taken only where it is there already
+                other = *terms[:2], rdflib.Literal(str(o), datatype=o.datatype)
+                terms = next(iter(adapter.triples(key, other)), terms)
             return *terms, key
 
         return read
@@ -221,6 +230,11 @@ def to_quad(pattern: TriplePattern, graph: Term | None) -> Quad:
     triple = (pattern.subject, pattern.predicate, pattern.object)
     s, p, o = (None if isinstance(term, Variable) else term for term in triple)
     return Quad(s, p, o, graph)
+
+
+def _is_not_finite(term: Any) -> bool:
+    """Tell a double or float that is no number, or beyond all."""
+    return getattr(term, "datatype", None) in _DOUBLES and str(term) in ("INF", "+INF", "-INF", "NaN")
 
 
 @cache

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from rdflib import Graph, URIRef
 from rdflib.graph import ReadOnlyGraphAggregate
+from rdflib.term import Node
 
 from rdflive.api.opening import open_subscriptions
 from rdflive.api.prepared import check_graph
@@ -25,15 +26,34 @@ from rdflive.entail.rules import Program
 from rdflive.model import Delta
 from rdflive.plugins import manager
 from rdflive.query.known import find_plan
-from rdflive.shacl import ABOUT_SHAPES, COLUMNS, LiveValidation, rules_of
+from rdflive.shacl import (
+    ABOUT_SHAPES,
+    COLUMNS,
+    LiveValidation,
+    Selection,
+    read_shapes,
+    read_terms,
+    rules_of,
+    with_imports,
+)
 from rdflive.shacl.vocabulary import SH
 from rdflive.store import Adapter, GraphLike
 from rdflive.syntax.prefixes import Prefixes
 from rdflive.time.instants import DurationLike
 
-__all__ = ["Shapes", "graphs_of_shapes", "shacl_rules", "start_validation", "validate", "with_rules"]
+__all__ = [
+    "Nodes",
+    "Shapes",
+    "graphs_of_shapes",
+    "selection_of",
+    "shacl_rules",
+    "start_validation",
+    "validate",
+    "with_rules",
+]
 
-Shapes: TypeAlias = "Graph | str | os.PathLike[str] | Iterable[Graph] | None"
+Shapes: TypeAlias = "Graph | str | os.PathLike[str] | Iterable[Graph | os.PathLike[str]] | None"
+Nodes: TypeAlias = "Iterable[Node | str] | None"
 
 _ALL: Final = "SELECT ?s ?p ?o { ?s ?p ?o }"
 _BRANCH: Final = "{{ ?s <{0}> ?o BIND(<{0}> AS ?p) }}"
@@ -44,6 +64,8 @@ def validate(
     shapes: Shapes = None,
     callback: Callable[[Delta], object] | None = None,
     *,
+    focus_nodes: Nodes = None,
+    use_shapes: Nodes = None,
     initial: bool = True,
     name: str | None = None,
     resume: str | os.PathLike[str] | None = None,
@@ -58,12 +80,19 @@ def validate(
 ) -> LiveValidation:
     """Validate a graph by SHACL, and go on: every change calls back with the results that came and went.
 
-    `shapes` is a graph of rdflib, several of them, the path of a file or Turtle text; without any, `graph`
-    itself has the shapes. Where the shapes change, they are planned again and what that changes is told.
-    The rest is as for `rdflive.subscribe`. A delta's rows are results, each with `focus`, `path`, `value`,
-    `component`, `shape`, `severity` and `message`, as sh:ValidationResult has them.
+    `shapes` is a graph of rdflib, the path of a file, several of these, or Turtle text; without any, `graph`
+    itself has the shapes. The files that given shapes name by owl:imports are read when the validation
+    begins; nothing is fetched. Where the shapes change, they are planned again and what that changes is told.
 
-    Raises `ShapesError` for shapes that are ill-formed, recursive, or cannot be maintained.
+    `use_shapes` names the shapes that are used, with their own targets, and `focus_nodes` the nodes that are
+    validated; both take IRIs, as terms, texts or `prefix:name`. With both, these shapes are asked of these
+    nodes, whatever the targets are.
+
+    The rest is as for `rdflive.subscribe`. A delta's rows are results, each with `focus`, `path`, `value`,
+    `component`, `shape`, `severity` and `message`, as sh:ValidationResult has them. What the shapes say and
+    is not read is logged, and listed in `notes`.
+
+    Raises `ShapesError` for shapes that are ill-formed, recursive, not there, or cannot be maintained.
 
     >>> shapes = '''@prefix sh: <http://www.w3.org/ns/shacl#> . @prefix : <http://e/> .
     ... :T a sh:NodeShape ; sh:targetClass :Train ; sh:property [ sh:path :line ; sh:minCount 1 ] .'''
@@ -78,7 +107,8 @@ def validate(
     if resume is not None and not (name and isinstance(name, str)):
         raise ValueError(f"resume needs the name of the subscriber in the file {resume!r}, got name={name!r}")
     given = graphs_of_shapes(graph, shapes)
-    regime = regime_of(entailment, with_rules(given, rules), strategy, counts)
+    selection = selection_of(graph, given, focus_nodes, use_shapes)
+    regime = regime_of(entailment, with_rules(given, rules, selection), strategy, counts)
     receiver = Receiver.checked(
         callback, initial=initial, name=name, on_error=on_error, throttle=throttle, executor=executor
     )
@@ -90,7 +120,7 @@ def validate(
             journal = Journal(resume, str(name), "SHACL validation")
             undo.callback(journal.close)
         with manager.locked(manager.store_of(graph)) as adapter:
-            validation = start_validation(adapter, graph, given, regime, receiver, keyed, journal)
+            validation = start_validation(adapter, graph, given, selection, regime, receiver, keyed, journal)
             undo.callback(validation.close)
         validation.begin()
         adapter.capture.deliver()
@@ -118,54 +148,66 @@ def shacl_rules(shapes: Graph | str | os.PathLike[str] | Iterable[Graph]) -> Pro
     return rules_of(given[0] if len(given) == 1 else ReadOnlyGraphAggregate(list(given)))
 
 
-def with_rules(shapes: Iterable[Graph], rules: Rules | None) -> Rules | None:
-    """Add the rules of shapes that ask for them by sh:entailment."""
+def selection_of(
+    graph: GraphLike, shapes: Iterable[Graph], focus_nodes: Nodes, use_shapes: Nodes
+) -> Selection:
+    """Read which shapes are used, and at which nodes; a prefix means what it means where the name stands."""
+    of_shapes, of_graph = [Prefixes("", None, each) for each in shapes], Prefixes("", None, graph)
+    used = read_terms("use_shapes", use_shapes, _merged([of_graph, *of_shapes]))
+    nodes = read_terms("focus_nodes", focus_nodes, _merged([*of_shapes, of_graph]))
+    return Selection(None if used is None else frozenset(used), None if nodes is None else tuple(nodes))
+
+
+def with_rules(shapes: Iterable[Graph], rules: Rules | None, selection: Selection) -> Rules | None:
+    """Add the rules of shapes that ask for them by sh:entailment, and are used."""
     asking = [each for each in shapes if (None, SH.entailment, SH.Rules) in each]
     if not asking:
         return rules
     given: list[Any] = list(rules) if isinstance(rules, list | tuple) else [rules] * (rules is not None)
-    return [*given, *map(rules_of, asking)]
+    return [*given, *(rules_of(each, selection.shapes) for each in asking)]
 
 
 def start_validation(
     adapter: Adapter,
     graph: GraphLike,
     shapes: list[Graph],
+    selection: Selection,
     regime: Regime | None,
     receiver: Receiver,
     key: tuple[str, ...] = (),
     journal: Journal | None = None,
 ) -> LiveValidation:
     """Have a graph validated; `begin` is called once the lock is free. Called under the store's lock."""
-    read = shapes[0] if len(shapes) == 1 else ReadOnlyGraphAggregate(list(shapes))
     prefixes = partial(_merged, [Prefixes("", None, each) for each in (*shapes, graph)])
     watch = partial(_watch, shapes, graph)
-    validation = LiveValidation(adapter, graph, read, watch, regime, receiver, prefixes, key, journal)
+    validation = LiveValidation(
+        adapter, graph, shapes, selection, watch, regime, receiver, prefixes, key, journal
+    )
     validation.start()
     return validation
 
 
 def graphs_of_shapes(graph: GraphLike, shapes: Shapes) -> list[Graph]:
-    """Give the graphs with shapes: those that were given, or what was read."""
-    if shapes is None:
-        shapes = graph  # type: ignore[assignment]  # tested below
-    if isinstance(shapes, Graph):
-        return [shapes]
-    if isinstance(shapes, str | os.PathLike):
-        read = Graph()
-        if isinstance(shapes, str):
-            _check_text(shapes)
-            read.parse(data=shapes, format="turtle")
-        else:
-            read.parse(os.fsdecode(shapes))
-        return [read]
-    given = list(shapes) if isinstance(shapes, Iterable) else []
-    if not given or not all(isinstance(each, Graph) for each in given):
+    """Give the graphs with shapes: those that were given, or what was read, and what these import.
+
+    Where the data have the shapes they may be those of others, who must not have files read.
+    """
+    if shapes is None and isinstance(graph, Graph):
+        return [graph]
+    given: list[Any] = []
+    if isinstance(shapes, str):
+        _check_text(shapes)
+        given = [Graph().parse(data=shapes, format="turtle")]
+    elif isinstance(shapes, Graph | os.PathLike):
+        given = [shapes]
+    elif isinstance(shapes, Iterable):
+        given = list(shapes)
+    if not given or not all(isinstance(each, Graph | os.PathLike) for each in given):
         raise TypeError(
-            "shapes must be a graph of rdflib, several of them, the pathlib.Path of a file, or Turtle text, "
-            f"got {shapes!r:.100}"
+            "shapes must be a graph of rdflib, the pathlib.Path of a file, several of these, or Turtle text, "
+            f"got {graph if shapes is None else shapes!r:.100}"
         )
-    return given
+    return with_imports(each if isinstance(each, Graph) else read_shapes(each) for each in given)
 
 
 def _check_text(text: str) -> None:

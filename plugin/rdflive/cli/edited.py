@@ -16,8 +16,8 @@ from rdflive.cli.changes import is_stream
 from rdflive.cli.load import load
 from rdflive.cli.outputs import reason
 from rdflive.errors import RdfliveError, ValidationError
-from rdflive.feeds.terms import normal
 from rdflive.model import Quad
+from rdflive.values import normal
 
 __all__ = ["EditedFiles"]
 
@@ -52,13 +52,14 @@ class EditedFiles:
             (s, p, normal(o), whole.default_graph if name is None else whole.graph(name))
             for s, p, o, name in self._quads()
         ]
-        # not by `_is_taken`, whose commit would be the first one of a graph that nobody has subscribed to
+        # not by `_take`, whose commit would be the first one of a graph without subscriptions
         whole.store.addN(quads)
 
-    def edits(self) -> Iterator[None]:
-        """Apply each edit, for ever; what could not be applied is not told."""
+    def looks(self) -> Iterator[None]:
+        """Look for edits, for ever, and apply each; what could not be applied is told on standard error."""
         before = self._seen
         while True:
+            yield
             time.sleep(self._every)
             now = self._state()
             if now == self._seen or now != before:
@@ -70,8 +71,8 @@ class EditedFiles:
             except (RdfliveError, OSError) as error:
                 print(f"{reason(error)}; what was read before stays", file=sys.stderr, flush=True)
                 continue
-            if self._state() == now and self._is_taken(quads):
-                yield
+            if self._state() == now:
+                self._take(quads)
 
     def _state(self) -> _State:
         return tuple(map(_found, self._paths))
@@ -84,16 +85,14 @@ class EditedFiles:
         quads = [Quad(s, p, o, graph) for s, p, o, graph in read.quads()]
         return quads if all(path.endswith(_LABELLED) for path in self._paths) else named_by_content(quads)
 
-    def _is_taken(self, quads: list[Quad]) -> bool:
+    def _take(self, quads: list[Quad]) -> None:
         """Apply an edit, unless a guard refuses it; that is reported, and what was there before stays."""
         try:
             GraphTarget(self._dataset).replace(quads, "", {})
         except ValidationError as error:
             print(f"{error}\nwhat was read before stays", file=sys.stderr, flush=True)
-            return False
         except ValueError as error:
             raise RdfliveError(f"the store refuses a term: {error}") from error
-        return True
 
 
 def _found(path: str) -> tuple[int, int, int] | None:

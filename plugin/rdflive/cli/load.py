@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
 import os
 import sys
 import threading
@@ -14,10 +13,8 @@ from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final, TypeAlias, TypeVar, cast
-from xml.sax import SAXParseException
 
 import rdflib
-from rdflib.plugins.parsers.notation3 import BadSyntax
 from rdflib.plugins.stores.memory import Memory
 from rdflib.util import SUFFIX_FORMAT_MAP, guess_format
 from rich.console import Console
@@ -27,9 +24,10 @@ from rdflive.errors import FeedError, RdfliveError
 from rdflive.extras import install_command
 from rdflive.feeds import Line, read_nquads, to_lines
 from rdflive.feeds.lines import to_pieces
-from rdflive.feeds.terms import normal
+from rdflive.syntax.parser_faults import parser_fault
+from rdflive.values import normal
 
-__all__ = ["STORES", "load", "open_dataset"]
+__all__ = ["STORES", "load", "open_dataset", "syntax_of"]
 
 STORES: Final = ("memory", "oxigraph")
 _RDF_TERMS: Final = (rdflib.URIRef, rdflib.BNode, rdflib.Literal)
@@ -64,7 +62,7 @@ def load(dataset: rdflib.Dataset, paths: Sequence[str]) -> None:
     label that an earlier file used already means another node and is replaced.
     """
     sizes = [os.path.getsize(path) for path in paths]  # a missing file is reported before any is loaded
-    syntaxes = [_syntax(path) for path in paths]
+    syntaxes = [syntax_of(path) for path in paths]
     start = time.perf_counter()
     owners: dict[rdflib.BNode, str] = {}
     with _progress() as progress:
@@ -85,7 +83,8 @@ def _count(dataset: rdflib.Dataset) -> int:
     return sum(len(graph) for graph in dataset.graphs())
 
 
-def _syntax(path: str) -> str:
+def syntax_of(path: str) -> str:
+    """Name the syntax of a file; raises `RdfliveError` where its ending names none."""
     syntax = guess_format(path.removesuffix(".gz"))
     if syntax is None or syntax == "rdfa":  # rdflib knows the ending but has no parser for it
         known = " ".join(f".{ending}" for ending, name in SUFFIX_FORMAT_MAP.items() if name != "rdfa")
@@ -140,7 +139,7 @@ def _load_document(dataset: rdflib.Dataset, stream: BinaryIO, path: str, syntax:
         with _guarded(dataset.store):
             graph.parse(file=stream, format=syntax, publicID=Path(path).absolute().as_uri())
     except Exception as error:  # each parser of rdflib raises what it likes
-        line, reason = _fault(error)
+        line, reason = parser_fault(error)
         place = f", line {line}" if line else ""
         raise RdfliveError(f"{path}{place}: {reason}") from error
     if syntax == "n3" and not all(isinstance(term, _RDF_TERMS) for triple in graph for term in triple):
@@ -178,22 +177,6 @@ def _checked(quads: Iterable[Any]) -> Iterator[Any]:
 def _check_graph(graph: Any) -> None:
     if graph.identifier == _RESERVED:
         raise RdfliveError(_REFUSED)
-
-
-def _fault(error: Exception) -> tuple[int, str]:
-    """Say where (a line from 1, 0 when unknown) and why one of rdflib's parsers failed."""
-    match error:
-        case BadSyntax():
-            reason = str(error).partition("Bad syntax (")[2].partition(") at ^ in:")[0]
-            return error.lines + 1, reason or str(error)
-        case SAXParseException():
-            return error.getLineNumber() or 0, error.getMessage()
-        case json.JSONDecodeError():
-            return error.lineno, error.msg
-        case UnicodeDecodeError():
-            return error.object.count(b"\n", 0, error.start) + 1, "not UTF-8"
-        case _:
-            return 0, " ".join(str(error).split()) or type(error).__name__
 
 
 class _CountedFile(io.FileIO):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Final
 
@@ -13,7 +14,7 @@ from rdflive.delivery.subscription import Subscription
 from rdflive.feeds import STDIN, FeedFormat
 from rdflive.model import to_printable
 
-__all__ = ["introduce", "say_notes"]
+__all__ = ["introduce", "say_notes", "say_query_notes"]
 
 _LISTED: Final = 3
 """So many DATA files are named; more are counted."""
@@ -38,11 +39,16 @@ def introduce(args: argparse.Namespace, query: str, form: FeedFormat | None) -> 
         )
 
 
-def say_notes(subscription: Subscription | RemoteSubscription) -> None:
-    """Say what the query names and the data do not hold: it may be misspelled."""
+def say_notes(notes: Iterable[str]) -> None:
+    """Say what may be misspelled."""
+    for note in notes:
+        print(f"note: {to_printable(note)}", file=sys.stderr, flush=True)
+
+
+def say_query_notes(subscription: Subscription | RemoteSubscription) -> None:
+    """Say what the query names and the data do not hold."""
     with suppress(ServerError):  # a server that explains nothing may answer all the same
-        for note in subscription.explain().notes:
-            print(f"note: {to_printable(note)}", file=sys.stderr, flush=True)
+        say_notes(subscription.explain().notes)
 
 
 def _introduction(args: argparse.Namespace, query: str, form: FeedFormat | None) -> str:

@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 import rdflive
-from rdflive.cli.notes import say_notes
+from rdflive.cli.notes import say_query_notes
 from rdflive.cli.outputs import STDOUT, naming
 from rdflive.cli.query import QueryText, read_query
 from rdflive.cli.show import CsvWriter, LineWriter, TableWriter, answered
@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> None:
         with subscribed_there(args, query, initial=True) as served:
             delta = next(served.deltas())
             _print(args, query, delta, served.answers())  # it knows the order
-            say_notes(served)
+            say_query_notes(served)
         return
     entailed = entailed_options(query, args)
     entailed.pop("provenance", None)  # it is asked for deltas, and not shown here
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> None:
         load_once(dataset, args.data, store_path=args.store_path, feed=None)
         with query.placed(), rdflive.subscribe(dataset, query.text, **entailed) as subscription:
             delta = next(subscription.deltas())
-            say_notes(subscription)
+            say_query_notes(subscription)
         _print(args, query, delta, delta.native.added)  # as the store spells them
 
 

@@ -19,10 +19,11 @@ from rdflive.asgi.addresses import is_loopback, listen
 from rdflive.asgi.requirements import check_fork, needing_server
 from rdflive.cli.changes import check_readable, feed_name, format_of
 from rdflive.cli.serve_options import check_serve_options
-from rdflive.cli.shapes import check_shapes
+from rdflive.cli.shapes import check_shapes, selected
 from rdflive.cli.stored import load_once, opened
 from rdflive.errors import RdfliveError
 from rdflive.feeds import Entry
+from rdflive.model import rows_unread
 
 if TYPE_CHECKING:
     from rdflive.server.service import Service
@@ -56,7 +57,8 @@ def run(args: argparse.Namespace) -> None:
     _check_files(args)
     if args.certificate is not None:
         _check_certificate(args.certificate, args.key)
-    shapes = check_shapes(args.shapes) if args.shapes else None
+    validated = selected(args)
+    shapes = check_shapes(args.shapes, validated.get("use_shapes")) if args.shapes else None
     signal.signal(signal.SIGTERM, _end)
     # before the load, which may take long: a port may be taken
     listener = listen(host, port)
@@ -67,12 +69,15 @@ def run(args: argparse.Namespace) -> None:
             dataset, paths, store_path=args.store_path, feed=name, is_snapshot=args.snapshot is not None
         )
         scratch = _scratch(args.store_path)
-        app = make_app(dataset, tokens=tokens, limits=limits, host=host, scratch=scratch, shapes=shapes)
+        app = make_app(
+            dataset, tokens=tokens, limits=limits, host=host, scratch=scratch, shapes=shapes, **validated
+        )
         if next(dataset.quads(), None) is None:
             print(_emptiness(paths if is_new else [], args.store_path), file=sys.stderr)
         print(_welcome(listener.getsockname(), args), file=sys.stderr, flush=True)
         server.allow_files()
-        guard = rdflive.guard(dataset, shapes) if args.guard else nullcontext()
+        with rows_unread():  # what is not read of the shapes has been said
+            guard = rdflive.guard(dataset, shapes, **validated) if args.guard else nullcontext()
         with guard, _fed(app.state.service, form, args, name):
             server.make_server(app, certificate=args.certificate, key=args.key).run([listener])
 

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import Final
 
 from rdflive.cli.feed_options import add_feed_options, add_store_options, address, check_feed_options
+from rdflive.cli.shapes import add_selection_options
 from rdflive.errors import RdfliveError
 
 __all__ = ["add_serve_options", "check_serve_options"]
@@ -62,6 +63,7 @@ def _add_shapes(group: argparse._ArgumentGroup) -> None:
         metavar="FILE",
         help="RDF files with shapes of SHACL, whose results clients may follow; may be repeated",
     )
+    add_selection_options(group)
     group.add_argument(
         "--guard", action="store_true", help="refuse updates, and entries of the feed, that would add results"
     )
@@ -102,6 +104,8 @@ def check_serve_options(args: argparse.Namespace) -> None:
     if args.changes is None:
         _check_no_feed(args)
     check_feed_options(args)
+    if (args.shape or args.focus) and not args.shapes:
+        raise RdfliveError("--shape and --focus go with --shapes FILE")
     if args.guard and not args.shapes:
         raise RdfliveError("--guard goes with --shapes FILE, which says what is refused")
     if args.key is not None and args.certificate is None:

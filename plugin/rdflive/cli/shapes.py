@@ -2,40 +2,63 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import rdflib
 
 import rdflive
-from rdflive.cli.load import load
+from rdflive.cli.load import syntax_of
+from rdflive.cli.notes import say_notes
 from rdflive.cli.query import QueryText, read_query
 from rdflive.errors import RdfliveError
+from rdflive.model import rows_unread
+from rdflive.shacl import read_shapes, with_imports
 
-__all__ = ["check_guards", "check_shapes", "guarded", "read_shapes"]
+__all__ = ["add_selection_options", "check_guards", "check_shapes", "guarded", "read_files", "selected"]
 
-Guards: TypeAlias = list[rdflib.Graph | QueryText]
+Guards: TypeAlias = list[list[rdflib.Graph] | QueryText]
 
 _QUERIES: Final = (".rq", ".sparql")
 
 
-def read_shapes(paths: Sequence[str]) -> rdflib.Graph:
-    """Read files with shapes into one graph, whatever graphs they have."""
-    dataset, graph = rdflib.Dataset(), rdflib.Graph()
-    load(dataset, paths)
-    for prefix, name in dataset.namespaces():
-        graph.bind(prefix, name)
-    for s, p, o, _ in dataset.quads():
-        graph.add((s, p, o))
-    return graph
+def read_files(paths: Sequence[str]) -> list[rdflib.Graph]:
+    """Read files with shapes, and those that they import; raises `ShapesError` for what is no RDF."""
+    for path in paths:
+        syntax_of(path)
+    return with_imports(map(read_shapes, paths))
 
 
-def check_shapes(paths: Sequence[str]) -> rdflib.Graph:
-    """Read shapes; raises `ShapesError` for those that cannot be validated, before a long load."""
-    shapes = read_shapes(paths)
-    rdflive.validate(rdflib.Dataset(), shapes, initial=False).close()
+def check_shapes(paths: Sequence[str], used: Sequence[str] | None = None) -> list[rdflib.Graph]:
+    """Read shapes, and say what of them is not read; raises `ShapesError` for those that cannot be validated,
+    or are used and not there, before a long load.
+    """
+    shapes = read_files(paths)
+    with (
+        rows_unread(),
+        rdflive.validate(rdflib.Dataset(), shapes, initial=False, use_shapes=used) as validation,
+    ):
+        say_notes(validation.notes)
     return shapes
+
+
+def add_selection_options(group: argparse._ArgumentGroup) -> None:
+    """Declare which shapes are used, and at which nodes."""
+    for option, metavar, what in (
+        ("--shape", "IRI", "use this shape alone, or those between commas; may be repeated"),
+        ("--focus", "IRI", "validate this node alone, or those between commas; may be repeated"),
+    ):
+        group.add_argument(option, action="append", default=[], metavar=metavar, help=what)
+
+
+def selected(args: argparse.Namespace) -> dict[str, Any]:
+    """Give what `rdflive.validate` takes for `--shape` and `--focus`."""
+    given = {"use_shapes": args.shape, "focus_nodes": args.focus}
+    return {
+        name: [iri.strip() for iri in ",".join(texts).split(",")] for name, texts in given.items() if texts
+    }
 
 
 def check_guards(given: Sequence[str]) -> Guards:
@@ -64,5 +87,6 @@ def guarded(dataset: rdflib.Dataset, guards: Guards) -> Iterator[None]:
                 with each.placed():
                     stack.enter_context(rdflive.guard(dataset, each.text))
             else:
-                stack.enter_context(rdflive.guard(dataset, each))
+                with rows_unread():  # what is not read of the shapes was said when they were checked
+                    stack.enter_context(rdflive.guard(dataset, each))
         yield

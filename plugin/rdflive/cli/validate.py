@@ -12,14 +12,15 @@ from rdflive.cli.changes import check_readable, feed_name, format_of
 from rdflive.cli.edited import EditedFiles
 from rdflive.cli.entail_options import STRATEGIES, entailment_options
 from rdflive.cli.feed_options import add_feed_options, add_store_options, check_feed_options
+from rdflive.cli.notes import say_notes
 from rdflive.cli.outputs import STDOUT, naming
 from rdflive.cli.progress import Progress
-from rdflive.cli.shapes import read_shapes
+from rdflive.cli.shapes import add_selection_options, read_files, selected
 from rdflive.cli.show import CsvWriter
 from rdflive.cli.stored import load_once, opened
 from rdflive.cli.watch import LOOKS, replay
 from rdflive.errors import RdfliveError
-from rdflive.model import Delta
+from rdflive.model import Delta, rows_unread
 from rdflive.shacl import LiveValidation
 from rdflive.sinks import NdjsonSink
 
@@ -43,6 +44,7 @@ def add_validate_options(command: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="RDF files with shapes; may be repeated (default: those that DATA itself has)",
     )
+    add_selection_options(command.add_argument_group("what is validated"))
     add("--to", choices=_TARGETS, default="text", help="how to write results (default: %(default)s)")
     group = command.add_argument_group("what the data entail")
     group.add_argument("--entail", action="append", default=[], metavar="RULES", help="as of rdflive watch")
@@ -61,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     form = None if args.changes is None else format_of(args)
     for path in filter(None, (args.changes, args.snapshot, *args.shapes)):
         check_readable(path)
-    shapes = read_shapes(args.shapes) if args.shapes else None
+    shapes = read_files(args.shapes) if args.shapes else None
     with opened(args.store, args.store_path, union=args.union) as dataset:
         files = EditedFiles(dataset, args.data, LOOKS) if form is None and args.follow else None
         is_new = True
@@ -76,7 +78,10 @@ def run(args: argparse.Namespace) -> int:
                 feed=None if form is None else feed_name(args),
                 is_snapshot=args.snapshot is not None,
             )
-        with rdflive.validate(dataset, shapes, **options) as validation:
+        with rows_unread():
+            validation = rdflive.validate(dataset, shapes, **options, **selected(args))
+        with validation:
+            say_notes(validation.notes)
             send = _sender(args.to, validation, always=form is None)
             progress = Progress(validation, send, pace=args.pace)
             if form is not None:
@@ -84,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
                 replay(dataset, form, progress, args, name=feed_name(args), snapshot=snapshot)
             else:
                 progress.begin()
-            for _ in files.edits() if files is not None else ():
+            for _ in files.looks() if files is not None else ():
                 progress.resynced()
             if args.to == "turtle" and form is not None:
                 _print(_turtle(validation))

@@ -16,7 +16,7 @@ from rdflive.cli.changes import check_readable, feed_name, format_of
 from rdflive.cli.edited import EditedFiles
 from rdflive.cli.entail_options import entailment_options
 from rdflive.cli.explain import folded
-from rdflive.cli.notes import introduce, say_notes
+from rdflive.cli.notes import introduce, say_query_notes
 from rdflive.cli.progress import Progress
 from rdflive.cli.query import QueryText, read_query
 from rdflive.cli.shapes import check_guards, guarded
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> None:
             if args.explain:
                 print(_explained(subscription), file=sys.stderr)
             else:
-                say_notes(subscription)
+                say_query_notes(subscription)
             progress = Progress(subscription, send, pace=args.pace)
             with guarded(dataset, guards):
                 # a snapshot that was loaded has nothing left to replace
@@ -84,11 +84,11 @@ def _follow_data(args: argparse.Namespace, query: QueryText, entailed: dict[str,
             if args.explain:
                 print(_explained(subscription), file=sys.stderr)
             else:
-                say_notes(subscription)
+                say_query_notes(subscription)
             progress = Progress(subscription, send, pace=0)
             progress.begin()
             with guarded(dataset, guards):
-                for _ in files.edits():
+                for _ in files.looks():  # also without an edit: time may have changed something
                     progress.resynced()
 
 
@@ -101,7 +101,7 @@ def _follow_server(args: argparse.Namespace, query: QueryText) -> None:
         if args.explain:
             print(_explained(subscription), file=sys.stderr)
         else:
-            say_notes(subscription)
+            say_query_notes(subscription)
         if sys.stderr.isatty():
             print(f"watching {query.source} on {args.data[0]}; Ctrl-C ends", file=sys.stderr)
         for delta in subscription.deltas():

@@ -23,14 +23,14 @@ def ordering_of(query: str) -> Ordering:
     """Make the function that sorts solutions as the query's ORDER BY says.
 
     It leaves them as they are if the client cannot work out the order: where ORDER BY has a variable that is
-    not projected, or a prefix that only the server knows.
+    not projected, and where a prefix or a function is one that only the server knows.
 
     >>> sort = ordering_of("SELECT ?s ?o { ?s <http://e/p> ?o } ORDER BY DESC(?s)")
     >>> [terms for terms, _ in sort([(("a", "c"), 1), (("b", "d"), 1)])]
     [('b', 'd'), ('a', 'c')]
     """
     try:
-        plan = make_plan(parse_query(query))
+        plan = make_plan(parse_query(query, clock=True))
     except RdfliveError:
         return list
     places = _places(plan)

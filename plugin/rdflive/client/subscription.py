@@ -19,7 +19,7 @@ from rdflive.client.question import Question
 from rdflive.client.requests import document, open_stream
 from rdflive.client.served_explanation import ServedExplanation
 from rdflive.delivery.base import BaseSubscription
-from rdflive.delivery.calling import Callback, call, failed
+from rdflive.delivery.calling import Callback, call, failed, interrupted
 from rdflive.delivery.constructed import ConstructedGraph
 from rdflive.delivery.keys import check_key
 from rdflive.delivery.mailbox import Mailbox
@@ -59,8 +59,8 @@ class RemoteSubscription(BaseSubscription):
         self._key = key
         self._lock = threading.RLock()
         self._is_closed = False
-        self._retold = -1
-        """The number of the answer that a callback was given after an interruption."""
+        self._owes = False
+        """Whether the thread that follows gives its callback the whole answer next."""
         self._sort: Ordering | None = None
         self._following = Following(
             address.url("/subscribe"),
@@ -151,14 +151,13 @@ class RemoteSubscription(BaseSubscription):
         self._following.begin_anew()
 
     def doubt(self) -> None:
-        """Give a callback that runs elsewhere the whole answer, after it was interrupted.
-
-        The thread that follows, which calls the others, is interrupted by no Ctrl-C.
-        """
-        if self._elsewhere is not None:
+        """Give the callback the whole answer, after it was interrupted."""
+        if self._elsewhere is None:
+            self._owes = True
+        else:
             with self._lock:
                 whole = self._answer.whole()
-                self._retold = whole.sequence
+                self._doubted = whole.sequence
                 self._elsewhere.mailbox.put(whole)
 
     def close(self) -> None:
@@ -238,11 +237,18 @@ class RemoteSubscription(BaseSubscription):
 
     def _hand(self, callback: Callback, delta: Delta) -> None:
         if self._elsewhere is None:
-            call(self, callback, delta)
+            if self._owes:
+                with self._lock:
+                    self._owes, delta = False, self._answer.whole()
+            try:
+                call(self, callback, delta)
+            except BaseException as error:  # noqa: BLE001 - the thread that follows must go on
+                self.doubt()
+                interrupted(self, error)
         else:
             with self._lock:
                 # what was taken while `doubt` gave the whole answer is in that
-                if delta.sequence > self._retold:
+                if delta.sequence > self._doubted:
                     self._elsewhere.mailbox.put(delta)
             self._elsewhere.begin()
 

@@ -37,8 +37,8 @@ class BaseSubscription(ABC):
 
     # without a dict for each: a store may have a million of them
     __slots__ = (
-        "__weakref__", "_callback_seconds", "_delivered", "_displays", "_elsewhere", "_followers", "_made",
-        "_own", "_queue", "_receiver", "last_error",
+        "__weakref__", "_callback_seconds", "_delivered", "_displays", "_doubted", "_elsewhere", "_followers",
+        "_made", "_own", "_queue", "_receiver", "last_error",
     )  # fmt: skip
 
     def __init__(self, receiver: Receiver) -> None:
@@ -47,6 +47,8 @@ class BaseSubscription(ABC):
         """What the callback raised last, or the error that ended the subscription."""
         self._callback_seconds = 0.0
         self._delivered = 0
+        self._doubted = -1
+        """The number of the commit at which a callback was last known to be interrupted."""
         self._made: ConstructedGraph | None = None
         self._displays: dict[str, Mailbox] | None = None
         """What waits for the output of `show`, and for the widget of each chart."""
@@ -211,7 +213,15 @@ class BaseSubscription(ABC):
 
     @abstractmethod
     def doubt(self) -> None:
-        """Take note that a callback was interrupted, perhaps half-way through its delta."""
+        """Take note that a callback was interrupted, perhaps half-way through its delta.
+
+        The whole answer comes next. Deltas that were on their way are differences to an answer that the
+        subscriber may not have, so they are left out: see `is_overtaken`.
+        """
+
+    def is_overtaken(self, delta: Delta) -> bool:
+        """Tell whether a delta is left out, because the whole answer comes behind it."""
+        return delta.sequence <= self._doubted and not delta.initial
 
     @abstractmethod
     def close(self) -> None:

@@ -8,9 +8,10 @@ from collections.abc import Awaitable, Callable
 from time import perf_counter
 from typing import Any, Literal, Protocol, TypeAlias
 
+from rdflive.errors import RdfliveError
 from rdflive.model import Delta
 
-__all__ = ["Callback", "Called", "call", "call_async", "check_callback", "failed", "is_async"]
+__all__ = ["Callback", "Called", "call", "call_async", "check_callback", "failed", "interrupted", "is_async"]
 
 Callback: TypeAlias = Callable[[Delta], object]
 """A function that takes a delta; a coroutine function is awaited."""
@@ -39,10 +40,10 @@ class Called(Protocol):
         """Be told that the callback was interrupted: nobody knows what it has taken of its delta."""
 
 
-def call(subscription: Called, callback: Callable[[Delta], object], delta: Delta) -> None:
+def call(subscription: Called, callback: Callable[[Delta], object], delta: Delta) -> bool:
     """Call a callback, and keep what it raises from the thread that wrote.
 
-    After a lack of memory or stack nobody knows how much of the delta it has taken.
+    False after a lack of memory or stack, when it is not known how much of the delta it has taken.
     """
     start = perf_counter()
     try:
@@ -52,15 +53,17 @@ def call(subscription: Called, callback: Callable[[Delta], object], delta: Delta
     except (MemoryError, RecursionError) as error:
         subscription.doubt()
         failed(subscription, error)
+        return False
     except Exception as error:  # noqa: BLE001 - whatever a callback raises, the write stands
         failed(subscription, error)
     finally:
         subscription._callback_seconds += perf_counter() - start
+    return True
 
 
 async def call_async(
     subscription: Called, callback: Callable[[Delta], Awaitable[object]], delta: Delta
-) -> None:
+) -> bool:
     """Call a callback that is a coroutine function, as `call` does others."""
     start = perf_counter()
     try:
@@ -68,10 +71,12 @@ async def call_async(
     except (MemoryError, RecursionError) as error:
         subscription.doubt()
         failed(subscription, error)
+        return False
     except Exception as error:  # noqa: BLE001 - whatever a callback raises, the loop goes on
         failed(subscription, error)
     finally:
         subscription._callback_seconds += perf_counter() - start
+    return True
 
 
 def failed(
@@ -88,6 +93,18 @@ def failed(
             on_error(subscription, error)
         except Exception:
             log.exception("on_error of subscription %r failed", subscription.name or subscription.query)
+
+
+def interrupted(subscription: Called, error: BaseException) -> None:
+    """Note what has ended a call before its time in a thread or task where it cannot be raised."""
+    if not isinstance(error, Exception):
+        name = subscription.name or subscription.query
+        told = RdfliveError(
+            f"the callback of subscription {name!r} was interrupted by {type(error).__name__}"
+        )
+        told.__cause__ = error
+        error = told
+    failed(subscription, error)
 
 
 def check_callback(callback: object, on_error: object) -> None:

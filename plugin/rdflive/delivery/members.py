@@ -59,7 +59,7 @@ class QueuedDelta(Delivering):
     def steps(self) -> list[Action]:
         """List the steps. Where a callback is all there is, as most often, it is called here."""
         one, delta = self.to, self.delta
-        if one._closed:
+        if one._closed or one.is_overtaken(delta):
             return []
         direct, is_observed = one._direct, manager.listens("rdflive_delta")
         if not delta._is_told:

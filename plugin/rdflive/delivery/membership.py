@@ -15,6 +15,7 @@ from rdflib import RDFS
 from rdflib.term import Node
 
 from rdflive.delivery.question import Question
+from rdflive.engine.present import Present
 from rdflive.engine.query import TermWeights, Use
 from rdflive.engine.store_state import StoreState
 from rdflive.engine.view import QuadView, State, View
@@ -29,8 +30,10 @@ from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.budget import Meter
 from rdflive.store import NAMED, Adapter, GraphKey, Listener, value_of
 from rdflive.store.snapshot import committed_quads, committed_triples
+from rdflive.time.clock import Clock
 from rdflive.time.expiry import Expiry
 from rdflive.time.opening import Source, Windowing, open_view
+from rdflive.time.ticker import Ticker
 
 __all__ = [
     "SUBCLASSES",
@@ -138,6 +141,7 @@ def join(
     # Before anything is hooked: a term that the store cannot hold refuses the query.
     _check(adapter, plan.constants)
     state = _state(adapter)
+    present = _present(adapter, state, question.clock) if plan.clocked else None
     with adapter.capture.changing():
         try:
             view_of = partial(_view, adapter, target, state, question.regime, windowing)
@@ -146,9 +150,17 @@ def join(
             if plan.parameters and meter is None:
                 windows = None if windowed is None else windowing.identity
                 shape = plan.query.shape, plan.algorithm
-                family = *shape, adapter.graph_key(target), question.regime, windows
+                clock = None if present is None else question.clock
+                family = *shape, adapter.graph_key(target), question.regime, windows, clock
             answers = state.add(
-                plan, view_of, uses, family=family, answer=answer, every=windowing.every, meter=meter
+                plan,
+                view_of,
+                uses,
+                family=family,
+                answer=answer,
+                every=windowing.every,
+                meter=meter,
+                present=present,
             )
             try:
                 # Only after the query has started is it known which schema and windows it reads.
@@ -243,6 +255,16 @@ def _state(adapter: Adapter) -> StoreState:
     return StoreState(adapter.capture, adapter.to_native, value_of(adapter))
 
 
+def _present(adapter: Adapter, state: StoreState, clock: Clock) -> Present:
+    """Give what NOW() is by a clock, as the clock shows it now."""
+    present = state.presents.get(clock)
+    if present is None:
+        present = state.presents[clock] = Ticker(clock, adapter.capture, state.commit).present
+    else:
+        present.clockwork.catch_up()
+    return present
+
+
 def _states(adapter: Adapter) -> Iterator[StoreState]:
     for listener in adapter.capture.listeners.values():
         state = _state_of(listener)
@@ -323,6 +345,10 @@ def _listen(adapter: Adapter, state: StoreState, key: GraphKey) -> None:
 
 
 def _release_unused(adapter: Adapter, state: StoreState) -> None:
+    for clock, present in tuple(state.presents.items()):
+        if not present.queries:
+            present.clockwork.stop()
+            del state.presents[clock]
     for (key, regime), view in tuple(state.views.items()):
         if not view.queries:
             view.release()

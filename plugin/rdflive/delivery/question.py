@@ -10,6 +10,7 @@ from rdflib.term import Node
 from rdflive.entail.entailment import Regime
 from rdflive.query.parse import parse_query
 from rdflive.query.plan import Plan, make_plan
+from rdflive.time.clock import SYSTEM_CLOCK, Clock
 from rdflive.time.windowed import Windowed
 
 __all__ = ["Question"]
@@ -31,6 +32,8 @@ class Question:
     """Gives the prefixes that serve in the text."""
     key: tuple[str, ...] = ()
     """The variables whose rows are paired when they change."""
+    clock: Clock = SYSTEM_CLOCK
+    """What NOW() shows."""
     is_own: bool = False
     """Whether rdflive asks it itself, so that nobody is told what of it the data do not hold."""
 
@@ -43,5 +46,6 @@ class Question:
         if not self.plan.parameters:
             return self.plan
         bindings = {**self.plan.query.preset, **self.parameters(terms)}
-        parsed = parse_query(self.text, init_ns=self.prefixes(), init_bindings=bindings)
+        has_clock = bool(self.plan.clocked)
+        parsed = parse_query(self.text, init_ns=self.prefixes(), init_bindings=bindings, clock=has_clock)
         return make_plan(parsed, self.plan.algorithm)

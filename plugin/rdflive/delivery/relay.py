@@ -10,7 +10,7 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from rdflive.delivery.calling import Callback, Called, call, call_async, failed, is_async
+from rdflive.delivery.calling import Callback, Called, call, call_async, failed, interrupted, is_async
 from rdflive.delivery.mailbox import QUEUED_ROWS, Mailbox
 from rdflive.errors import RdfliveError
 from rdflive.model import Delta
@@ -97,6 +97,8 @@ class _Subscription(Called, Protocol):
     def closed(self) -> bool: ...
 
     def close(self) -> None: ...
+
+    def is_overtaken(self, delta: Delta) -> bool: ...
 
 
 class Relay:
@@ -201,31 +203,35 @@ class Relay:
     def _work(self, ticket: object) -> None:
         try:
             delta = self._take(ticket)
+            has_taken = True
             if delta is not None:
-                call(self._subscription, self._callback, delta)
+                has_taken = call(self._subscription, self._callback, delta)
                 self.inbox.done()
         except BaseException as error:  # noqa: BLE001 - of the executor or the timer nobody would hear
-            self._leave(ticket)
-            self._fail(error)
+            self._fail(ticket, error)
         else:
             self._leave(ticket)
-            self.begin()
+            # a journal would hand out the same delta again, and at once, as often as it fails
+            if has_taken or self.inbox is self.mailbox:
+                self.begin()
 
     async def _work_async(self, ticket: object) -> None:
         try:
             delta = self._take(ticket)
+            has_taken = True
             if delta is not None:
-                await call_async(self._subscription, self._callback, delta)
+                has_taken = await call_async(self._subscription, self._callback, delta)
                 self.inbox.done()
         except BaseException as error:
             # not begun again, for the loop may be ending; the next delta does that
-            self._leave(ticket)
-            self._fail(error)
+            self._fail(ticket, error)
             if not isinstance(error, Exception):
                 raise
         else:
             self._leave(ticket)
-            self.begin()
+            # a journal would hand out the same delta again, and at once, as often as it fails
+            if has_taken or self.inbox is self.mailbox:
+                self.begin()
 
     def _take(self, ticket: object) -> Delta | None:
         """Begin the call of a ticket, and give its delta; None where another call came in its place."""
@@ -233,7 +239,11 @@ class Relay:
             if ticket is not self._ticket or self._subscription.closed:
                 return None
             self._running, self._ticket, self._is_arranged = ticket, None, False
-        return self.inbox.take_now(_nobody)[0]
+        while True:
+            delta = self.inbox.take_now(_nobody)[0]
+            # a journal hands out an interrupted delta again, and numbers them by itself
+            if delta is None or self.inbox is not self.mailbox or not self._subscription.is_overtaken(delta):
+                return delta
 
     def _leave(self, ticket: object) -> None:
         with self._lock:
@@ -246,15 +256,16 @@ class Relay:
             if self._ticket is ticket:
                 self._ticket, self._is_arranged = None, False
 
-    def _fail(self, error: BaseException) -> None:
-        """Tell of what ended a call before its time; the subscriber is told the whole answer next."""
-        self.inbox.again()
-        self._subscription.doubt()
-        if not isinstance(error, Exception):
-            told = RdfliveError(f"{self._named} was interrupted by {type(error).__name__}")
-            told.__cause__ = error
-            error = told
-        failed(self._subscription, error)
+    def _fail(self, ticket: object, error: BaseException) -> None:
+        """End a call before its time; the subscriber is told the whole answer next."""
+        # another call must begin neither before the doubt is known, nor be missed when the answer has come
+        with self._lock:
+            try:
+                self.inbox.again()
+                self._subscription.doubt()
+            finally:
+                self._leave(ticket)
+        interrupted(self._subscription, error)
 
     def _lose(self, why: str, cause: BaseException | None = None) -> None:
         """Close the subscription, because its callback cannot be called any more."""

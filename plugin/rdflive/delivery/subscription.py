@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
 from itertools import chain, repeat
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from rdflib import RDF
 from rdflib.term import Node
@@ -33,6 +33,7 @@ from rdflive.query.explain import Explanation
 from rdflive.query.known import Asked
 from rdflive.store import Adapter, GraphLike
 from rdflive.store.deliveries import Delivering
+from rdflive.time.ticker import describe
 
 __all__ = ["OnError", "Subscription"]
 
@@ -75,7 +76,8 @@ class Subscription(BaseSubscription):
         self._header = header
         self._maker: DeltaMaker | None = None
         """None where a delta is what the engine gives, and no more."""
-        if question.provenance or question.windowed is not None:
+        is_clocked = bool(question.plan.clocked)
+        if question.provenance or question.windowed is not None or is_clocked:
             tracer = Tracer(question.plan, adapter.to_native) if question.provenance else None
             self._maker = DeltaMaker(header, terms, tracer, question.windowed)
         self._outbox: Outbox | None = None
@@ -118,7 +120,8 @@ class Subscription(BaseSubscription):
     def answers(self) -> Answers[Solution]:
         """List the current answer, each solution as often as it occurs (ASK: one empty one if true).
 
-        It is in the order of ORDER BY. CONSTRUCT gives triples.
+        It is in the order of ORDER BY. CONSTRUCT gives triples. Where the query has NOW(), what time has
+        changed is told first.
         """
         with self._capture.reading():
             listed = self._listed()
@@ -130,7 +133,10 @@ class Subscription(BaseSubscription):
 
     def _listed(self, most: int | None = None) -> list[tuple[Terms, int]]:
         """List the current answer with weights, or its first rows."""
-        return self._live().answers(self._use, most)
+        state, present = self._live(), self._use.query.present
+        if present is not None:
+            present.clockwork.catch_up()
+        return state.answers(self._use, most)
 
     def _answer(self) -> TermWeights:
         """Give the whole current answer."""
@@ -150,6 +156,8 @@ class Subscription(BaseSubscription):
         with self._capture.reading():
             views = [] if self._state is None else self._state.watched(self._use.query)
             lines = [line for view in views for line in view.describe()]
+            present = None if self._state is None else self._use.query.present
+            clock = [] if present is None else describe(present)
             plan, question = self._question.readable(self._terms), self._question
             members = 1 if self._state is None else self._use.query.members
             shared = Asked(question.plan, self._terms)
@@ -157,7 +165,9 @@ class Subscription(BaseSubscription):
             if question.windowed or self._state is None:
                 return Explanation(plan, windows=lines, members=members, shared=shared, counted=counted)
             notes = unheld_notes(self._adapter, self._graph, plan, question.regime)
-        return Explanation(plan, lines, notes=tuple(notes), members=members, shared=shared, counted=counted)
+        return Explanation(
+            plan, lines, clock=clock, notes=tuple(notes), members=members, shared=shared, counted=counted
+        )
 
     @property
     def stats(self) -> Stats:
@@ -170,7 +180,7 @@ class Subscription(BaseSubscription):
                 matched=self._matched(),
                 deltas=self._delivered if self._outbox is None else self._outbox.count,
                 entries=sum(map(len, containers)),
-                size=sum(map(size_of, containers)),
+                size=size_of(containers),
                 seconds=state.seconds + sum(view.seconds for view in state.views.values()),
                 callback_seconds=self._callback_seconds,
                 members=sum(query.members for query in queries),
@@ -186,7 +196,7 @@ class Subscription(BaseSubscription):
     def _matched(self) -> int:
         return sum(query.hits() for query in self._queries()) - self._hits
 
-    def _containers(self) -> list[dict[object, object] | set[object]]:
+    def _containers(self) -> list[Any]:
         """List what holds the entries that are kept."""
         own = [container for query in self._queries() for container in query.containers()]
         return [*own, *(container for view in self._views() for container in view.containers())]
@@ -294,15 +304,24 @@ class Subscription(BaseSubscription):
 
     def doubt(self) -> None:
         """Give the whole answer when the store is used next, because a callback was interrupted."""
-        # with `resume` an interrupted delta is not acknowledged, and the outbox hands it out again
         if self._outbox is None:
             self._owe()
+        else:
+            self._outbox.again()
 
     def _owe(self) -> None:
         with self._capture.lock:
             if self._state is not None and not self._closed:
-                self._state.commits.owe(self._use)
+                windowed = self._question.windowed
+                # where only what went is reported, there is no whole answer, so what waits is told
+                if windowed is None or windowed.has_whole:
+                    self._doubted = self._capture.sequence
+                self._owe_answer(self._state)
                 self._capture.owe()
+
+    def _owe_answer(self, state: StoreState) -> None:
+        """Have the whole answer told with the next commit. Called under the store's lock."""
+        state.commits.owe(self._use)
 
     def _exceed(self, error: BudgetError) -> None:
         """Note that the budget is used up, and queue the end after the deltas. Called under the

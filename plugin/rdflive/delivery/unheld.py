@@ -21,14 +21,15 @@ from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 from rdflib.term import Node
 
 from rdflive.delivery.question import Question
+from rdflive.delivery.spelling import spelling_notes
 from rdflive.entail.entailment import Regime
 from rdflive.entail.rules import RuleRegime
 from rdflive.model import rows_are_unread
 from rdflive.plugins import manager
 from rdflive.query import algebra
 from rdflive.query.bgp import TriplePattern, Variable
+from rdflive.query.notes import query_notes
 from rdflive.query.plan import Plan
-from rdflive.query.unbound import unbound_notes
 from rdflive.store import NAMED, Adapter, GraphKey
 
 __all__ = ["log_notes", "unheld_notes", "unsaid_notes"]
@@ -104,10 +105,14 @@ def unsaid_notes(
     family = plan.query.shape, adapter.graph_key(graph), question.regime
     if plan.parameters and family in seen.settled:
         return iter(())
-    unbound = [note for note in unbound_notes(plan) if note not in seen.said]
+    unbound = [note for note in query_notes(plan) if note not in seen.said]
     seen.said.update(unbound)
     if question.windowed:
-        return iter(unbound)  # what a window will hold nobody knows
+        return iter(unbound)  # what a window will hold is not known
+    rows = list(rows)
+    spelt = [note for note in spelling_notes(adapter, plan, rows) if note not in seen.said]
+    seen.said.update(spelt)
+    unbound += spelt
     missing = _missing(adapter, graph, plan, rows, question.regime, seen)
     if (
         plan.parameters
@@ -140,7 +145,11 @@ def unheld_notes(adapter: Adapter, graph: Any, plan: Plan, regime: Regime | None
     seen = _seen.setdefault(manager.store_of(graph), _Seen())
     seen.held.clear()  # it is asked what holds now
     seen.settled.clear()
-    return _notes(adapter, seen, _missing(adapter, graph, plan, [()], regime, seen))
+    own = tuple(plan.query.parameters.values())
+    return chain(
+        spelling_notes(adapter, plan, [own]),
+        _notes(adapter, seen, _missing(adapter, graph, plan, [()], regime, seen)),
+    )
 
 
 def _missing(

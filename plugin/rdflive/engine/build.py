@@ -10,11 +10,14 @@ from rdflive.engine import operators
 from rdflive.engine.dictionary import UNBOUND, Dictionary
 from rdflive.engine.multiset import Row
 from rdflive.engine.operators import Operator
+from rdflive.engine.present import Present
+from rdflive.engine.ranges import place_of_term
 from rdflive.engine.terms import TermTable
 from rdflive.query import algebra
 from rdflive.query.aggregates import make_accumulator
 from rdflive.query.algebra import Columns, OrderCondition
 from rdflive.query.bgp import Variable
+from rdflive.query.inequalities import Inequality, inequality_of
 from rdflive.query.ordering import descending, term_key
 from rdflive.query.plan import Plan, Step
 
@@ -23,10 +26,12 @@ __all__ = ["Sorter", "make_operator", "make_sorter"]
 Sorter: TypeAlias = Callable[[Row], Any]
 
 
-def make_operator(step: Step, plan: Plan, dictionary: Dictionary, terms: TermTable) -> Operator:
-    """Make the operator of one step."""
+def make_operator(
+    step: Step, plan: Plan, dictionary: Dictionary, terms: TermTable, present: Present | None
+) -> Operator:
+    """Make the operator of one step; `present` is what NOW() is, where the plan has it."""
     inputs = [plan.steps[i].columns for i in step.inputs]
-    return _make(step.node, _Build(step, inputs, dictionary, terms))
+    return _make(step.node, _Build(step, inputs, dictionary, terms, present))
 
 
 def make_sorter(plan: Plan, terms: TermTable) -> Sorter | None:
@@ -39,11 +44,19 @@ def make_sorter(plan: Plan, terms: TermTable) -> Sorter | None:
 class _Build:
     """What the functions below read when they make one operator."""
 
-    def __init__(self, step: Step, inputs: list[Columns], dictionary: Dictionary, terms: TermTable) -> None:
+    def __init__(
+        self,
+        step: Step,
+        inputs: list[Columns],
+        dictionary: Dictionary,
+        terms: TermTable,
+        present: Present | None,
+    ) -> None:
         self.columns = step.columns
         self.inputs = inputs
         self.dictionary = dictionary
         self.terms = terms
+        self.present = present
 
     def pairs(self, columns: Columns) -> tuple[tuple[int, int], ...]:
         """Give the places of shared columns in the left and the right input."""
@@ -69,6 +82,39 @@ class _Build:
         """Compile a condition on rows of these columns."""
         test: Callable[[Row], bool] = condition.condition(_readable(columns), self.terms)
         return test
+
+    def order(self, found: Inequality | None, right: Columns) -> operators.Order | None:
+        """Compile an inequality between rows of the left input and rows of these columns."""
+        if found is None:
+            return None
+        left = found.left.term(_readable(self.inputs[0]), self.terms)
+        other = found.right.term(_readable(right), self.terms)
+        return operators.Order(place_of_term(left), found.operator, place_of_term(other))
+
+    def partners(self, node: algebra.Exists) -> operators.Partners | operators.Matched:
+        """Make what tells which left rows have a partner."""
+        keys, maybe = self.keys(node)
+        condition = node.condition
+        if condition is None:
+            return operators.Partners(self.dictionary, keys, maybe)
+        left, right = self.inputs
+        shared = [right[place] for _, place in (*keys, *maybe)]
+        # rows of the right are reduced to these
+        compared = algebra.ordered((*shared, *(v for v in right if v in algebra.reads(condition, right))))
+        read = algebra.ordered(
+            v for side in (left, compared) for v in side if v in algebra.reads(condition, side)
+        )
+        found = inequality_of(node, left, compared)
+        return operators.Matched(
+            self.dictionary,
+            tuple((mine, compared.index(right[theirs])) for mine, theirs in keys),
+            tuple((mine, compared.index(right[theirs])) for mine, theirs in maybe),
+            tuple(map(right.index, compared)),
+            tuple((_place(left, v), _place(compared, v)) for v in read),
+            self.test(condition, read),
+            self.order(found, compared),
+            is_all=found is not None and found.is_all,
+        )
 
 
 def _place(columns: Columns, variable: Variable | None) -> int:
@@ -117,8 +163,11 @@ def _join(node: algebra.Join, build: _Build) -> Operator:
 
 @_make.register
 def _left_join(node: algebra.LeftJoin, build: _Build) -> Operator:
-    condition = None if node.condition is None else build.test(node.condition, build.columns)
-    return operators.LeftJoin(build.dictionary, *build.keys(node), build.merged(), condition)
+    if node.condition is None:
+        return operators.LeftJoin(build.dictionary, *build.keys(node), build.merged())
+    condition = build.test(node.condition, build.columns)
+    order = build.order(inequality_of(node, *build.inputs), build.inputs[1])
+    return operators.LeftJoin(build.dictionary, *build.keys(node), build.merged(), condition, order)
 
 
 @_make.register
@@ -133,13 +182,13 @@ def _minus(node: algebra.Minus, build: _Build) -> Operator:
 
 @_make.register
 def _exists(node: algebra.Exists, build: _Build) -> Operator:
-    keys, maybe = build.keys(node)
+    partners = build.partners(node)
     if node.mark is None:
-        return operators.Exists(build.dictionary, keys, maybe, node.negated)
+        return operators.Exists(build.dictionary, partners, node.negated)
     # `marks` is indexed by whether a partner exists, so NOT EXISTS swaps the ids of false and true.
     from_marks = build.terms.marks
     marks = from_marks[::-1] if node.negated else from_marks
-    return operators.Exists(build.dictionary, keys, maybe, marks=marks)
+    return operators.Exists(build.dictionary, partners, marks=marks)
 
 
 @_make.register
@@ -151,6 +200,14 @@ def _union(node: algebra.Union, build: _Build) -> Operator:  # noqa: ARG001
 @_make.register
 def _filter(node: algebra.Filter, build: _Build) -> Operator:
     return operators.Filter(build.test(node.condition, build.inputs[0]))
+
+
+@_make.register
+def _clocked(node: algebra.Clocked, build: _Build) -> Operator:
+    assert build.present is not None  # noqa: S101 - a query with NOW() begins with it
+    phases = node.condition.phases(_readable(build.inputs[0]), build.terms)
+    marks = build.terms.marks if node.mark is not None else None
+    return operators.Clocked(build.dictionary, phases, build.present, marks)
 
 
 @_make.register

@@ -38,9 +38,11 @@ class Commits:
         self._untimed: dict[QueryState, Found] | None = None
         """The deltas of this commit that the writes caused, where time changes something too; otherwise None.
 
-        Windows move in the same commit that brings a write. The two kinds of deltas are computed one after
-        the other so that a subscription can be told which solutions only expired.
+        Windows and the present move in the same commit that brings a write. The two kinds of deltas are
+        computed one after the other so that a subscription can be told which solutions only expired.
         """
+        self._passed: dict[QueryState, None] = {}
+        """The queries with rows that the present changes."""
         self._reported: set[View] = set()
         self._owed: dict[QueryState, None] = {}
         """The queries with a delta that was not handed on yet. One that is still here after a failure has all
@@ -76,6 +78,8 @@ class Commits:
         try:
             if self._unflushed or self._recovery.broken or self._owed:
                 self._flush(sequence)
+            if self._state.presents:
+                self._pass_time()
             deltas = self._deltas()
         finally:
             self.is_telling = False
@@ -122,6 +126,7 @@ class Commits:
     def forget_query(self, query: QueryState) -> None:
         """Owe nothing for a query."""
         self._owed.pop(query, None)
+        self._passed.pop(query, None)
 
     def mended(self, query: QueryState) -> None:
         """Drop what a query gave in this commit, because it has been started anew."""
@@ -135,6 +140,7 @@ class Commits:
         self.touched.clear()
         self._unflushed.clear()
         self._reported.clear()
+        self._passed.clear()
         self._untimed, self.is_telling = None, False
 
     def tell(self, query: QueryState, sequence: int, found: Found) -> None:
@@ -220,13 +226,28 @@ class Commits:
                     changed.setdefault(query, [])
                     if query.is_large:
                         query.changed.add(leaf)
+        for query in self._passed:
+            changed.setdefault(query, [])
         # Noted before anything is taken: whatever interrupts from here on, the whole answer is told.
         self._owed.update(dict.fromkeys(changed))
         self.news.clear()
+        self._passed.clear()
         for view in self.touched:
             view.kernel.dirty.clear()
         self.touched.clear()
         return {query: self._found(query, news) for query, news in changed.items()}
+
+    def _pass_time(self) -> None:
+        """Let the present be what clocks show; what the writes changed is taken before, at the old one."""
+        # a commit that is only tried is taken back, and what time changed would not be told
+        if self._state.capture.deliveries.aside is not None:
+            return
+        behind = [present for present in self._state.presents.values() if present.is_behind()]
+        if behind:
+            if self._untimed is None:
+                self._untimed = self._deltas()
+            for present in behind:
+                self._passed.update(dict.fromkeys(present.move()))
 
     def _found(self, query: QueryState, news: list[tuple[Terms, int]]) -> Found:
         """Take the deltas of a query, with the solutions that were told in terms."""

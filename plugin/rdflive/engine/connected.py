@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rdflive.engine.pattern import PatternState, Walk, arguments, each
+from rdflive.engine.ranges import Place
 from rdflive.engine.relation import Relation
 from rdflive.engine.source import Source
 from rdflive.query.bgp import Asked, TriplePattern, Variable
@@ -34,8 +35,8 @@ class AskedPaths:
     """What walks through a family's relation look up: in the relation, and in the graph itself."""
 
     relation: Relation
-    value: Callable[[int], Any]
-    """Gives the term of an id, for expressions."""
+    place: Callable[[int], Place]
+    """Gives the place of an id in the order of values."""
     comparisons: tuple[tuple[Variable, str, Variable], ...]
     """Parameters that are compared with variables, such as `?limit < ?minutes`: they are kept in order."""
     listed: Callable[[PatternState, tuple[int, ...]], Any]
@@ -236,9 +237,10 @@ class _Writer:
         parameter, operator, variable = comparison
         given.sort(key=lambda v: v != parameter)
         places = tuple(slots.index(v) for v in bound), tuple(slots.index(v) for v in given)
-        ranges = self.source.name(asked.relation.ordered(*places, asked.value))
+        ranges = self.source.name(asked.relation.ordered(*places, asked.place))
         key = "(" + "".join(f"{self.names[v]}, " for v in bound) + ")"
-        values = f"{ranges}.fitting({key}, {operator!r}, {self.names[variable]})"
+        place = f"{self.source.name(asked.place)}({self.names[variable]})"
+        values = f"{ranges}.fitting({key}, {operator!r}, {place})"
         target = "(" + "".join(f"{self._bind((v,))}, " for v in given) + ")"
         self._loop(target, values)
         return True

@@ -70,10 +70,13 @@ class MeteredQuery(QueryState):
             meter.kept_rows, meter.kept_characters = kept
 
     def _run(self, operators: list[Operator | None], leaves: list[Weights | None], *, first: bool) -> Weights:
-        """Run every step whose inputs changed, and count what goes in and the strings that come out."""
+        """Run every step whose inputs changed, or which time changes, and count what goes in and the strings
+        that come out.
+        """
         results: list[Weights] = []
-        for step, operator, leaf, length in zip(
-            self.plan.steps, operators, leaves, self._lengths, strict=True
+        late = self._late(operators)
+        for number, (step, operator, leaf, length) in enumerate(
+            zip(self.plan.steps, operators, leaves, self._lengths, strict=True)
         ):
             if operator is None:
                 results.append(leaf or {})
@@ -83,7 +86,7 @@ class MeteredQuery(QueryState):
             # Elsewhere equal rows are one entry with a weight, and cost one computation.
             copied = isinstance(step.node, algebra.Construct)
             self.meter.spend(sum(_copies(rows) if copied else len(rows) for rows in inputs))
-            results.append(operator.update(*inputs) if first or any(inputs) else {})
+            results.append(operator.update(*inputs) if first or any(inputs) or number in late else {})
             if length is not None:
                 made = sum(length(row) * weight for row, weight in results[-1].items())
                 self.meter.keep(0, made)

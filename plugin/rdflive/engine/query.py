@@ -20,7 +20,8 @@ from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.kernel import SegmentState
 from rdflive.engine.leaf import AskedLeaf, Leaf
 from rdflive.engine.multiset import Row, Weights
-from rdflive.engine.operators import Operator
+from rdflive.engine.operators import Clocked, Operator
+from rdflive.engine.present import Present
 from rdflive.engine.relation import Relation, Taken
 from rdflive.engine.terms import TermTable
 from rdflive.model import Term, Terms
@@ -90,9 +91,9 @@ class QueryState:
     """The leaves and operators of one query, one per step of its plan, and who uses it."""
 
     __slots__ = (
-        "_dictionary", "_leaf", "_pick", "_preset", "_readers", "_relations", "_sorter", "_terms",
+        "_clocked", "_dictionary", "_leaf", "_pick", "_preset", "_readers", "_relations", "_sorter", "_terms",
         "_uses", "changed", "every", "family", "is_large", "leaves", "lone", "meter", "operators", "plan",
-        "view_of", "views",
+        "present", "view_of", "views",
     )  # fmt: skip
 
     def __init__(
@@ -109,6 +110,9 @@ class QueryState:
         """Whether every report of its windows is told, also one without a change."""
         self._uses: dict[Row, Use | tuple[Use, ...]] = {}
         """By what they ask for: a lone use bare."""
+        self.present: Present | None = None
+        """What NOW() is; set before the query begins, where it has it."""
+        self._clocked = plan.clocked
         self.meter: Meter | None = None
         """Counts what the query costs, where it has a budget."""
         self._dictionary = dictionary
@@ -284,10 +288,14 @@ class QueryState:
         """Fill the operators from the whole answers of the leaves, and give the answer of the query."""
         self.operators = self._make()
         contents = [None if leaf is None else _current(leaf, solutions) for leaf in self.leaves]
-        return self._name(self._run(self.operators, contents, first=True))
+        rows = self._run(self.operators, contents, first=True)
+        self._note_due()
+        return self._name(rows)
 
     def drain(self) -> dict[Row, TermWeights]:
-        """Take the solutions that the segments found since the last commit; gives deltas by who asks."""
+        """Take the solutions that the segments found since the last commit, and what the present changes;
+        gives deltas by who asks.
+        """
         if self._leaf is not None:
             rows = self._leaf.drain()
         elif self.is_large:
@@ -298,6 +306,7 @@ class QueryState:
         for relation in self._relations.values():
             relation.added.clear()
             relation.removed.clear()
+        self._note_due()
         return self._by_use(rows)
 
     def _by_use(self, rows: Weights) -> dict[Row, TermWeights]:
@@ -384,26 +393,46 @@ class QueryState:
         """Count the matches of updates with patterns of this query, from before it began."""
         return sum(p.hits for p in dict.fromkeys(p for state in self.states for p in state.patterns))
 
+    def _note_due(self) -> None:
+        """Say when time changes the next row."""
+        if self.present is not None and self._clocked:
+            dues = [due for at in self._clocked if (due := self._due(self.operators[at])) is not None]
+            self.present.note(self, min(dues, default=None))
+
+    def _due(self, operator: Operator | None) -> int | None:
+        return operator.due if isinstance(operator, Clocked) else None
+
+    def _late(self, operators: list[Operator | None]) -> list[int]:
+        """List the steps that have rows which the present changes."""
+        if self.present is None:
+            return []
+        now = self.present.now
+        return [at for at in self._clocked if (due := self._due(operators[at])) is not None and due <= now]
+
     def _make(self) -> list[Operator | None]:
         return [
-            None if leaf is not None else make_operator(step, self.plan, self._dictionary, self._terms)
+            None
+            if leaf is not None
+            else make_operator(step, self.plan, self._dictionary, self._terms, self.present)
             for step, leaf in zip(self.plan.steps, self.leaves, strict=True)
         ]
 
     def _run(self, operators: list[Operator | None], leaves: list[Weights | None], *, first: bool) -> Weights:
-        """Run every step whose inputs changed; the first time all of them."""
+        """Run every step whose inputs changed, or which time changes; the first time all of them."""
         results: list[Weights] = []
-        for step, operator, leaf in zip(self.plan.steps, operators, leaves, strict=True):
+        late = self._late(operators)
+        for number, (step, operator, leaf) in enumerate(zip(self.plan.steps, operators, leaves, strict=True)):
             if operator is None:
                 results.append(leaf or {})
                 continue
             inputs = [results[i] for i in step.inputs]
             # the first time also without a row: VALUES gives its rows, COUNT(*) a 0
-            results.append(operator.update(*inputs) if first or any(inputs) else {})
+            is_run = first or any(inputs) or number in late
+            results.append(operator.update(*inputs) if is_run else {})
         return results[-1]
 
     def _run_changed(self) -> Weights:
-        """Run the steps that the leaves which changed reach, inputs first."""
+        """Run the steps that the leaves which changed and the steps that time changes reach, inputs first."""
         results: dict[int, Weights] = {}
         for number in self.changed:
             leaf = self.leaves[number]
@@ -412,6 +441,7 @@ class QueryState:
                 results[number] = rows
         self.changed.clear()
         queued = {reader for number in results for reader in self._readers[number]}
+        queued.update(self._late(self.operators))
         waiting = sorted(queued)
         steps, nothing = self.plan.steps, dict[Row, int]()
         while waiting:

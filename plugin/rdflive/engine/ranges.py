@@ -1,46 +1,85 @@
-"""Parameters of a family in the order of their values, for comparisons such as `?minutes > ?limit`.
+"""Rows by a key and in the order of a value, for comparisons such as `?later > ?time`.
 
-Say 1,000 members ask for the trains that are late by more than so many minutes, each with a limit of its own.
-A train that is 7 minutes late concerns those whose limit is below 7: they are a slice of the sorted limits.
+Say 1,000 members of a family ask for the trains that are late by more than so many minutes, each with a limit
+of its own. A train that is 7 minutes late concerns those whose limit is below 7: they are a slice of the
+sorted limits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from math import inf
-from typing import Any, Final
+from typing import Any, TypeAlias
 
 from sortedcontainers import SortedList
 
-from rdflive.query.ordering import order_key
+from rdflive.engine.multiset import Row
+from rdflive.values import near, order_key
 
-__all__ = ["Ranges"]
+__all__ = ["Place", "Ranges", "is_sure", "place_of_id", "place_of_term"]
 
-_FIFTEEN_HOURS: Final = 54_000.0
-"""More seconds than a moment without a time zone can be from where it seems to be."""
+Place: TypeAlias = tuple[str, Any]
+"""A space and a key there: values of two spaces are compared as `near` says."""
+
+
+def place_of_id(value: Callable[[int], Any]) -> Callable[[int], Place]:
+    """Compile the place of an id, for all comparisons, `=` included."""
+
+    def place(number: int) -> Place:
+        space, key = order_key(value(number))
+        # equal terms have equal ids
+        return space, number if space == "term" else key
+
+    return place
+
+
+def place_of_term(term: Callable[[Row], Any]) -> Callable[[Row], Place | None]:
+    """Compile the place of an expression's term; None where `<`, `<=`, `>` and `>=` never hold of it."""
+
+    def place(row: Row) -> Place | None:
+        found = term(row)
+        if found is None:
+            return None
+        space, key = order_key(found)
+        return None if space == "term" else (space, key)
+
+    return place
+
+
+def is_sure(place: Place, operator: str, other: Place) -> bool:
+    """Tell whether a place surely stands in a relation to another one: `<` is below it.
+
+    If it does, so do all places of its space that are farther from the other one.
+    """
+    for space, low, high in near(*other):
+        if space == place[0]:
+            return bool(place[1] < low if operator in ("<", "<=") else place[1] > high)
+    return False
 
 
 class Ranges:
-    """Tuples of parameters by some of them, and in the order of the first of the others.
+    """Rows under keys, each in the order of its place; those without a place are in no range.
 
-    `fitting` gives every tuple for which a comparison may hold, and perhaps more: who asks tests each. A
-    place in the order is a space and a key: of two spaces no values are equal, and none is less.
+    `fitting` gives every row for which a comparison may hold, and perhaps more: the caller tests each.
     """
 
-    __slots__ = ("_entries", "_value")
+    __slots__ = ("_entries", "_place")
 
-    def __init__(self, value: Callable[[int], Any]) -> None:
-        self._value = value
-        """Gives the term of an id, for expressions."""
+    def __init__(self, place: Callable[[Row], Place | None]) -> None:
+        self._place = place
         self._entries: dict[Any, Any] = {}
-        """By the parameters that are looked up: a lone entry bare, several in order."""
+        """By key: a lone entry bare, several in order."""
 
-    def __len__(self) -> int:
-        return len(self._entries)
+    def __contains__(self, key: Any) -> bool:
+        return key in self._entries
 
-    def add(self, key: Any, rest: tuple[int, ...]) -> None:
-        """Take a tuple: what it is looked up by, and its other parameters."""
-        entry = (*self._place(rest[0]), rest)
+    def add(self, key: Any, row: Row) -> None:
+        """Take a row under a key."""
+        place = self._place(row)
+        if place is None:
+            return
+        entry = (*place, row)
         found = self._entries.get(key)
         if found is None:
             self._entries[key] = entry
@@ -49,36 +88,45 @@ class Ranges:
         else:
             found.add(entry)
 
-    def remove(self, key: Any, rest: tuple[int, ...]) -> None:
+    def remove(self, key: Any, row: Row) -> None:
         """Undo `add`."""
+        place = self._place(row)
+        if place is None:
+            return
         found = self._entries[key]
         if type(found) is tuple:
             del self._entries[key]
             return
-        found.remove((*self._place(rest[0]), rest))
+        found.remove((*place, row))
         if len(found) == 1:
             self._entries[key] = found[0]
 
-    def fitting(self, key: Any, operator: str, number: int) -> Iterable[tuple[int, ...]]:
-        """List the tuples whose parameter may stand in a relation to the term of an id: `<` is below it."""
+    def fitting(self, key: Any, operator: str, place: Place) -> Iterable[Row]:
+        """Give the rows under a key whose place may stand in a relation to another one: `<` is below it."""
+        return chain.from_iterable(self.spans(key, operator, place))
+
+    def spans(
+        self, key: Any, operator: str, place: Place, *, farthest: bool = False
+    ) -> Iterator[Iterable[Row]]:
+        """Give what `fitting` does per space, the nearest or the farthest rows first."""
         found = self._entries.get(key)
         if found is None:
-            return ()
-        # one tuple is tested sooner than compared
+            return
+        # one row is tested sooner than compared
         if type(found) is tuple:
-            return (found[2],)
-        space, place = self._place(number)
-        # a moment without a time zone has no exact place
-        slack = _FIFTEEN_HOURS if space == "moment" else 0
-        low: Any = (space, place - slack if slack else place)
-        high: Any = (space, place + slack if slack else place, (inf,))
-        if operator in ("<", "<="):
-            low = (space,)
-        elif operator in (">", ">="):
-            high = (space + "\0",)
-        return [entry[2] for entry in found.irange(low, high)]
+            yield (found[2],)
+            return
+        backwards = (operator in ("<", "<=")) is not farthest
+        for space, low, high in near(*place):
+            begin: Any = (space,) if operator in ("<", "<=") else (space, low)
+            end: Any = (space + "\0",) if operator in (">", ">=") else (space, high, (inf,))
+            yield (entry[2] for entry in found.irange(begin, end, reverse=backwards))
 
-    def _place(self, number: int) -> tuple[str, Any]:
-        """Give the space of a term, and its key there; terms without an order have one key."""
-        space, key = order_key(self._value(number))
-        return space, number if space == "term" else key
+    def clear(self) -> None:
+        """Forget every row."""
+        self._entries.clear()
+
+    def containers(self) -> list[Any]:
+        """List what it keeps."""
+        several = (found for found in self._entries.values() if type(found) is not tuple)
+        return [self._entries, *several]

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from rdflive.engine.multiset import Row
 from rdflive.engine.pattern import PatternState
-from rdflive.engine.ranges import Ranges
+from rdflive.engine.ranges import Place, Ranges
 from rdflive.query.bgp import TriplePattern, Variable
 
 __all__ = ["Fed", "Listed", "Relation"]
@@ -85,11 +85,13 @@ class Relation:
         terms: tuple[Any, ...] = tuple(written)
         self._fed.append(Fed(view, pattern, tuple((at, self.columns.index(terms[at])) for at in places)))
 
-    def ordered(self, bound: tuple[int, ...], given: tuple[int, ...], value: Callable[[int], Any]) -> Ranges:
+    def ordered(
+        self, bound: tuple[int, ...], given: tuple[int, ...], place: Callable[[int], Place]
+    ) -> Ranges:
         """Give the tuples in the order of the first of the given slots, by the bound ones; before anything is
         asked.
         """
-        return self.ranges.setdefault((bound, given), Ranges(value))
+        return self.ranges.setdefault((bound, given), Ranges(lambda rest: place(rest[0])))
 
     def part(self, parameters: Row) -> Row:
         """Give what a member asks for of these parameters."""

@@ -13,6 +13,7 @@ from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.kernel import SegmentState
 from rdflive.engine.leaf import Leaf
 from rdflive.engine.metered import MeteredQuery
+from rdflive.engine.present import Present
 from rdflive.engine.query import Answers, QueryState, TermWeights, Use, add_up
 from rdflive.engine.recovery import Recovery
 from rdflive.engine.terms import TermTable
@@ -50,6 +51,8 @@ class StoreState:
         self.queries: dict[QueryState, None] = {}
         self.every: dict[QueryState, None] = {}
         """Those that are told every report of their windows."""
+        self.presents: dict[Hashable, Present] = {}
+        """What NOW() is, by the clock that queries go by."""
         self._families: dict[Hashable, QueryState] = {}
         self.owners: dict[SegmentState, tuple[QueryState, View, int]] = {}
         """Per segment its query, its view, and the number of its leaf."""
@@ -90,13 +93,14 @@ class StoreState:
         answer: bool = True,
         every: bool = False,
         meter: Meter | None = None,
+        present: Present | None = None,
     ) -> list[TermWeights | None]:
         """Start maintaining a query on what the store holds now, for all who use it.
 
         Whoever gives the same `family` shares the query; the store can hold the terms of each. Returns the
         answer of each, or None in its place if starting did not compute it. With `every` each report of its
         windows is handed on, also one that changes nothing. With a meter the query ends when it costs too
-        much.
+        much. `present` is what NOW() is, where the plan has it.
         """
         query = self._families.get(family)
         if query is not None and not query.is_used:  # its close was interrupted
@@ -107,6 +111,8 @@ class StoreState:
         whole: Answers = None
         if query is None:
             query = self._make(plan, view_of, every=every, meter=meter)
+            if present is not None:
+                query.present, present.queries[query] = present, None
             try:
                 whole = self.start(query)
                 self.queries[query] = None
@@ -217,6 +223,8 @@ class StoreState:
                 del self._families[query.family]
             self.commits.forget_query(query)
             self.recovery.forget_query(query)
+            if query.present is not None:
+                query.present.forget(query)
             query.view_of = None  # it knows this state, and whoever used the query knows that
 
     def reload(self, sequence: int) -> None:

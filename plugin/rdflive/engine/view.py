@@ -12,6 +12,7 @@ from rdflive.engine.connected import AskedPaths
 from rdflive.engine.dictionary import UNBOUND, Dictionary
 from rdflive.engine.kernel import Kernel, QuadKernel, SegmentState
 from rdflive.engine.pattern import PatternState, RowTest
+from rdflive.engine.ranges import place_of_id
 from rdflive.engine.relation import Listed, Relation
 from rdflive.engine.router import EMPTY
 from rdflive.engine.terms import TermTable
@@ -19,7 +20,7 @@ from rdflive.model import Term, TermPattern, Terms
 from rdflive.query.algebra import Condition
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.budget import Meter
-from rdflive.query.expressions import Expression
+from rdflive.query.expressions import TURNED, Expression
 from rdflive.query.segment import Segment
 
 __all__ = ["Lister", "QuadView", "State", "View"]
@@ -33,8 +34,6 @@ Lister: TypeAlias = Callable[[TermPattern], Iterable[tuple[Term, ...]]]
 News: TypeAlias = list[tuple[Any, Terms, int]]
 """Whose solution came (1) or went (-1), in terms."""
 _NOBODY: Final[tuple[Any, tuple[Any, ...]]] = (None, ())
-_TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
-"""The comparison with its sides exchanged."""
 
 
 class State(Protocol):
@@ -312,12 +311,12 @@ class View:
         return Kernel()
 
     def _asked(self, segment: Segment, relation: Relation) -> AskedPaths:
-        value = self.state.terms.value
+        place = place_of_id(self.state.terms.value)
 
         def listed(pattern: PatternState, slots: tuple[int, ...]) -> Listed:
             return Listed(self.listed, pattern, slots)
 
-        return AskedPaths(relation, value, tuple(_comparisons(segment)), listed)
+        return AskedPaths(relation, place, tuple(_comparisons(segment)), listed)
 
     def _bind(self, segment: Segment, relation: Relation | None) -> Segment:
         """Replace constants by ids and conditions by tests."""
@@ -391,7 +390,7 @@ def _comparisons(segment: Segment) -> Iterator[tuple[Variable, str, Variable]]:
             if left in segment.asked and right is not None:
                 yield left, operator, right
             elif right in segment.asked and left is not None:
-                yield right, _TURNED[operator], left
+                yield right, TURNED[operator], left
 
 
 class QuadView(View):

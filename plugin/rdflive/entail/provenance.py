@@ -87,7 +87,8 @@ def _patterns(plan: Plan) -> Sequence[TriplePattern]:
 
 def _check(plan: Plan) -> None:
     """Refuse a query whose solutions are not each a match of one basic graph pattern."""
-    passing = (algebra.Basic, algebra.Filter, algebra.Extend, algebra.Project, algebra.Distinct)
+    row_wise = (algebra.Filter, algebra.Clocked, algebra.Extend, algebra.Project)
+    passing = (algebra.Basic, *row_wise, algebra.Distinct)
     plain = all(isinstance(step.node, passing) for step in plan.steps) and len(plan.basics) == 1
     if plan.query.form != "SELECT" or not plain:
         raise UnsupportedQueryError(

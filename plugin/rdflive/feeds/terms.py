@@ -7,14 +7,14 @@ label; a feed must not be misread, and its labels are how later changes name a n
 from __future__ import annotations
 
 import re
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from rdflib.plugins.parsers.ntriples import r_literal, r_tail, unquote
 from rdflib.term import BNode, Literal, URIRef
 
 from rdflive.model import Quad, exact_literal
 
-__all__ = ["LABEL", "RdflibTerm", "RowError", "RowReader", "normal"]
+__all__ = ["LABEL", "RdflibTerm", "RowError", "RowReader"]
 
 RdflibTerm: TypeAlias = URIRef | BNode | Literal
 
@@ -177,13 +177,6 @@ def _plain_quad(
         exact_literal(lexical, datatype=datatype) if iri is None else str.__new__(URIRef, iri),
         None if graph is None else str.__new__(URIRef, graph),
     )
-
-
-def normal(term: Any) -> Any:
-    """Spell a term as rdflib's parsers do, which is how its own stores hold it."""
-    if isinstance(term, Literal) and term.datatype is not None:
-        return Literal(str(term), datatype=term.datatype)
-    return term
 
 
 def _leading_iri(text: str) -> tuple[URIRef, int]:

@@ -13,12 +13,11 @@ from rdflive.matching.automaton import Comparison
 from rdflive.matching.libraries import Library, Table
 from rdflive.query.algebra import Condition
 from rdflive.query.bgp import Variable
-from rdflive.query.expressions import Expression
-from rdflive.query.expressions.numbers import number
+from rdflive.query.expressions import TURNED, Expression
+from rdflive.values import number
 
 __all__ = ["comparisons_of", "own_variables", "write_test"]
 
-_MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _DIGITS: Final = 18
 """A number of up to this many digits surely fits a machine integer, which compares at once."""
 
@@ -59,7 +58,7 @@ def _threshold(condition: Condition) -> tuple[str, int] | None:
         return None
     left, operator, right = parts
     if isinstance(left, Literal):
-        left, operator, right = right, _MIRRORED[operator], left
+        left, operator, right = right, TURNED[operator], left
     value = number(right)
     return (operator, value) if isinstance(left, RdflibVariable) and isinstance(value, int) else None
 

@@ -9,6 +9,7 @@ from typing import Any, Final, NoReturn
 
 from rdflib import XSD, BNode, Literal, URIRef
 
+from rdflive.model import DirectionalString, TripleTerm
 from rdflive.plugins import manager
 from rdflive.store import value_of
 
@@ -30,7 +31,7 @@ class Library:
     triples: tuple[type, ...]
     """The types of a triple: tuple, or classes with `subject`, `predicate` and `object`."""
     to_native: Callable[[Any], Any]
-    """Turns an rdflib term of the query into a term of the library."""
+    """Turns an rdflib term of the query into a term of the library, in its spelling."""
     to_rdflib: Callable[[Any], Any] | None
     """Turns a term of the library into rdflib's; None where they are the same."""
     value: Callable[[Any], Any]
@@ -131,20 +132,35 @@ def library_of(triple: Any) -> Library:
 @cache
 def pyoxigraph(*, parts: bool) -> Library:
     """Make the library of pyoxigraph's terms, in its own triples or in tuples; pyoxigraph is installed."""
-    from pyoxigraph import BlankNode, Literal, NamedNode, Quad, Store, Triple
+    from pyoxigraph import BaseDirection, BlankNode, NamedNode, Quad, Store, Triple
+    from pyoxigraph import Literal as OxigraphLiteral
 
     # an empty store, for the sake of its adapter
     live = manager.plugin_manager().hook.rdflive_wrap(store=Store())
-    with manager.locked(live) as adapter:  # it knows how terms are spelled
-        to_native, to_rdflib = adapter.to_native, adapter.to_rdflib() or _same
+    with manager.locked(live) as adapter:  # it knows what its terms are to rdflib
+        to_rdflib = adapter.to_rdflib() or _same
         value = lru_cache(_MEMORY)(value_of(adapter) or _same)
+
+    def to_native(term: Any) -> Any:
+        """Keep the spelling of a term, which a store would change: events are in no store."""
+        if isinstance(term, URIRef):
+            return NamedNode(term)
+        if isinstance(term, BNode):
+            return BlankNode(term)
+        if isinstance(term, TripleTerm):
+            return Triple(*map(to_native, term.parts))
+        if isinstance(term, DirectionalString):
+            return OxigraphLiteral(term, language=term.language, direction=BaseDirection(term.direction))
+        return OxigraphLiteral(
+            term, datatype=term.datatype and NamedNode(term.datatype), language=term.language
+        )
 
     resources = frozenset({NamedNode, BlankNode})
     return Library(
         "pyoxigraph",
         frozenset({NamedNode}),
         resources,
-        resources | {Literal, Triple},
+        resources | {OxigraphLiteral, Triple},
         (Triple, Quad) if parts else (tuple,),
         to_native,
         to_rdflib,

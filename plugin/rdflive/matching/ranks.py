@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime, time, timedelta
 from typing import Any, Final, TypeAlias
 
-from rdflib import Literal
+from rdflive.query.expressions.errors import no_value
+from rdflive.values import UNORDERED, compare, near, order_key
 
-from rdflive.query.expressions.numbers import to_float
-from rdflive.query.expressions.values import compare, known, no_value
-
-__all__ = ["Entry", "LookUp", "Ranked", "probe", "probe_kept", "rank"]
+__all__ = ["Entry", "LookUp", "Ranked", "probe", "probe_kept"]
 
 Entry: TypeAlias = tuple[Any, Any]
 """The rdflib term that is compared, and what the join adds to a row."""
@@ -21,41 +18,13 @@ LookUp: TypeAlias = Callable[[dict[Any, Any], Any, Any], Iterable[Any]]
 
 _FEW: Final = 8
 """Up to this many entries are compared one by one."""
-_TOTAL: Final = frozenset({"number", "string", "boolean"})
-"""Value spaces in which a lower rank always means a lesser value."""
-
-
-def rank(term: Any) -> tuple[str, Any] | None:
-    """Give the space of a literal's value and a sort key. A lesser value never has the greater key.
-
-    None stands for terms without a sort key: durations, and terms of which no comparison holds.
-
-    >>> rank(Literal(2)), rank(Literal("b", lang="en"))
-    (('number', 2.0), ('lang en', 'b'))
-    """
-    value = known(term) if isinstance(term, Literal) else None
-    if value is None:
-        return None
-    space, content = value
-    if space == "number":
-        key: Any = to_float(content)
-        return None if key != key else (space, key)  # NaN
-    # P1M and P30D have no order, so durations cannot be sorted
-    if space == "duration":
-        return None
-    # on the day on which `values.compare` puts times too
-    if isinstance(content, time):
-        content = datetime.combine(datetime(1972, 12, 31), content)
-    if isinstance(content, datetime):
-        # XML Schema: without a time zone, times within 14 hours of each other have no order
-        # as a duration, because in UTC the last hours of the year 9999 elsewhere are no datetime
-        return space, content.replace(tzinfo=None) - datetime.min - (content.utcoffset() or timedelta())
-    return space, content
+_UNRANKED: Final = (UNORDERED, "term")
 
 
 class Ranked:
     """Entries sorted by the ranks of their terms, to find those on one side of a term.
 
+    >>> from rdflib import Literal
     >>> entries = [(Literal(n), n) for n in (5, 1, 3)]
     >>> list(Ranked(entries).beyond("<", Literal(2)))
     [3, 5]
@@ -68,32 +37,31 @@ class Ranked:
         self._unranked: list[Entry] = []
         ranks: dict[str, list[tuple[Any, Entry]]] = {}
         for entry in entries:
-            place = rank(entry[0])
-            if place is None:
+            space, key = order_key(entry[0])
+            if space in _UNRANKED:
                 self._unranked.append(entry)
             else:
-                ranks.setdefault(place[0], []).append((place[1], entry))
+                ranks.setdefault(space, []).append((key, entry))
         for space, found in ranks.items():
             found.sort(key=_first)
             self._spaces[space] = [key for key, _ in found], [entry for _, entry in found]
 
     def beyond(self, operator: str, term: Any) -> Iterable[Any]:
         """List what those entries add for which `term operator entry` holds."""
-        place = rank(term)
-        if place is None:
+        space, key = order_key(term)
+        if space in _UNRANKED:
             return _compared(self._unranked, operator, term)
-        space, key = place
+        found: list[Any] = []
         # "a" < 1 is an error, so terms of other spaces never match
-        if space not in self._spaces:
-            return ()
-        keys, entries = self._spaces[space]
-        left, right = bisect_left(keys, key), bisect_right(keys, key)
-        # Equal keys do not mean equal values: floats round, so these are compared exactly.
-        ties = _compared(entries[left:right], operator, term)
-        sure = entries[right:] if operator[0] == "<" else entries[:left]
-        if space in _TOTAL or space.startswith("lang "):
-            return [*ties, *(rest for _, rest in sure)]
-        return [*ties, *_compared(sure, operator, term)]
+        for other, low, high in near(space, key):
+            if other in self._spaces:
+                keys, entries = self._spaces[other]
+                left, right = bisect_left(keys, low), bisect_right(keys, high)
+                # Near keys do not tell an order: floats round, so these are compared exactly.
+                found += _compared(entries[left:right], operator, term)
+                sure = entries[right:] if operator[0] == "<" else entries[:left]
+                found += (rest for _, rest in sure)
+        return found
 
 
 def probe(operator: str) -> LookUp:

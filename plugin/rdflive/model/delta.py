@@ -95,7 +95,9 @@ class Delta:
 
     @property
     def time(self) -> Any:
-        """The instant of the report of a window, as its stream writes instants; None without windows."""
+        """The instant of the report of a window, as its stream writes instants, or what NOW() was, a datetime
+        in UTC; None without either.
+        """
         return self._time
 
     @property
@@ -170,7 +172,9 @@ class Delta:
 
     @property
     def expired(self) -> Rows[Solution]:
-        """The solutions that time took, also of those in `changed`: what they rested on left its window."""
+        """The solutions that time took, also of those in `changed`: what they rested on left its window, or a
+        comparison with NOW() has turned.
+        """
         return self._shown(self._expired.items())
 
     @property

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from rdflib import XSD
 from rdflib.term import BNode, Literal, Node, URIRef
 
 __all__ = [
@@ -15,6 +17,7 @@ __all__ = [
     "Triple",
     "TripleTerm",
     "exact_literal",
+    "is_beyond_python",
     "is_triple",
 ]
 
@@ -136,9 +139,21 @@ def exact_literal(lexical: str, language: str | None = None, datatype: str | Non
     """
     if language is not None or datatype is None:
         return Literal(lexical, lang=language)
-    literal = Literal(lexical, datatype=URIRef(datatype), normalize=False)
-    if str(literal) != lexical:
-        # rdflib collapses the blanks of xsd:token all the same, unless as pickle does
-        literal = Literal(lexical)
-        literal.__setstate__((None, {"language": None, "datatype": URIRef(datatype)}))
+    if not is_beyond_python(lexical, datatype):
+        literal = Literal(lexical, datatype=URIRef(datatype), normalize=False)
+        if str(literal) == lexical:
+            return literal
+    # As pickle does. Otherwise rdflib collapses the blanks of xsd:token all the same, and logs that a year is
+    # none of Python's.
+    literal = Literal(lexical)
+    literal.__setstate__((None, {"language": None, "datatype": URIRef(datatype)}))
     return literal
+
+
+def is_beyond_python(lexical: str, datatype: str) -> bool:
+    """Tell whether a literal is a date or a time whose year, or hour 24, Python does not have."""
+    return str(datatype) in _DATED and _BEYOND(lexical) is not None
+
+
+_DATED: Final = frozenset(str(XSD[name]) for name in ("dateTime", "date", "time"))
+_BEYOND: Final = re.compile("-|[0-9]{5}|0000|24:|[0-9]{4}-[0-9]{2}-[0-9]{2}T24:").match

@@ -1,10 +1,14 @@
-"""EXISTS as a filter, or as a mark per row; and how the outer solution gets into its pattern.
+"""EXISTS as a filter, or as a mark per row: how the outer solution gets into its pattern.
 
 SPARQL evaluates the pattern of an EXISTS once per solution, with the solution's values substituted. Here it
 is evaluated once for all solutions. That is simple if the pattern does not read outer variables before it
-binds them: then it is joined with the solutions. Example: `FILTER EXISTS { ?t :delay ?m }`. Otherwise, as in
-`FILTER EXISTS { ?t :delay ?m FILTER(?m > ?limit) }` with ?limit from outside, the distinct outer solutions
-are joined in at the leaves of the pattern and their columns are carried along.
+binds them: then it is joined with the solutions. Example: `FILTER EXISTS { ?t :delay ?m }`.
+
+It is nearly as simple where only filters of the whole pattern read them: these are the condition of the join.
+Example: `FILTER EXISTS { ?t :delay ?m FILTER(?m > ?limit) }` with ?limit from outside.
+
+Otherwise the distinct outer solutions are joined in at the leaves of the pattern and their columns are
+carried along. Example: the same in a branch of UNION.
 """
 
 from __future__ import annotations
@@ -13,48 +17,58 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from rdflib.term import Variable as RdflibVariable
-
 from rdflive.query import algebra
 from rdflive.query.algebra import Distinct, Project
 from rdflive.query.bgp import Variable
-from rdflive.query.expressions import exists_parts
-from rdflive.query.expressions import replace as replace_in
+from rdflive.query.joins import linked_patterns
 from rdflive.query.scope import Scope
-from rdflive.syntax.tree import Tree
 
-__all__ = ["exact_copies", "filter_exists", "marked"]
-
-
-def filter_exists(node: algebra.Node, part: Any, scope: Scope) -> algebra.Node:
-    """Keep the rows that meet a condition which contains EXISTS."""
-    if isinstance(part, Tree) and part.name in ("Builtin_EXISTS", "Builtin_NOTEXISTS"):
-        return _exists(node, part, scope)
-    node, expression = marked(node, part, scope)
-    return algebra.Filter(node, scope.query.expression(expression))
+__all__ = ["exact_copies", "exists"]
 
 
-def marked(node: algebra.Node, expression: Any, scope: Scope) -> tuple[algebra.Node, Any]:
-    """Add a column per EXISTS of an expression, and give the expression that reads these columns."""
-    marks: dict[int, RdflibVariable] = {}
-    for part in exists_parts(expression):
-        mark = scope.query.fresh()
-        node = _exists(node, part, scope, mark)
-        marks[id(part)] = RdflibVariable(mark.name)
-    return node, replace_in(expression, lambda part: marks.get(id(part))) if marks else expression
-
-
-def _exists(outer: algebra.Node, part: Any, scope: Scope, mark: Variable | None = None) -> algebra.Node:
+def exists(outer: algebra.Node, part: Any, scope: Scope, mark: Variable | None = None) -> algebra.Node:
+    """Keep the rows that have, or have not, what a part asks for; with a mark all of them."""
     # Translated on trial, as if the pattern were independent; only its algebra shows whether it is.
     inside = scope.base.mentioning(part.graph)
-    inner = scope.query.translate(part.graph, replace(inside, bounds=(outer,)), [])
-    if not _is_independent(inner, outer):
-        outer, seed = _seed_of(outer, inner, scope)
+    whole = scope.query.translate(part.graph, replace(inside, bounds=(outer,)), [])
+    inner, conditions = _peeled(whole, outer)
+    if not _is_independent(inner, outer) or (conditions and _is_product(inner)):
+        conditions = []
+        outer, seed = _seed_of(outer, whole, scope)
         # no bounds: the seed is joined in with everything, so paths may start from it
         inner = scope.query.translate(part.graph, replace(scope.base, outer=seed, bounds=()), [])
-    # EXISTS asks for a compatible solution, so columns that the outer pattern does not have are left out
-    visible = Project(inner, tuple(v for v in inner.columns if v in outer.columns))
-    return algebra.Exists(outer, visible, part.name == "Builtin_NOTEXISTS", mark)
+    # EXISTS asks for a solution that is compatible and meets the conditions, so only their columns are kept
+    condition = algebra.conjunction(conditions)
+    read = algebra.reads(condition, inner.columns)
+    visible = Project(inner, tuple(v for v in inner.columns if v in outer.columns or v in read))
+    return algebra.Exists(outer, visible, part.name == "Builtin_NOTEXISTS", mark, condition)
+
+
+def _peeled(node: algebra.Node, outer: algebra.Node) -> tuple[algebra.Node, list[algebra.Condition]]:
+    """Take the filters off the top of a pattern that read outer variables which the pattern need not bind."""
+    if isinstance(node, Project) and not node.closes:
+        below, conditions = _peeled(node.input, outer)
+        names = {name for condition in conditions for name in condition.variables}
+        # a filter inside GRAPH ?g does not see the ?g that a filter around it would see
+        changed = {*node.columns, *node.input.columns}.difference(node.kept)
+        if any(v.readable and v.name in names for v in changed):
+            return node, []
+        return replace(node, input=below), conditions
+    if not isinstance(node, algebra.Filter):
+        return node, []
+    below, conditions = _peeled(node.input, outer)
+    if algebra.reads(node.condition, outer.columns) <= below.certain:
+        return replace(node, input=below), conditions
+    return below, [*conditions, node.condition]
+
+
+def _is_product(node: algebra.Node) -> bool:
+    """Tell whether some part of a pattern lists all pairs of rows that only the outer solution would link."""
+    return any(
+        (isinstance(below, algebra.Basic) and len(linked_patterns(below.patterns)) > 1)
+        or (isinstance(below, algebra.Join) and not below.shared)
+        for below in algebra.topological(node)
+    )
 
 
 def _is_independent(inner: algebra.Node, outer: algebra.Node) -> bool:
@@ -70,7 +84,7 @@ def _commutes(node: algebra.Node, outer: frozenset[Variable]) -> bool:
     """Tell whether restricting the outer variables gives the same below a node as above it."""
     read: frozenset[Variable] = frozenset()
     bound = node.certain
-    if isinstance(node, algebra.Filter | algebra.LeftJoin):
+    if isinstance(node, algebra.Filter | algebra.Clocked | algebra.LeftJoin | algebra.Exists):
         # In `{ ?t :delay ?m FILTER(?m > ?limit) }` the filter finds ?limit unbound if outer values are joined
         # in afterwards. If the pattern itself had bound ?limit, it would make no difference.
         read = _named(outer, node.condition.variables if node.condition else ())
@@ -107,11 +121,9 @@ def _seed_of(outer: algebra.Node, inner: algebra.Node, scope: Scope) -> tuple[al
     """
     nodes = algebra.topological(inner)
     names = {v.name for node in nodes for v in node.columns if v.readable}
-    for node in nodes:
-        if isinstance(node, algebra.Filter | algebra.LeftJoin) and node.condition is not None:
-            names.update(node.condition.variables)
-        elif isinstance(node, algebra.Extend):
-            names.update(node.expression.variables)
+    evaluating = algebra.Filter | algebra.Clocked | algebra.LeftJoin | algebra.Exists | algebra.Extend
+    for expression in (e for node in nodes if isinstance(node, evaluating) for e in node.expressions):
+        names.update(expression.variables)
     reaching = tuple(v for v in outer.columns if v.readable and v.name in names)
     outer, keys = exact_copies(outer, reaching, scope)
     kept = algebra.ordered((*(v for v in scope.base.context if v in outer.columns), *keys, *reaching))

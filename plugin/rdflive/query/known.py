@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 
 from rdflib.term import Node
 
+from rdflive.query.expressions import is_current
 from rdflive.query.given import check_bindings
 from rdflive.query.parse import parse_query
 from rdflive.query.plan import Plan, make_plan
@@ -50,25 +51,30 @@ def find_plan(
     init_bindings: Mapping[str, Node] | None = None,
     algorithm: Algorithm = "auto",
     family: bool = False,
+    clock: bool = False,
 ) -> Asked:
     """Give the plan of a query, parsed and planned unless one is known; errors are those of `parse_query`.
 
     With `family` the constants in which queries may differ are parameters of the plan, and so are variables
-    of `init_bindings` where one can be.
+    of `init_bindings` where one can be. With a `clock` times may be compared with NOW().
     """
     check_bindings(init_bindings)
     bindings = {str(name).lstrip("?$"): term for name, term in (init_bindings or {}).items()}
     found = skeleton_of(text, init_ns)
     names = tuple(sorted(bindings))
-    key = found.tokens, names, algorithm, family
+    key = found.tokens, names, algorithm, family, clock
     fills = *found.constants, *(bindings[name] for name in names)
     for holes in _holes.get(key, ()):
         known = _plans.get((key, holes, _fixed(holes, fills)))
+        if known is not None and not is_current(known.plan.query.functions):
+            known = None
         terms = None if known is None else _terms(known, holes, fills, found)
         if known is not None and terms is not None:
             return Asked(known.plan, terms)
     written: list[Node] = []
-    parsed = parse_query(text, init_ns=init_ns, init_bindings=bindings, family=family, constants=written)
+    parsed = parse_query(
+        text, init_ns=init_ns, init_bindings=bindings, family=family, clock=clock, constants=written
+    )
     asked = Asked(make_plan(parsed, algorithm), tuple(parsed.parameters.values()))
     # of `?a -1` the skeleton has the constant -1, and the reader 1: such a text shares no plan with another
     _note(asked, key, fills, found if tuple(written) == found.constants else None, names)

@@ -10,9 +10,9 @@ from rdflib.term import Variable as RdflibVariable
 from rdflive.query import algebra
 from rdflive.query.algebra import Aggregate, Distinct, OrderCondition, Project, Slice
 from rdflive.query.bgp import Variable
-from rdflive.query.exists import marked
-from rdflive.query.expressions import Expression, exists_parts
+from rdflive.query.expressions import Expression, volatile
 from rdflive.query.expressions import replace as replace_in
+from rdflive.query.marks import marked, needs_marks
 from rdflive.query.scope import Query, Scope
 from rdflive.syntax.tree import Tree
 
@@ -83,7 +83,7 @@ def modified(
 def _ordered(
     pattern: algebra.Node, modifiers: Modifiers, scope: Scope
 ) -> tuple[algebra.Node, tuple[OrderCondition, ...]]:
-    """Make the conditions of ORDER BY; an EXISTS in one becomes a column."""
+    """Make the conditions of ORDER BY; what a row does not tell by itself becomes a column."""
     known = _Assignments(pattern, modifiers, scope.query)
     order = []
     for condition in modifiers.order:
@@ -110,7 +110,7 @@ class _Assignments:
         while node.name in ("Extend", "Filter"):
             if node.name == "Extend" and str(node.var) in modifiers.projected:
                 self._sampled[node.var] = node.var
-                if not exists_parts(node.expr):
+                if not needs_marks(node.expr):
                     self._names.setdefault(self._expression(node.expr), node.var)
             node = node.p
         # rdflib also puts SAMPLE around names that SELECT assigns, which no row of a group has
@@ -123,7 +123,7 @@ class _Assignments:
         return replace_in(node, self._assigned)
 
     def _assigned(self, part: Any) -> Any:
-        if not isinstance(part, Tree | RdflibVariable) or exists_parts(part):
+        if not isinstance(part, Tree | RdflibVariable) or needs_marks(part) or volatile(part) is not None:
             return None
         if isinstance(part, RdflibVariable) and part in self._sampled:
             return self._sampled[part]

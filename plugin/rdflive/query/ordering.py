@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
 from functools import total_ordering
 from typing import Any, Final
 
 from rdflib import XSD, BNode, Literal, URIRef
 from rdflib.term import Node
-from rdflib.xsd_datetime import Duration
 
 from rdflive.model import DirectionalString, TripleTerm
-from rdflive.query.expressions.numbers import DECIMALS, NUMERIC, number, to_float
-from rdflive.query.expressions.values import known, moment
+from rdflive.values import DATATYPES, Duration, Moment, value_of
+from rdflive.values.numbers import EXACT
 
-__all__ = ["Descending", "descending", "order_key", "term_key"]
+__all__ = ["Descending", "descending", "term_key"]
 
 _NUMBERS: Final = str(XSD.integer)  # numbers of all types sort where xsd:integer does
 _STRING: Final = str(XSD.string)
-_EPOCH: Final = datetime(1, 1, 1, tzinfo=UTC)
-_EPOCH_DAY: Final = _EPOCH.toordinal()
-_DATE_ZONE: Final = re.compile(r"[+-][0-9]{2}:[0-9]{2}$")
-_MONTH: Final = timedelta(days=30, hours=10, minutes=29, seconds=6)
-"""A twelfth of the mean Gregorian year. xsd:duration has a partial order only; sorting needs a total one."""
+_IRIS: Final = {space: str(XSD[space]) for space, _ in DATATYPES.values() if space != "number"}
+"""Dates, times and so on sort where the datatype does that theirs is derived from."""
+_MONTH: Final = 2_629_746
+"""The seconds of a twelfth of the mean Gregorian year. xsd:duration has a partial order only; sorting needs a
+total one."""
 
 
 def term_key(term: Node | None) -> Any:
@@ -32,9 +29,9 @@ def term_key(term: Node | None) -> Any:
 
     Unbound < blank nodes < IRIs < literals < triples (SPARQL 1.2, 15.1), and `<` where SPARQL defines it:
     numbers exactly and across types, NaN after them; strings; booleans; dates and times, without
-    a timezone as if in UTC. Literals that `<` cannot compare sort by datatype IRI as in rdflib
-    (ill-typed after well-typed), then by language, lexical form and
-    datatype or direction. Triples sort by subject, predicate and object.
+    a time zone as if in UTC; durations, with months of 30.436875 days. Equal values, and literals that `<`
+    cannot compare, sort by datatype IRI as in rdflib (ill-typed after well-typed), then by language, lexical
+    form and datatype or direction. Triples sort by subject, predicate and object.
 
     >>> sorted([Literal("a"), Literal(2.5), URIRef("urn:x"), Literal(2), None], key=term_key)[:3]
     [None, rdflib.term.URIRef('urn:x'), rdflib.term.Literal('2', datatype=\
@@ -95,85 +92,19 @@ def _literal_key(literal: Literal) -> tuple[Any, ...]:
     lexical = str(literal)
     if iri == _STRING:
         return (3, _STRING, 0, "", lexical, 1)
-    if iri in NUMERIC:
-        found = number(literal)
-        if found is not None:
-            is_nan = found != found  # NaN alone differs from itself
-            # 1, 1.0 and 01 are equal numbers and different terms, so type and spelling follow
-            return (3, _NUMBERS, 0, is_nan, 0 if is_nan else found, iri, lexical)
-    elif iri in _VALUE_KEYS:
-        value = moment(literal)
-        if value is not None:
-            return (3, iri, 0, _VALUE_KEYS[iri](literal, value), lexical)
-    return (3, iri, 1, lexical)
-
-
-def _boolean_key(_: Literal, value: Any) -> Any:
-    return bool(value)
-
-
-def _date_time_key(_: Literal, value: datetime) -> Any:
-    # a difference and not a datetime in UTC, which could fall outside the years 1 to 9999
-    instant = value.replace(tzinfo=UTC) - _EPOCH - (value.utcoffset() or timedelta())
-    return (instant, value.tzinfo is not None)
-
-
-def _date_key(literal: Literal, value: date) -> Any:
-    instant = timedelta(days=value.toordinal() - _EPOCH_DAY)
-    # rdflib's date knows no timezone; the lexical form keeps it unless it was normalised
-    zone = _DATE_ZONE.search(literal)
-    if zone is None:
-        return (instant, literal.endswith("Z"))
-    hours, minutes = zone[0][1:].split(":")
-    offset = timedelta(hours=int(hours), minutes=int(minutes))
-    return (instant + offset if zone[0][0] == "-" else instant - offset, True)
-
-
-def _time_key(_: Literal, value: time) -> Any:
-    clock = timedelta(
-        hours=value.hour, minutes=value.minute, seconds=value.second, microseconds=value.microsecond
-    )
-    return (clock - (value.utcoffset() or timedelta()), value.tzinfo is not None)
-
-
-def _duration_key(_: Literal, value: timedelta | Duration) -> Any:
-    if isinstance(value, Duration):
-        # months may be a Decimal; microseconds keep the sum exact
-        months = int(DECIMALS.fma(value.years, 12, value.months))
-        return _microseconds(value.tdelta) + months * _microseconds(_MONTH)
-    return _microseconds(value)
-
-
-def _microseconds(span: timedelta) -> int:
-    return span // timedelta(microseconds=1)
-
-
-_VALUE_KEYS: Final[dict[str, Callable[[Literal, Any], Any]]] = {
-    str(XSD.boolean): _boolean_key,
-    str(XSD.dateTime): _date_time_key,
-    str(XSD.date): _date_key,
-    str(XSD.time): _time_key,
-    str(XSD.duration): _duration_key,
-    str(XSD.dayTimeDuration): _duration_key,
-    str(XSD.yearMonthDuration): _duration_key,
-}
-
-
-def order_key(term: Any) -> tuple[str, Any]:
-    """Give the space of a term and its key there: `<` and `=` hold within a space only, and as keys say.
-
-    Terms that only equal themselves are of the space "term"; those of no known order share an empty one.
-    """
-    if isinstance(term, URIRef | BNode):
-        return "term", term
-    value = known(term) if isinstance(term, Literal) else None
-    if value is not None:
-        space, read = value
-        if isinstance(read, str | bool):
-            return space, read
-        if isinstance(read, datetime):
-            return "moment", (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
-        # as doubles, because a decimal is compared with a double as one
-        if space == "number" and (key := to_float(read)) == key:
-            return space, key
-    return "", 0
+    value = value_of(literal)
+    if value is None:
+        return (3, iri, 1, lexical)
+    space, content = value
+    # 1, 1.0 and 01 are equal numbers and different terms, so type and spelling follow
+    if space == "number":
+        is_nan = content != content  # NaN alone differs from itself
+        if isinstance(content, float) and not is_nan:
+            # a thread's decimal context may forbid comparing a Decimal with a float
+            content = Decimal.from_float(content)
+        return (3, _NUMBERS, 0, is_nan, 0 if is_nan else content, iri, lexical)
+    if isinstance(content, Moment):
+        content = content.instant, content.zone is not None
+    elif isinstance(content, Duration):
+        content = EXACT.fma(content.months, _MONTH, content.seconds)
+    return (3, _IRIS[space], 0, content, iri, lexical)

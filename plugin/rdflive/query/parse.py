@@ -8,7 +8,7 @@ from functools import partial
 from itertools import count
 from typing import Any, Literal, TypeAlias, cast
 
-from rdflib.term import BNode, Node
+from rdflib.term import BNode, Node, URIRef
 from rdflib.term import Variable as RdflibVariable
 
 from rdflive.errors import UnsupportedQueryError
@@ -55,6 +55,10 @@ class ParsedQuery:
     """What the members of a family have in common; empty for a query without parameters."""
     iris: frozenset[Variable] = frozenset()
     """The parameters that filters compare with `=` and that stand for IRIs."""
+    functions: Mapping[URIRef, int] = field(default_factory=dict)
+    """The registered functions that it calls, with the numbers that `is_current` takes."""
+    notes: tuple[str, ...] = ()
+    """What it calls that has no value in any row."""
 
 
 @depth_limited()
@@ -67,6 +71,7 @@ def parse_query(
     windows: frozenset[Node] = frozenset(),
     merges: bool = False,
     family: bool = False,
+    clock: bool = False,
     given: ParsedQuery | None = None,
     constants: list[Node] | None = None,
 ) -> ParsedQuery:
@@ -75,9 +80,9 @@ def parse_query(
     `tree` is what was read of the text, where that was done already. `windows` are names of graphs beside
     those of the store, whatever FROM NAMED says; with `merges` there are windows in the default graph,
     beside what FROM names. With `family` variables stand for the constants in which the members of a family
-    differ. With another query `given` the variables that it shows stand for the terms of its rows, whose
-    answers are kept together; SELECT shows whose a solution is. To `constants` the IRIs and literals of the
-    text are appended, in its order, unless a `tree` is given.
+    differ. With a `clock` times may be compared with NOW(). With another query `given` the variables that it
+    shows stand for the terms of its rows, whose answers are kept together; SELECT shows whose a solution is.
+    To `constants` the IRIs and literals of the text are appended, in its order, unless a `tree` is given.
 
     Raises `QuerySyntaxError` where the text is not SPARQL and `UnsupportedQueryError` at the first
     clause that cannot be maintained, both with line and column, or without for one that is too deep.
@@ -109,7 +114,17 @@ def parse_query(
         columns = {v.name: v for v in given.root.columns}
         renamed = tuple((v, columns[name]) for name, v in bound.items())
         rows = algebra.Distinct(algebra.Project(given.root, (), renamed))
-    shared = Query(translate, refuse, fixed, dataset, tree.base, parameters, rows, _numbers=numbers)
+    shared = Query(
+        translate,
+        refuse,
+        fixed,
+        dataset,
+        tree.base,
+        parameters,
+        rows,
+        has_clock=clock,
+        _numbers=numbers,
+    )
     asked = shared.asked(tuple(parameters.values())) if parameters else None
     scope = Scope(shared, dataset.default, parameters=asked)
     modifiers = peel(node.p)
@@ -132,15 +147,34 @@ def parse_query(
     elif form == "CONSTRUCT":
         root, names = _construct(root, node.template, shared, scope.context if given is None else ())
     if given is not None:
-        return ParsedQuery(text, form, root, names, fixed, order, beside, bound=bound)
+        functions = {**given.functions, **shared.functions}
+        notes = (*given.notes, *shared.notes)
+        return ParsedQuery(
+            text, form, root, names, fixed, order, beside, bound=bound, functions=functions, notes=notes
+        )
     values = {v: preset.get(str(t), t) if isinstance(t, RdflibVariable) else t for t, v in parameters.items()}
     shape = ""
     if parameters:
         rest = sorted((name, repr(term)) for name, term in fixed.items())
         same = sorted(map(_name, shared.iris))
-        shape = f"{shape_of(node, parameters)} {names} {rest} {tree.base} {same}"
+        called = sorted(shared.functions.items())
+        shape = f"{shape_of(node, parameters)} {names} {rest} {tree.base} {same} {called}"
     iris = frozenset(shared.iris)
-    return ParsedQuery(text, form, root, names, fixed, order, beside, values, bound, shape, iris)
+    return ParsedQuery(
+        text,
+        form,
+        root,
+        names,
+        fixed,
+        order,
+        beside,
+        values,
+        bound,
+        shape,
+        iris,
+        shared.functions,
+        tuple(shared.notes),
+    )
 
 
 def _dataset(clauses: Sequence[Tree]) -> Dataset:

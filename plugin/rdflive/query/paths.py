@@ -212,7 +212,7 @@ def _is_node(node: algebra.Node, variable: Variable, scope: Scope) -> bool:
         return node.graph == scope.graph and variable in places
     if isinstance(node, algebra.Join):
         return _is_node(node.left, variable, scope) or _is_node(node.right, variable, scope)
-    if isinstance(node, algebra.Filter | Distinct | algebra.Extend | Project):
+    if isinstance(node, algebra.Filter | algebra.Clocked | Distinct | algebra.Extend | Project):
         below = node.source(variable) if isinstance(node, Project) else variable
         return below is not None and _is_node(node.input, below, scope)
     if isinstance(node, Closure):

@@ -50,6 +50,11 @@ class Plan:
         return tuple(step.basic for step in self.steps if step.basic is not None)
 
     @property
+    def clocked(self) -> tuple[int, ...]:
+        """The numbers of the steps whose rows change as time passes."""
+        return tuple(at for at, step in enumerate(self.steps) if isinstance(step.node, algebra.Clocked))
+
+    @property
     def constants(self) -> Iterator[VarOrTerm]:
         """The constants that must be terms of the store: of patterns, graphs, VALUES and templates."""
         for step in self.steps:
@@ -133,6 +138,9 @@ class _Planner:
                 renamed = ((node.variable, node.copied),)
                 copy = algebra.Project(node.input, node.input.columns, renamed)
                 return self._add(Step(copy, (self._index[node.input],), self._kept(node.columns, wanted)))
+        # a mark drops no row either
+        if isinstance(node, algebra.Clocked) and node.mark is not None and node.mark not in wanted:
+            return self._index[node.input]
         if isinstance(node, algebra.Distinct):
             return self._distinct(node)
         if isinstance(node, algebra.Slice):
@@ -158,7 +166,7 @@ class _Planner:
         """Choose the columns of a step: those that are wanted, or those that the operator passes through."""
         if isinstance(node, algebra.Filter | algebra.Minus | algebra.Slice):
             return self.steps[inputs[0]].columns
-        if isinstance(node, algebra.Exists):
+        if isinstance(node, algebra.Exists | algebra.Clocked):
             return (*self.steps[inputs[0]].columns, *([node.mark] if node.mark else ()))
         if isinstance(node, algebra.Extend):
             return (*self.steps[inputs[0]].columns, node.variable)

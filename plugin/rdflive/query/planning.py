@@ -37,13 +37,14 @@ from rdflive.query.algebra import (
 )
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.decompose import overlapping_subqueries_graph, star_decomposition
+from rdflive.query.expressions import users_functions
 from rdflive.query.given import check_row, read_query
+from rdflive.query.notes import query_notes
 from rdflive.query.ordering import descending, term_key
 from rdflive.query.parse import ParsedQuery, parse_query
 from rdflive.query.plan import Plan, Step, make_plan
 from rdflive.query.segment import BasicPlan
 from rdflive.query.terms import FALSE, TRUE, is_triple
-from rdflive.query.unbound import unbound_notes
 from rdflive.query.unrolling import unroll
 
 __all__ = [
@@ -81,10 +82,11 @@ __all__ = [
     "make_plan",
     "overlapping_subqueries_graph",
     "parse_query",
+    "query_notes",
     "read_query",
     "reads",
     "star_decomposition",
     "term_key",
-    "unbound_notes",
     "unroll",
+    "users_functions",
 ]

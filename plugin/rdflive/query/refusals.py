@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from rdflive.errors import UnsupportedQueryError
+from rdflive.query.expressions import Fault
 from rdflive.syntax.tree import Tree, place_of, walk
 
 __all__ = ["depth_limited", "refused"]
@@ -39,7 +40,26 @@ _REFUSALS: Final = {
     "NOW": _Refusal(
         "NOW()",
         _BY_ITSELF,
-        "pass the time as initBindings and subscribe again when it is to move on",
+        "compare a time with it, alone or with a duration that is added or subtracted, as "
+        'FILTER(?time > NOW() - "P1D"^^xsd:dayTimeDuration), or pass the time as initBindings and subscribe '
+        "again when it is to move on",
+    ),
+    "NOW alone": _Refusal(
+        "NOW()",
+        _BY_ITSELF,
+        "write the time in its place, and begin again when it is to move on; rdflive.subscribe on a graph "
+        "has a clock for comparisons with NOW()",
+    ),
+    "NOW moved": _Refusal(
+        "a comparison with NOW()",
+        "what is added to NOW() is no duration, or what is subtracted neither that nor a time",
+        'write one, as "P1D"^^xsd:dayTimeDuration, "PT90S"^^xsd:dayTimeDuration or '
+        '"P1M"^^xsd:yearMonthDuration',
+    ),
+    "NOW compared": _Refusal(
+        "a comparison with NOW()",
+        "NOW() has an order with an xsd:dateTime, and the time since one has an order with a duration",
+        'write such a constant, as "2026-01-01T00:00:00Z"^^xsd:dateTime or "P1D"^^xsd:dayTimeDuration',
     ),
     "RAND": _Refusal("RAND()", _BY_ITSELF, _RANDOM),
     "UUID": _Refusal("UUID()", _BY_ITSELF, _RANDOM),
@@ -77,17 +97,28 @@ def depth_limited() -> Iterator[None]:
         ) from None  # its traceback would have a thousand lines
 
 
-def refused(construct: str, assigned: str = "", *, tree: Tree | None, text: str) -> UnsupportedQueryError:
-    """Make the error for a construct of a query, by the name of its node and the variable that it assigns.
+def refused(
+    construct: str | Fault, assigned: str = "", *, at: Tree | None = None, tree: Tree | None, text: str
+) -> UnsupportedQueryError:
+    """Make the error for a construct of a query, by the name of its node and the variable that it assigns, or
+    for a fault in an expression.
 
-    Without a tree the error has no place.
+    The place is that of the node `at`, or of the first of that name; without a tree the error has none.
     """
+    if isinstance(construct, Fault):
+        node = None if tree is None else construct.node
+        return _error(construct.construct, f"{construct.reason}.", node, text)
     refusal = _REFUSALS.get(construct)
     if refusal is None:
         refusal = _Refusal(construct, "rdflive does not know it", "run graph.query() after each change")
-    found = [node for node in walk(tree) if _is_meant(node, construct, assigned)]
+    found = [] if tree is None else [at] if at is not None else _found(tree, construct, assigned)
     # of two assignments the second is wrong
-    return _error(refusal, found[-1 if assigned else 0] if found else None, text)
+    said = f"cannot be maintained: {refusal.reason}. Instead: {refusal.advice}."
+    return _error(refusal.name, said, found[-1 if assigned else 0] if found else None, text)
+
+
+def _found(tree: Tree, construct: str, assigned: str) -> list[Tree]:
+    return [node for node in walk(tree) if _is_meant(node, construct, assigned)]
 
 
 def _is_meant(node: Tree, construct: str, assigned: str) -> bool:
@@ -98,12 +129,12 @@ def _is_meant(node: Tree, construct: str, assigned: str) -> bool:
     return node.name in (construct, f"Builtin_{construct}")
 
 
-def _error(refusal: _Refusal, node: Tree | None, text: str) -> UnsupportedQueryError:
+def _error(construct: str, said: str, node: Tree | None, text: str) -> UnsupportedQueryError:
     place = None if node is None else place_of(text, node.begin)
     where = f" (line {place.line}, column {place.column})" if place else ""
     return UnsupportedQueryError(
-        f"{refusal.name}{where} cannot be maintained: {refusal.reason}. Instead: {refusal.advice}.",
-        construct=refusal.name,
+        f"{construct}{where} {said}",
+        construct=construct,
         line=place.line if place else 0,
         column=place.column if place else 0,
     )

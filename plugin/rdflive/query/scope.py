@@ -8,12 +8,12 @@ from functools import cached_property, partial, reduce
 from itertools import count
 from typing import Any, TypeAlias
 
-from rdflib.term import BNode, Node
+from rdflib.term import BNode, Node, URIRef
 from rdflib.term import Variable as RdflibVariable
 
 from rdflive.query import algebra
 from rdflive.query.bgp import TriplePattern, Variable, VarOrTerm
-from rdflive.query.expressions import Expression, volatile
+from rdflive.query.expressions import Expression, first_fault, numbered, valueless, volatile
 from rdflive.query.expressions import replace as replace_in
 from rdflive.syntax.tree import Tree
 
@@ -49,8 +49,8 @@ class Query:
     translate: Translate
     """Translates a graph pattern; needed for the EXISTS in expressions."""
     refuse: Callable[..., Exception]
-    """Makes the error for an unsupported construct, given rdflib's name for it and the variable that
-    it assigns.
+    """Makes the error for an unsupported construct, given rdflib's name for it, the variable that it assigns,
+    and its node where that is known; or for a `Fault`.
     """
     preset: Mapping[str, Node]
     """The variables that `initBindings` fix, but for those that are parameters."""
@@ -64,6 +64,8 @@ class Query:
     """The rows of another query that the parameters stand for; None where members ask for them."""
     prebound: bool = False
     """Whether subqueries see the outer solutions too, as they do in SHACL."""
+    has_clock: bool = False
+    """Whether times may be compared with NOW()."""
     walks: bool = False
     """Whether paths are walked from where they start, as SHACL's are: in `:p*/:q?` the second step may stay
     at a term that is no node of the graph, which a join of two paths with a variable between them does not.
@@ -72,6 +74,10 @@ class Query:
     """Rows of IRIs by the text of a filter that compares a variable with them, such as `?x IN (:a, :b)`."""
     iris: set[Variable] = field(default_factory=set)
     """The parameters that stand for IRIs in such filters: `=` tells whether terms are the same."""
+    functions: dict[URIRef, int] = field(default_factory=dict)
+    """The registered functions that expressions call, with their numbers."""
+    notes: dict[str, None] = field(default_factory=dict)
+    """What expressions call that has no value in any row."""
     _numbers: Iterator[int] = field(default_factory=partial(count, 1))
     _blanks: dict[BNode, Variable] = field(default_factory=dict)
 
@@ -116,8 +122,21 @@ class Query:
         # every expression is made here, so none that changes by itself gets past
         unsteady = volatile(node)
         if unsteady is not None:
-            raise self.refuse(unsteady)
-        return Expression(replace_in(node, self._constant), base=self.base_iri)
+            name = unsteady.name.removeprefix("Builtin_")
+            raise self.refuse(f"{name} alone" if name == "NOW" and not self.has_clock else name, at=unsteady)
+        return Expression(self.constant(node), base=self.base_iri)
+
+    def constant(self, node: Any) -> Any:
+        """Put constants in the place of variables that `initBindings` fix, and number the functions.
+
+        A fault in an expression is refused.
+        """
+        made = replace_in(node, self._constant)
+        fault = first_fault(made)
+        if fault is not None:
+            raise self.refuse(fault)
+        self.notes.update(dict.fromkeys(valueless(made)))
+        return numbered(made, self.functions)
 
     def _constant(self, node: Any) -> Any:
         parameter = self.parameters.get(node) if isinstance(node, Node) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from rdflib.term import Literal, URIRef
@@ -14,7 +15,7 @@ from rdflive.syntax.tree import Tree
 
 __all__ = [
     "allowed_by", "bound_row", "branches_of", "fixed_rows", "is_empty_without", "is_set_of_iris", "is_values",
-    "operands_of", "with_binds_apart",
+    "operands_of", "unbound_variable", "with_binds_apart", "without_match",
 ]  # fmt: skip
 
 
@@ -93,6 +94,32 @@ def fixed_rows(part: Any) -> algebra.Values | None:
     if not isinstance(variable, RdflibVariable) or not all(type(iri) is URIRef for iri in iris):
         return None
     return Values((Variable(str(variable)),), tuple((iri,) for iri in dict.fromkeys(iris)))
+
+
+def unbound_variable(part: Any) -> Variable | None:
+    """Read `!BOUND(?x)`, by which queries ask that an OPTIONAL has no match."""
+    if not isinstance(part, Tree) or part.name != "UnaryNot" or not isinstance(part.expr, Tree):
+        return None
+    if part.expr.name != "Builtin_BOUND" or not isinstance(part.expr.arg, RdflibVariable):
+        return None
+    return Variable(str(part.expr.arg))
+
+
+def without_match(node: algebra.Node, variable: Variable) -> algebra.Node | None:
+    """Keep the rows of OPTIONALs in which the one that binds a variable has no match, and list no matches.
+
+    None if no OPTIONAL is the only one to bind it.
+    """
+    if not isinstance(node, algebra.LeftJoin):
+        return None
+    if variable in node.right.columns:
+        if variable in node.left.columns or variable not in node.right.certain:
+            return None
+        rows = algebra.Exists(node.left, node.right, negated=True, condition=node.condition)
+        # what the OPTIONAL would bind is unbound in them
+        return algebra.Project(rows, node.columns)
+    left = without_match(node.left, variable)
+    return None if left is None else replace(node, left=left)
 
 
 def bound_row(node: Tree) -> algebra.Values | None:

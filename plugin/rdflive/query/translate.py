@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from rdflib.paths import Path
 from rdflib.term import Literal, URIRef
 from rdflib.term import Variable as RdflibVariable
 
 from rdflive.query import algebra
-from rdflive.query.algebra import Condition, Values
+from rdflive.query.algebra import Values
 from rdflive.query.bgp import TriplePattern, Variable, VarOrTerm
-from rdflive.query.exists import exact_copies, filter_exists, marked
+from rdflive.query.exists import exact_copies
 from rdflive.query.expressions import conjuncts, exists_parts
 from rdflive.query.joins import OpenPath, Part, basic, filtered, join, linked_patterns
+from rdflive.query.marks import filter_marked, marked, needs_marks
 from rdflive.query.modifiers import group_rows, modified, peel
 from rdflive.query.paths import path_parts
 from rdflive.query.scope import Offered, Scope, Translate
@@ -28,11 +29,13 @@ from rdflive.query.shapes import (
     is_set_of_iris,
     is_values,
     operands_of,
+    unbound_variable,
     with_binds_apart,
+    without_match,
 )
 from rdflive.query.triple_terms import is_open, quoting
 from rdflive.syntax.algebra import AGGREGATE
-from rdflive.syntax.tree import Tree
+from rdflive.syntax.tree import Tree, leaves
 
 __all__ = ["translate"]
 
@@ -107,7 +110,8 @@ def _triples(node: Tree, scope: Scope) -> Iterator[Part]:
 
 def _filter(node: Tree, scope: Scope, offered: Offered) -> algebra.Node:
     """Offer the filters downwards, and apply those that nobody took."""
-    plain = [part for part in conjuncts(node.expr) if not exists_parts(part)]
+    parts = conjuncts(node.expr)
+    plain = [part for part in parts if not needs_marks(part)]
     mine: Offered = [scope.query.expression(part) for part in plain]
     # `join` may start a path from the rows that such a filter lets through
     for condition, part in zip(mine, plain, strict=True):
@@ -117,33 +121,49 @@ def _filter(node: Tree, scope: Scope, offered: Offered) -> algebra.Node:
     result = translate(node.p, scope, down)
     # in place: whoever offered them applies what is left in the list
     offered[:] = [condition for condition in offered if condition in down]
-    result = filtered(result, [condition for condition in mine if condition in down])
-    for part in conjuncts(node.expr):
-        if exists_parts(part):
-            result = filter_exists(result, part, scope)
+    for condition, part in zip(mine, plain, strict=True):
+        if condition in down:
+            absent = unbound_variable(part)
+            found = None if absent is None else without_match(result, absent)
+            result = algebra.Filter(result, condition) if found is None else found
+    for part in sorted(filter(needs_marks, parts), key=_is_correlated):
+        result = filter_marked(result, part, scope)
     return result
 
 
 def _left_join(node: Tree, scope: Scope, offered: Offered) -> algebra.Node:
-    """Translate OPTIONAL. A condition with EXISTS cannot be tested on a merged row, so it becomes a
+    """Translate OPTIONAL. A condition with EXISTS or NOW() cannot be tested on a merged row, so it becomes a
     union of the matched and the unmatched left rows.
     """
     # Filters from above go to the left only. `{ ?t a :Train OPTIONAL { ?t :delay ?d } FILTER(?d > 5) }` drops
     # a train with delay 3; on the right the filter would make it a train without a delay.
     left = translate(node.p1, scope, offered)
     parts = [part for part in conjuncts(node.expr) if getattr(part, "name", "") != "TrueFilter"]
-    inner: Offered = [scope.query.expression(part) for part in parts if not exists_parts(part)]
-    correlated = [part for part in parts if exists_parts(part)]
+    inner: Offered = [scope.query.expression(part) for part in parts if not needs_marks(part)]
+    marking = [part for part in parts if needs_marks(part)]
     # those over the right side alone may run there: a row that fails one matches nothing anyway
     right = translate(node.p2, replace(scope.mentioning(node.p2, parts), bounds=(left,)), inner)
-    if not correlated:
-        return algebra.LeftJoin(left, right, _conjunction(inner))
+    bound = {v.name for v in right.certain if v.readable}
+    for part in [part for part in marking if not exists_parts(part) and bound.issuperset(_names(part))]:
+        right = filter_marked(right, part, scope)
+        marking.remove(part)
+    if not marking:
+        return algebra.LeftJoin(left, right, algebra.conjunction(inner))
     left, keys = exact_copies(left, left.columns, scope)
     matched = filtered(algebra.Join(left, right), inner)
-    for part in correlated:
-        matched = filter_exists(matched, part, scope)
+    for part in marking:
+        matched = filter_marked(matched, part, scope)
     unmatched = algebra.Exists(left, algebra.Project(matched, keys), negated=True)
     return algebra.Union((matched, unmatched))
+
+
+def _is_correlated(part: Any) -> bool:
+    return bool(exists_parts(part))
+
+
+def _names(part: Any) -> set[str]:
+    """List the variables of an expression."""
+    return {str(leaf) for leaf in leaves(part) if isinstance(leaf, RdflibVariable)}
 
 
 def _union(node: Tree, scope: Scope, offered: Offered) -> algebra.Node:
@@ -264,12 +284,6 @@ def _values(node: Tree, scope: Scope) -> Values:
 
 def _aggregate_join(node: Tree, scope: Scope, offered: Offered) -> algebra.Node:  # noqa: ARG001 - filters wait for the groups
     return group_rows(translate(node.p.p, scope, []), node, scope)
-
-
-def _conjunction(conditions: Offered) -> Condition | None:
-    if len(conditions) < 2:
-        return conditions[0] if conditions else None
-    return algebra.AllOf(tuple(conditions))
 
 
 _PATTERNS: Final[Mapping[str, Translate]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import TypeAlias
 
@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
-from rdflive.api.validation import Shapes
+from rdflive.api.validation import Nodes, Shapes, validate
 from rdflive.asgi.requirements import check_fork
 from rdflive.asgi.server import ending_at_signals
 from rdflive.errors import RdfliveError
@@ -50,14 +50,16 @@ def make_app(
     host: str = "127.0.0.1",
     scratch: Path | None = None,
     shapes: Shapes = None,
+    focus_nodes: Nodes = None,
+    use_shapes: Nodes = None,
 ) -> Starlette:
     """Make the ASGI application that offers a dataset.
 
     `tokens` are the clients by the SHA-256 of their tokens, as `read_tokens` gives them; without them
     everybody may do everything. `host` is the name that the server listens on.
     `scratch` is a folder for checkpoints of a store on disk, beside that; without it they are copies in a
-    temporary one. `shapes` are those of `rdflive.validate`, whose results clients may follow; an update that
-    an open `rdflive.guard` refuses is answered with its results.
+    temporary one. `shapes`, `focus_nodes` and `use_shapes` are those of `rdflive.validate`, whose results
+    clients may follow; an update that an open `rdflive.guard` refuses is answered with its results.
 
     A server that mounts the application runs its lifespan, or its requests are answered 503:
     `async with app.router.lifespan_context(app)`. At SIGINT and SIGTERM its streams end. Raises
@@ -69,7 +71,10 @@ def make_app(
     if not isinstance(dataset, rdflib.Dataset):
         raise TypeError(f"dataset must be an rdflib.Dataset, got {type(dataset).__name__}")
     check_fork()
-    service = Service(dataset, limits or Limits(), scratch, shapes)
+    validation = None
+    if shapes is not None:
+        validation = partial(validate, dataset, shapes, focus_nodes=focus_nodes, use_shapes=use_shapes)
+    service = Service(dataset, limits or Limits(), scratch, validation)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:

@@ -71,7 +71,7 @@ async def _index(request: Request) -> Response:
     parts = {
         **{part: name if name in _assets() else "" for part, name in _BUNDLES.items()},
         "rights": " ".join(sorted(client.rights)),
-        "shapes": "" if service.shapes is None else "yes",
+        "shapes": "" if service.validation is None else "yes",
         # the last one, so that no name in it is taken for a place
         "prefixes": escape(json.dumps(prefixes)),
     }

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import rdflib
 
-from rdflive.api.validation import Shapes
+from rdflive.delivery.subscription import Subscription
 from rdflive.plugins import manager
 from rdflive.server.change_log import ChangeLog
 from rdflive.server.isolation.children import Children
@@ -52,12 +52,12 @@ class Service:
         dataset: rdflib.Dataset,
         limits: Limits,
         scratch: Path | None = None,
-        shapes: Shapes = None,
+        validation: Callable[..., Subscription] | None = None,
     ) -> None:
-        """Make the service of a dataset; `scratch` is a folder on the disk of its store, and `shapes` are
-        those of a validation that clients may follow.
+        """Make the service of a dataset; `scratch` is a folder on the disk of its store, and `validation`
+        begins the one that clients may follow.
         """
-        self.shapes = shapes
+        self.validation = validation
         self.dataset = dataset
         self.limits = limits
         self.metrics = Metrics()
@@ -81,8 +81,8 @@ class Service:
         self.vocabulary = Vocabulary(dataset, lambda: self.changes.last)
         self.metrics.watch(self.topics, lambda: self.capture.sequence, lambda: self.feed)
         try:
-            if self.shapes is not None:
-                await self.topics.validate(self.shapes)
+            if self.validation is not None:
+                await self.topics.validate(self.validation)
             self.is_running = True
             yield
         finally:

@@ -16,7 +16,6 @@ from typing import Any, Final
 import rdflib
 
 from rdflive.api.live import subscribe
-from rdflive.api.validation import Shapes, validate
 from rdflive.delivery.subscription import Subscription
 from rdflive.errors import ClosedError, RdfliveError
 from rdflive.model import Delta, rows_unread
@@ -137,9 +136,8 @@ class Topics:
             raise Problem(404, "this server has no shapes: it is started with --shapes FILE")
         return self._validation
 
-    async def validate(self, shapes: Shapes) -> None:
+    async def validate(self, begin: Callable[..., Subscription]) -> None:
         """Keep the results of shapes up to date, whoever follows them. Raises `ShapesError`."""
-        begin = partial(validate, self._dataset, shapes)
         topic = await self._new("validation", LiveQuery(SHACL), lambda _: None)
         await self._threads.work(partial(topic.open, begin))
         self._validation = topic

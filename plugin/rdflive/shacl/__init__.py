@@ -1,9 +1,21 @@
 """SHACL: shapes compiled to plans of the engine, and their results as a subscription."""
 
+from rdflive.shacl.imports import read_shapes, with_imports
 from rdflive.shacl.parts import COLUMNS
 from rdflive.shacl.reading import ABOUT_SHAPES
 from rdflive.shacl.rules import rules_of
+from rdflive.shacl.selection import Selection, read_terms
 from rdflive.shacl.shapes import ShapesError
 from rdflive.shacl.validation import LiveValidation
 
-__all__ = ["ABOUT_SHAPES", "COLUMNS", "LiveValidation", "ShapesError", "rules_of"]
+__all__ = [
+    "ABOUT_SHAPES",
+    "COLUMNS",
+    "LiveValidation",
+    "Selection",
+    "ShapesError",
+    "read_shapes",
+    "read_terms",
+    "rules_of",
+    "with_imports",
+]

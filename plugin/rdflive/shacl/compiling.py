@@ -13,7 +13,6 @@ conform.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial, reduce
@@ -34,6 +33,7 @@ from rdflive.query.algebra import (
     Filter,
     Group,
     Join,
+    OneOf,
     Project,
     Union,
     Values,
@@ -64,6 +64,7 @@ from rdflive.shacl.shapes import (
 from rdflive.shacl.sparql import broken, select_target
 from rdflive.shacl.value_tests import VALUE_TESTS, comparable, spellings
 from rdflive.shacl.vocabulary import SH
+from rdflive.syntax.regex_tree import RegexError
 
 __all__ = ["NAMES", "compile_shape", "nothing"]
 
@@ -108,6 +109,8 @@ class Compiler:
         self._pairs: dict[tuple[Shape, algebra.Node], Pairs] = {}
         self._values: dict[algebra.Node, algebra.Node] = {}
         self._failing: dict[tuple[Shape, algebra.Node], algebra.Node] = {}
+        self._conditions: dict[Variable, tuple[algebra.Condition, ...]] = {}
+        """What is known of a column, so that no more need be kept of what is joined with it."""
 
     def fresh(self) -> Variable:
         """Make a variable that occurs nowhere else."""
@@ -135,24 +138,31 @@ class Compiler:
     def targets(self, shape: Shape) -> Rows:
         """Give the focus nodes of a shape (2.1.3)."""
         focus = self.fresh()
-        parts = [self._target(target, focus) for target in shape.targets if target.kind != "node"]
+        conditions: tuple[algebra.Condition, ...] = ()
+        if shape.only is not None:
+            conditions = self._conditions[focus] = (OneOf(focus.name, shape.only),)
+        parts = [self._target(target, focus, conditions) for target in shape.targets if target.kind != "node"]
         nodes = tuple((target.value,) for target in shape.targets if target.kind == "node")
-        if nodes:
+        if nodes or not parts:
             parts.append(Values((focus,), nodes))
         return Rows(parts[0] if len(parts) == 1 else Distinct(Union(tuple(parts))), focus)
 
-    def _target(self, target: Target, focus: Variable) -> algebra.Node:
+    def _target(
+        self, target: Target, focus: Variable, conditions: tuple[algebra.Condition, ...]
+    ) -> algebra.Node:
         if target.kind == "class":
-            return self.instances(focus, target.value)
+            return self.instances(focus, target.value, conditions)
         if target.kind == "select":
-            return select_target(self, target.value, focus)
+            return reduce(Filter, conditions, select_target(self, target.value, focus))
         ends = (focus, self.fresh()) if target.kind == "subjects" else (self.fresh(), focus)
-        found = Basic((TriplePattern(ends[0], target.value, ends[1]),))
+        found = Basic((TriplePattern(ends[0], target.value, ends[1]),), None, conditions)
         return Distinct(Project(found, (focus,)))
 
-    def instances(self, column: Variable, name: Node) -> algebra.Node:
+    def instances(
+        self, column: Variable, name: Node, conditions: tuple[algebra.Condition, ...] = ()
+    ) -> algebra.Node:
         """Give the SHACL instances of a class, those of its subclasses among them (1.1)."""
-        return Basic((TriplePattern(column, RDF.type, name),), CLASSIFIED)
+        return Basic((TriplePattern(column, RDF.type, name),), CLASSIFIED, conditions)
 
     def pairs(self, shape: Shape, rows: Rows) -> Pairs:
         """Give nodes with their value nodes."""
@@ -172,6 +182,11 @@ class Compiler:
             return Pairs(found, rows.column, value)
         is_classified = isinstance(rows.node, Basic) and rows.node.graph is CLASSIFIED
         graph = CLASSIFIED if self._merges and is_classified and _is_plain(path) else None
+        conditions = self._conditions.get(rows.column, ())
+        if conditions and graph is None and _is_one_step(path):
+            steps = path_parts(rows.column, path, value, self.scope())
+            found = Basic(tuple(step for step in steps if isinstance(step, TriplePattern)), None, conditions)
+            return Pairs(Join(rows.node, found), rows.column, value)
         scope = self.scope(rows, graph)
         node = join([rows.node, *path_parts(rows.column, path, value, scope)], scope, [])
         kept = Project(node, (rows.column, value))
@@ -236,7 +251,7 @@ class Compiler:
             yield from self._compared(constraint, rows, pairs, source)
         elif isinstance(constraint, Closed):
             predicate, other = self.fresh(), self.fresh()
-            allowed = algebra.OneOf(predicate.name, constraint.allowed, negated=True)
+            allowed = OneOf(predicate.name, constraint.allowed, negated=True)
             triples = Basic((TriplePattern(pairs.value, predicate, other),), None, (allowed,))
             yield Found(Join(pairs.node, triples), pairs.focus, source, other, predicate)
         elif isinstance(constraint, Qualified):
@@ -266,7 +281,7 @@ class Compiler:
         if make is not None:
             try:
                 test = make(value)
-            except (ValueError, KeyError, re.error) as error:  # a pattern, or its flags
+            except RegexError as error:  # of sh:pattern, or its sh:flags
                 raise ShapesError(f"{message_of(constraint)}: {error}", shape.node) from error
             text = f"!{component.rpartition('#')[2].removesuffix('ConstraintComponent')}(?{pairs.value.name})"
             broken = Breaks(pairs.value.name, f"{text} {value}", test)

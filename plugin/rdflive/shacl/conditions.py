@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from rdflib.term import Node
 
-from rdflive.query.expressions.values import no_value
+from rdflive.query.expressions.errors import no_value
 
 __all__ = ["Breaks", "Constant", "Fails", "Function", "Test"]
 

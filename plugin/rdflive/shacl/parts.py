@@ -97,7 +97,8 @@ class Part(Use):
     def _result(self, row: Terms) -> Terms:
         focus, value, path, message, number = row
         _, static = self._static[number]
-        return (focus, path or static[0], value, *static[1:4], message or static[4], static[5])
+        path, message = (static[0] if path is None else path), (static[4] if message is None else message)
+        return (focus, path, value, *static[1:4], message, static[5])
 
 
 def add_up(results: TermWeights, told: TermWeights) -> None:

@@ -12,6 +12,7 @@ from rdflib.namespace import OWL, XSD
 from rdflib.paths import AlternativePath, InvPath, MulPath, SequencePath
 from rdflib.term import Node
 
+from rdflive.shacl.messages import message_of
 from rdflive.shacl.paths import PATHS, REPEATED
 from rdflive.shacl.shapes import (
     Closed,
@@ -30,6 +31,7 @@ from rdflive.shacl.shapes import (
     Validator,
     ValueConstraint,
 )
+from rdflive.shacl.value_tests import meets
 from rdflive.shacl.values import READERS, SEVERAL, Values, name_of, shown
 from rdflive.shacl.vocabulary import SH
 
@@ -47,6 +49,20 @@ _OF_COMPONENTS: Final = (
     SH.parameter, SH.nodeValidator, SH.propertyValidator, SH.validator, SH.ask, SH.optional, SH.prefixes,
     SH.declare, SH.prefix, SH.namespace, OWL.imports, RDFS.subClassOf, SH.entailment,
 )  # fmt: skip
+_UNSUPPORTED: Final = frozenset(
+    SH[name]
+    for name in (
+        *("expression", "js", "nodeByExpression", "targetWhere", "memberShape", "minListLength"),
+        *("maxListLength", "uniqueMembers", "reifierShape", "reificationRequired", "rootClass", "singleLine"),
+        *("someValue", "subsetOf"),
+    )
+)
+"""Parameters and targets of SHACL Advanced Features, SHACL JavaScript and SHACL 1.2: without them a shape
+would ask for less than it says.
+"""
+_PREBOUND: Final = frozenset({"this", "shapesGraph", "currentShape"})
+_RESERVED: Final = _PREBOUND | {"path", "PATH", "value"}
+"""Names that no parameter may have (6.2.1)."""
 _MEMBERS: Final = {SH["and"]: "And", SH["or"]: "Or", SH.xone: "Xone"}
 _COMPARISONS: Final = (SH.equals, SH.disjoint, SH.lessThan, SH.lessThanOrEquals)
 _OF_PROPERTIES: Final = frozenset({
@@ -122,6 +138,13 @@ class Reader:
             )
         yield from found
 
+    def is_shape(self, node: Node) -> bool:
+        """Tell whether the graph says anything by which a node is a shape (2.1)."""
+        said = self.values.predicates(node)
+        return self._is_shape(node) or any(
+            predicate in _SAYING_SHAPES or predicate in self.parameters for predicate in said
+        )
+
     def is_root(self, node: Node) -> bool:
         """Tell whether a node has targets."""
         has_target = any(self.values.objects(node, predicate) for predicate in (*TARGETS, SH.target))
@@ -169,9 +192,13 @@ class Reader:
         severity = self.values.one(node, SH.severity)
         if isinstance(severity, Literal | BNode):
             raise ShapesError(f"sh:severity of {shown(node)} must be an IRI, got {shown(severity)}", node)
-        shape.severity = severity or SH.Violation
+        shape.severity = SH.Violation if severity is None else severity
         shape.messages = self.values.messages(node)
         shape.deactivated = self.values.flag(node, SH.deactivated)
+        unsupported = _UNSUPPORTED.difference(self.parameters).intersection(self.values.predicates(node))
+        if unsupported and not shape.deactivated:
+            said = f"{name_of(min(unsupported))} of {shown(node)} is not supported"
+            raise ShapesError(f"{said}: it is in neither SHACL Core nor SHACL-SPARQL", node)
         shape.targets = tuple(self._targets(node, shape.read_from))
         shape.constraints = () if shape.deactivated else tuple(self._constraints(shape))
         for constraint in shape.constraints:
@@ -217,22 +244,7 @@ class Reader:
                     raise ShapesError(
                         f"{name_of(predicate)} needs a property shape: {shown(node)} has no sh:path", node
                     )
-        for predicate, read in READERS.items():
-            values = self.values.objects(node, predicate)
-            if len(values) > 1 and predicate not in SEVERAL:
-                raise ShapesError(f"{shown(node)} has several values of {name_of(predicate)}", node)
-            for value in sorted(values, key=shown):
-                yield ValueConstraint(
-                    _component(predicate), read(self.values, node, predicate, value, shape.read_from)
-                )
-        pattern = self.values.one(node, SH.pattern)
-        if pattern is not None:
-            flags = self.values.one(node, SH.flags)
-            for name, given in ((SH.pattern, pattern), (SH.flags, flags)):
-                is_text = isinstance(given, Literal) and given.datatype in (None, XSD.string)
-                if given is not None and not is_text:
-                    raise self.values.expected(node, name, "a string", given)
-            yield ValueConstraint(_component(SH.pattern), (str(pattern), str(flags or "")))
+        yield from self._value_constraints(node, shape.read_from)
         for predicate in _COMPARISONS:
             for value in sorted(self.values.objects(node, predicate), key=shown):
                 if not isinstance(value, URIRef):
@@ -247,9 +259,27 @@ class Reader:
                 select = self.values.one(value, SH.select)
                 if select is None:
                     raise ShapesError(f"sh:sparql of {shown(node)} needs one sh:select", node)
-                yield SparqlConstraint(SH.SPARQLConstraintComponent, self.query(value, select), {}, value)
+                query = replace(self.query(value, select), prebound=_PREBOUND)
+                yield SparqlConstraint(SH.SPARQLConstraintComponent, query, {}, value)
         for component in self.components:
             yield from self._of_component(shape, component)
+
+    def _value_constraints(self, node: Node, read_from: set[Node]) -> Iterator[ValueConstraint]:
+        for predicate, read in READERS.items():
+            values = self.values.objects(node, predicate)
+            if len(values) > 1 and predicate not in SEVERAL:
+                raise ShapesError(f"{shown(node)} has several values of {name_of(predicate)}", node)
+            for value in sorted(values, key=shown):
+                yield ValueConstraint(
+                    _component(predicate), read(self.values, node, predicate, value, read_from)
+                )
+        pattern = self.values.one(node, SH.pattern)
+        if pattern is not None:
+            flags = self.values.one(node, SH.flags)
+            for name, given in ((SH.pattern, pattern), (SH.flags, flags)):
+                if given is not None and not _is_string(given):
+                    raise self.values.expected(node, name, "a string", given)
+            yield ValueConstraint(_component(SH.pattern), (str(pattern), "" if flags is None else str(flags)))
 
     def _nested(self, shape: Shape) -> Iterator[Constraint]:
         node = shape.node
@@ -354,26 +384,42 @@ class Reader:
             if str(node).startswith(SH):
                 continue  # the components of SHACL Core, which are known
             self._of_all.add(node)
+            parameters = tuple(self._parameters(node))
+            names = _PREBOUND.union(parameter.name for parameter in parameters)
             validators = [
-                self._validator(node, predicate)
+                self._validator(node, predicate, names)
                 for predicate in (SH.nodeValidator, SH.propertyValidator, SH.validator)
             ]
-            parameters = tuple(self._parameters(node))
-            if any(validators) and parameters and isinstance(node, URIRef):
-                yield Component(node, parameters, *validators)
+            if not isinstance(node, URIRef):
+                raise ShapesError(f"the constraint component {shown(node)} must be an IRI", node)
+            if any(validators) and all(parameter.optional for parameter in parameters):
+                raise ShapesError(f"{shown(node)} needs a sh:parameter that is not optional", node)
+            yield Component(node, parameters, *validators)
 
     def _parameters(self, node: Node) -> Iterator[Parameter]:
-        for parameter in self.values.objects(node, SH.parameter):
+        """Read the parameters of a component (6.2.1)."""
+        known: dict[str, Node] = {}
+        for parameter in sorted(self.values.objects(node, SH.parameter), key=shown):
             self._of_all.add(parameter)
-            path = self.values.one(parameter, SH.path)
+            path = None if isinstance(parameter, Literal) else self.values.one(parameter, SH.path)
             if not isinstance(path, URIRef):
                 raise ShapesError(f"a parameter of {shown(node)} needs an IRI as sh:path", node)
-            name = _LOCAL.search(path)
-            if name is None:
-                raise ShapesError(f"the parameter {shown(path)} of {shown(node)} has no local name", node)
-            yield Parameter(path, name[0], self.values.flag(parameter, SH.optional))
+            said = f"the parameter {shown(path)} of {shown(node)}"
+            local = _LOCAL.search(path)
+            if local is None:
+                raise ShapesError(f"{said} has no local name", node)
+            name = local[0]
+            if name in _RESERVED or not name.replace("_", "a").isalnum():
+                raise ShapesError(
+                    f"{said} is called {name!r}, which is no variable of SPARQL, or one that SHACL binds",
+                    node,
+                )
+            if known.setdefault(name, path) != path:
+                raise ShapesError(f"{said} has the name of {shown(known[name])}: both are ?{name}", node)
+            constraints = tuple(self._value_constraints(parameter, self._of_all))
+            yield Parameter(path, name, self.values.flag(parameter, SH.optional), constraints)
 
-    def _validator(self, node: Node, predicate: URIRef) -> Validator | None:
+    def _validator(self, node: Node, predicate: URIRef, prebound: frozenset[str]) -> Validator | None:
         for value in sorted(self.values.objects(node, predicate), key=shown):
             self._of_all.add(value)
             for form in (SH.select, SH.ask):
@@ -381,7 +427,10 @@ class Reader:
                 if text is not None:
                     found = self.query(value, text, asks=form == SH.ask)
                     # the component's own messages, where its validator has none
-                    return replace(found, messages=found.messages or self.values.messages(node))
+                    messages = found.messages or self.values.messages(node)
+                    return replace(
+                        found, messages=messages, prebound=prebound | ({"value"} if found.asks else set())
+                    )
         return None
 
     def _of_component(self, shape: Shape, component: Component) -> Iterator[SparqlConstraint]:
@@ -390,9 +439,7 @@ class Reader:
         values = {p: sorted(self.values.objects(shape.node, p.path), key=shown) for p in component.parameters}
         if not required or not all(values[p] for p in required):
             return
-        validator = (
-            component.of_nodes if shape.path is None else component.of_properties
-        ) or component.of_both
+        validator = component.validator(has_path=shape.path is not None)
         if validator is None:
             return
         several = [p for p, found in values.items() if len(found) > 1]
@@ -404,14 +451,25 @@ class Reader:
             )
         rows: list[dict[str, Node]] = [{}]
         for parameter, found in values.items():
+            for value in found:
+                self._check_argument(shape.node, parameter, value)
             if found:
                 rows = [{**row, parameter.name: value} for row in rows for value in found]
         for arguments in rows:
             yield SparqlConstraint(component.node, validator, arguments, None)
 
+    def _check_argument(self, node: Node, parameter: Parameter, value: Node) -> None:
+        """Refuse a value that is not what the declaration of its parameter asks for (6.2.1)."""
+        for constraint in parameter.constraints:
+            if not meets(constraint, value):
+                raise ShapesError(
+                    f"{shown(parameter.path)} of {shown(node)} {message_of(constraint)}, got {shown(value)}",
+                    node,
+                )
+
     def query(self, node: Node, text: Node, *, asks: bool = False) -> Validator:
         """Read a query with its prefixes (5.2.1)."""
-        if not isinstance(text, Literal):
+        if not _is_string(text):
             raise ShapesError(f"the query of {shown(node)} must be a string, got {shown(text)}", node)
         declared: dict[str, str] = {}
         for holder in self.values.objects(node, SH.prefixes):
@@ -427,6 +485,10 @@ class Reader:
                         raise ShapesError(f"the prefix {prefix} of {shown(node)} has two namespaces", node)
         prologue = "".join(f"PREFIX {prefix}: <{name}>\n" for prefix, name in sorted(declared.items()))
         return Validator(node, prologue + str(text), asks, self.values.messages(node))
+
+
+def _is_string(term: Node) -> bool:
+    return isinstance(term, Literal) and not term.language and term.datatype in (None, XSD.string)
 
 
 def _component(predicate: URIRef) -> URIRef:
@@ -446,10 +508,14 @@ def _within(constraint: Constraint) -> tuple[Shape, ...]:
     return ()
 
 
+_SAYING_SHAPES: Final = frozenset({
+    *TARGETS, *_UNSUPPORTED, *READERS, *_COMPARISONS, *_MEMBERS, *_SHAPES, SH.target, SH.path, SH.closed,
+    SH.ignoredProperties, SH.pattern, SH.flags, SH.qualifiedMinCount, SH.qualifiedMaxCount,
+    SH.qualifiedValueShapesDisjoint, SH.sparql,
+})  # fmt: skip
+"""The predicates of targets and constraints, whose subjects are shapes."""
 ABOUT_SHAPES: Final = tuple(sorted({
-    *TARGETS, *_OF_COMPONENTS, *READERS, *_COMPARISONS, *_MEMBERS, *_SHAPES, *PATHS, SH.target, SH.path,
-    SH.severity, SH.message, SH.deactivated, SH.closed, SH.ignoredProperties, SH.pattern, SH.flags,
-    SH.qualifiedMinCount, SH.qualifiedMaxCount, SH.qualifiedValueShapesDisjoint, SH.sparql, SH.select,
-    RDF.type, RDF.first, RDF.rest,
+    *_SAYING_SHAPES, *_OF_COMPONENTS, *PATHS, SH.severity, SH.message, SH.deactivated, SH.select, RDF.type,
+    RDF.first, RDF.rest,
 }))  # fmt: skip
 """The predicates of triples that may change what shapes say, but for parameters of components."""

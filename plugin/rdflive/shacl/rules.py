@@ -9,7 +9,7 @@ Conditions that something is missing, as sh:maxCount, and whatever computes a te
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -53,8 +53,9 @@ _BOUNDS: Final[dict[URIRef, Operator]] = {
 }
 
 
-def rules_of(shapes: Graph) -> Program:
-    """Give the rules that shapes declare by sh:rule, for as long as they are what they are now.
+def rules_of(shapes: Graph, used: Container[Node] | None = None) -> Program:
+    """Give the rules that shapes declare by sh:rule, or those that are used, for as long as they are what
+    they are now.
 
     Raises `ShapesError` for an ill-formed one, and for one that the rule engine cannot maintain.
 
@@ -66,7 +67,9 @@ def rules_of(shapes: Graph) -> Program:
     <urn:Late>: ?this <urn:delay> ?·1 => ?this <urn:is> <urn:Late>
     """
     compiler = _Compiler(shapes)
-    shaped = sorted(set(shapes.subjects(SH.rule)), key=shown)
+    shaped = sorted(
+        (node for node in set(shapes.subjects(SH.rule)) if used is None or node in used), key=shown
+    )
     made = [rule for node in shaped for rule in compiler.rules(node)]
     return Program.union([Program((*compiler.auxiliary, *made))])
 

@@ -111,6 +111,8 @@ class Validator:
     text: str
     asks: bool
     messages: tuple[Literal, ...]
+    prebound: frozenset[str] = frozenset()
+    """The variables that are potentially pre-bound (Appendix A); none in a target."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,6 +134,8 @@ class Parameter:
     path: URIRef
     name: str
     optional: bool
+    constraints: tuple[ValueConstraint, ...]
+    """What its declaration asks of its values (6.2.1)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +147,11 @@ class Component:
     of_nodes: Validator | None
     of_properties: Validator | None
     of_both: Validator | None
+
+    def validator(self, *, has_path: bool) -> Validator | None:
+        """Give the query that validates property shapes or node shapes, if there is one in SPARQL (6.2.3)."""
+        own = self.of_properties if has_path else self.of_nodes
+        return self.of_both if own is None else own
 
 
 Constraint: TypeAlias = (
@@ -159,6 +168,8 @@ class Shape:
     path_node: Node | None = None
     """The term that is told as sh:resultPath."""
     targets: tuple[Target, ...] = ()
+    only: frozenset[Node] | None = None
+    """The focus nodes that are validated, where not all of them are."""
     constraints: tuple[Constraint, ...] = ()
     severity: Node = SH.Violation
     messages: tuple[Literal, ...] = ()

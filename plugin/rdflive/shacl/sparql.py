@@ -28,7 +28,7 @@ from rdflive.shacl.conditions import Function
 from rdflive.shacl.found import Found, Pairs, Rows
 from rdflive.shacl.messages import message_of
 from rdflive.shacl.shapes import Shape, ShapesError, SparqlConstraint, Validator
-from rdflive.syntax.algebra import algebra_of
+from rdflive.syntax.algebra import algebra_of, shown_by
 from rdflive.syntax.reader import read_query
 from rdflive.syntax.tree import Tree, leaves, rewritten, walk
 
@@ -40,14 +40,14 @@ _REFUSED: Final = {"MinusGraphPattern": "MINUS", "InlineData": "VALUES", "Servic
 """What SHACL forbids where variables are pre-bound."""
 _IN_PATH: Final = re.compile(r"[!/^|]\s*[?$]PATH\b|[?$]PATH\s*(?:[/|*+]|\?(?!\w))")
 """$PATH beside an operator of property paths."""
+_OPTIONAL: Final = frozenset({"currentShape", "shapesGraph"})
+"""Pre-bound variables that a subquery need not return."""
 _PLACES: Final = re.compile(r"\{[?$](\w+)\}")
 
 
 def select_target(compiler: Any, validator: Validator, focus: Variable) -> algebra.Node:
     """Give the focus nodes that a query selects as ?this (SHACL Advanced Features 3.1)."""
-    node, names = _translated(compiler, validator, None, {})
-    if "this" not in names:
-        raise ShapesError(f"the target query of {validator.node.n3()} must select ?this", validator.node)
+    node, _ = _translated(compiler, validator, None, {})
     return Distinct(Project(node, (), ((focus, _THIS),)))
 
 
@@ -87,7 +87,7 @@ def broken(
     value = columns.get("value") if "value" in names else None
     if shape.path is None and value is not None and value not in node.certain:
         value, read = compiler.fresh(), (value.name, rows.column.name)
-        node = Extend(node, value, Function(read, f"COALESCE{read}", lambda one, other: one or other))
+        node = Extend(node, value, Function(read, f"COALESCE{read}", _first_bound))
     elif shape.path is None and value is None:
         value = rows.column
     path = columns.get("path") if "path" in names else None
@@ -100,6 +100,10 @@ def broken(
         yield found._replace(message=columns["message"])
     else:
         yield _with_message(compiler, found, columns, bindings)
+
+
+def _first_bound(one: Any, other: Any) -> Any:
+    return other if one is None else one  # a literal such as 0 is false, and is a value all the same
 
 
 def _only_iri(term: Any) -> Any:
@@ -130,10 +134,8 @@ def _filled(text: str, values: Mapping[str, str]) -> str:
     return _PLACES.sub(lambda place: values.get(place[1], place[0]), text)
 
 
-def _selecting(validator: Validator, tree: Tree) -> Tree:
+def _selecting(tree: Tree) -> Tree:
     """Make of an ASK query one that selects what it holds for."""
-    if tree.query.name != "AskQuery":
-        raise ShapesError(f"sh:ask of {validator.node.n3()} is no ASK query", validator.node)
     projection = tuple(Tree("Projection", {"var": RdflibVariable(name)}) for name in ("this", "value"))
     fields = {"modifier": "DISTINCT", "projection": projection, **tree.query.fields}
     return tree.changed(query=Tree("SelectQuery", fields, tree.query.begin, tree.query.end))
@@ -150,14 +152,12 @@ def _translated(
     """Translate a SELECT query that sees the rows of `asked`; gives its variables too."""
     try:
         tree = read_query(validator.text)
+        _check(validator, tree)
         if validator.asks:
-            tree = _selecting(validator, tree)
-        _check(validator, tree, prebound=[] if asked is None else [v.name for v in asked.columns])
+            tree = _selecting(tree)
         if path is not None:  # $PATH stands for the path of a property shape (5.3.1)
             tree = rewritten(tree, lambda part: path if part == _PATH_VARIABLE else None)
         node = algebra_of(tree)
-        if node.name != "SelectQuery":
-            raise ShapesError(f"sh:select of {validator.node.n3()} is no SELECT query", validator.node)
         shared = Query(
             translate,
             partial(refused, tree=tree, text=validator.text),
@@ -179,26 +179,37 @@ def _translated(
     return root, modifiers.projected
 
 
-def _check(validator: Validator, tree: Tree, prebound: list[str]) -> None:
-    """Refuse what cannot be pre-bound (Appendix A)."""
-    said = f"the query of {validator.node.n3()}"
+def _check(validator: Validator, tree: Tree) -> None:
+    """Refuse what SHACL forbids (5.2.1, 6.2.3 and Appendix A), and what a live validation has not."""
+    prebound = validator.prebound
+
+    def refused(reason: str) -> ShapesError:
+        return ShapesError(f"the query of {validator.node.n3()} {reason}", validator.node)
+
+    form, name = ("sh:ask", "AskQuery") if validator.asks else ("sh:select", "SelectQuery")
+    if tree.query.name != name:
+        raise ShapesError(f"{form} of {validator.node.n3()} is no {form[3:].upper()} query", validator.node)
+    if not validator.asks and _THIS.name not in map(str, shown_by(tree.query)):
+        raise refused("does not select ?this, the focus node")
+    terms = Counter(leaves(tree))
+    if RdflibVariable("shapesGraph") in terms:
+        raise refused("reads $shapesGraph, which a live validation has not")
+    used = {str(each) for each in terms if isinstance(each, RdflibVariable)}
+    returned = {_THIS.name, *(used & prebound)} - _OPTIONAL
     for node in walk(tree):
-        if prebound and node.name in _REFUSED:
-            raise ShapesError(f"{said} has {_REFUSED[node.name]}, which SHACL forbids there", validator.node)
         if node.name == "DatasetClause":
-            raise ShapesError(f"{said} has FROM: it is asked of the graph that is validated", validator.node)
+            raise refused("has FROM: it is asked of the graph that is validated")
+        if not prebound:
+            continue
+        if node.name in _REFUSED:
+            raise refused(f"has {_REFUSED[node.name]}, which SHACL forbids there")
         assigned = node.var if node.name in ("Bind", "GroupAs") else node.evar
         if assigned is not None and str(assigned) in prebound:
-            raise ShapesError(f"{said} assigns ${assigned}", validator.node)
-        shown = [str(each.var) for each in node.projection or ()] if node.name == "SubSelect" else []
-        if shown and "this" in prebound and "this" not in shown:
-            raise ShapesError(
-                f"a subquery of {validator.node.n3()} does not select $this, as SHACL asks",
-                validator.node,
-            )
-    terms = Counter(leaves(tree))
+            raise refused(f"assigns ${assigned}, which is pre-bound")
+        missing = returned.difference(map(str, shown_by(node))) if node.name == "SubSelect" else ()
+        if missing:
+            reason = "" if node.projection else ": * gives what its own patterns bind"
+            raise refused(f"has a subquery that does not select ${min(missing)}, as SHACL asks{reason}")
     predicates = [p for node in walk(tree) for _, p, _ in node.triples or ()]
     if prebound and terms[_PATH_VARIABLE] > predicates.count(_PATH_VARIABLE):
-        raise ShapesError(f"{said} has $PATH elsewhere than as the predicate of a triple", validator.node)
-    if RdflibVariable("shapesGraph") in terms:
-        raise ShapesError(f"{said} reads $shapesGraph, which a live validation has not", validator.node)
+        raise refused("has $PATH elsewhere than as the predicate of a triple")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 from itertools import chain, repeat
 from typing import Any, Final, TypeAlias
 
 from rdflib import BNode, Graph, Literal, URIRef
+from rdflib.graph import ReadOnlyGraphAggregate
 from rdflib.term import Node
 
 from rdflive.delivery import membership
@@ -24,16 +25,20 @@ from rdflive.entail.errors import SchemaError
 from rdflive.entail.rdfs import Rdfs
 from rdflive.entail.rules import RuleRegime
 from rdflive.errors import PlanError, UnsupportedQueryError, UnsupportedStoreError
-from rdflive.model import Answers, Delta, Header, Solution, Terms, TermWriter
+from rdflive.model import Answers, Delta, Header, Solution, Terms, TermWriter, rows_are_unread
 from rdflive.query.explain import Explanation
 from rdflive.query.parse import ParsedQuery
 from rdflive.query.plan import make_plan
 from rdflive.shacl.compiling import NAMES, nothing
+from rdflive.shacl.imports import import_notes
 from rdflive.shacl.parts import COLUMNS, Part, add_up
 from rdflive.shacl.paths import path_text
 from rdflive.shacl.reading import Reader
 from rdflive.shacl.report import Report, ReportText
+from rdflive.shacl.selection import Selection
 from rdflive.shacl.shapes import Shape, ShapesError, Target
+from rdflive.shacl.unread import unread_notes
+from rdflive.shacl.values import shown
 from rdflive.shacl.vocabulary import SH
 from rdflive.store import Adapter, GraphLike
 
@@ -44,6 +49,8 @@ log = logging.getLogger("rdflive")
 Watch: TypeAlias = Callable[[frozenset[URIRef], Callable[[Delta], object]], list[Subscription]]
 """Subscribes to the graphs with shapes, among whose predicates are some of SPARQL-based components."""
 _RDFS: Final = URIRef("http://www.w3.org/ns/entailment/RDFS")
+_LISTED: Final = 5
+"""So many shapes are named where one is not known; more are counted."""
 
 
 class LiveValidation(Subscription):
@@ -56,6 +63,7 @@ class LiveValidation(Subscription):
 
     __slots__ = (
         "_anchor",
+        "_given",
         "_is_outdated",
         "_net",
         "_owes",
@@ -63,6 +71,7 @@ class LiveValidation(Subscription):
         "_read_from",
         "_reader",
         "_regime",
+        "_selection",
         "_shapes",
         "_watch",
         "_watches",
@@ -73,7 +82,8 @@ class LiveValidation(Subscription):
         self,
         adapter: Adapter,
         graph: GraphLike,
-        shapes: Graph,
+        shapes: Sequence[Graph],
+        selection: Selection,
         watch: Watch,
         regime: Regime | None,
         receiver: Receiver,
@@ -81,7 +91,9 @@ class LiveValidation(Subscription):
         key: tuple[str, ...],
         journal: Journal | None = None,
     ) -> None:
-        self._shapes = shapes
+        self._given = shapes
+        self._shapes = shapes[0] if len(shapes) == 1 else ReadOnlyGraphAggregate(list(shapes))
+        self._selection = selection
         self._regime = regime
         self._parts: dict[Node, Part] = {}
         self._net: TermWeights = {}
@@ -98,7 +110,7 @@ class LiveValidation(Subscription):
         header = Header("SELECT", COLUMNS, convert=adapter.from_native(), prefixes=prefixes, key=key)
         super().__init__(adapter, graph, question, (), header, receiver, journal)
         self._use = Member(self)
-        self._reader = Reader(shapes)
+        self._reader = Reader(self._shapes)
         self._is_outdated = False
         self._anchor = Part(None, regime, adapter.to_native, self._gather, self._doubt)
         """Keeps the engine of the store while no shape has targets."""
@@ -114,8 +126,29 @@ class LiveValidation(Subscription):
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
-        """The shapes with targets."""
+        """The shapes that are used: all with targets, or those that were named."""
         return tuple(part.shape for part in self._parts.values() if part.shape is not None)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the shapes say and is not read now: properties of SHACL that are misspelled or serve another
+        purpose, imports that were not followed; and focus nodes that are asked for and in no triple.
+        """
+        with self._capture.reading():
+            unread = unread_notes(
+                self._shapes,
+                self._reader,
+                among_data=any(each is self._graph for each in self._given),
+                has_rules=isinstance(self._regime, RuleRegime),
+            )
+            return (*import_notes(self._given), *unread, *self._absent())
+
+    def _absent(self) -> Iterator[str]:
+        for node in self._selection.focus_nodes or ():
+            native = self._adapter.to_native(node)
+            triples = ((native, None, None), (None, None, native))
+            if not any(quad for pattern in triples for quad in self._adapter.quads(pattern)):
+                yield f"the focus node {node.n3()} is in no triple"
 
     @property
     def graph(self) -> Graph:
@@ -215,7 +248,7 @@ class LiveValidation(Subscription):
         try:
             self._join(self._anchor)
             self._check_entailment()
-            for node in self._reader.roots():
+            for node in self._roots():
                 self._add(node)
             self._begin()
             if self._receiver.initial or self._outbox is not None:
@@ -226,8 +259,20 @@ class LiveValidation(Subscription):
             raise
 
     def begin(self) -> None:
-        """Follow the graphs with shapes. Called without the lock, behind `start`."""
+        """Follow the graphs with shapes, and log the notes. Called without the lock, behind `start`."""
         self._follow_graphs()
+        if not rows_are_unread():
+            for note in self.notes:
+                log.warning("%s", note)
+
+    def _roots(self) -> Iterable[Node]:
+        """List the shapes that are used."""
+        used = self._selection.shapes
+        return self._reader.roots() if used is None else sorted(used, key=shown)
+
+    def _is_root(self, node: Node) -> bool:
+        used = self._selection.shapes
+        return self._reader.is_root(node) if used is None else node in used
 
     def follow(self, delta: Any) -> None:
         """Take what changed in the shapes graph: the shapes that it concerns are planned again."""
@@ -261,7 +306,7 @@ class LiveValidation(Subscription):
     def _stale(self, changed: Set[Node]) -> set[Node | None]:
         """Give the shapes that are read from what changed, or fail, or are shapes only now."""
         stale: set[Node | None] = {node for subject in changed for node in self._read_from.get(subject, ())}
-        return stale | {node for node in changed if self._reader.is_root(node)} | set(self.errors)
+        return stale | {node for node in changed if self._is_root(node)} | set(self.errors)
 
     def _read_all(self) -> None:
         try:
@@ -270,7 +315,7 @@ class LiveValidation(Subscription):
         except ShapesError as error:
             self._refuse(None, error)
             return
-        self._replace({*self._parts, *self.errors, *self._reader.roots()})
+        self._replace({*self._parts, *self.errors, *self._roots()})
 
     def _check_entailment(self) -> None:
         """Refuse shapes that ask for what is not entailed (2.4)."""
@@ -292,7 +337,7 @@ class LiveValidation(Subscription):
             if node is None:
                 continue
             self._remove(node)
-            if self._reader.is_root(node):
+            if self._is_root(node):
                 try:
                     self._add(node)
                 except ShapesError as error:
@@ -305,8 +350,14 @@ class LiveValidation(Subscription):
             log.warning("shapes have no results until they are mended: %s", error)
 
     def _add(self, node: Node) -> None:
+        if not self._reader.is_shape(node):
+            known = sorted(map(shown, self._reader.roots()))
+            some = ", ".join(known[:_LISTED]) + (
+                f" and {len(known) - _LISTED:,} more" * (len(known) > _LISTED)
+            )
+            raise ShapesError(f"{shown(node)} is no shape; shapes with targets: {some or 'none'}", node)
         try:
-            shape = self._reader.shape(node)
+            shape = self._selection.applied(self._reader.shape(node))
         except RecursionError as error:
             raise ShapesError(f"the shape {node.n3()} is nested too deeply", node) from error
         try:
@@ -363,11 +414,8 @@ class LiveValidation(Subscription):
         if self._state is not None:
             self._state.commits.gather(self._tell)
 
-    def _owe(self) -> None:
-        with self._capture.lock:
-            if self._state is not None and not self._closed:
-                self._doubt()
-                self._capture.owe()
+    def _owe_answer(self, state: StoreState) -> None:  # noqa: ARG002 - it is that of the parts
+        self._doubt()
 
     def _answer(self) -> TermWeights:
         self._live()

@@ -8,13 +8,14 @@ from typing import Any, Final
 from rdflib import BNode, Literal, URIRef
 from rdflib.namespace import RDF, XSD
 
-from rdflive.model.datatypes import is_well_formed
-from rdflive.query.expressions.functions import python_pattern
-from rdflive.query.expressions.values import compare
+from rdflive.query.expressions.errors import no_value
 from rdflive.shacl.conditions import Test
+from rdflive.shacl.shapes import ValueConstraint
 from rdflive.shacl.vocabulary import SH
+from rdflive.syntax.regex import compiled
+from rdflive.values import compare, is_well_formed
 
-__all__ = ["VALUE_TESTS", "comparable", "spellings"]
+__all__ = ["VALUE_TESTS", "comparable", "meets", "spellings"]
 
 Make = Callable[[Any], Test]
 
@@ -80,7 +81,7 @@ def _max_length(most: int) -> Make:
 
 
 def _pattern(given: tuple[str, str]) -> Make:
-    pattern = python_pattern(*given)
+    pattern = compiled(*given)
     return lambda _: lambda term: not isinstance(term, BNode) and pattern.search(str(term)) is not None
 
 
@@ -117,3 +118,12 @@ VALUE_TESTS: Final[dict[URIRef, Callable[[Any], Make]]] = {
     SH.InConstraintComponent: _in,
 }
 """By the component: makes, of what the parameter says, what makes the test of a value node."""
+
+
+def meets(constraint: ValueConstraint, term: Any) -> bool:
+    """Tell whether a term meets a constraint; of those that ask for more than the term, it is not asked."""
+    make = VALUE_TESTS.get(constraint.component)
+    try:
+        return make is None or make(constraint.value)(lambda constant: constant)(term)
+    except Exception as error:  # noqa: BLE001 - a term that a constraint cannot be asked of
+        return no_value(error, False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from rdflib import RDF, Graph, Literal, URIRef
@@ -34,13 +34,17 @@ class Values:
 
     def objects(self, node: Node, predicate: Node) -> list[Any]:
         """List the values of a predicate, each once."""
+        return self.predicates(node).get(predicate, [])
+
+    def predicates(self, node: Node) -> Mapping[Node, list[Any]]:
+        """Give all that the graph says of a node: the values of each predicate, each once."""
         known = self._said.get(node)
         if known is None:
             known = self._said[node] = {}
             # of several graphs two may have the same triple
             for each, value in dict.fromkeys(self._graph.predicate_objects(node)):
                 known.setdefault(each, []).append(value)
-        return known.get(predicate, [])
+        return known
 
     def one(self, node: Node, predicate: URIRef) -> Node | None:
         """Give the only value; None where there is none."""

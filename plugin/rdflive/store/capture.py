@@ -458,14 +458,14 @@ class Capture:
         finally:
             self.state |= WRITING
 
-    def tick(self, listener: Listener) -> None:
-        """Let a listener commit although no quad changed, because time passed. Called under the lock;
+    def tick(self, commit: Callable[[int], object]) -> None:
+        """Let a listener `commit` although no quad changed, because time passed. Called under the lock;
         `deliver` must follow.
 
         It is a commit of its own, also inside an open batch, whose changes nobody was told of yet.
         """
         self.sequence += 1
-        listener.commit(self.sequence)
+        commit(self.sequence)
 
     def pending(self, graph: GraphKey) -> dict[Triple, Literal[1, -1]]:
         """Give the changes of one graph in the open batch. The caller must not change them."""

@@ -9,9 +9,10 @@ nobody watches the wrappers pass straight through.
 from __future__ import annotations
 
 import copyreg
+import logging
 import weakref
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from rdflib import plugin
 from rdflib.graph import ConjunctiveGraph, Dataset, Graph, QuotedGraph, ReadOnlyGraphAggregate
@@ -27,6 +28,7 @@ from rdflive.syntax.reader import read_update
 
 __all__ = [
     "ADAPTER",
+    "adapter_of",
     "capture_of",
     "capture_of_watched",
     "default_graph",
@@ -39,6 +41,10 @@ __all__ = [
     "put_away",
     "reduce_as",
 ]
+
+log = logging.getLogger("rdflive")
+
+Known = TypeVar("Known")
 
 ADAPTER: Final = "_rdflive"
 """The attribute of a watched store that holds its adapter."""
@@ -92,6 +98,28 @@ def hook(store: Any, adapter: Any, live: type[Any]) -> None:
         raise
 
 
+def adapter_of(store: Any, kind: type[Known]) -> Known | None:
+    """Give the adapter of a watched store; None where it is not watched.
+
+    Where the modules of rdflive were imported again, as notebooks and test runners do, the adapter may be of
+    the copy before. It is unhooked, with a warning, as two copies know nothing of each other.
+    """
+    known = vars(store).get(ADAPTER)
+    if known is None or isinstance(known, kind):
+        return known
+    is_heard = bool(known.capture.listeners)
+    with known.capture.lock:
+        # one with a method for it stays hooked otherwise, for what it keeps beside subscriptions
+        getattr(known, "release", known.detach)()
+    if is_heard:
+        log.warning(
+            "a %s was watched by a copy of rdflive that was imported before this one: the subscriptions of "
+            "that copy get no more deltas; close them, and subscribe again",
+            plain_class(store).__name__,
+        )
+    return None
+
+
 def plain_class(store: Any) -> Any:
     """Give the class that a store has when nobody watches it.
 
@@ -108,7 +136,7 @@ def live_class(plain: type[Any], live: type[Any]) -> type[Any]:
 
 
 def capture_of_watched(store: Any) -> Capture | None:
-    """Give the capture of a store; None where nobody watches it."""
+    """Give the capture of a store; None where it is not watched."""
     adapter = vars(store).get(ADAPTER)
     return None if adapter is None else adapter.capture
 
@@ -170,6 +198,9 @@ def open_batches() -> None:
                 name = f"{kind.__name__} {entry.name}"
                 _wrapped[name] = wrap(entry)
                 plugin.register(entry.name, kind, __name__, name)
+                # found now: the module of this name has other wrappers where rdflive is imported again
+                for made in plugin.plugins(entry.name, kind):
+                    made.getClass()
 
 
 def _batching_parser(entry: Any) -> type[Parser]:

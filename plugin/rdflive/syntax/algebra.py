@@ -19,7 +19,7 @@ from rdflive.model import TripleTerm
 from rdflive.syntax.checks import has_aggregate
 from rdflive.syntax.tree import EXISTS, Tree, leaves, replace
 
-__all__ = ["AGGREGATE", "algebra_of", "group_of"]
+__all__ = ["AGGREGATE", "algebra_of", "group_of", "shown_by"]
 
 _KINDS: Final = (Path, BNode, Variable, URIRef, Literal)
 AGGREGATE: Final = "·agg"
@@ -265,7 +265,7 @@ def _modified(query: Tree, modifier: Tree | None = None, shown: tuple[Variable, 
     if order:
         pattern = Tree("OrderBy", {"p": pattern, "expr": tuple(order)})
     if shown is None:
-        shown = tuple(part.var or part.evar for part in projection) or _all_named(query)
+        shown = shown_by(query)
     pattern = Tree("Project", {"p": pattern, "PV": shown})
     if query.modifier or modifier:
         pattern = Tree("Reduced" if query.modifier == "REDUCED" else "Distinct", {"p": pattern})
@@ -319,8 +319,12 @@ def _aggregated(
     return made, assigned, having, order
 
 
-def _all_named(query: Tree) -> tuple[Variable, ...]:
-    """Give the variables that `SELECT *` shows, in the order of the text (18.2.1)."""
+def shown_by(query: Tree) -> tuple[Variable, ...]:
+    """Give the variables that a SELECT or a subquery shows; for `*` those of its pattern, in the order of the
+    text (18.2.1).
+    """
+    if query.projection is not None:
+        return tuple(part.var or part.evar for part in query.projection)
     parts = (query.where, query.values)
     shown = set(_named(parts))
     return tuple(
@@ -335,8 +339,7 @@ def _named(part: Any) -> Iterator[Variable]:
         if part.name == "Bind":
             yield part.var
         elif part.name == "SubSelect":
-            shown = [each.var or each.evar for each in part.projection or ()]
-            yield from shown or _named((part.where, part.values))
+            yield from shown_by(part)
         elif part.name not in ("Filter", "MinusGraphPattern"):
             for value in part.fields.values():
                 yield from _named(value)

@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from rdflib.namespace import XSD
 from rdflib.plugins.sparql import operators
 from rdflib.plugins.sparql.parserutils import CompValue, Expr, value
 from rdflib.plugins.sparql.sparql import Prologue, SPARQLError, Update
@@ -14,9 +13,8 @@ from rdflib.term import BNode, Literal, URIRef, Variable
 
 from rdflive.errors import RdfliveError, UnsupportedQueryError, is_interruption
 from rdflive.model import TripleTerm
-from rdflive.model.term_text import is_writable
 from rdflive.syntax.algebra import group_of
-from rdflive.syntax.iris import resolve
+from rdflive.syntax.rdflib_functions import EVALUATORS
 from rdflive.syntax.tree import EXISTS, Tree, leaves
 
 __all__ = ["evaluator_of", "filled", "to_rdflib", "to_rdflib_update"]
@@ -151,8 +149,8 @@ def _refuse_open(triples: Iterable[Any] | None, place: Tree) -> None:
 
 def evaluator_of(name: str) -> Callable[..., Any] | None:
     """Give the function that evaluates an expression as rdflib's do; None for what rdflib does not know."""
-    if name in ("Builtin_IRI", "Builtin_URI"):
-        return _iri
+    if name in EVALUATORS:
+        return EVALUATORS[name]
     found: Callable[..., Any] | None = getattr(operators, _EVALUATED.get(name, name), None)
     return found if _is_expression(name) else None
 
@@ -188,18 +186,6 @@ def _attempted(evaluate: Callable[..., Any]) -> Callable[..., Any]:
             raise SPARQLError(str(error)) from error
 
     return attempt
-
-
-def _iri(expr: Expr, solution: Any) -> URIRef:
-    """Make an IRI of a string; a relative one is an error without a base, and rdflib would keep it."""
-    term = expr.arg
-    if isinstance(term, URIRef):
-        return term
-    if isinstance(term, Literal) and not term.language and term.datatype in (None, XSD.string):
-        iri = resolve(solution.prologue.base or "", str(term))
-        if is_writable(iri):
-            return URIRef(iri)
-    raise SPARQLError(f"{term!r} is no IRI")
 
 
 def _key(expression: Any) -> Callable[..., Any]:

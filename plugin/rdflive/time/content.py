@@ -39,10 +39,10 @@ class Content(Wanted, Protocol):
         """Take note of a change of the background graph; every change is told, before `concerns`."""
 
     def note(self, sign: Sign, change: Triple) -> None:
-        """Take a change of the background graph, to be given by the next call of `changes`."""
+        """Take a change of the background graph, to be given by the next `changes` with `graph`."""
 
-    def changes(self, panes: Iterable[Pane]) -> Changes:
-        """Give what changed other than by time, in some windows and in the background graph."""
+    def changes(self, panes: Iterable[Pane], *, graph: bool) -> Changes:
+        """Give what changed other than by time, in some windows, and with `graph` in the background graph."""
 
     def slide(self, panes: Iterable[Pane]) -> Changes:
         """Give what the passing of time changes in some windows."""
@@ -165,9 +165,9 @@ class ExplicitContent:
         if self.background is not None:
             self.background.note(sign, change)
 
-    def changes(self, panes: Iterable[Pane]) -> Changes:
+    def changes(self, panes: Iterable[Pane], *, graph: bool) -> Changes:
         """Give what changed other than by time."""
-        if self.background is not None:
+        if graph and self.background is not None:
             # one source after the other, each compared with what the others hold by then
             for sign, triple in self.background.changes():
                 if not any(pane.holds(triple) for pane in self.panes):
@@ -206,8 +206,8 @@ class ExplicitContent:
         return [pane.describe() for pane in self.panes]
 
     def containers(self) -> list[Any]:
-        """List the containers of the labels."""
-        return [container for pane in self.panes for container in pane.labels.containers()]
+        """List the containers of the labels, and of what the windows have noted."""
+        return [container for pane in self.panes for container in (*pane.labels.containers(), pane.before)]
 
     def reload(self) -> None:
         """Take the windows and the background graph as they are."""

@@ -65,4 +65,4 @@ def _native(triple: Any, adapter: Adapter) -> Triple:
             f"{(s, p, o)!r} has terms of neither rdflib nor {own.__module__}, the library of the graph "
             "beside the stream"
         )
-    return s, p, o
+    return s, p, adapter.to_native(o)  # the store may spell a literal in another way

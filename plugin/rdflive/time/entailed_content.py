@@ -54,10 +54,10 @@ class EntailedContent:
         """Take a change of the background graph."""
         self._held.note(sign, change)
 
-    def changes(self, panes: Iterable[Pane]) -> Changes:
+    def changes(self, panes: Iterable[Pane], *, graph: bool) -> Changes:
         """Give what changed other than by time."""
         # all of them first: an entailment reads the graph as it is after the changes
-        return self._entail(list(self._held.changes(panes)))
+        return self._entail(list(self._held.changes(panes, graph=graph)))
 
     def slide(self, panes: Iterable[Pane]) -> Changes:
         """Give what the passing of time changes."""

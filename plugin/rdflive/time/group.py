@@ -108,16 +108,22 @@ class Group:
         waiting = [self._queue[0].position] if self._queue else []
         return min(waiting if lowest is None else [lowest, *waiting], default=None)
 
-    def arrive(self, element: Element) -> bool:
-        """Take an element, in order or late; True if a commit must follow."""
+    def arrive(self, element: Element, *, is_late: bool = False) -> bool:
+        """Take an element, in order or late; True if a commit must follow.
+
+        A late one corrects the last report of each window that holds it there, and changes nothing else.
+        """
         position = element.position
-        late = []
+        taken = []
         for pane in self.panes:
-            if pane.report is not None and position <= pane.report - pane.cadence.lag:
-                late.append(pane)
+            if pane.taken is not None and position <= pane.taken:
+                taken.append(pane)
             else:
                 pane.note(position)
-        if not self.is_eager and not late:
+        if is_late and all(pane in taken and position < pane.begin for pane in self.panes):
+            # Without a label: time drops what is below all windows without reporting it.
+            return False
+        if not self.is_eager and not taken:
             # Nobody reports it yet. With a label now, windows would hold it before their reports.
             # By position alone, so that elements of one position stay in the order in which they are taken.
             # Windows that count give a removal the position of the element before it; their numbers say in
@@ -125,12 +131,16 @@ class Group:
             insort(self._queue, element, key=itemgetter(0))
             return False
         self._take(element)
+        is_told = False
         for pane in self.panes:
-            if pane.is_continuous:
-                pane.move(position if pane.report is None else max(position, pane.report))
-            elif pane in late:
+            if pane.cadence.reports_each and not (is_late and pane in taken):
+                if pane.is_continuous or pane in taken:
+                    pane.move(position if pane.report is None else max(position, pane.report))
+                    is_told = True
+            elif pane in taken and position >= pane.begin:
                 pane.correct()
-        return True
+                is_told = True
+        return is_told
 
     def due(self) -> int | None:
         """Give the lowest position that must be complete for the next report; None if none is due."""

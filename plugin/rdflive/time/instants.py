@@ -9,7 +9,10 @@ from fractions import Fraction
 from typing import Any, Final, TypeAlias
 
 from rdflib import Literal
-from rdflib.xsd_datetime import parse_xsd_duration
+
+from rdflive.values import Moment, value_of
+from rdflive.values.moments import MOMENTS, Seconds, in_units, read_duration, write_moment
+from rdflive.values.numbers import EXACT
 
 __all__ = [
     "DurationLike",
@@ -17,6 +20,7 @@ __all__ = [
     "InstantLike",
     "dated",
     "numbered",
+    "shown",
     "to_delay",
     "to_duration",
     "to_instant",
@@ -29,8 +33,6 @@ DurationLike: TypeAlias = "int | float | Fraction | Decimal | timedelta | str"
 
 SECOND: Final = 10**9
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_FIRST: Final = datetime.min.replace(tzinfo=UTC)
-_LAST: Final = datetime.max.replace(tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _UNITS: Final = {
     "ms": SECOND // 1000,
@@ -43,7 +45,10 @@ _AMOUNT: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)", re.IGNORECASE)
 
 
 def to_instant(value: Any) -> Instant:
-    """Give an instant in nanoseconds: of a number of seconds, a time with a time zone, or its ISO text.
+    """Give an instant in nanoseconds: of a number of seconds, a time with a time zone, or its text.
+
+    A text is an xsd:dateTime, of any year, or what else of ISO 8601 Python reads; a literal has a number or
+    an xsd:dateTime. Numbers are rounded; a text or a literal with parts of a nanosecond is refused.
 
     >>> to_instant(1.5), to_instant("1970-01-01T00:00:02Z")
     (1500000000, 2000000000)
@@ -51,12 +56,18 @@ def to_instant(value: Any) -> Instant:
     if type(value) is int:  # the common case
         return value * SECOND
     if isinstance(value, Literal):
-        value = value.toPython()
-    if isinstance(value, str):
-        try:
-            value = datetime.fromisoformat(value)
-        except ValueError as error:
-            raise ValueError(f"{value!r} is no instant: give seconds or an ISO 8601 date and time") from error
+        space, content = value_of(value) or ("", None)
+        if space not in ("number", "dateTime"):
+            raise ValueError(f"{value.n3()} is no instant: give a number or an xsd:dateTime")
+        value = content
+    elif isinstance(value, str):
+        value = MOMENTS["dateTime"](value) or _iso_time(value)
+    if isinstance(value, Moment):
+        if value.zone is None:
+            raise ValueError(
+                f"{write_moment('dateTime', value)} has no time zone; write Z at its end for UTC"
+            )
+        return _exactly(value.instant)
     if isinstance(value, datetime):
         if value.tzinfo is None:
             raise ValueError(f"{value!r} has no time zone; give it one, as in datetime.now(timezone.utc)")
@@ -109,27 +120,52 @@ def numbered(instant: Instant) -> int | float:
     return instant / SECOND if rest else whole
 
 
-def dated(instant: Instant) -> datetime:
-    """Give an instant as a time in UTC, to the microsecond; beyond the years 1 to 9999 the nearest in them.
+def dated(instant: Instant) -> datetime | str:
+    """Give an instant as a time in UTC; as an xsd:dateTime in text where Python's times do not have it.
 
-    >>> dated(10**21).year
-    9999
+    Those have whole microseconds of the years 1 to 9999.
+
+    >>> dated(10**21), dated(1)
+    ('33658-09-27T01:46:40Z', '1970-01-01T00:00:00.000000001Z')
     """
+    microseconds, rest = divmod(instant, 1000)
+    if not rest:
+        try:
+            return _EPOCH + microseconds * _MICROSECOND
+        except OverflowError:
+            pass
+    return write_moment("dateTime", Moment(EXACT.scaleb(Decimal(instant), -9), 0))
+
+
+def shown(instant: Instant) -> str:
+    """Write an instant as a time in UTC."""
+    found = dated(instant)
+    return found if isinstance(found, str) else found.isoformat()
+
+
+def _iso_time(text: str) -> datetime:
     try:
-        return _EPOCH + instant // 1000 * _MICROSECOND
-    except OverflowError:
-        return _LAST if instant > 0 else _FIRST
+        return datetime.fromisoformat(text)
+    except ValueError as error:
+        raise ValueError(f"{text!r} is no instant: give seconds or an ISO 8601 date and time") from error
+
+
+def _exactly(seconds: Seconds) -> int:
+    """Give seconds as nanoseconds, of which there must be a whole number."""
+    nanoseconds = in_units(seconds, SECOND)
+    if nanoseconds is None:
+        raise ValueError(f"{seconds} s is finer than the nanoseconds that streams count")
+    return nanoseconds
 
 
 def _parse(text: str) -> int:
     if text.lstrip().upper().startswith("P"):
-        try:
-            duration = parse_xsd_duration(text.strip().upper())
-        except (ValueError, OverflowError) as error:
-            raise ValueError(f"{text!r} is no duration: write '10s', or ISO 8601 as 'PT10S'") from error
-        if isinstance(duration, timedelta):
-            return duration // _MICROSECOND * 1000
-        raise ValueError(f"the duration {text!r} has years or months, which are not equally long")
+        duration = read_duration(text.strip().upper())
+        if duration is None:
+            raise ValueError(f"{text!r} is no duration: write '10s', or ISO 8601 as 'PT10S'")
+        if duration.months:
+            raise ValueError(f"the duration {text!r} has years or months, which are not equally long")
+        return _exactly(duration.seconds)
     found = _AMOUNT.fullmatch(text.strip())
     unit = None if found is None else _UNITS.get(found[2].lower())
     if found is None or unit is None:

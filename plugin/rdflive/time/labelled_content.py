@@ -11,6 +11,7 @@ from rdflive.engine.view import Lister, State, View
 from rdflive.entail.entailment import IdTriple, Sign
 from rdflive.entail.rules.closure import AnnotatedGraph, Closure
 from rdflive.entail.rules.keys import Key, matches
+from rdflive.entail.rules.labels import Labels
 from rdflive.entail.rules.program import Program
 from rdflive.model import TermPattern, Triple
 from rdflive.time.background import BackgroundGraph
@@ -35,12 +36,19 @@ class SharedClosure:
         self._state = state
         self._dictionary = state.dictionary
         self._before = group.explicit.watch()
-        self._noted: dict[IdTriple, None] = {}
-        """Triples of the background graph that changed since the last `sync`."""
+        self._noted: dict[IdTriple, bool] = {}
+        """Triples of the background graph that changed since the closure last took it, with whether it held
+        them then.
+        """
         graph = AnnotatedGraph(state.dictionary, state.terms, state.to_native, self._explicit)
         self.closure = Closure(program, graph)
         self.views: dict[View, None] = {}
         """The views that share the closure."""
+
+    @property
+    def explicit(self) -> Labels:
+        """The labels of what the stream was given."""
+        return self._group.explicit
 
     @property
     def is_behind(self) -> bool:
@@ -58,12 +66,12 @@ class SharedClosure:
             self._background.reload()
         self._clear_noted()
 
-    def note(self, change: Triple) -> None:
-        """Have a triple of the background graph looked up again at the next `sync`."""
+    def note(self, sign: Sign, change: Triple) -> None:
+        """Have a triple of the background graph looked up again when the closure takes the graph."""
         s, p, o = map(self._dictionary.intern, change)
-        if (s, p, o) not in self._noted:
-            # until `sync`, its ids must not be given to other terms, even if the graph has lost the triple
-            self._noted[s, p, o] = None
+        if (s, p, o) not in self._noted:  # every view that shares the closure tells of each change
+            # until then, its ids must not be given to other terms, even if the graph has lost the triple
+            self._noted[s, p, o] = sign < 0
             self._dictionary.hold((s, p, o))
 
     def known(self, change: Triple) -> IdTriple:
@@ -72,11 +80,15 @@ class SharedClosure:
         s, p, o = change
         return known(s, -1), known(p, -1), known(o, -1)
 
-    def sync(self) -> None:
-        """Put the changes since the last call into the closure."""
-        if not self._before and not self._noted:
+    def sync(self, *, graph: bool = True) -> None:
+        """Put what changed into the closure: in the windows, and with `graph` in the background graph."""
+        noted = tuple(self._noted) if graph else ()
+        if not self._before and not noted:
             return
-        changes = {triple: self._label(triple) for triple in (*self._before, *self._noted)}
+        labels = self._group.explicit.table
+        changes = {triple: self._label(triple) for triple in self._before}
+        for triple in noted:
+            changes[triple] = ALWAYS if self._is_there(triple) else labels.get(triple)
         try:
             self.closure.update(changes)
         except BaseException:
@@ -85,7 +97,8 @@ class SharedClosure:
                 self._state.give_up(view)
             raise
         self._group.explicit.forget(self._before)
-        self._clear_noted()
+        if graph:
+            self._clear_noted()
 
     def expire(self, below: int) -> None:
         """Drop what no window holds any more."""
@@ -112,6 +125,11 @@ class SharedClosure:
         return ALWAYS if self._is_always(triple) else self._group.explicit.table.get(triple)
 
     def _is_always(self, triple: IdTriple) -> bool:
+        """Tell whether the background graph held a triple when the closure last took it."""
+        noted = self._noted.get(triple)
+        return self._is_there(triple) if noted is None else noted
+
+    def _is_there(self, triple: IdTriple) -> bool:
         if self._background is None:
             return False
         terms = self._dictionary.terms
@@ -121,7 +139,12 @@ class SharedClosure:
         table, terms, intern = self._group.explicit.table, self._dictionary.terms, self._dictionary.intern
         if self._background is not None:
             for s, p, o in self._background.triples((terms[key[0]], terms[key[1]], terms[key[2]])):
-                yield (intern(s), intern(p), intern(o)), ALWAYS
+                triple = intern(s), intern(p), intern(o)
+                if triple not in self._noted:
+                    yield triple, ALWAYS
+            for triple, was_there in self._noted.items():
+                if was_there and matches(key, triple):
+                    yield triple, ALWAYS
         # The closure is as of the last `sync`, so a later query must see the labels of that time.
         before = self._before
         for triple in self._group.explicit.matching(key):
@@ -163,14 +186,14 @@ class LabelledContent:
         """Take note of a change of the background graph."""
         self._shared.touch(change)
 
-    def note(self, sign: Sign, change: Triple) -> None:  # noqa: ARG002 - it is looked up
+    def note(self, sign: Sign, change: Triple) -> None:
         """Take a change of the background graph."""
-        self._shared.note(change)
+        self._shared.note(sign, change)
 
-    def changes(self, panes: Iterable[Pane]) -> Changes:  # noqa: ARG002 - there is one
+    def changes(self, panes: Iterable[Pane], *, graph: bool) -> Changes:  # noqa: ARG002 - there is one
         """Give what changed other than by time."""
         # the first window of a commit does this for all that share the closure
-        self._shared.sync()
+        self._shared.sync(graph=graph)
         yield from self._shown(self._pane.changes())
 
     def slide(self, panes: Iterable[Pane]) -> Changes:
@@ -193,7 +216,8 @@ class LabelledContent:
 
     def containers(self) -> list[Any]:
         """List the containers of what is labelled."""
-        return self._closure.containers()
+        explicit = self._shared.explicit.containers()
+        return [*self._closure.containers(), *explicit, self._pane.before]
 
     def reset(self) -> None:
         """Start with a new closure, for all that share it."""

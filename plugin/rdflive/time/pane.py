@@ -23,6 +23,9 @@ class Reporting(Listener, Protocol):
     def await_report(self, pane: Pane) -> None:
         """Take what a window reports at the next commit."""
 
+    def await_correction(self, pane: Pane) -> None:
+        """Take what came late for the last report of a window at the next commit."""
+
 
 class Unseen:
     """Stands for the view of a window that nobody looks at: what it reports is taken at once."""
@@ -31,6 +34,8 @@ class Unseen:
         """Take what a window reports."""
         pane.labels.forget(pane.before)
         pane.settle()
+
+    await_correction = await_report
 
 
 class Pane:
@@ -183,7 +188,7 @@ class Pane:
     def correct(self) -> None:
         """Let the view take what came late for the last report, at the commit that follows."""
         self.refresh()
-        self.view.await_report(self)
+        self.view.await_correction(self)
 
     def changes(self) -> Moves:
         """List what went and what came in other than by time; `begin` stays as it was.

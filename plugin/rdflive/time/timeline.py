@@ -192,10 +192,11 @@ class Timeline:
         arrived, position = self.watermark.arrived, element.position
         self.watermark.arrived = position if arrived is None else max(position, arrived)
         elements, triples = self._count_in(element)
-        changed = False
+        done = self.watermark.done
+        changed, is_late = False, done is not None and position <= done
         for group in self.groups.values():
             if group.axis == "time":
-                changed |= group.arrive(element)
+                changed |= group.arrive(element, is_late=is_late)
         changed |= self.watermark.catch_up(element.position)
         if changed:
             self.watermark.finish(element.position)

@@ -1,10 +1,12 @@
-"""The thread that lets windows report by the wall clock."""
+"""The thread that does what is due by the wall clock."""
 
 from __future__ import annotations
 
+import atexit
 import logging
 import threading
 from collections.abc import Callable
+from weakref import WeakSet
 
 __all__ = ["Timer"]
 
@@ -12,6 +14,13 @@ log = logging.getLogger("rdflive")
 
 PATIENCE = 60.0
 """Longest sleep in seconds, because the wall clock may be set meanwhile."""
+AGAIN = 1.0
+"""Seconds until windows report again where a callback was interrupted: it is told the whole answer then."""
+
+
+_MOMENT = 1.0
+"""Seconds to wait for each timer as the interpreter ends."""
+_timers: WeakSet[Timer] = WeakSet()
 
 
 class Timer:
@@ -20,11 +29,18 @@ class Timer:
     The function returns None to end, and infinity to be called only after `wake`.
     """
 
-    def __init__(self, act: Callable[[], float | None]) -> None:
+    def __init__(self, act: Callable[[], float | None], name: str) -> None:
         self._act = act
         self._woken = threading.Event()
         self._stopped = False
-        threading.Thread(target=self._run, name="rdflive windows", daemon=True).start()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+        _timers.add(self)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether its thread is not there although it was not stopped, as in a fork."""
+        return not self._stopped and not self._thread.is_alive()
 
     def wake(self) -> None:
         """Call the function at once."""
@@ -38,6 +54,11 @@ class Timer:
         self._stopped = True
         self._woken.set()
 
+    def wait(self) -> None:
+        """Wait a moment for a call that is running, as the interpreter ends."""
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join(_MOMENT)
+
     def _run(self) -> None:
         while not self._stopped:
             # Before the call: a wake during it leads to another call.
@@ -45,8 +66,22 @@ class Timer:
             try:
                 seconds = self._act()
             except Exception:
-                log.exception("windows could not report by the clock")
+                log.exception("what is due by the clock could not be done")
                 seconds = PATIENCE
+            except BaseException:
+                # of a callback; in this thread it would end all reports, and nothing else would hear of it
+                log.exception("a callback was interrupted while the clock reported")
+                seconds = AGAIN
             if seconds is None:
                 return
             self._woken.wait(min(seconds, PATIENCE))
+
+
+@atexit.register
+def _end_all() -> None:
+    """Stop all timers: a thread that prints while the interpreter ends could abort it."""
+    timers = tuple(_timers)
+    for timer in timers:
+        timer.stop()
+    for timer in timers:
+        timer.wait()

@@ -35,10 +35,17 @@ class WindowView(WantedView):
         self.on_release: Callable[[], object] = lambda: None
         """Called when nobody uses the view any more."""
         self._reporting: dict[Pane, None] = {}
+        self._takes_graph = False
+        """Whether the next `flush` takes what has changed beside the windows."""
         self._moved: dict[Pane, None] = {}
 
     def await_report(self, pane: Pane) -> None:
         """Take what a window reports at the next commit."""
+        self._takes_graph = True
+        self.await_correction(pane)
+
+    def await_correction(self, pane: Pane) -> None:
+        """Take what came late for the last report of a window; the graph beside it stays as it was there."""
         self._reporting[pane] = None
         self.state.await_flush(self)
 
@@ -54,6 +61,7 @@ class WindowView(WantedView):
         self.content.note(sign, (s, p, o))
         # No window keeps an older state, so the change can be told with its own commit.
         if all(pane.cadence.reports_each for pane in self.content.panes):
+            self._takes_graph = True
             self.state.await_flush(self)
             return True
         for pane in self.content.panes:
@@ -65,7 +73,8 @@ class WindowView(WantedView):
         """Take what changed since the last reports, other than by time, which takes a second step."""
         start = perf_counter()
         self._moved, self._reporting = self._reporting, {}
-        self._take_all(self.content.changes(self._moved))
+        takes_graph, self._takes_graph = self._takes_graph, False
+        self._take_all(self.content.changes(self._moved, graph=takes_graph))
         first = [pane for pane in self._moved if not pane.has_begun]
         if first:  # a first report only brings triples in, so it belongs to this step
             self._take_all(self.content.slide(first))
@@ -112,6 +121,7 @@ class WindowView(WantedView):
         self.content.reset()
         self._wants.clear()
         self._reporting.clear()
+        self._takes_graph = False
         self._moved.clear()
 
     def reload(self) -> None:

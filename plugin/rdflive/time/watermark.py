@@ -189,7 +189,7 @@ class Watermark:
         # one of the views is enough: those of one store commit together
         pane = next((pane for group in self.groups for pane in group.panes), None)
         if pane is not None and self.adapter is not None:
-            self.adapter.capture.tick(pane.view)
+            self.adapter.capture.tick(pane.view.commit)
         # behind the commit: the windows find there what has expired
         for group in self.groups:
             group.drop()

@@ -43,6 +43,11 @@ class Windowed:
         # windows that count end at a number of elements or triples, not at an instant
         self._show_end = show if axes == {"time"} else int
 
+    @property
+    def has_whole(self) -> bool:
+        """Whether what is reported has a whole answer; a stream of what went has none."""
+        return self.output != "dstream"
+
     def time(self, state: StoreState, query: QueryState) -> Any:
         """Give the instant of the last report of the query's windows; None before the first."""
         views = (view for view in state.watched(query) if isinstance(view, WindowView))

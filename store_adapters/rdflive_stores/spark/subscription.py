@@ -17,7 +17,7 @@ from rdflib import RDF, URIRef
 from rdflive.entail.reasoning import Rules
 from rdflive.errors import RdfliveError
 from rdflive.feeds.writing import write_term
-from rdflive.query.planning import unbound_notes
+from rdflive.query.planning import query_notes
 from rdflive.time.instants import DurationLike
 from rdflive_stores.spark.checkpoint import Checkpoint
 from rdflive_stores.spark.dataflow import tasks
@@ -122,7 +122,7 @@ def subscribe(
     terms = [write_term(URIRef(predicate)) for predicate in salted]
     plan = plan_queries(query, initNs, terms, given, entailment, rules, path_steps)
     for one in plan.queries:
-        for note in unbound_notes(one.plan):
+        for note in query_notes(one.plan):
             log.warning("%s; the query is %.200r", note, one.plan.query.text)
     plan = replace(plan, window=event_window(changes, window, time, delay))
     if plan.window is not None and initial is not None:

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.multiset import Row, Weights
-from rdflive.engine.operators import Exists, Join, LeftJoin
+from rdflive.engine.operators import Exists, Join, LeftJoin, Partners
 from rdflive.engine.operators.places import merger
 from support.operators import CountingDictionary, Shape, check, histories, ids_of, net, rows, shapes, weigh
 
@@ -23,6 +24,14 @@ CONDITIONS: list[Callable[[Row], bool] | None] = [
     lambda row: sum(row) % 2 == 0,
     lambda row: row[:1] == (1,),
 ]
+
+
+def exists(
+    dictionary: Dictionary, keys: Any, maybe: Any, negated: bool = False, marks: tuple[int, int] | None = None
+) -> Exists:
+    """EXISTS without a condition."""
+    return Exists(dictionary, Partners(dictionary, keys, maybe), negated, marks)
+
 
 EXAMPLES: list[tuple[Any, tuple[Any, ...], list[tuple[Weights, Weights]], list[Weights]]] = [
     (
@@ -59,22 +68,22 @@ EXAMPLES: list[tuple[Any, tuple[Any, ...], list[tuple[Weights, Weights]], list[W
         [{(1, 2, 0): 1}, {(1, 2, 0): -1, (1, 2, 4): 1}],
     ),
     (LeftJoin, MAYBE_FIRST, [({(0, 2): 1, (2, 2): 1}, {(1, 3): 1})], [{(1, 2, 3): 1, (2, 2, 0): 1}]),
-    (Exists, (((0, 0),), ()), [({(1, 2): 2, (2, 2): 1}, {(1, 3): 1, (1, 4): 1})], [{(1, 2): 2}]),
+    (exists, (((0, 0),), ()), [({(1, 2): 2, (2, 2): 1}, {(1, 3): 1, (1, 4): 1})], [{(1, 2): 2}]),
     (
-        Exists,
+        exists,
         (((0, 0),), ()),
         [({(1, 2): 1}, {(1,): 1}), ({}, {(1,): 1}), ({}, {(1,): -1}), ({}, {(1,): -1})],
         [{(1, 2): 1}, {}, {}, {(1, 2): -1}],
     ),
-    (Exists, (((0, 0),), (), True), [({(1, 2): 1, (2, 2): 1}, {(1,): 1})], [{(2, 2): 1}]),
-    (Exists, ((), ((0, 0),)), [({(0, 2): 1}, {(1,): 1, (2,): 1}), ({}, {(1,): -1})], [{(0, 2): 1}, {}]),
+    (exists, (((0, 0),), (), True), [({(1, 2): 1, (2, 2): 1}, {(1,): 1})], [{(2, 2): 1}]),
+    (exists, ((), ((0, 0),)), [({(0, 2): 1}, {(1,): 1, (2,): 1}), ({}, {(1,): -1})], [{(0, 2): 1}, {}]),
     (
-        Exists,
+        exists,
         (((0, 0),), (), False, (FALSE, TRUE)),
         [({(1,): 2, (2,): 1}, {}), ({}, {(1,): 1})],
         [{(1, FALSE): 2, (2, FALSE): 1}, {(1, FALSE): -2, (1, TRUE): 2}],
     ),
-    (Exists, (((0, 0),), (), True, (FALSE, TRUE)), [({(1,): 1}, {(1,): 1})], [{(1, FALSE): 1}]),
+    (exists, (((0, 0),), (), True, (FALSE, TRUE)), [({(1,): 1}, {(1,): 1})], [{(1, FALSE): 1}]),
 ]
 
 
@@ -136,7 +145,7 @@ def test_exists_equals_recomputation(shape: Shape, negated: bool, marked: bool, 
 
     dictionary = CountingDictionary()
     marks = (FALSE, TRUE) if marked else None
-    operator = Exists(dictionary, shape.keys, shape.maybe, negated, marks)
+    operator = exists(dictionary, shape.keys, shape.maybe, negated, marks)
     history = data.draw(histories(rows(shape.left), rows(shape.right)))
     check(operator, history, recompute, dictionary, keeps)
 

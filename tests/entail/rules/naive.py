@@ -10,7 +10,7 @@ from rdflib.term import BNode, URIRef
 
 from rdflive.entail.rules import Comparison, Program, Rule
 from rdflive.query.bgp import TriplePattern, Variable
-from rdflive.query.expressions.values import compare
+from rdflive.values import compare
 
 Triple = tuple[Any, Any, Any]
 Bindings = dict[Variable, Any]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+import math
+import re
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -71,6 +73,40 @@ def test_options_of_a_predicate_shape_its_object(predicate: Any, expected: Any) 
     """A predicate may name a language, a datatype or a template; each has no object where it has a NULL."""
     assert objects(predicate, {"n": "x y"}) == [expected]
     assert objects(predicate, {"n": None}) == []
+
+
+@pytest.mark.parametrize(
+    ("datatype", "value", "expected"),
+    [
+        (XSD.double, "NaN", "NaN"),
+        (XSD.float, "-Infinity", "-INF"),
+        (XSD.double, Decimal("1.5"), "1.5"),
+        (XSD.string, "Infinity", "Infinity"),
+        (XSD.boolean, 1, "1"),
+        (XSD.decimal, "1.50", "1.50"),
+        (URIRef("http://e/own"), "anything", "anything"),
+    ],
+)
+def test_a_datatype_of_the_mapping_types_text(datatype: URIRef, value: Any, expected: str) -> None:
+    """Without a schema only the mapping tells that a text is a number."""
+    (found,) = objects({"predicate": E, "datatype": str(datatype)}, {"n": value})
+    assert (str(found), found.datatype) == (expected, datatype)
+
+
+@pytest.mark.parametrize(
+    ("datatype", "value"),
+    [
+        (XSD.decimal, "NaN"),
+        (XSD.date, 17000),
+        (XSD.integer, Decimal("1.5")),
+        (XSD.double, "x"),
+        (XSD.byte, 300),
+    ],
+)
+def test_what_is_not_of_the_datatype_of_the_mapping_is_refused(datatype: URIRef, value: Any) -> None:
+    """The error names the column, the datatype and the text."""
+    with pytest.raises(RowError, match=f"'n' holds no {datatype}: '{value}'"):
+        objects({"predicate": E, "datatype": str(datatype)}, {"n": value})
 
 
 def test_a_template_with_a_null_makes_no_triple() -> None:
@@ -260,6 +296,8 @@ def logical(kind: str, **parameters: str) -> dict[str, Any]:
     return {"type": "any", "name": kind, "parameters": parameters}
 
 
+INTERVAL = {"type": "string", "name": "io.debezium.time.Interval"}
+PARTS = re.compile(r"(-?)P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)D)?T(?:(\d+)H)?(?:(\d+)M)?(?:([\d.]+)S)?")
 VARIABLE = "io.debezium.data.VariableScaleDecimal"
 DECIMAL = "org.apache.kafka.connect.data.Decimal"
 TIME = "io.debezium.time"
@@ -293,6 +331,27 @@ TIME = "io.debezium.time"
         ("AQI=", {"type": "bytes", "name": "io.debezium.data.Bits"}, ("AQI=", "base64Binary")),
         ("a-b", {"type": "string", "name": "io.debezium.data.Uuid"}, ("a-b", "")),
         (5, {"type": "int64"}, ("5", "integer")),
+        ("9007199254740993", {"type": "int64"}, ("9007199254740993", "integer")),
+        ("-128", {"type": "int8"}, ("-128", "integer")),
+        ("17000", logical(f"{TIME}.Date"), ("2016-07-18", "date")),
+        (1500, {"type": "int64", "name": f"{TIME}.MicroDuration"}, ("1500", "integer")),
+        (False, {"type": "boolean"}, ("false", "boolean")),
+        ("NaN", {"type": "double"}, ("NaN", "double")),
+        ("Infinity", {"type": "double"}, ("INF", "double")),
+        ("-Infinity", {"type": "float"}, ("-INF", "float")),
+        (Decimal("-0.0"), {"type": "double"}, ("-0.0", "double")),
+        ("NaN", {"type": "string"}, ("NaN", "")),
+        (Decimal("1.50"), logical(DECIMAL, scale="2"), ("1.50", "decimal")),
+        (Decimal("1E+3"), logical(DECIMAL, scale="-3"), ("1000", "decimal")),
+        (7, logical(DECIMAL, scale="0"), ("7", "decimal")),
+        ("<a/>", {"type": "string", "name": "io.debezium.data.Xml"}, ("<a/>", "")),
+        ('{"a": 1}', {"type": "string", "name": "io.debezium.data.Json"}, ('{"a": 1}', "")),
+        ("red", {"type": "string", "name": "io.debezium.data.Enum"}, ("red", "")),
+        ("+12024-02-29T01:02:03Z", logical(f"{TIME}.ZonedTimestamp"), ("12024-02-29T01:02:03Z", "dateTime")),
+        ("2018-06-20Z", logical(f"{TIME}.IsoDate"), ("2018-06-20Z", "date")),
+        ("P1Y2M3DT4H5M6.78S", INTERVAL, ("P1Y2M3DT4H5M6.78S", "duration")),
+        ("P-1Y-2M-3DT-4H-5M-6.5S", INTERVAL, ("-P14MT273906.5S", "duration")),
+        ("P0Y0M1DT-1H0M0S", INTERVAL, ("P0MT82800S", "duration")),
         (5, {}, ("5", "integer")),
         (5, {"name": ["odd"], "type": {"odd": 1}}, ("5", "integer")),
     ],
@@ -317,6 +376,28 @@ def test_a_schema_gives_a_value_its_meaning(value: Any, schema: Any, expected: t
         ("1.5", {"type": "double"}, "is no double: it must be a number, not '1.5'"),
         (10**400, {"type": "double"}, "is beyond the range of xsd:double"),
         (Decimal("1e400"), {}, "is beyond the range of xsd:double"),
+        ("nan", {"type": "double"}, "is no double: it must be a number, not 'nan'"),
+        (True, {"type": "float"}, "is no float: it must be a number, not True"),
+        (Decimal("3.5e38"), {"type": "float"}, "is beyond the range of xsd:float"),
+        (128, {"type": "int8"}, "is no int8: it must be an integer of 8 bits, not 128"),
+        ("2147483648", {"type": "int32"}, "it must be an integer of 32 bits, not '2147483648'"),
+        ("1.0", {"type": "int64"}, "it must be an integer of 64 bits, not '1.0'"),
+        (Decimal("1.0"), {"type": "int16"}, "it must be an integer of 16 bits"),
+        (True, {"type": "int32"}, "it must be an integer of 32 bits, not True"),
+        (1, {"type": "boolean"}, "is no boolean: it must be true or false, not 1"),
+        ("true", {"type": "boolean"}, "it must be true or false, not 'true'"),
+        (5, {"type": "string"}, "is no string: it must be text, not 5"),
+        (5, {"type": "bytes"}, "it must be bytes in base 64, not 5"),
+        ("NaN", logical(DECIMAL, scale="2"), "it must be bytes in base 64"),
+        (Decimal("1e5000"), logical(DECIMAL, scale="2"), "the scale is -5000; accepted are -1000 to 1000"),
+        (True, logical(DECIMAL, scale="2"), "it must be bytes in base 64, not True"),
+        ("infinity", logical(f"{TIME}.ZonedTimestamp"), "'infinity' is no xsd:dateTime"),
+        ("2023-02-29T01:02:03Z", logical(f"{TIME}.IsoTimestamp"), "is no xsd:dateTime"),
+        ("25:00:00Z", logical(f"{TIME}.ZonedTime"), "is no xsd:time"),
+        ("P1M-2D", INTERVAL, "months and days of different signs"),
+        ("P", INTERVAL, "it must be an interval such as"),
+        ("1 day", INTERVAL, "it must be an interval such as"),
+        ({"x": 1, "y": 2}, {"type": "struct", "name": "io.debezium.data.geometry.Point"}, "holds an object"),
         ("!", {"type": "bytes"}, "it must be bytes in base 64"),
         ([1], {"type": "array"}, "holds an array"),
     ],
@@ -326,6 +407,39 @@ def test_a_value_that_does_not_fit_its_schema_is_refused(value: Any, schema: Any
     with pytest.raises(RowError) as caught:
         to_cell_by_schema(value, schema)
     assert reason in str(caught.value)
+
+
+@given(st.floats(), st.floats(width=32), st.integers(-(1 << 63), (1 << 63) - 1))
+def test_numbers_are_those_that_the_converter_of_kafka_wrote(
+    double: float, single: float, whole: int
+) -> None:
+    """Where JSON has no number for one, it writes the name that Java has for it."""
+    for number, kind in ((double, "double"), (single, "float")):
+        names = {math.inf: "Infinity", -math.inf: "-Infinity"}
+        written = "NaN" if math.isnan(number) else names.get(number) or Decimal(repr(number))
+        literal = to_cell_by_schema(written, {"type": kind}).to_literal()
+        assert literal.datatype == XSD[kind]
+        assert repr(float(str(literal))) == repr(number)
+        assert math.isfinite(number) or str(literal) in ("NaN", "INF", "-INF")
+    for written in (whole, str(whole)):
+        assert to_cell_by_schema(written, {"type": "int64"}) == Cell(str(whole), "integer")
+
+
+@given(st.lists(st.integers(-40, 40), min_size=6, max_size=6))
+def test_intervals_last_as_long_as_their_parts(parts: list[int]) -> None:
+    """Months and seconds are added up apart, as XML Schema has them."""
+    text = "P{}Y{}M{}DT{}H{}M{}.5S".format(*parts[:5], abs(parts[5]))
+    months = 12 * parts[0] + parts[1]
+    seconds = 86_400 * parts[2] + 3_600 * parts[3] + 60 * parts[4] + abs(parts[5]) + Fraction(1, 2)
+    if months * seconds < 0:
+        with pytest.raises(RowError, match="different signs"):
+            to_cell_by_schema(text, INTERVAL)
+        return
+    literal = to_cell_by_schema(text, INTERVAL).to_literal()
+    numbers = [Fraction(number or 0) for number in PARTS.fullmatch(str(literal)).groups()[1:]]  # type: ignore[union-attr]  # or it fails
+    sign = -1 if str(literal).startswith("-") else 1
+    assert sign * (12 * numbers[0] + numbers[1]) == months
+    assert sign * (86_400 * numbers[2] + 3_600 * numbers[3] + 60 * numbers[4] + numbers[5]) == seconds
 
 
 @given(st.integers(-719_162, 2_932_896), st.integers(0, 86_399_999_999))

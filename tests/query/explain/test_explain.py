@@ -6,6 +6,7 @@ import re
 
 import pytest
 import rdflib
+from rdflib import XSD
 
 import rdflive
 from rdflive.query import algebra
@@ -29,8 +30,12 @@ OPERATORS = {
     "Exists": ("SELECT * { ?a :p ?b FILTER NOT EXISTS { ?a :q ?c } }", "Filter NOT EXISTS on ?a"),
     "Union": ("SELECT * { { ?a :p ?b } UNION { ?a :q ?c } }", "Union of 2"),
     "Filter": (
-        "SELECT * { ?a :p ?b OPTIONAL { ?b :q ?c } FILTER(!BOUND(?c)) }",
-        "Filter !BOUND(?c)",
+        "SELECT * { ?a :p ?b OPTIONAL { ?b :q ?c } FILTER(?c > 1) }",
+        "Filter ?c > 1",
+    ),
+    "Clocked": (
+        f"SELECT * {{ ?a :p ?b FILTER('2999-01-01T00:00:00Z'^^<{XSD.dateTime}> > NOW() || ?b = 1) }}",
+        "Clocked column",
     ),
     "Extend": ("SELECT * { ?a :p ?b BIND(?b + 1 AS ?c) }", "Extend (BIND) ?c := ?b + 1"),
     "Project": ("SELECT * { GRAPH ?g { ?a :p ?b } }", "?g := graph of GRAPH ?g"),
@@ -67,7 +72,7 @@ def operators() -> list[type[algebra.Node]]:
 def test_every_operator_has_words(kind: type[algebra.Node]) -> None:
     """Each operator of the algebra occurs in an explained query, and is described there in readable names."""
     text, said = OPERATORS.get(kind.__name__, (PATH, "class: var-connected"))
-    plan = make_plan(parse_query(PREFIX + text))
+    plan = make_plan(parse_query(PREFIX + text, clock=True))
     assert any(type(step.node) is kind for step in plan.steps)
     explanation = Explanation(plan)
     assert said in str(explanation)
@@ -158,6 +163,35 @@ def test_what_operators_keep_is_said(query: str) -> None:
         ("SELECT * { ?a :p 1.50 , true , 'x'@en }", "?a <u:p> 1.50\n"),
         (
             "SELECT * { ?a :p ?b OPTIONAL { ?a :q ?c } FILTER EXISTS { ?a :r ?d FILTER(?d < ?c) } }",
+            "Filter EXISTS on ?a, with ?d < ?c\n",
+        ),
+        (
+            "SELECT * { ?a :p ?b FILTER EXISTS { ?a :r ?d FILTER(?d < ?b) } }",
+            "keeps the left rows by these columns in the order of ?b, those with a match apart from the "
+            "others; the right rows by these columns in the order of ?d\n",
+        ),
+        (
+            "SELECT * { ?a :p ?b FILTER NOT EXISTS { ?c :p ?d FILTER(?d < ?b + 5 && ?c != ?a) } }",
+            "in the order of ?b + 5, a match of each that has any; the right rows in the order of ?d\n",
+        ),
+        (
+            "SELECT * { ?a :p ?b ; :q ?c FILTER EXISTS { ?a :r ?d . ?c :r ?e FILTER(?e > ?b) } }",
+            "Distinct ?a, ?b, ?c",  # not all pairs of :r
+        ),
+        (
+            "SELECT * { ?a :p ?b FILTER EXISTS { ?c :p ?d FILTER(?c != ?a) } }",
+            "keeps the left rows, a match of each that has any; the right rows\n",
+        ),
+        (
+            "SELECT * { ?a :p ?b OPTIONAL { ?c :p ?d FILTER(?d > ?b) } FILTER(!BOUND(?c)) }",
+            "Filter NOT EXISTS of any row, with ?d > ?b\n",
+        ),
+        (
+            "SELECT * { ?a :p ?b OPTIONAL { ?a :q ?d FILTER(?d > ?b) } }",
+            "keeps the rows of both sides by these columns in the order of ?b and ?d; the number of matches",
+        ),
+        (
+            "SELECT * { ?a :p ?b OPTIONAL { ?a :q ?c } FILTER EXISTS { ?a :r ?d BIND(?d + ?c AS ?e) } }",
             "Filter EXISTS on ?a, ?c of the outer solution, and ?c where both sides bind it",
         ),
     ],

@@ -73,8 +73,7 @@ xsd:double(ex:a)
 xsd:boolean("TRUE")
 xsd:dateTime("2006-08-23")
 xsd:dateTime(1)
-xsd:string(?blank)
-ex:unknown(1)""".splitlines()
+xsd:string(?blank)""".splitlines()
 
 VALUES = r"""1 + 2 = 3
 2 * 3 = 6

@@ -94,6 +94,29 @@ def test_guard_refuses_requests_with_their_place(is_update: bool) -> None:
             checked(text, is_update=is_update)
 
 
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        ("<urn:f>(?o)", "<urn:f> (line 1, column 23) is no function that is known"),
+        (
+            "REGEX(?o, '(?i)a')",
+            "REGEX (line 1, column 23) has '(?i)a', which cannot be matched as XPath says",
+        ),
+    ],
+)
+def test_guard_refuses_calls_that_are_errors_of_each_row(call: str, reason: str) -> None:
+    """An engine would answer with no row, and say nothing."""
+    for text, is_update in (
+        (f"ASK {{ ?s ?p ?o FILTER({call}) }}", False),
+        (f"DELETE WHERE {{ ?s ?p ?o }} ; DELETE {{ ?s ?p ?o }} WHERE {{ ?s ?p ?o FILTER({call}) }}", True),
+    ):
+        with pytest.raises(Problem, match=r"is no |cannot be matched") as caught:
+            checked(text, is_update=is_update)
+        assert caught.value.status == 400
+        assert caught.value.column == text.index(call) + 1
+        assert is_update or caught.value.detail.startswith(reason)
+
+
 def test_guard_lets_names_and_literals_pass() -> None:
     """The words in literals, IRIs, comments, variables and names are no clauses."""
     for text in LOCAL:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rdflib import XSD, Literal, URIRef
 
 from rdflive.matching.ranks import Ranked
-from rdflive.query.expressions.values import compare
+from rdflive.values import compare
 
 BIG = 2**53
 VALUES = [

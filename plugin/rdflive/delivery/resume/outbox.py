@@ -33,14 +33,14 @@ class Outbox:
         *,
         sample: Any,
         initial: bool,
-        call: Callable[[Delta], object] | None,
+        call: Callable[[Delta], bool] | None,
         stop: Callable[[BaseException], object],
         asked: Row = (),
     ) -> None:
         """Begin with what the journal holds; `sample` is any term of the store.
 
-        `call` hands a delta to the callback, None where an iterator is to take them; `stop` ends the
-        subscription when a step fails. `asked` are the terms that it asks for.
+        `call` hands a delta to the callback and tells whether that has taken it, None where an iterator is to
+        take them; `stop` ends the subscription when a step fails. `asked` are the terms that it asks for.
         """
         self.mailbox = Mailbox(limit=0)
         self.count = 0
@@ -68,7 +68,13 @@ class Outbox:
             )  # a new one: what a callback was killed at is due again
             # asking until there is nothing acknowledges the last delta too
             while (numbered := consumer.take_now(_nobody)[0]) is not None:
-                self._call(numbered)
+                if not self._call(numbered):
+                    return  # it comes again with the next one
+
+    def again(self) -> None:
+        """Have the delta that was handed out last come again, because the callback was interrupted."""
+        if self._consumer is not None:
+            self._consumer.again()
 
     def close(self) -> None:
         """Hand out no more; what waits is the difference to find when the subscription is resumed."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from rdflive.delivery.resume.row_texts import Row
 from rdflive.model import Delta
+from rdflive.time.instants import dated, to_instant
 
 __all__ = ["read_report", "write_report"]
 
@@ -44,4 +45,5 @@ def read_report(text: str, rows: Mapping[str, Row]) -> dict[str, Any]:
 
 
 def _instant(value: Any) -> Any:
-    return datetime.fromisoformat(value) if isinstance(value, str) else value
+    # an instant that no datetime has is in text itself
+    return dated(to_instant(value)) if isinstance(value, str) else value

@@ -6,15 +6,17 @@ from typing import Any
 
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.multiset import Weights
+from rdflive.engine.operators.matched import Matched
 from rdflive.engine.operators.operator import gather
 from rdflive.engine.operators.partners import Partners
-from rdflive.engine.operators.places import Pairs
 
 __all__ = ["Exists"]
 
 
 class Exists:
     """Keeps the left rows that have a partner, or with `negated` those that have none.
+
+    `partners` knows both sides: `Partners` where each compatible row is one, `Matched` with a condition.
 
     With `marks`, the ids of false and true, every left row is kept and gets one more column with the answer,
     for an EXISTS inside a larger expression. The marks are held until `clear`.
@@ -25,15 +27,14 @@ class Exists:
     def __init__(
         self,
         dictionary: Dictionary,
-        keys: Pairs,
-        maybe: Pairs,
+        partners: Partners | Matched,
         negated: bool = False,
         marks: tuple[int, int] | None = None,
     ) -> None:
         self._dictionary = dictionary
         self._negated = negated
         self._marks = marks or ()
-        self._partners = Partners(dictionary, keys, maybe)
+        self._partners = partners
         dictionary.hold(self._marks)
 
     def update(self, *deltas: Weights) -> Weights:

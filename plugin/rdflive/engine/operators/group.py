@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any, TypeAlias
 
 from rdflive.engine.dictionary import UNBOUND, Dictionary
@@ -23,7 +24,7 @@ class _State:
 
     __slots__ = ("accumulators", "output", "rows", "seeds", "seen")
 
-    def __init__(self, accumulators: list[Accumulator], seen: Weights | None) -> None:
+    def __init__(self, accumulators: tuple[Accumulator, ...], seen: Weights | None) -> None:
         self.accumulators = accumulators
         self.rows = 0
         self.seeds = 0
@@ -97,15 +98,17 @@ class Group:
 
     def containers(self) -> list[Any]:
         """List what grows with the input."""
-        seen = [state.seen for state in self._groups.values() if state.seen is not None]
-        return [self._groups, *seen]
+        states = self._groups.values()
+        seen = [state.seen for state in states if state.seen is not None]
+        values = (one.containers() for state in states for one in state.accumulators)
+        return [self._groups, *seen, *chain.from_iterable(values)]
 
     def _touch(self, key: Row, touched: dict[Row, _State]) -> _State:
         state = touched.get(key)
         if state is None:
             state = self._groups.get(key)
             if state is None:
-                accumulators = [make() for _, make, _ in self._aggregates]
+                accumulators = tuple(make() for _, make, _ in self._aggregates)
                 state = self._groups[key] = _State(accumulators, {} if self._keeps_rows else None)
             touched[key] = state
         return state

@@ -8,6 +8,7 @@ from typing import Any
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.multiset import Row, Weights
 from rdflive.engine.operators.operator import gather
+from rdflive.engine.operators.ordered import Order
 from rdflive.engine.operators.places import Pairs, row_at
 from rdflive.engine.operators.sides import Sides
 
@@ -19,8 +20,9 @@ class LeftJoin:
     unbound columns.
 
     A right row matches if it is compatible and the condition holds of the merged row, which has all output
-    columns. The number of matches is kept per left row, so that the first and the last match can be told
-    without a search. Positions are as in `Sides`.
+    columns. Where the condition has an inequality between the two sides, `order` is that. The number of
+    matches is kept per left row, so that the first and the last match can be told without a search. Positions
+    are as in `Sides`.
     """
 
     __slots__ = ("_condition", "_matches", "_pad", "_sides")
@@ -32,8 +34,9 @@ class LeftJoin:
         maybe: Pairs,
         columns: Pairs,
         condition: Callable[[Row], bool] | None = None,
+        order: Order | None = None,
     ) -> None:
-        self._sides = Sides(dictionary, keys, maybe, columns)
+        self._sides = Sides(dictionary, keys, maybe, columns, order)
         self._condition = condition
         self._pad = row_at([left for left, _ in columns])
         self._matches: Weights = {}

@@ -14,7 +14,7 @@ from rdflive.entail.rules.keys import Key
 from rdflive.entail.rules.program import Comparison, Operator, Rule, RuleError
 from rdflive.entail.rules.staging import guides
 from rdflive.query.bgp import TriplePattern, Variable, to_text
-from rdflive.query.expressions.values import compare
+from rdflive.values import compare
 
 __all__ = ["BoundRule", "Condition", "Head", "Places", "Values", "bind"]
 

@@ -241,8 +241,9 @@ class Labels:
 
     def containers(self) -> list[Any]:
         """List the dictionaries and sets in use, for measuring."""
-        found = (found for index in self._indexes.values() for found in index.values())
-        return [self.table, *(triples for triples in found if type(triples) is set)]
+        own = [self._by_label, *self._indexes.values()]
+        found = (found for index in own for found in index.values())
+        return [self.table, *own, *(triples for triples in found if type(triples) is set)]
 
     def clear(self) -> None:
         """Remove everything, with notes."""

@@ -26,8 +26,8 @@ from rdflive.query import algebra
 from rdflive.query.algebra import Basic, Node
 from rdflive.query.bgp import TriplePattern, Variable, VarOrTerm, to_text
 from rdflive.query.expressions import Expression
-from rdflive.query.expressions.values import compare
 from rdflive.query.joins import filtered, linked_patterns
+from rdflive.values import compare
 
 __all__ = ["unfold"]
 

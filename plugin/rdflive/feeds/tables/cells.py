@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from rdflib.namespace import XSD
 from rdflib.term import Literal
@@ -13,7 +14,10 @@ from rdflib.term import Literal
 from rdflive.feeds.terms import RowError
 from rdflive.model import exact_literal
 
-__all__ = ["Cell", "Row", "to_cell", "to_double", "to_row"]
+__all__ = ["NOT_FINITE", "Cell", "Row", "to_cell", "to_double", "to_row"]
+
+NOT_FINITE: Final = {"NaN": "NaN", "Infinity": "INF", "-Infinity": "-INF"}
+"""Doubles that JSON has no number for, as Kafka Connect and Spark write them, and as XML Schema does."""
 
 
 class Cell(NamedTuple):
@@ -59,13 +63,15 @@ def to_cell(value: object) -> Cell:
 
 
 def to_double(value: int | Decimal, datatype: str = "double") -> Cell:
-    """Round a number to a double; raises `RowError` where it has none."""
+    """Round a number to a double; raises `RowError` where it has none, or no xsd:float if that is asked."""
     try:
         number = float(value)
+        if datatype == "float":
+            struct.pack("<f", number)
     except OverflowError:
         number = math.inf
     if math.isinf(number):
-        raise RowError("is beyond the range of xsd:double")
+        raise RowError(f"is beyond the range of xsd:{datatype}")
     return Cell(repr(number), datatype)
 
 

@@ -1,7 +1,7 @@
 """Values of Kafka Connect by their schema: decimals in bytes, days and ticks since 1970.
 
-The names are those of Kafka Connect's logical types and of Debezium's semantic types; a type without a name
-here is taken as JSON has it.
+The names are those of Kafka Connect's logical types and of Debezium's semantic types. A name that is not here
+says what a value means, and its type how it is written; what does not fit its type is refused.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
-from rdflive.feeds.tables.cells import Cell, to_cell, to_double
+from rdflive.feeds.tables.cells import NOT_FINITE, Cell, to_cell, to_double
 from rdflive.feeds.terms import RowError
+from rdflive.values import is_well_formed
+from rdflive.values.calendar import date_text, year_text
 
 __all__ = ["UNAVAILABLE", "column_schemas", "to_cell_by_schema"]
 
@@ -27,7 +29,12 @@ UNAVAILABLE: Final = (_UNAVAILABLE_TEXT, base64.b64encode(_UNAVAILABLE_TEXT.enco
 
 _DAY: Final = 86_400
 _MAX_SCALE: Final = 1000
-_INTEGER: Final = re.compile(r"-?[0-9]{1,9}")
+_SCALE: Final = re.compile(r"-?[0-9]{1,9}")
+_INTEGER: Final = re.compile(r"-?[0-9]{1,20}")
+_INTERVAL: Final = re.compile(
+    r"P(?:(-?\d+)Y)?(?:(-?\d+)M)?(?:(-?\d+)D)?(?:T(?:(-?\d+)H)?(?:(-?\d+)M)?(?:(-?\d+(?:\.\d+)?)S)?)?",
+    re.ASCII,
+)
 
 
 def to_cell_by_schema(value: object, schema: Schema) -> Cell:
@@ -39,7 +46,6 @@ def to_cell_by_schema(value: object, schema: Schema) -> Cell:
     name = schema.get("name") or schema.get("type")
     convert = _CONVERTERS.get(name) if isinstance(name, str) else None
     if convert is None:
-        # a name that is not known here says what the value means; its type says how it is written
         convert = _CONVERTERS.get(str(schema.get("type")))
     if convert is None:
         return to_cell(value)
@@ -69,8 +75,11 @@ def _fields(schema: object) -> dict[str, Schema]:
 def _decimal(value: Any, schema: Schema) -> Cell:
     parameters = schema.get("parameters")
     scale = parameters.get("scale") if isinstance(parameters, Mapping) else None
-    if not isinstance(scale, str) or _INTEGER.fullmatch(scale) is None:
+    if not isinstance(scale, str) or _SCALE.fullmatch(scale) is None:
         raise RowError(f"its schema has the scale {scale!r:.40}, which must be a short integer as text")
+    if isinstance(value, int | Decimal) and not isinstance(value, bool):
+        # as the JSON converter writes it with decimal.format=NUMERIC
+        return _plain(Decimal(value))
     return _scaled(value, int(scale))
 
 
@@ -82,14 +91,23 @@ def _variable_decimal(value: Any, schema: Schema) -> Cell:  # noqa: ARG001 - the
 
 def _scaled(value: Any, scale: int) -> Cell:
     """Make a decimal of big-endian two's complement in base 64."""
-    if abs(scale) > _MAX_SCALE:
-        raise RowError(f"the scale is {scale}; accepted are {-_MAX_SCALE} to {_MAX_SCALE}")
+    _check_scale(scale)
     unscaled = int.from_bytes(_bytes(value), signed=True)
     try:
         digits = tuple(map(int, str(abs(unscaled))))
     except ValueError as error:  # Python converts no integer of more than 4300 digits
         raise RowError("it has too many digits") from error
-    return Cell(format(Decimal((int(unscaled < 0), digits, -scale)), "f"), "decimal")
+    return _plain(Decimal((int(unscaled < 0), digits, -scale)))
+
+
+def _plain(number: Decimal) -> Cell:
+    _check_scale(-int(number.as_tuple().exponent))
+    return Cell(format(number, "f"), "decimal")
+
+
+def _check_scale(scale: int) -> None:
+    if abs(scale) > _MAX_SCALE:
+        raise RowError(f"the scale is {scale}; accepted are {-_MAX_SCALE} to {_MAX_SCALE}")
 
 
 def _bytes(value: Any) -> bytes:
@@ -106,6 +124,8 @@ def _binary(value: Any, schema: Schema) -> Cell:  # noqa: ARG001 - all bytes are
 
 def _real(datatype: str) -> Converter:
     def convert(value: Any, schema: Schema) -> Cell:  # noqa: ARG001 - the type is known
+        if isinstance(value, str) and value in NOT_FINITE:
+            return Cell(NOT_FINITE[value], datatype)
         if isinstance(value, bool) or not isinstance(value, int | Decimal):
             raise RowError(f"it must be a number, not {value!r:.40}")
         return to_double(value, datatype)
@@ -113,11 +133,54 @@ def _real(datatype: str) -> Converter:
     return convert
 
 
-def _text(datatype: str) -> Converter:
+def _text(value: Any, schema: Schema) -> Cell:  # noqa: ARG001 - all text is alike
+    return Cell(_string(value))
+
+
+def _string(value: Any) -> str:
+    if not isinstance(value, str):
+        raise RowError(f"it must be text, not {value!r:.40}")
+    return value
+
+
+def _moment(datatype: str) -> Converter:
+    """Take the text of an instant, a day or a clock as it is written."""
+
     def convert(value: Any, schema: Schema) -> Cell:  # noqa: ARG001 - the type is known
-        if not isinstance(value, str):
-            raise RowError(f"it must be text, not {value!r:.40}")
-        return Cell(value, datatype)
+        # Java writes a plus in front of years beyond 9999, and XML Schema none
+        cell = Cell(_string(value).removeprefix("+"), datatype)
+        if not is_well_formed(cell.to_literal()):
+            raise RowError(f"{value!r:.40} is no xsd:{datatype}")
+        return cell
+
+    return convert
+
+
+def _interval(value: Any, schema: Schema) -> Cell:  # noqa: ARG001 - it is text
+    """Take an interval, whose parts may each be negative: `P1Y2M3DT4H5M6.78S`."""
+    match = _INTERVAL.fullmatch(_string(value))
+    if match is None or not any(match.groups()):
+        raise RowError(f"it must be an interval such as 'P1Y2M3DT4H5M6.78S', not {value!r:.60}")
+    years, months, days, hours, minutes, seconds = (Decimal(part or 0) for part in match.groups())
+    if "-" not in value and value[-1] != "T":
+        return Cell(value, "duration")
+    months += 12 * years
+    seconds += 60 * (minutes + 60 * (hours + 24 * days))
+    if months * seconds < 0:
+        raise RowError(f"months and days of different signs are no xsd:duration: {value!r:.60}")
+    sign = "-" if months < 0 or seconds < 0 else ""
+    return Cell(f"{sign}P{abs(months)}MT{abs(seconds):f}S", "duration")
+
+
+def _boolean(value: Any, schema: Schema) -> Cell:  # noqa: ARG001 - it is true or false
+    if not isinstance(value, bool):
+        raise RowError(f"it must be true or false, not {value!r:.40}")
+    return to_cell(value)
+
+
+def _whole(bits: int) -> Converter:
+    def convert(value: Any, schema: Schema) -> Cell:  # noqa: ARG001 - the type is known
+        return to_cell(_integer(value, bits))
 
     return convert
 
@@ -131,23 +194,25 @@ def _ticks(write: Callable[[int, int], Cell], second: int) -> Converter:
     return convert
 
 
-def _integer(value: Any) -> int:
-    if type(value) is not int or abs(value) >= 1 << 63:
-        raise RowError(f"it must be an integer of 64 bits, not {value!r:.40}")
-    return value
+def _integer(value: Any, bits: int = 64) -> int:
+    """Take an integer, which some converters write as text, since not all readers of JSON have 64 bits."""
+    number = int(value) if isinstance(value, str) and _INTEGER.fullmatch(value) else value
+    if type(number) is not int or not -(1 << bits - 1) <= number < 1 << bits - 1:
+        raise RowError(f"it must be an integer of {bits} bits, not {value!r:.40}")
+    return number
 
 
 def _date(value: Any, schema: Schema) -> Cell:  # noqa: ARG001 - the unit is known
-    return Cell(_write_date(_integer(value)), "date")
+    return Cell(date_text(_integer(value)), "date")
 
 
 def _year(value: Any, schema: Schema) -> Cell:  # noqa: ARG001 - the unit is known
-    return Cell(_write_year(_integer(value)), "gYear")
+    return Cell(year_text(_integer(value)), "gYear")
 
 
 def _datetime(ticks: int, second: int) -> Cell:
     day, rest = divmod(ticks, _DAY * second)
-    return Cell(f"{_write_date(day)}T{_write_clock(rest, second)}", "dateTime")
+    return Cell(f"{date_text(day)}T{_write_clock(rest, second)}", "dateTime")
 
 
 def _time(ticks: int, second: int) -> Cell:
@@ -163,28 +228,17 @@ def _write_clock(ticks: int, second: int) -> str:
     return f"{text}.{fraction:0{len(str(second)) - 1}}".rstrip("0") if fraction else text
 
 
-def _write_date(day: int) -> str:
-    """Write a day since 1970-01-01, in the Gregorian calendar and beyond the years that Python knows."""
-    # whole cycles of 400 years, which begin on 1 March of year 0
-    # so the leap day is the last of its year; five months from March on have 153 days, as have the next five
-    cycle, day = divmod(day + 719_468, 146_097)
-    year = (day - day // 1_460 + day // 36_524 - day // 146_096) // 365
-    day -= 365 * year + year // 4 - year // 100
-    month = (5 * day + 2) // 153
-    day -= (153 * month + 2) // 5
-    year += 400 * cycle + (month >= 10)
-    return f"{_write_year(year)}-{month + 3 if month < 10 else month - 9:02}-{day + 1:02}"
-
-
-def _write_year(year: int) -> str:
-    return f"{'-' if year < 0 else ''}{abs(year):04}"
-
-
 _MILLI: Final = 1_000
 _MICRO: Final = 1_000_000
 _NANO: Final = 1_000_000_000
 
 _CONVERTERS: Final[dict[str, Converter]] = {
+    "int8": _whole(8),
+    "int16": _whole(16),
+    "int32": _whole(32),
+    "int64": _whole(64),
+    "boolean": _boolean,
+    "string": _text,
     "bytes": _binary,
     "float": _real("float"),
     "double": _real("double"),
@@ -200,10 +254,11 @@ _CONVERTERS: Final[dict[str, Converter]] = {
     "io.debezium.time.Timestamp": _ticks(_datetime, _MILLI),
     "io.debezium.time.MicroTimestamp": _ticks(_datetime, _MICRO),
     "io.debezium.time.NanoTimestamp": _ticks(_datetime, _NANO),
-    "io.debezium.time.ZonedTimestamp": _text("dateTime"),
-    "io.debezium.time.ZonedTime": _text("time"),
-    "io.debezium.time.IsoDate": _text("date"),
-    "io.debezium.time.IsoTime": _text("time"),
-    "io.debezium.time.IsoTimestamp": _text("dateTime"),
+    "io.debezium.time.ZonedTimestamp": _moment("dateTime"),
+    "io.debezium.time.ZonedTime": _moment("time"),
+    "io.debezium.time.IsoDate": _moment("date"),
+    "io.debezium.time.IsoTime": _moment("time"),
+    "io.debezium.time.IsoTimestamp": _moment("dateTime"),
     "io.debezium.time.Year": _year,
+    "io.debezium.time.Interval": _interval,
 }

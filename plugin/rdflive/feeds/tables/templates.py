@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
 
-from rdflib.namespace import RDF
+from rdflib.namespace import RDF, XSD
 from rdflib.term import URIRef
 
 from rdflive.errors import RdfliveError
-from rdflive.feeds.tables.cells import Row
+from rdflive.feeds.tables.cells import NOT_FINITE, Row
 from rdflive.feeds.terms import RdflibTerm, RowError, RowReader
 from rdflive.feeds.writing import UnwritableError, write_term
 from rdflive.model import Quad, exact_literal
+from rdflive.values import is_well_formed
 
 __all__ = ["ColumnTriple", "MappingError", "QuadColumns", "Template", "Templates", "to_iri", "to_language"]
 
@@ -88,16 +89,21 @@ class ColumnTriple:
     language: str | None = None
 
     def object(self, row: Row) -> RdflibTerm | None:
-        """Make the object; None where the column is NULL."""
+        """Make the object; None where the column is NULL. Raises `RowError` for one of another datatype."""
         cell = row.get(self.column)
         if cell is None:
             return None
         # a column that is NULL takes its triple away, also where the template does not name it
         if self.template is not None:
             return self.template.fill(row)
-        if self.datatype is not None or self.language is not None:
-            return exact_literal(cell.text, self.language, self.datatype)
-        return cell.to_literal()
+        if self.datatype is None and self.language is None:
+            return cell.to_literal()
+        is_double = self.datatype in (XSD.double, XSD.float)
+        text = NOT_FINITE.get(cell.text, cell.text) if is_double else cell.text
+        literal = exact_literal(text, self.language, self.datatype)
+        if not is_well_formed(literal):
+            raise RowError(f"the column {self.column!r} holds no {self.datatype}: {cell.text[:40]!r}")
+        return literal
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import Decimal
 from functools import lru_cache, partial
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import rdflib
-from rdflib import XSD
 from rdflib.term import Node
 from sortedcontainers import SortedList
 
 from rdflive.query.aggregates.exact_sum import ExactSum
 from rdflive.query.budget import Meter
-from rdflive.query.expressions.numbers import DECIMALS, number
 from rdflive.query.ordering import term_key
+from rdflive.values import number, number_literal
+from rdflive.values.numbers import DECIMALS
 
 __all__ = ["Accumulator", "SetFunction", "integer", "make_accumulator"]
 
 SetFunction = Literal["COUNT", "SUM", "AVG", "MIN", "MAX", "SAMPLE", "GROUP_CONCAT"]
-
-_DOUBLE: Final = str(XSD.double)
 
 
 class Accumulator(Protocol):
@@ -32,6 +30,9 @@ class Accumulator(Protocol):
 
     def result(self) -> Node | None:
         """Give the function's value now; None is an error."""
+
+    def containers(self) -> list[Any]:
+        """List the containers of the values that are kept, for measuring."""
 
 
 def make_accumulator(
@@ -89,6 +90,9 @@ class _Metered:
         self._meter.keep(weight, len(value) * weight if isinstance(value, str) else 0)
         self._inner.add(value, weight)
 
+    def containers(self) -> list[Any]:
+        return self._inner.containers()
+
 
 class _Count:
     """COUNT: how many values are no errors."""
@@ -104,6 +108,9 @@ class _Count:
 
     def result(self) -> Node | None:
         return integer(self._count)
+
+    def containers(self) -> list[Any]:
+        return []
 
 
 class _Distinct:
@@ -128,6 +135,9 @@ class _Distinct:
     def result(self) -> Node | None:
         return self._inner.result()
 
+    def containers(self) -> list[Any]:
+        return [self._counts, *self._inner.containers()]
+
 
 class _Numbers:
     """What SUM and AVG keep: the exact sum and how many values are no numbers."""
@@ -142,15 +152,16 @@ class _Numbers:
         if isinstance(value, rdflib.Literal):
             found = number(value)
             if found is not None:
-                # xsd:float and xsd:double are both floats of Python, and the result has the wider type
-                self._sum.add(found, weight, str(value.datatype) == _DOUBLE)
+                self._sum.add(found, weight)
                 return
         self._errors += weight
 
+    def containers(self) -> list[Any]:
+        return []
+
     def _binary(self, share: int = 1) -> Node:
         """Give the sum divided by `share` as a double or float, whichever is the wider type present."""
-        datatype = XSD.double if self._sum.doubles else XSD.float
-        return rdflib.Literal(self._sum.binary(share), datatype=datatype)
+        return number_literal(self._sum.binary(share))
 
 
 class _Sum(_Numbers):
@@ -165,7 +176,7 @@ class _Sum(_Numbers):
         if total.doubles or total.floats:
             return self._binary()
         if total.decimals:
-            return rdflib.Literal(total.decimal())
+            return number_literal(total.decimal())
         try:
             return rdflib.Literal(total.integer())
         except ValueError:
@@ -185,7 +196,7 @@ class _Average(_Numbers):
             return rdflib.Literal(0)
         if total.doubles or total.floats:
             return self._binary(total.count)
-        return rdflib.Literal(DECIMALS.divide(total.decimal(), Decimal(total.count)))
+        return number_literal(DECIMALS.divide(total.decimal(), Decimal(total.count)))
 
 
 class _SortedTerms:
@@ -214,14 +225,26 @@ class _SortedTerms:
             self.order.remove((term_key(value), value))
 
 
-class _Extremum:
+class _Ordered:
+    """What MIN, MAX, SAMPLE and GROUP_CONCAT keep: the terms in order."""
+
+    __slots__ = ("_terms",)
+
+    def __init__(self) -> None:
+        self._terms = _SortedTerms()
+
+    def containers(self) -> list[Any]:
+        return [self._terms.counts, self._terms.order]
+
+
+class _Extremum(_Ordered):
     """MIN and MAX: the first or last term by `term_key`; an error of nothing."""
 
-    __slots__ = ("_place", "_terms", "add")
+    __slots__ = ("_place", "add")
 
     def __init__(self, place: int) -> None:
+        super().__init__()
         self._place = place
-        self._terms = _SortedTerms()
         self.add = self._terms.add
 
     def result(self) -> Node | None:
@@ -231,28 +254,28 @@ class _Extremum:
         return terms.order[self._place][1]
 
 
-class _Sample:
+class _Sample(_Ordered):
     """SAMPLE: the least term, so that the result is a function of the group."""
 
-    __slots__ = ("_terms", "add")
+    __slots__ = ("add",)
 
     def __init__(self) -> None:
-        self._terms = _SortedTerms()
+        super().__init__()
         self.add = self._terms.add
 
     def result(self) -> Node | None:
         return self._terms.order[0][1] if self._terms.order else None
 
 
-class _GroupConcat:
+class _GroupConcat(_Ordered):
     """GROUP_CONCAT: the strings of the terms, in their order; what has none is an error."""
 
-    __slots__ = ("_changed", "_joined", "_meter", "_separator", "_terms")
+    __slots__ = ("_changed", "_joined", "_meter", "_separator")
 
     def __init__(self, separator: str, meter: Meter | None) -> None:
+        super().__init__()
         self._separator = separator
         self._meter = meter
-        self._terms = _SortedTerms()
         self._changed = True
         self._joined: Node | None = None
 

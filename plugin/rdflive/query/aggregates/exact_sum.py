@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal, InvalidOperation
+from decimal import Decimal
+from fractions import Fraction
 from math import inf, isfinite, nan
 from typing import Final
 
-from rdflive.query.expressions.numbers import Number
+from rdflive.values import Number, Single
+from rdflive.values.numbers import EXACT, to_double, to_single
 
 __all__ = ["ExactSum"]
 
 _BITS: Final = 1074  # every finite double is an integer times 2**-1074
-_EXACT: Final = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[InvalidOperation])
 _ZERO: Final = Decimal(0)
 
 
@@ -23,7 +24,7 @@ class ExactSum:
 
     >>> total = ExactSum()
     >>> for value in (1e16, 0.1, -1e16):
-    ...     total.add(value, 1, is_double=True)
+    ...     total.add(value, 1)
     >>> total.binary()
     0.1
     """
@@ -40,8 +41,8 @@ class ExactSum:
         self._decimal = _ZERO
         self._places: dict[int, int] = {}  # how many decimals have so many places
 
-    def add(self, value: Number, weight: int, is_double: bool) -> None:
-        """Let a finite Decimal, an int or a float (a double or not) enter or leave."""
+    def add(self, value: Number, weight: int) -> None:
+        """Let a number enter or leave."""
         self.count += weight
         if isinstance(value, int):
             self._integer += value * weight
@@ -49,17 +50,17 @@ class ExactSum:
             self.decimals += weight
             self._add_decimal(value, weight)
         else:
-            if is_double:
-                self.doubles += weight
-            else:
+            if type(value) is Single:
                 self.floats += weight
+            else:
+                self.doubles += weight
             self._add_binary(value, weight)
 
     def _add_decimal(self, value: Decimal, weight: int) -> None:
         exponent = value.as_tuple().exponent
         assert isinstance(exponent, int)  # noqa: S101 - `number` lets only finite decimals through
         places = max(0, -exponent)
-        self._decimal = _EXACT.fma(value, weight, self._decimal)
+        self._decimal = EXACT.fma(value, weight, self._decimal)
         left = self._places.get(places, 0) + weight
         if left:
             self._places[places] = left
@@ -87,23 +88,23 @@ class ExactSum:
     def decimal(self) -> Decimal:
         """Give the sum of integers and decimals, with as many places as the longest of them."""
         places = max(self._places, default=0)
-        return _with_places(_EXACT.add(self._decimal, self._integer), places)
+        return _with_places(EXACT.add(self._decimal, self._integer), places)
 
     def binary(self, share: int = 1) -> float:
-        """Give the sum of all numbers, divided by `share`, rounded once."""
+        """Give the sum of all numbers, divided by `share`, rounded once: to a `Single` without doubles."""
+        exact = self._exact(share)
+        return to_double(exact) if self.doubles else to_single(exact)
+
+    def _exact(self, share: int) -> float | Fraction:
         if self.nans or (self.plus and self.minus):
             return nan
         if self.plus or self.minus:
             return inf if self.plus else -inf
         decimals, tens = self._decimal.as_integer_ratio()
         numerator = (decimals + self._integer * tens << _BITS) + self._binary * tens
-        try:
-            # Python rounds the quotient of two integers once, however long they are
-            return numerator / (tens * share << _BITS)
-        except OverflowError:
-            return inf if numerator > 0 else -inf
+        return Fraction(numerator, tens * share << _BITS)
 
 
 def _with_places(value: Decimal, places: int) -> Decimal:
     """Write a decimal with so many places, which are enough for it; zero has no sign."""
-    return _EXACT.quantize(value, Decimal((0, (1,), -places))) if value else Decimal((0, (0,), -places))
+    return EXACT.quantize(value, Decimal((0, (1,), -places))) if value else Decimal((0, (0,), -places))

@@ -6,11 +6,11 @@ above: it is bound in every row, or it is a key of the context (the named graph 
 outer solution of an EXISTS). Any other column may be unbound, and unbound is compatible with everything.
 """
 
-from rdflive.query.algebra.conditions import AllOf, Condition, OneOf, SameTerm
+from rdflive.query.algebra.conditions import AllOf, Condition, OneOf, SameTerm, conjunction
 from rdflive.query.algebra.joins import Exists, Join, LeftJoin, Minus, Union
 from rdflive.query.algebra.node import Columns, Node, ordered, reads, topological, with_inputs
 from rdflive.query.algebra.patterns import CLASSIFIED, Basic, Classified, Closure, Graph, Parameters, Values
-from rdflive.query.algebra.row_operators import Construct, Extend, Filter, Project
+from rdflive.query.algebra.row_operators import Clocked, Construct, Extend, Filter, Project
 from rdflive.query.algebra.sets import Aggregate, Distinct, Group, OrderCondition, Slice
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "AllOf",
     "Basic",
     "Classified",
+    "Clocked",
     "Closure",
     "Columns",
     "Condition",
@@ -41,6 +42,7 @@ __all__ = [
     "Slice",
     "Union",
     "Values",
+    "conjunction",
     "ordered",
     "reads",
     "topological",

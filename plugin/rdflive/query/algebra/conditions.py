@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from rdflive.query.bgp import to_text
 
-__all__ = ["AllOf", "Condition", "OneOf", "SameTerm"]
+__all__ = ["AllOf", "Condition", "OneOf", "SameTerm", "conjunction"]
 
 Row: TypeAlias = tuple[int, ...]
 
@@ -85,6 +85,13 @@ class AllOf:
         """Ask the parts in order."""
         tests = [part.condition(columns, terms) for part in self.parts]
         return lambda row: all(test(row) for test in tests)
+
+
+def conjunction(conditions: Sequence[Condition]) -> Condition | None:
+    """Give the condition that holds where all of some hold; None of none."""
+    if len(conditions) < 2:
+        return conditions[0] if conditions else None
+    return AllOf(tuple(conditions))
 
 
 @dataclass(frozen=True, slots=True)

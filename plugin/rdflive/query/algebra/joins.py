@@ -73,11 +73,15 @@ class Minus(Binary):
 
 @dataclass(frozen=True, eq=False)
 class Exists(Binary):
-    """The left rows that have (or have not) a compatible right row, or all of them with a mark."""
+    """The left rows that have (or have not) a compatible right row that meets the condition with them, or all
+    of them with a mark.
+    """
 
     negated: bool = False
     mark: Variable | None = None
     """The column that tells, in place of keeping some rows only."""
+    condition: Condition | None = None
+    """Of the left and the right row merged."""
 
     @cached_property
     def columns(self) -> Columns:
@@ -87,8 +91,15 @@ class Exists(Binary):
     def certain(self) -> frozenset[Variable]:
         return self.left.certain.union([self.mark] if self.mark else ())
 
+    @property
+    def expressions(self) -> tuple[Condition, ...]:
+        return () if self.condition is None else (self.condition,)
+
     def needs(self, wanted: frozenset[Variable]) -> tuple[frozenset[Variable], ...]:
-        return wanted.union(self.shared).intersection(self.left.columns), frozenset(self.shared)
+        left, right = (
+            reads(self.condition, node.columns).union(self.shared) for node in (self.left, self.right)
+        )
+        return wanted.intersection(self.left.columns) | left, right
 
 
 @dataclass(frozen=True, eq=False)

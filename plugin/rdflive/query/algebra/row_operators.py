@@ -10,7 +10,7 @@ from rdflive.query.algebra.conditions import Condition
 from rdflive.query.algebra.node import Columns, Unary, reads
 from rdflive.query.bgp import TriplePattern, Variable
 
-__all__ = ["Construct", "Extend", "Filter", "Project"]
+__all__ = ["Clocked", "Construct", "Extend", "Filter", "Project"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +25,27 @@ class Filter(Unary):
 
     def needs(self, wanted: frozenset[Variable]) -> tuple[frozenset[Variable], ...]:
         return (wanted | reads(self.condition, self.input.columns),)
+
+
+@dataclass(frozen=True, eq=False)
+class Clocked(Unary):
+    """The rows of which a comparison with NOW() holds now, or all of them with a mark."""
+
+    condition: Any
+    """The comparison: see `rdflive.query.expressions.ClockComparison`."""
+    mark: Variable | None = None
+    """The column that tells, unbound where it is an error, in place of keeping some rows only."""
+
+    @property
+    def columns(self) -> Columns:
+        return (*self.input.columns, *([self.mark] if self.mark else ()))
+
+    @property
+    def expressions(self) -> tuple[Condition, ...]:
+        return (self.condition,)
+
+    def needs(self, wanted: frozenset[Variable]) -> tuple[frozenset[Variable], ...]:
+        return (wanted.intersection(self.input.columns) | reads(self.condition, self.input.columns),)
 
 
 @dataclass(frozen=True, eq=False)

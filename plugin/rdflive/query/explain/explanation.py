@@ -15,9 +15,9 @@ from rdflive.query.explain.row_key import row_key
 from rdflive.query.explain.running import as_run
 from rdflive.query.explain.words import Words, describe
 from rdflive.query.known import Asked
+from rdflive.query.notes import query_notes
 from rdflive.query.plan import Plan
 from rdflive.query.segment import Algorithm
-from rdflive.query.unbound import unbound_notes
 
 __all__ = ["Explanation"]
 
@@ -34,6 +34,7 @@ class Explanation:
         plan: Plan,
         entailed: Sequence[str] = (),
         windows: Sequence[str] = (),
+        clock: Sequence[str] = (),
         notes: Sequence[str] = (),
         members: int = 1,
         shared: Asked | None = None,
@@ -43,14 +44,17 @@ class Explanation:
         running = as_run(plan, asked.plan, asked.terms)
         self._plan = plan = running.plan
         self._kept = running.kept
-        self.notes = (*unbound_notes(plan), *notes)
+        self.notes = (*query_notes(plan), *notes)
         """What may be misspelled: variables that nothing binds, and of a subscription also the predicates,
-        classes and graphs that the data do not hold, each with the nearest name that there is.
+        classes and graphs that the data do not hold, each with the nearest name that there is. What calls
+        of REPLACE have no value in any row.
         """
         self.entailed = tuple(entailed)
         """How entailed triples are kept, one line per class or property of which there are any."""
         self.windows = tuple(windows)
         """What each window holds, and how what that entails is kept."""
+        self.clock = tuple(clock)
+        """What NOW() is, and when it next changes something."""
         self.members = members
         """How many queries share the work, each with terms of its own in the place of the constants."""
         self._counted = counted
@@ -135,7 +139,8 @@ class Explanation:
         else:
             yield f"plan: {_size(plan)}"
             yield from self._tree(outline(plan), names, "", "")
-        for title, lines in (("entailed triples", self.entailed), ("windows", self.windows)):
+        parts = {"entailed triples": self.entailed, "windows": self.windows, "clock": self.clock}
+        for title, lines in parts.items():
             if lines:
                 yield f"{title}:"
                 yield from (f"  {line}" for line in lines)

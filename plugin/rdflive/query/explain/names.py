@@ -121,6 +121,8 @@ def _marks(nodes: Iterable[algebra.Node]) -> Iterator[tuple[Variable, str]]:
     for node in nodes:
         if isinstance(node, algebra.Exists) and node.mark is not None:
             yield node.mark, "NOT EXISTS" if node.negated else "EXISTS"
+        elif isinstance(node, algebra.Clocked) and node.mark is not None:
+            yield node.mark, node.condition.text
 
 
 def _nodes(nodes: Iterable[algebra.Node]) -> Iterator[tuple[Variable, str]]:

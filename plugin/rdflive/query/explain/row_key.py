@@ -15,6 +15,7 @@ _KEEPS_ROWS: Final = (
     algebra.Project,
     algebra.Extend,
     algebra.Filter,
+    algebra.Clocked,
 )
 """Operators that give at most one row for each row that they take."""
 

@@ -10,6 +10,7 @@ from rdflive.query import algebra
 from rdflive.query.algebra import CLASSIFIED, Columns
 from rdflive.query.bgp import Variable
 from rdflive.query.explain.names import Names
+from rdflive.query.inequalities import inequality_of
 from rdflive.query.plan import Plan, Step
 
 __all__ = ["Words", "describe"]
@@ -135,9 +136,18 @@ def _left_join(node: algebra.LeftJoin, reading: _Reading) -> Words:
     detail = compared.on or "of every pair of rows"
     if node.condition is not None:
         detail += f", if {reading.names.text(node.condition.text)}"
-    keeps = f"the rows of both sides{compared.by}; the number of matches of each left row that has any"
-    costs = f"{compared.look_up}, then one merge per pair found, and the unmatched row"
-    if not compared.on:
+    found = inequality_of(node, *reading.inputs)
+    order = ""
+    if found is not None:
+        order = " in the order of " + " and ".join(
+            reading.names.text(e.text) for e in (found.left, found.right)
+        )
+    keeps = f"the rows of both sides{compared.by}{order}; the number of matches of each left row that has any"
+    look_up = compared.look_up
+    if found is not None:
+        look_up = "O(log n) per changed row, n the rows of a side"
+    costs = f"{look_up}, then one merge per pair found, and the unmatched row"
+    if found is None and not compared.on:
         costs = "one merge per changed row and row of the other side"
     return Words("LeftJoin (OPTIONAL)", detail, keeps, costs)
 
@@ -149,11 +159,27 @@ def _minus(node: algebra.Minus, reading: _Reading) -> Words:
 
 @_describe.register
 def _exists(node: algebra.Exists, reading: _Reading) -> Words:
-    words = "NOT EXISTS" if node.negated else "EXISTS"
-    if node.mark is None:
-        return _partnered(f"Filter {words}", node, reading, "")
-    name = reading.names.variable(node.mark)
-    return _partnered("Exists", node, reading, f", told as a column: {name}")
+    name, more = f"Filter {'NOT EXISTS' if node.negated else 'EXISTS'}", ""
+    if node.mark is not None:
+        name, more = "Exists", f", told as a column: {reading.names.variable(node.mark)}"
+    if node.condition is None:
+        return _partnered(name, node, reading, more)
+    compared = reading.compared(node)
+    detail = f"{compared.on or 'of any row'}, with {reading.names.text(node.condition.text)}{more}"
+    left, right = f"the left rows{compared.by}", f"the right rows{compared.by}"
+    found = inequality_of(node, *reading.inputs)
+    if found is None:
+        costs = "one evaluation per changed left row and right row that fits, up to the first match; "
+    else:
+        one, other = (reading.names.text(side.text) for side in (found.left, found.right))
+        left, right = f"{left} in the order of {one}", f"{right} in the order of {other}"
+        costs = "O(log n) per changed row, n the rows of a side; "
+        if not found.is_all:
+            costs += "one evaluation per right row, nearest first, up to the first match; "
+    is_all = found is not None and found.is_all
+    matched = "those with a match apart from the others" if is_all else "a match of each that has any"
+    costs += "a right row visits the left rows of which it may be the first or the last match"
+    return Words(name, detail, f"{left}, {matched}; {right}", costs)
 
 
 def _partnered(name: str, node: algebra.Minus | algebra.Exists, reading: _Reading, more: str) -> Words:
@@ -175,6 +201,14 @@ def _union(node: algebra.Union, reading: _Reading) -> Words:  # noqa: ARG001
 @_describe.register
 def _filter(node: algebra.Filter, reading: _Reading) -> Words:
     return Words("Filter", reading.names.text(node.condition.text), _NOTHING, _EVALUATION)
+
+
+@_describe.register
+def _clocked(node: algebra.Clocked, reading: _Reading) -> Words:
+    name = "Clocked filter" if node.mark is None else "Clocked column"
+    keeps = "the rows that time will change, by the instant of their next change"
+    costs = "one evaluation per changed row, and O(log n) for one that is kept and when its instant comes"
+    return Words(name, reading.names.text(node.condition.text), keeps, costs)
 
 
 @_describe.register

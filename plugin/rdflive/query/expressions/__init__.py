@@ -1,6 +1,30 @@
 """Expressions of SPARQL: what they say, and the callables that evaluate them on rows of ids."""
 
-from rdflive.query.expressions.expression import Expression, conjuncts, exists_parts, replace, volatile
+from rdflive.query.expressions.clock import (
+    ClockComparison,
+    can_compare,
+    can_move,
+    clock_parts,
+    read_comparison,
+)
+from rdflive.query.expressions.expression import (
+    TURNED,
+    Expression,
+    conjuncts,
+    exists_parts,
+    first_fault,
+    numbered,
+    replace,
+    valueless,
+    volatile,
+)
+from rdflive.query.expressions.faults import Fault, fault_of
+from rdflive.query.expressions.phases import Phases
 from rdflive.query.expressions.rdflib_evaluation import Terms
+from rdflive.query.expressions.registry import is_current, register_function, users_functions
 
-__all__ = ["Expression", "Terms", "conjuncts", "exists_parts", "replace", "volatile"]
+__all__ = [
+    "TURNED", "ClockComparison", "Expression", "Fault", "Phases", "Terms", "can_compare", "can_move",
+    "clock_parts", "conjuncts", "exists_parts", "fault_of", "first_fault", "is_current", "numbered",
+    "read_comparison", "register_function", "replace", "users_functions", "valueless", "volatile",
+]  # fmt: skip

@@ -8,15 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
-from rdflib.plugins.sparql import operators
 from rdflib.term import Literal, Node, URIRef, Variable
 
-from rdflive.query.expressions.arithmetic import calculate
-from rdflive.query.expressions.casts import CASTS
+from rdflive.errors import UnsupportedQueryError
+from rdflive.model.term_text import is_writable
+from rdflive.query.expressions.errors import no_value
 from rdflive.query.expressions.functions import FUNCTIONS, PREDICATES
 from rdflive.query.expressions.metered import metered
 from rdflive.query.expressions.nodes import arguments, elements, operands
-from rdflive.query.expressions.numbers import in_fixed_context
 from rdflive.query.expressions.rdflib_evaluation import (
     Row,
     TermOf,
@@ -24,8 +23,12 @@ from rdflive.query.expressions.rdflib_evaluation import (
     evaluate_with_rdflib,
     rdflib_function,
 )
-from rdflive.query.expressions.values import compare, effective_boolean, equal, no_value, text
+from rdflive.query.expressions.registry import registered, unknown
+from rdflive.syntax.iris import resolve
 from rdflive.syntax.tree import Tree
+from rdflive.values import compare, effective_boolean, equal, in_fixed_context, text
+from rdflive.values.arithmetic import calculate
+from rdflive.values.casts import CASTS
 
 __all__ = ["Compiler", "guarded"]
 
@@ -282,23 +285,23 @@ def _iri(compiler: Compiler, node: Tree) -> TermOf:
         form = text(term)
         if form is None:
             return None
-        return URIRef(form) if ":" in form else URIRef(form, base=compiler.base)
+        made = form if compiler.base is None else resolve(compiler.base, form)
+        return URIRef(made) if is_writable(made) else None
 
     return compiler.call(node, iri)
 
 
 def _function(compiler: Compiler, node: Tree) -> TermOf:
-    """Compile a cast, or a function registered with rdflib; an unknown one is an error."""
-    function, raw = operators._CUSTOM_FUNCTIONS.get(node.iri, (None, False))
-    # rdflib's own casts stand in the same table as what users register
-    if function is operators.default_cast:
+    """Compile a cast, or a registered function."""
+    found = registered(node.iri, node.version)
+    if found is None and node.iri in CASTS:
         return compiler.call(node, CASTS[node.iri])
-    if function is None:
-        return lambda _: None
+    if found is None:  # the planner refuses it, but a worker of Spark may lack Oxigraph
+        raise UnsupportedQueryError(f"<{node.iri}> {unknown(node.iri)}", construct=f"<{node.iri}>")
     # it wants rdflib's expression and solution, and evaluates its arguments itself
-    if raw:
-        return evaluate_with_rdflib(compiler.columns, compiler.terms, node)
-    return compiler.call(node, in_fixed_context(function))
+    if found.is_raw:
+        return evaluate_with_rdflib(compiler.columns, compiler.terms, node, found.function)
+    return compiler.call(node, in_fixed_context(found.function))
 
 
 _TERMS: Final[dict[str, Callable[[Compiler, Tree], TermOf]]] = {

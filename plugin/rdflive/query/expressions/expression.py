@@ -8,17 +8,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from rdflib.term import Node, Variable
+from rdflib.term import Node, URIRef, Variable
 
 from rdflive.query.expressions.evaluation import Compiler, guarded
+from rdflive.query.expressions.faults import Fault, fault_of, note_of
 from rdflive.query.expressions.nodes import elements, operands
 from rdflive.query.expressions.rdflib_evaluation import Row, Terms
+from rdflive.query.expressions.registry import version_of
 from rdflive.query.expressions.text import to_text
 from rdflive.syntax.tree import EXISTS, Tree, replace
 
-__all__ = ["Expression", "Terms", "conjuncts", "exists_parts", "replace", "volatile"]
+__all__ = [
+    "TURNED", "Expression", "Terms", "conjuncts", "exists_parts", "first_fault", "numbered", "replace",
+    "valueless", "volatile",
+]  # fmt: skip
 
-_VOLATILE = frozenset({"RAND", "UUID", "STRUUID", "BNODE", "NOW"})
+_VOLATILE = frozenset(f"Builtin_{name}" for name in ("RAND", "UUID", "STRUUID", "BNODE", "NOW"))
 _PLAIN = frozenset({
     "Builtin_BOUND", "Builtin_DATATYPE", "Builtin_LANG", "Builtin_LANGDIR", "Builtin_OBJECT",
     "Builtin_PREDICATE", "Builtin_SUBJECT", "Builtin_hasLANG", "Builtin_hasLANGDIR", "Builtin_isBLANK",
@@ -27,6 +32,9 @@ _PLAIN = frozenset({
     "ConditionalAndExpression", "ConditionalOrExpression", "RelationalExpression", "TrueFilter", "UnaryNot",
 })  # fmt: skip
 """What compares terms and makes none."""
+_ORDERS = frozenset({"<", "<=", ">", ">="})
+TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
+"""What a comparison becomes when its sides change places."""
 _FEW = 100
 """Parts of an expression that is evaluated in no time."""
 
@@ -79,7 +87,15 @@ class Expression:
             return None
         sides = node.expr, str(node.op), node.other
         plain = all(isinstance(side, Node) for side in sides[::2])
-        return sides if plain and sides[1] in ("<", "<=", ">", ">=", "=") else None
+        return sides if plain and sides[1] in TURNED else None
+
+    @property
+    def ordering(self) -> tuple[Expression, str, Expression] | None:
+        """Give the sides and the operator of `<`, `<=`, `>` or `>=`, whatever the sides are."""
+        node = self._node
+        if not isinstance(node, Tree) or node.name != "RelationalExpression" or str(node.op) not in _ORDERS:
+            return None
+        return Expression(node.expr, base=self._base), str(node.op), Expression(node.other, base=self._base)
 
     @property
     def is_plain(self) -> bool:
@@ -145,12 +161,36 @@ def exists_parts(node: Any) -> list[Tree]:
     return [part for part in _parts(node) if isinstance(part, Tree) and part.name in EXISTS]
 
 
-def volatile(node: Any) -> str | None:
-    """Name the first function inside whose value changes by itself, such as NOW; None without any."""
-    for part in _parts(node):
-        if isinstance(part, Tree) and part.name.removeprefix("Builtin_") in _VOLATILE:
-            return str(part.name.removeprefix("Builtin_"))
-    return None
+def volatile(node: Any) -> Tree | None:
+    """Give the first function inside whose value changes by itself, such as NOW(); None without any."""
+    return next((part for part in _parts(node) if isinstance(part, Tree) and part.name in _VOLATILE), None)
+
+
+def first_fault(node: Any) -> Fault | None:
+    """Find the first call inside that is an error whatever the graph; None without any."""
+    faults = (fault_of(part) for part in _parts(node) if isinstance(part, Tree))
+    return next(filter(None, faults), None)
+
+
+def valueless(node: Any) -> list[str]:
+    """Say which calls inside have no value in any row, and why."""
+    notes = (note_of(part) for part in _parts(node) if isinstance(part, Tree))
+    return list(filter(None, notes))
+
+
+def numbered(node: Any, versions: dict[URIRef, int]) -> Any:
+    """Note in each call of a registered function which of that IRI it is; adds them to `versions`."""
+
+    def change(part: Any) -> Any:
+        if not isinstance(part, Tree) or part.name != "Function" or part.version is not None:
+            return None
+        version = version_of(part.iri)
+        if version is None:
+            return None
+        versions[part.iri] = version
+        return numbered(part.changed(version=version), versions)
+
+    return replace(node, change)
 
 
 def _parts(node: Any) -> Iterator[Any]:

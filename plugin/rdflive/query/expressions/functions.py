@@ -7,24 +7,20 @@ give a truth value.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable
-from datetime import timedelta
-from functools import lru_cache
 from typing import Final
 
 from rdflib.namespace import RDF, XSD
 from rdflib.term import BNode, Literal, Node, URIRef
 
 from rdflive.model import DirectionalString, TripleTerm, is_triple
-from rdflive.query.expressions.arithmetic import ceil, floor, magnitude, minus, plus, round_, rounded
-from rdflive.query.expressions.numbers import number
-from rdflive.query.expressions.values import known, tag_of, text
+from rdflive.syntax.regex import matches, replaced
+from rdflive.values import number, tag_of, text, typed
+from rdflive.values.arithmetic import NUMBER_FUNCTIONS, minus, plus
+from rdflive.values.numbers import round_half_up as rounded
+from rdflive.values.parts import MOMENT_FUNCTIONS
 
-__all__ = [
-    "FUNCTIONS", "PREDICATES", "expand", "like", "python_pattern", "replacement_pieces", "string_literal",
-    "to_python",
-]  # fmt: skip
+__all__ = ["FUNCTIONS", "PREDICATES", "like", "string_literal"]
 
 
 def string_literal(term: Node) -> Literal | None:
@@ -60,86 +56,25 @@ def _test(test: Callable[[str, str], bool]) -> Callable[[Node, Node], bool | Non
     return predicate
 
 
-@lru_cache(maxsize=256)
-def python_pattern(pattern: str, flags: str) -> re.Pattern[str]:
-    """Compile a regular expression; raises for what Python's or XPath's rules forbid."""
-    options = re.NOFLAG
-    for flag in flags:
-        options |= _FLAGS[flag]
-    return re.compile(to_python(pattern, flags), options)
-
-
-def to_python(pattern: str, flags: str) -> str:
-    """Write a pattern the way Python does; of the flags `m`, `q` and `x` change it.
-
-    >>> to_python("a b$", "x"), to_python("a.b", "q")
-    ('ab\\\\Z', 'a\\\\.b')
-    """
-    if "q" in flags:
-        return re.escape(pattern)
-
-    def translate(match: re.Match[str]) -> str:
-        part = match[0]
-        if part == "$":
-            return part if "m" in flags else r"\Z"  # Python's $ also matches before a last newline
-        return "" if "x" in flags and part.isspace() else part
-
-    return _PARTS.sub(translate, pattern)
-
-
-# an escape, a character class, the end of the text, or white space
-_PARTS: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$|[ \t\r\n]+", re.DOTALL)
-_FLAGS: Final = {
-    "i": re.IGNORECASE,
-    "s": re.DOTALL,
-    "m": re.MULTILINE,
-    "x": re.NOFLAG,
-    "q": re.NOFLAG,
-}
-
-
 def regex(subject: Node, pattern: Node, flags: Node | None = None) -> bool | None:
     """Tell whether a pattern matches anywhere (REGEX)."""
     string, expression = string_literal(subject), text(pattern)
     options = "" if flags is None else text(flags)
     if string is None or expression is None or options is None:
         return None
-    return python_pattern(expression, options).search(string) is not None
+    return matches(string, expression, options)
 
 
 def replace(subject: Node, pattern: Node, replacement: Node, flags: Node | None = None) -> Node | None:
-    """Replace every match; `$1` is a group, `\\$` and `\\\\` stand for themselves (REPLACE)."""
+    """Replace every match; `$1` is a group, `\\$` and `\\\\` stand for themselves (REPLACE).
+
+    A pattern that matches nothing, such as `b*`, is an error.
+    """
     string, expression, new = string_literal(subject), text(pattern), text(replacement)
     options = "" if flags is None else text(flags)
     if string is None or expression is None or new is None or options is None:
         return None
-    compiled = python_pattern(expression, options)
-    if "q" in options:
-        # as a function, because Python would read backslashes in a text
-        return like(compiled.sub(lambda _: new, string), string)
-    pieces = replacement_pieces(new)
-    if pieces is None:
-        return None
-    return like(compiled.sub(lambda match: "".join(expand(piece, match) for piece in pieces), string), string)
-
-
-def replacement_pieces(new: str) -> list[str] | None:
-    """Cut a replacement into texts, groups and escapes; None for a lone backslash or dollar (FORX0004)."""
-    pieces = re.findall(r"\\[\\$]|\$\d+|[^\\$]+", new)
-    return pieces if "".join(pieces) == new else None
-
-
-def expand(piece: str, match: re.Match[str]) -> str:
-    """Expand a piece of a replacement; the longest number that is a group counts."""
-    if piece[0] == "\\":
-        return piece[1]
-    if piece[0] != "$":
-        return piece
-    digits, rest = piece[1:], ""
-    while len(digits) > 1 and int(digits) > match.re.groups:
-        digits, rest = digits[:-1], digits[-1] + rest
-    group = int(digits)
-    return ((match.group(group) or "") if group <= match.re.groups else "") + rest
+    return like(replaced(string, expression, new, options), string)
 
 
 def substr(source: Node, start: Node, length: Node | None = None) -> Node | None:
@@ -148,8 +83,8 @@ def substr(source: Node, start: Node, length: Node | None = None) -> Node | None
     size = None if length is None else number(length)
     if string is None or first is None or (length is not None and size is None):
         return None
-    begin = rounded(first)
-    end = len(string) + 1 if size is None else begin + rounded(size)
+    begin = int(rounded(first))
+    end = len(string) + 1 if size is None else begin + int(rounded(size))
     # the places before the first count too: SUBSTR("foobar", 0, 3) is "fo"
     return like(string[max(begin, 1) - 1 : max(end, 1) - 1], string)
 
@@ -159,8 +94,9 @@ def strbefore(one: Node, other: Node) -> Node | None:
     pair = _compatible(one, other)
     if pair is None:
         return None
+    string, sought = map(str, pair)
     # Python refuses to look for the empty string, which SPARQL finds at the start
-    before, found, _ = str(pair[0]).partition(str(pair[1])) if pair[1] else ("", True, "")
+    before, found, _ = string.partition(sought) if sought else ("", True, "")
     return like(before, pair[0]) if found else Literal("")
 
 
@@ -169,7 +105,8 @@ def strafter(one: Node, other: Node) -> Node | None:
     pair = _compatible(one, other)
     if pair is None:
         return None
-    _, found, after = str(pair[0]).partition(str(pair[1])) if pair[1] else ("", True, str(pair[0]))
+    string, sought = map(str, pair)
+    _, found, after = string.partition(sought) if sought else ("", True, string)
     return like(after, pair[0]) if found else Literal("")
 
 
@@ -178,7 +115,7 @@ def strdt(lexical: Node, datatype: Node) -> Node | None:
     form = text(lexical)
     if form is None or not isinstance(datatype, URIRef):
         return None
-    return Literal(form, datatype=datatype)
+    return typed(form, datatype)
 
 
 def strlang(lexical: Node, tag: Node) -> Node | None:
@@ -244,21 +181,6 @@ def _hash(name: str) -> Callable[[Node], Node | None]:
     return digest
 
 
-def timezone(moment: Node) -> Node | None:
-    """Give the time zone as xsd:dayTimeDuration, PT0S for UTC (TIMEZONE)."""
-    if not isinstance(moment, Literal) or moment.datatype != XSD.dateTime:
-        return None
-    value = known(moment)
-    offset: timedelta | None = None if value is None else value[1].utcoffset()
-    if offset is None:
-        return None
-    hours, minutes = divmod(abs(offset) // timedelta(minutes=1), 60)
-    parts = f"{hours}H" * bool(hours) + f"{minutes}M" * bool(minutes) or "0S"
-    lexical = f"{'-' * (offset < timedelta(0))}PT{parts}"
-    # rdflib would write PT0S as P0D
-    return Literal(lexical, datatype=XSD.dayTimeDuration, normalize=False)
-
-
 def concat(*parts: Node) -> Node | None:
     """Join strings; their language, direction or datatype stays where all have the same (CONCAT)."""
     strings = [string for part in parts if (string := string_literal(part)) is not None]
@@ -302,14 +224,11 @@ FUNCTIONS: Final[dict[str, Callable[..., Node | None]]] = {
     "Builtin_STRAFTER": strafter,
     "Builtin_SUBSTR": substr,
     "Builtin_REPLACE": replace,
-    "Builtin_TIMEZONE": timezone,
     "Builtin_CONCAT": concat,
-    "Builtin_ABS": magnitude,
-    "Builtin_CEIL": ceil,
-    "Builtin_FLOOR": floor,
-    "Builtin_ROUND": round_,
     "UnaryPlus": plus,
     "UnaryMinus": minus,
+    **NUMBER_FUNCTIONS,
+    **MOMENT_FUNCTIONS,
     **{f"Builtin_{name.upper()}": _hash(name) for name in ("md5", "sha1", "sha256", "sha384", "sha512")},
 }
 

@@ -23,8 +23,8 @@ def arguments(node: Tree) -> list[Any]:
     """Give the arguments of a function call in the order of the text."""
     found: list[Any] = []
     for key, value in node.fields.items():
-        # the name of a called function, and a word before its arguments
-        if key not in ("iri", "distinct"):
+        # the name of a called function, which of that name it is, and a word before its arguments
+        if key not in ("iri", "version", "distinct"):
             items = elements(value)
             found.extend([value] if items is None else items)
     return found

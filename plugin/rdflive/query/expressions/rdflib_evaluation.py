@@ -5,17 +5,17 @@ from __future__ import annotations
 import datetime
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from types import SimpleNamespace
-from typing import Any, Final, Protocol, TypeAlias
+from types import MethodType, SimpleNamespace
+from typing import Any, Protocol, TypeAlias
 
 from rdflib.plugins.sparql.sparql import Prologue
-from rdflib.term import BNode, Literal, Node, Variable
+from rdflib.term import BNode, Node, Variable
 
 from rdflive.query.budget import Meter
-from rdflive.query.expressions.numbers import in_fixed_context
-from rdflive.query.expressions.values import known, no_value
+from rdflive.query.expressions.errors import no_value
 from rdflive.syntax.rdflib_algebra import evaluator_of, to_rdflib
 from rdflive.syntax.tree import Tree
+from rdflive.values import in_fixed_context
 
 __all__ = ["Row", "TermOf", "Terms", "evaluate_with_rdflib", "rdflib_function"]
 
@@ -39,23 +39,15 @@ class Terms(Protocol):
         """Give the id of a term."""
 
 
-_OF_MOMENTS: Final = frozenset(
-    f"Builtin_{name}" for name in ("YEAR", "MONTH", "DAY", "HOURS", "MINUTES", "SECONDS", "TZ")
-)
-
-
 def rdflib_function(node: Tree) -> Callable[..., Node | None]:
     """Give rdflib's implementation of a built-in function as one of terms, for at most one argument."""
     evaluate: Any = evaluator_of(node.name)
     if evaluate is None or len(node.fields) > 1:
         raise TypeError(f"{node.name} is not a function that rdflib evaluates")
     now = datetime.datetime.now(datetime.UTC)
-    of_moments = node.name in _OF_MOMENTS
 
     @in_fixed_context
     def function(argument: Node | None = None) -> Node | None:
-        if of_moments and (not isinstance(argument, Literal) or known(argument) is None):
-            return None  # rdflib takes forms that XML Schema does not know
         context = SimpleNamespace(now=now, bnodes=defaultdict(BNode))
         result = evaluate(SimpleNamespace(arg=argument), context)
         return result if isinstance(result, Node) else None
@@ -92,9 +84,16 @@ class _Solution:
         return found
 
 
-def evaluate_with_rdflib(columns: Mapping[str, int], terms: Terms, node: Tree) -> TermOf:
-    """Evaluate a node and all in it the way rdflib does; None is an error or an unbound variable."""
+def evaluate_with_rdflib(
+    columns: Mapping[str, int], terms: Terms, node: Tree, function: Callable[..., Any] | None = None
+) -> TermOf:
+    """Evaluate a node and all in it the way rdflib does; None is an error or an unbound variable.
+
+    `function` is what a call of a registered function calls, in the place of what is registered now.
+    """
     own = to_rdflib(node)  # rdflib keeps the solution in the node while it evaluates
+    if function is not None:
+        own._evalfn = MethodType(function, own)
     prologue, now = Prologue(), datetime.datetime.now(datetime.UTC)
 
     @in_fixed_context

@@ -74,7 +74,9 @@ def _compound(node: Tree, base: str | None) -> str:
     if name == "TrueFilter":
         return "true"
     if name == "Function":
-        return f"{_iri(node.iri)}{to_text(arguments(node), base)}"
+        # what was registered later under the same IRI is another function
+        version = f"·{node.version}" if node.version else ""
+        return f"{_iri(node.iri)}{version}{to_text(arguments(node), base)}"
     if name in ("Builtin_EXISTS", "Builtin_NOTEXISTS"):
         return f"{'NOT ' if 'NOT' in name else ''}EXISTS {{ {_pattern(node.graph)} }}"
     if name.startswith("Builtin_"):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from importlib.util import find_spec
+
 import rdflib
 import re2  # noqa: F401 - subscriptions import it when they need it: see cli/serve.py
 
@@ -12,9 +15,14 @@ from rdflive.server.sparql.operations import Operation
 
 __all__ = ["warm_up"]
 
+# functions import these when they need them
+for package in ("elementpath", "pyoxigraph"):
+    if find_spec(package):
+        import_module(package)
+
 _QUERY = "SELECT ?s { ?s ?p ?o FILTER(?o > 1) }"
-_PATTERN = 'SELECT ?s { ?s ?p ?o FILTER(REGEX(?o, "a")) }'
-"""A query with REGEX: it loads RE2, whose files a child cannot open."""
+_PATTERN = r'SELECT ?s { ?s ?p ?o FILTER(REGEX(?o, "\\p{Lu}", "i")) }'
+"""A query with REGEX: it loads RE2, whose files a child cannot open, and sorts the characters of Unicode."""
 
 
 def warm_up() -> None:

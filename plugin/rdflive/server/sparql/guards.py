@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from rdflive.query.expressions import fault_of
 from rdflive.server.failures import Problem
 from rdflive.syntax.tree import Tree, place_of, too_deep, walk
 
@@ -17,7 +18,8 @@ _REMOTE: Final = {"ServiceGraphPattern": "SERVICE", "Load": "LOAD"}
 
 
 def check(tree: Tree, text: str) -> None:
-    """Raise `Problem` 403 for a request that would ask another host, 400 for one that is nested too deeply.
+    """Raise `Problem`: 403 for a request that would ask another host, 400 for one that is nested too deeply,
+    and for functions that are not known and regular expressions that are none.
 
     >>> from rdflive.syntax.reader import read_query
     >>> text = "ASK { SERVICE <http://e/> { } }"
@@ -29,6 +31,9 @@ def check(tree: Tree, text: str) -> None:
     for node in walk(tree):
         if node.name in _REMOTE:
             raise placed(403, _REMOTE[node.name], text, node.begin, "would ask another host: not allowed")
+        fault = fault_of(node)
+        if fault is not None:  # an engine would take it for an error of each row, and say nothing
+            raise placed(400, fault.construct, text, node.begin, fault.reason)
     begin = too_deep(tree)
     if begin is not None:
         raise placed(400, "what begins here", text, begin, "is nested too deeply: 300 parts in each other")

@@ -130,15 +130,25 @@ class Partners:
         self._node = node = cast(Any, head.node)
         self._is_optional = isinstance(node, planning.LeftJoin)
         self._places = places = _Places.of(head, sides)
+        condition = None if isinstance(node, planning.Minus) else node.condition
+        merged = head.columns
         self._compared = [theirs for _, theirs in (*places.keys, *places.maybe)]
         if not self._is_optional:
-            # reduced rows have what is compared, in this order
+            # reduced rows have what is compared, in this order, and what else the condition reads
             lefts = [mine for mine, _ in (*places.keys, *places.maybe)]
             pairs = tuple((mine, place) for place, mine in enumerate(lefts))
             at = len(places.keys)
-            self._places = _Places(pairs[:at], pairs[at:], (), places.overlapping)
-        condition = node.condition if self._is_optional else None
-        self._test: Pass | None = None if condition is None else test_rows(condition, head.columns, terms)
+            left, right = (side.columns for side in sides)
+            read = planning.reads(condition, right)
+            others = (place for place, v in enumerate(right) if v in read and v not in left)
+            self._compared = list(dict.fromkeys([*self._compared, *others]))
+            reduced = tuple(right[place] for place in self._compared)
+            merged = tuple(
+                dict.fromkeys(v for v in (*left, *reduced) if v in planning.reads(condition, (v,)))
+            )
+            columns = tuple((_place(left, v), _place(reduced, v)) for v in merged)
+            self._places = _Places(pairs[:at], pairs[at:], columns, places.overlapping)
+        self._test: Pass | None = None if condition is None else test_rows(condition, merged, terms)
         widths = [len(sides[0].columns), len(sides[1].columns), len(self._compared)]
         self.layout = Layout(max(widths))
         self._marks = [terms.text(terms.intern(term)) for term in (planning.FALSE, planning.TRUE)]
@@ -160,7 +170,7 @@ class Partners:
             present = _present(before, left, layout)
         merged, counts = [_empty(len(places.columns))], [_empty(left.width)]
         for pairs in _changed_pairs(places, left, right, before, present):
-            if self._is_optional:
+            if self._is_optional or self._test is not None:
                 rows = places.merge(pairs.weight, pairs.left, pairs.right)
                 if self._test is not None:
                     numbered = rows.append_column("at", [np.arange(len(rows))])

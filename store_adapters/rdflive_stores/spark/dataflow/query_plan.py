@@ -243,6 +243,14 @@ def plan_query(
     Raises `QuerySyntaxError`, and `UnsupportedQueryError` for queries that need one process.
     """
     query = parse_query(text, init_ns=prefixes or {}, given=parameters)
+    own = planning.users_functions(query.functions)
+    if own:
+        raise UnsupportedQueryError(
+            f"<{own[0]}> cannot be called on Spark: it is registered in this process and not in the workers, "
+            "and what a checkpoint has kept would not change with it. Instead: compute its value before the "
+            "triples are written",
+            construct=f"<{own[0]}>",
+        )
     if program is not None:
         query = with_rules(query, program)
     root = query.root if path_steps is None else unroll(query.root, path_steps)

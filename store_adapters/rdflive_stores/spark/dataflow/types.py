@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -14,12 +13,12 @@ from rdflib.term import BNode, Literal, URIRef
 
 from rdflive.errors import RdfliveError
 from rdflive.feeds.terms import RowReader
-from rdflive.model.datatypes import INTEGERS, SPELLINGS
+from rdflive.values import DATATYPES, INTEGERS, Number, value_of
+from rdflive.values.moments import Moment, fields_of, in_units
 
 __all__ = ["TEXT", "ColumnType", "ColumnTypes", "ValueTypeError", "column_types", "typed"]
 
-_NANOSECONDS: Final = re.compile(r"\.\d{6}\d*[1-9]")
-_LEAST, _MOST = INTEGERS[XSD.long]
+_INTEGERS: Final = tuple(XSD[name] for name in INTEGERS)
 _DIGITS, _SCALE = 38, 18
 
 
@@ -77,44 +76,40 @@ def typed(name: str, texts: pa.Array, types: ColumnTypes) -> pa.Array:
     return pa.array(values, kind.arrow).take(encoded.indices)
 
 
-def _lexical(text: str, *datatypes: URIRef) -> str:
-    """Give the lexical form of a literal of one of these types; raises ValueError for any other term."""
+def _value(text: str, *datatypes: URIRef) -> Any:
+    """Give the value of a literal of one of these types; raises ValueError for any other term."""
     term = RowReader(text).term("term")
     if not isinstance(term, Literal) or term.datatype not in datatypes:
         raise ValueError("it is of another type")
-    lexical, kind = str(term), term.datatype
-    if not SPELLINGS[kind].fullmatch(lexical):
-        raise ValueError(f"XSD 1.1 has no such {kind.rpartition('#')[2]}")
-    if kind in INTEGERS:
-        least, most = INTEGERS[kind]
-        if not least <= int(lexical) <= most:
-            raise ValueError(f"it is out of the range of {kind.rpartition('#')[2]}")
-    return lexical
+    value = value_of(term)
+    if value is None:
+        raise ValueError(f"XSD 1.1 has no such {term.datatype.rpartition('#')[2]}")
+    return value[1]
 
 
 def _integer(text: str) -> int:
-    value = int(_lexical(text, *INTEGERS))
-    if not _LEAST <= value <= _MOST:
+    value: int = _value(text, *_INTEGERS)
+    if DATATYPES[str(XSD.long)].read(str(value)) is None:
         raise ValueError("the column has 64 bits")
     return value
 
 
 def _decimal(text: str) -> Decimal:
-    lexical = _lexical(text, XSD.decimal, *INTEGERS)
-    sign = "-" if lexical.startswith("-") else ""
-    whole, _, fraction = lexical.lstrip("+-").partition(".")
+    value = Decimal(_value(text, XSD.decimal, *_INTEGERS))
+    whole, _, fraction = f"{value.copy_abs():f}".partition(".")
     whole, fraction = whole.lstrip("0"), fraction.rstrip("0")
     if len(whole) > _DIGITS - _SCALE or len(fraction) > _SCALE:
         raise ValueError("the column would round it")
-    return Decimal(f"{sign}{whole or 0}.{fraction or 0}")
+    return Decimal(f"{'-' if value < 0 else ''}{whole or 0}.{fraction or 0}")
 
 
 def _double(text: str) -> float:
-    return float(_lexical(text, XSD.double, XSD.float, XSD.decimal, *INTEGERS))
+    value: Number = _value(text, XSD.double, XSD.float, XSD.decimal, *_INTEGERS)
+    return float(value)
 
 
 def _boolean(text: str) -> bool:
-    return _lexical(text, XSD.boolean) in ("true", "1")
+    return bool(_value(text, XSD.boolean))
 
 
 def _string(text: str) -> str:
@@ -125,25 +120,25 @@ def _string(text: str) -> str:
 
 
 def _date(text: str) -> datetime.date:
-    lexical = _lexical(text, XSD.date)
-    _check_year(lexical)
-    return datetime.date.fromisoformat(lexical[:10])  # the day in its own zone, for a column has none
+    # the day in its own zone, for a column has none
+    return _datetime(_value(text, XSD.date)).date()
 
 
 def _time(text: str) -> datetime.datetime:
-    lexical = _lexical(text, XSD.dateTime, XSD.dateTimeStamp)
-    if _NANOSECONDS.search(lexical):
-        raise ValueError("the column would cut off the nanoseconds")
-    _check_year(lexical)
-    value = datetime.datetime.fromisoformat(lexical.replace("T24", "T00"))
-    if "T24" in lexical:  # the end of a day is the beginning of the next
-        value += datetime.timedelta(days=1)
-    return value.astimezone(datetime.UTC) if value.tzinfo else value.replace(tzinfo=datetime.UTC)
+    moment: Moment = _value(text, XSD.dateTime, XSD.dateTimeStamp)
+    return _datetime(Moment(moment.instant, 0)).replace(tzinfo=datetime.UTC)
 
 
-def _check_year(lexical: str) -> None:
-    if lexical[4] != "-" or lexical.startswith(("-", "0000")):
+def _datetime(moment: Moment) -> datetime.datetime:
+    """Give what a calendar and a clock say of a moment."""
+    year, month, day, hour, minute, second = fields_of(moment)
+    if not datetime.MINYEAR <= year <= datetime.MAXYEAR:
         raise ValueError("the column has the years 0001 to 9999")
+    microseconds = in_units(second, 1_000_000)
+    if microseconds is None:
+        raise ValueError("the column would cut off the nanoseconds")
+    clock = datetime.timedelta(hours=hour, minutes=minute, microseconds=microseconds)
+    return datetime.datetime(year, month, day) + clock
 
 
 def _node(text: str) -> str:
@@ -156,7 +151,7 @@ def _node(text: str) -> str:
 TEXT: Final = ColumnType("string", pa.string(), None)
 """Terms in N-Triples."""
 _TYPES: Final = {
-    **dict.fromkeys(INTEGERS, ColumnType("bigint", pa.int64(), _integer)),
+    **dict.fromkeys(_INTEGERS, ColumnType("bigint", pa.int64(), _integer)),
     XSD.decimal: ColumnType(f"decimal({_DIGITS},{_SCALE})", pa.decimal128(_DIGITS, _SCALE), _decimal),
     XSD.double: ColumnType("double", pa.float64(), _double),
     XSD.float: ColumnType("double", pa.float64(), _double),

@@ -1,4 +1,4 @@
-"""Variables of a query that no pattern of it binds: most likely another one was meant."""
+"""What is most likely meant otherwise: variables that no pattern binds, and calls that never have a value."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from rdflive.query.plan import Plan
 from rdflive.syntax.diagnosis import nearest
 from rdflive.syntax.tokens import tokenize
 
-__all__ = ["unbound_notes"]
+__all__ = ["query_notes"]
 
 
 @lru_cache(maxsize=256)  # a plan serves many queries
-def unbound_notes(plan: Plan) -> tuple[str, ...]:
+def query_notes(plan: Plan) -> tuple[str, ...]:
     """Say which variables a query shows, reads or is given a term for, and never binds; with the nearest.
+    What stands first are the calls that are errors in every row.
 
     >>> from rdflive.query.parse import parse_query
     >>> from rdflive.query.plan import make_plan
-    >>> unbound_notes(make_plan(parse_query("SELECT ?trian { ?train <urn:delay> ?minutes }")))
+    >>> query_notes(make_plan(parse_query("SELECT ?trian { ?train <urn:delay> ?minutes }")))
     ('no pattern binds ?trian; the nearest variable is ?train',)
     """
     query = plan.query
@@ -45,7 +46,8 @@ def unbound_notes(plan: Plan) -> tuple[str, ...]:
     shown = query.names if construct is None else _of_template(construct)
     there = {v.name for v in bound[query.root]}  # a template is bound what its input is
     read |= dict.fromkeys(name for name in shown if name not in there)
-    notes = [_unbound(name, anywhere) for name in read if name not in (*query.preset, *query.bound)]
+    notes = list(query.notes)
+    notes += [_unbound(name, anywhere) for name in read if name not in (*query.preset, *query.bound)]
     if query.preset:
         names = {token.text[1:] for token in tokenize(query.text) if token.kind == "variable"}
         notes += [_note("the query has no", n, names) for n in query.preset if n not in names]
@@ -60,7 +62,11 @@ def _bound(
     """Give the columns of a node that some pattern, BIND, VALUES or aggregate may bind."""
     bound = frozenset[Variable]().union(*(below[one] for one in node.inputs))
     if isinstance(node, algebra.Project):
-        return frozenset(v for v in node.columns if node.source(v) in bound)
+        # a column of its own that its input lacks is one that an OPTIONAL leaves unbound in all rows
+        lacking = (
+            frozenset[Variable]() if node.closes else frozenset(node.columns).difference(node.input.columns)
+        )
+        return frozenset(v for v in node.columns if node.source(v) in bound or v in lacking)
     if isinstance(node, algebra.Extend):
         read = node.expression.variables
         is_sample = len(read) == 1 and (read[0], f"?{node.variable.name}") in samples
@@ -69,6 +75,8 @@ def _bound(
         names = {v.name for v in bound}
         made = (a for a in node.aggregates if a.name != "SAMPLE" or names.issuperset(a.expression.variables))
         return bound.intersection(node.keys).union(a.variable for a in made)
+    if isinstance(node, algebra.Clocked):
+        return frozenset(v for v in node.columns if v in bound or v == node.mark)
     if isinstance(node, algebra.Minus | algebra.Exists):  # what the right has is only compared
         bound = below[node.left]
         return bound if isinstance(node, algebra.Minus) or node.mark is None else bound | {node.mark}

@@ -1,0 +1,51 @@
+"""Constants of a query that rdflib's parsers spell in another way, which are other terms to its Memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import rdflib
+from rdflib import Literal
+from rdflib.term import Node
+
+from rdflive.model import to_printable
+from rdflive.query import algebra
+from rdflive.query.plan import Plan
+from rdflive.store import Adapter
+from rdflive.values import normal
+
+__all__ = ["spelling_notes"]
+
+
+def spelling_notes(adapter: Adapter, plan: Plan, rows: Iterable[tuple[Node, ...]]) -> Iterator[str]:
+    """Say which literals of patterns a store of rdflib holds as rdflib's parsers spell them only.
+
+    They write `"2024-05-01T10:00:00+00:00"` where a file has `"2024-05-01T10:00:00Z"`, so that a pattern
+    with the second finds nothing. The rows are parameters of the plan. Called under the store's lock.
+    """
+    if not rdflib.NORMALIZE_LITERALS or adapter.to_rdflib() is not None:
+        return
+    for literal in dict.fromkeys(_literals(plan, rows)):
+        spelt = normal(literal)
+        if str(spelt) != str(literal) and not _is_held(adapter, literal) and _is_held(adapter, spelt):
+            yield (
+                f"nothing in the data has the literal {to_printable(literal.n3())}, but some of it has "
+                f"{to_printable(spelt.n3())}, as rdflib's parsers spell it: write that, or compare values "
+                "with FILTER(?x = …)"
+            )
+
+
+def _literals(plan: Plan, rows: Iterable[tuple[Node, ...]]) -> Iterator[Literal]:
+    given: list[Mapping[Any, Node]] = [dict(zip(plan.parameters, row, strict=False)) for row in rows]
+    for step in plan.steps:
+        if isinstance(step.node, algebra.Basic):
+            for pattern in step.node.patterns:
+                for values in given:
+                    term = values.get(pattern.object, pattern.object)
+                    if isinstance(term, Literal) and term.datatype is not None:
+                        yield term
+
+
+def _is_held(adapter: Adapter, literal: Literal) -> bool:
+    return any(True for _ in adapter.quads((None, None, adapter.to_native(literal))))

@@ -1,0 +1,70 @@
+"""Calls that are errors whatever the graph: of unknown functions, and with what is no regular expression."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from rdflib.term import Literal
+
+from rdflive.query.expressions.nodes import arguments
+from rdflive.query.expressions.registry import registered, unknown
+from rdflive.syntax.regex import compiled, replaced
+from rdflive.syntax.regex_tree import RegexError
+from rdflive.syntax.tree import Tree
+from rdflive.values import text
+
+__all__ = ["Fault", "fault_of", "note_of"]
+
+
+class Fault(NamedTuple):
+    """A call that is an error for every row: its node, how it is called, and what is wrong with it."""
+
+    node: Tree
+    construct: str
+    reason: str
+
+
+def fault_of(node: Tree) -> Fault | None:
+    """Find what is wrong with a call itself, whatever its arguments have in them."""
+    if node.name == "Function":
+        reason = unknown(node.iri)
+        if node.distinct:
+            reason = "with DISTINCT is an aggregate that is not SPARQL's own, of which none is known"
+        count = len(arguments(node))
+        if not reason and count != 1 and registered(node.iri, node.version) is None:
+            reason = f"is a cast, which takes one argument and not {count}"
+        return Fault(node, f"<{node.iri}>", reason) if reason else None
+    given = _regular(node)
+    if given is not None:
+        try:
+            compiled(*given)
+        except RegexError as error:
+            pattern, flags = given
+            said = f"has {pattern!r}" + (f" with the flags {flags!r}" if flags else "")
+            name = node.name.removeprefix("Builtin_")
+            return Fault(node, name, f"{said}, which cannot be matched as XPath says: {error}")
+    return None
+
+
+def note_of(node: Tree) -> str:
+    """Say why a call has no value in any row, though its pattern is a regular expression; empty if it may."""
+    given = _regular(node)
+    if given is not None and node.name == "Builtin_REPLACE":
+        pattern, flags = given
+        try:
+            replaced("", pattern, _constant(node.replacement) or "", flags)
+        except RegexError as error:
+            return f"REPLACE has no value in any row: {error}"
+    return ""
+
+
+def _regular(node: Tree) -> tuple[str, str] | None:
+    """Give the pattern and the flags of a call, where both are constants."""
+    if node.name not in ("Builtin_REGEX", "Builtin_REPLACE"):
+        return None
+    pattern, flags = _constant(node.pattern), "" if node.flags is None else _constant(node.flags)
+    return None if pattern is None or flags is None else (pattern, flags)
+
+
+def _constant(node: Any) -> str | None:
+    return text(node) if isinstance(node, Literal) else None

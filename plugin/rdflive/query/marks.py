@@ -1,0 +1,74 @@
+"""What a row does not tell by itself: EXISTS, and comparisons with NOW().
+
+Each is an operator, which keeps some rows only or adds a column, a *mark*. In a larger expression the mark
+stands for it: `FILTER(EXISTS { ?t :delay ?m } || ?time < NOW())` reads two marks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rdflib.term import Literal
+from rdflib.term import Variable as RdflibVariable
+
+from rdflive.query import algebra
+from rdflive.query.bgp import Variable
+from rdflive.query.exists import exists
+from rdflive.query.expressions import (
+    ClockComparison,
+    can_compare,
+    can_move,
+    clock_parts,
+    exists_parts,
+    read_comparison,
+    volatile,
+)
+from rdflive.query.expressions import replace as replace_in
+from rdflive.query.scope import Query, Scope
+from rdflive.syntax.tree import EXISTS, Tree
+
+__all__ = ["filter_marked", "marked", "needs_marks"]
+
+
+def needs_marks(expression: Any) -> bool:
+    """Tell whether a row does not tell by itself what an expression is."""
+    return bool(exists_parts(expression) or clock_parts(expression))
+
+
+def filter_marked(node: algebra.Node, condition: Any, scope: Scope) -> algebra.Node:
+    """Keep the rows that meet a condition which needs marks."""
+    if isinstance(condition, Tree) and condition.name in EXISTS:
+        return exists(node, condition, scope)
+    if clock_parts(condition) == [condition]:
+        return _clocked(node, condition, scope)
+    node, expression = marked(node, condition, scope)
+    return algebra.Filter(node, scope.query.expression(expression))
+
+
+def marked(node: algebra.Node, expression: Any, scope: Scope) -> tuple[algebra.Node, Any]:
+    """Add a mark per part of an expression that needs one, and give the expression that reads the marks."""
+    marks: dict[int, RdflibVariable] = {}
+    for operator, parts in ((exists, exists_parts(expression)), (_clocked, clock_parts(expression))):
+        for part in parts:
+            mark = scope.query.fresh()
+            node = operator(node, part, scope, mark)
+            marks[id(part)] = RdflibVariable(mark.name)
+    return node, replace_in(expression, lambda part: marks.get(id(part))) if marks else expression
+
+
+def _clocked(node: algebra.Node, part: Tree, scope: Scope, mark: Variable | None = None) -> algebra.Node:
+    return algebra.Clocked(node, _comparison(part, scope.query), mark)
+
+
+def _comparison(part: Tree, query: Query) -> ClockComparison:
+    value, operator, moves = read_comparison(part)
+    if not query.has_clock:
+        raise query.refuse("NOW alone", at=volatile(part))
+    moves = [(sign, query.constant(move)) for sign, move in moves]
+    if any(isinstance(move, Literal) and not can_move(move, sign) for sign, move in moves):
+        raise query.refuse("NOW moved", at=part)
+    constant = query.constant(value)
+    if operator not in ("=", "!=") and isinstance(constant, Literal) and not can_compare(constant, moves):
+        raise query.refuse("NOW compared", at=part)
+    made = tuple((sign, query.expression(move)) for sign, move in moves)
+    return ClockComparison(query.expression(value), operator, made)

@@ -1,0 +1,119 @@
+"""Shapes of files, and those that they import by owl:imports (SHACL, Section 3.1).
+
+Files of this machine are read, and nothing is fetched: `owl:imports <common.ttl>` in shapes.ttl reads
+common.ttl beside it.
+"""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO, Final, cast
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from rdflib import RDF, Dataset, Graph, URIRef
+from rdflib.namespace import OWL
+from rdflib.term import Node
+from rdflib.util import guess_format
+
+from rdflive.shacl.shapes import ShapesError
+from rdflive.shacl.values import shown
+from rdflive.shacl.vocabulary import SH
+from rdflive.syntax.parser_faults import parser_fault
+
+__all__ = ["import_notes", "read_shapes", "with_imports"]
+
+_LOCAL_HOSTS: Final = ("", "localhost")
+
+
+def read_shapes(path: str | os.PathLike[str]) -> Graph:
+    """Read a file with shapes, .gz too; where it has several graphs, all of them are one.
+
+    Raises OSError where it cannot be opened, and `ShapesError` with the line where it is no RDF.
+    """
+    name = os.fsdecode(path)
+    iri = Path(name).absolute().as_uri()
+    read, graph = Dataset(), Graph(identifier=URIRef(iri))
+    syntax = guess_format(name.removesuffix(".gz")) or "turtle"
+    with gzip.open(name) if name.endswith(".gz") else open(name, "rb") as stream:
+        try:
+            # both are binary streams, but typeshed does not call them BinaryIO
+            read.parse(file=cast(BinaryIO, stream), format=syntax, publicID=iri)
+        except Exception as error:  # each parser of rdflib raises what it likes
+            line, reason = parser_fault(error)
+            place = f", line {line}" if line else ""
+            raise ShapesError(f"{name}{place}: {reason}") from error
+    for prefix, namespace in read.namespaces():
+        graph.bind(prefix, namespace)
+    for s, p, o, _ in read.quads():
+        graph.add((s, p, o))
+    return graph
+
+
+def with_imports(graphs: Iterable[Graph]) -> list[Graph]:
+    """Give graphs with shapes and the files that they import, directly or not, each once.
+
+    Raises `ShapesError` for a file that cannot be read.
+    """
+    found = list(graphs)
+    known = {place for graph in found for place in _places(graph)}
+    for graph in found:  # which grows as files are read
+        for importing, imported in _imports(graph):
+            path = _local(imported)
+            if path is None or _place(imported) in known:
+                continue
+            try:
+                if not os.path.isfile(path):  # to read from a device may never end
+                    raise FileNotFoundError(errno.ENOENT, "no such file")
+                read = read_shapes(path)
+            except (OSError, ShapesError) as error:
+                reason = f"{path}: {error.strerror}" if isinstance(error, OSError) else error
+                raise ShapesError(f"{reason}; {shown(importing)} imports it") from error
+            found.append(read)
+            known.update(_places(read))
+    return found
+
+
+def import_notes(graphs: Iterable[Graph]) -> Iterator[str]:
+    """Say which imports of shapes were not followed."""
+    graphs = list(graphs)
+    known = {place for graph in graphs for place in _places(graph)}
+    for graph in graphs:
+        for importing, imported in _imports(graph):
+            if _place(imported) not in known:
+                said = f"owl:imports {shown(imported)} of {shown(importing)}"
+                yield f"{said} is not followed: give what it names with the shapes"
+
+
+def _imports(graph: Graph) -> list[tuple[Node, Node]]:
+    return sorted(graph.subject_objects(OWL.imports), key=lambda pair: tuple(map(shown, pair)))
+
+
+def _places(graph: Graph) -> Iterator[str]:
+    """List what may be imported as this graph: its name, and the ontologies that it describes."""
+    yield _place(URIRef(SH))  # of which validation knows what matters
+    described = {*graph.subjects(RDF.type, OWL.Ontology), *graph.subjects(OWL.imports)}
+    named = graph.graphs() if isinstance(graph, Dataset) else [graph]
+    yield from map(_place, (*(each.identifier for each in named), *described))
+
+
+def _place(name: Node) -> str:
+    """Give the place of what is imported, without a fragment; of a file its real path."""
+    path = _local(name)
+    return str(name).partition("#")[0] if path is None else path
+
+
+def _local(name: Node) -> str | None:
+    """Give the real path of a file of this machine; None for another name."""
+    if not isinstance(name, URIRef) or not name.lower().startswith("file:"):
+        return None
+    try:
+        parts = urlsplit(name)
+        path = os.path.realpath(url2pathname(parts.path))
+    except ValueError:  # as of file://[x, or with a zero byte: no file has such a name
+        return None
+    return path if parts.netloc in _LOCAL_HOSTS else None

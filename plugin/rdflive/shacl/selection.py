@@ -1,0 +1,65 @@
+"""Which shapes a validation uses, and at which nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+from rdflib import BNode, Literal, URIRef
+from rdflib.term import Node
+
+from rdflive.shacl.shapes import Shape, Target
+from rdflive.shacl.value_tests import spellings
+
+__all__ = ["Selection", "read_terms"]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The shapes that are used, and the focus nodes that are validated; None stands for all."""
+
+    shapes: frozenset[Node] | None = None
+    focus_nodes: tuple[Node, ...] | None = None
+
+    def applied(self, shape: Shape) -> Shape:
+        """Give a shape as it is used: one that was named is asked of the nodes that were named, whatever its
+        targets; another one of those of its own focus nodes that were named.
+        """
+        targets, only = shape.targets, None
+        if self.focus_nodes is not None and self.shapes is not None:
+            targets = tuple(Target("node", node) for node in self.focus_nodes)
+        elif self.focus_nodes is not None:
+            only = frozenset(chain.from_iterable(map(spellings, self.focus_nodes)))
+            targets = tuple(each for each in targets if each.kind != "node" or each.value in only)
+        # without a target there is nothing to ask
+        return replace(shape, targets=targets, only=only, constraints=shape.constraints if targets else ())
+
+
+def read_terms(name: str, given: Iterable[Any] | None, prefixes: Mapping[str, str]) -> list[Node] | None:
+    """Read what an argument lists: terms of rdflib, or texts that are IRIs or `prefix:name`.
+
+    >>> read_terms("use_shapes", ["ex:A", "urn:b"], {"ex": "http://example.org/"})
+    [rdflib.term.URIRef('http://example.org/A'), rdflib.term.URIRef('urn:b')]
+    """
+    if given is None:
+        return None
+    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+        raise TypeError(f"{name} must be a list of IRIs, got {given!r:.100}")
+    terms = [_read(name, each, prefixes) for each in given]
+    if not terms:
+        raise ValueError(f"{name} is an empty list; leave it out for all of them")
+    return list(dict.fromkeys(terms))
+
+
+def _read(name: str, given: Any, prefixes: Mapping[str, str]) -> Node:
+    if isinstance(given, URIRef | BNode | Literal):
+        return given
+    if not isinstance(given, str) or not given.strip():
+        raise TypeError(f"{name} must list IRIs or terms of rdflib, got {given!r:.100}")
+    if given.startswith("<") and given.endswith(">"):
+        return URIRef(given[1:-1])
+    prefix, colon, local = given.partition(":")
+    is_prefixed = colon and prefix in prefixes and not local.startswith("//")
+    return URIRef(prefixes[prefix] + local if is_prefixed else given)

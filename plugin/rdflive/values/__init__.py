@@ -1,0 +1,46 @@
+"""The values that literals stand for: one space of numbers, moments, durations, strings and booleans."""
+
+from rdflive.values.comparison import compare, effective_boolean, equal, text
+from rdflive.values.datatypes import (
+    DATATYPES,
+    INTEGERS,
+    Datatype,
+    Value,
+    is_well_formed,
+    number,
+    tag_of,
+    value_of,
+)
+from rdflive.values.literals import duration_literal, moment_literal, normal, number_literal, typed
+from rdflive.values.moments import Duration, Moment, Seconds
+from rdflive.values.numbers import Number, Single, in_fixed_context
+from rdflive.values.order import UNORDERED, near, order_key
+
+__all__ = [
+    "DATATYPES",
+    "INTEGERS",
+    "UNORDERED",
+    "Datatype",
+    "Duration",
+    "Moment",
+    "Number",
+    "Seconds",
+    "Single",
+    "Value",
+    "compare",
+    "duration_literal",
+    "effective_boolean",
+    "equal",
+    "in_fixed_context",
+    "is_well_formed",
+    "moment_literal",
+    "near",
+    "normal",
+    "number",
+    "number_literal",
+    "order_key",
+    "tag_of",
+    "text",
+    "typed",
+    "value_of",
+]

@@ -1,0 +1,154 @@
+"""Casts (SPARQL, Section 17.5), and XPath's others between datatypes of XML Schema.
+
+None stands for an error; so does whatever Python raises.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from functools import partial
+from typing import Any, Final
+
+from rdflib.namespace import XSD
+from rdflib.term import Literal, Node, URIRef
+
+from rdflive.values import (
+    DATATYPES,
+    INTEGERS,
+    Duration,
+    Moment,
+    duration_literal,
+    number_literal,
+    text,
+    typed,
+    value_of,
+)
+from rdflive.values.datatypes import RDFLIB_FORMS
+from rdflive.values.moments import MOMENTS, write_moment
+from rdflive.values.numbers import number_text, shortest_text, to_double, to_single
+
+__all__ = ["CASTS"]
+
+_BLANKS: Final = " \t\r\n"
+"""White space that XML Schema ignores around a value of any datatype but strings."""
+
+
+def _read(datatype: str, term: Node) -> Any:
+    """Give the value that a string has as a lexical form of a datatype; None for what is no such string."""
+    form = (text(term) or "").strip(_BLANKS)
+    return None if form in RDFLIB_FORMS else DATATYPES[datatype].read(form)
+
+
+def _number(datatype: str, term: Node) -> Any:
+    """Give the number of a number, a boolean or a string."""
+    value = value_of(term) if isinstance(term, Literal) else None
+    if value is not None and value[0] in ("number", "boolean"):
+        return value[1]
+    return _read(datatype, term)
+
+
+def _to_integer(datatype: str, term: Node) -> Node | None:
+    """Cast to xsd:integer or a datatype derived from it; fractions are cut off."""
+    value = _number(datatype, term)
+    if value is None:
+        return None
+    # NaN and infinities raise here, and so are errors
+    lexical = str(math.trunc(value))
+    return None if DATATYPES[datatype].read(lexical) is None else typed(lexical, datatype)
+
+
+def _to_decimal(term: Node) -> Node | None:
+    """Cast to xsd:decimal; a string may have no exponent."""
+    value = _number(_DECIMAL, term)
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return None
+    # by the shortest form that is this double: 0.1e0 becomes 0.1, and not 0.1000000000000000055...
+    return number_literal(Decimal(shortest_text(value)) if isinstance(value, float) else Decimal(value))
+
+
+def _to_double(term: Node) -> Node | None:
+    value = _number(_DOUBLE, term)
+    return None if value is None else number_literal(to_double(value))
+
+
+def _to_single(term: Node) -> Node | None:
+    value = _number(_FLOAT, term)
+    return None if value is None else number_literal(to_single(value))
+
+
+def _to_boolean(term: Node) -> Node | None:
+    """Cast to xsd:boolean; zero and NaN are false."""
+    value = _number(_BOOLEAN, term)
+    return None if value is None else Literal(bool(value) and value == value)
+
+
+def _to_string(term: Node) -> Node | None:
+    """Cast to xsd:string; values in XPath's canonical form."""
+    if not isinstance(term, Literal | URIRef):
+        return None
+    return Literal(_characters(term), datatype=XSD.string)
+
+
+def _characters(term: Literal | URIRef) -> str:
+    value = value_of(term) if isinstance(term, Literal) else None
+    if value is None or isinstance(value[1], str):
+        return str(term)
+    space, content = value
+    if space == "number":
+        return number_text(content)
+    if space == "boolean":
+        return "true" if content else "false"
+    if isinstance(content, Duration):
+        return str(duration_literal(str(term.datatype), content))  # type: ignore[union-attr]
+    return write_moment(space, content)
+
+
+def _to_moment(kind: str, datatype: str, term: Node) -> Node | None:
+    """Cast to a kind of moment: a string, one of that kind, or one that says more."""
+    space, moment = (value_of(term) if isinstance(term, Literal) else None) or ("", None)
+    if not isinstance(moment, Moment):
+        moment = _read(datatype, term)
+    elif space != kind and space not in _SAYING_MORE.get(kind, ()):
+        return None
+    if moment is None:
+        return None
+    form = write_moment(kind, moment)
+    # an xsd:dateTimeStamp needs a time zone
+    return None if DATATYPES[datatype].read(form) is None else typed(form, datatype)
+
+
+_SAYING_MORE: Final[dict[str, tuple[str, ...]]] = {
+    "dateTime": ("date",),  # of which it takes the first moment
+    "time": ("dateTime",),
+    **dict.fromkeys(("date", "gYear", "gYearMonth", "gMonthDay", "gMonth", "gDay"), ("dateTime", "date")),
+}
+
+
+def _to_duration(part: Callable[[Duration], Duration], datatype: str, term: Node) -> Node | None:
+    """Cast to a kind of duration, which takes its part of another one."""
+    value = value_of(term) if isinstance(term, Literal) else None
+    duration = value[1] if value is not None and isinstance(value[1], Duration) else _read(datatype, term)
+    return None if duration is None else duration_literal(datatype, part(duration))
+
+
+_BOOLEAN, _DECIMAL, _DOUBLE, _FLOAT = (str(XSD[name]) for name in ("boolean", "decimal", "double", "float"))
+_DURATIONS: Final[dict[str, Callable[[Duration], Duration]]] = {
+    "duration": lambda duration: duration,
+    "yearMonthDuration": lambda duration: Duration(duration.months, 0),
+    "dayTimeDuration": lambda duration: Duration(0, duration.seconds),
+}
+
+CASTS: Final[dict[URIRef, Callable[[Node], Node | None]]] = {
+    **{XSD[name]: partial(_to_integer, str(XSD[name])) for name in INTEGERS},
+    XSD.decimal: _to_decimal,
+    XSD.double: _to_double,
+    XSD.float: _to_single,
+    XSD.boolean: _to_boolean,
+    XSD.string: _to_string,
+    **{XSD[kind]: partial(_to_moment, kind, str(XSD[kind])) for kind in MOMENTS},
+    XSD.dateTimeStamp: partial(_to_moment, "dateTime", str(XSD.dateTimeStamp)),
+    **{XSD[name]: partial(_to_duration, part, str(XSD[name])) for name, part in _DURATIONS.items()},
+}
+"""The function of each datatype that can be cast to."""

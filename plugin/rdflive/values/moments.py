@@ -1,0 +1,352 @@
+"""Points in time and durations: the value spaces of XSD 1.1 (appendix E), with years and seconds of any size.
+
+An instant is a number of seconds since 1970-01-01T00:00:00Z, an int or an exact Decimal. A moment without a
+time zone has the instant that it would have in UTC.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Final, NamedTuple, TypeAlias
+
+from rdflive.values.calendar import civil, day_number, days_in_month, months_later, year_text
+from rdflive.values.numbers import EXACT
+
+__all__ = [
+    "FOURTEEN_HOURS", "MOMENTS", "REFERENCES", "Duration", "Moment", "Seconds", "add", "difference",
+    "duration_order", "fields_of", "in_units", "moment_order", "opposite", "read_duration", "total",
+    "write_duration", "write_moment", "zone_text",
+]  # fmt: skip
+
+Seconds: TypeAlias = int | Decimal
+"""An exact number of seconds, whole ones as an int."""
+
+_DAY: Final = 86_400
+FOURTEEN_HOURS: Final = 14 * 3_600
+"""Seconds that a moment without a time zone may lie to either side of where it would be in UTC."""
+
+
+class Moment(NamedTuple):
+    """A value of xsd:dateTime, date, time, gYear, gYearMonth, gMonthDay, gMonth or gDay."""
+
+    instant: Seconds
+    """Of a date its midnight, of a time that on 1972-12-31, of a gDay that of 1972-12, and so on."""
+    zone: int | None
+    """Minutes from UTC; None without a time zone."""
+
+    @property
+    def local(self) -> Seconds:
+        """The seconds since 1970-01-01T00:00:00 of its own calendar and clock."""
+        return _plus(self.instant, 60 * (self.zone or 0))
+
+
+class Duration(NamedTuple):
+    """A value of xsd:duration, both parts of one sign."""
+
+    months: int
+    seconds: Seconds
+
+
+class Fields(NamedTuple):
+    """What a calendar and a clock say of a moment."""
+
+    year: int
+    month: int
+    day: int
+    hour: int
+    minute: int
+    second: Seconds
+
+
+def _plus(one: Seconds, other: Seconds) -> Seconds:
+    if type(one) is int and type(other) is int:
+        return one + other
+    return _whole(EXACT.add(one, other))
+
+
+def _whole(seconds: Decimal) -> Seconds:
+    """Give a whole number as an int, so that equal numbers are alike."""
+    return int(seconds) if seconds == seconds.to_integral_value() else seconds
+
+
+def in_units(seconds: Seconds, unit: int) -> int | None:
+    """Count the parts of a second, of which there are `unit` in it; None where something is left over.
+
+    >>> in_units(Decimal("0.25"), 1000), in_units(Decimal("0.25"), 10)
+    (250, None)
+    """
+    if isinstance(seconds, int):
+        return seconds * unit
+    count = _whole(EXACT.multiply(seconds, unit))
+    return count if isinstance(count, int) else None
+
+
+def _floor(seconds: Seconds) -> int:
+    return int(seconds if isinstance(seconds, int) else seconds.to_integral_value("ROUND_FLOOR"))
+
+
+def fields_of(moment: Moment) -> Fields:
+    """Give year, month, day, hour, minute and second.
+
+    >>> fields_of(MOMENTS["dateTime"]("2024-02-29T24:00:00+02:00"))
+    Fields(year=2024, month=3, day=1, hour=0, minute=0, second=0)
+    """
+    local = moment.local
+    whole = _floor(local)
+    days, clock = divmod(whole, _DAY)
+    year, month, day = civil(days)
+    second: Seconds = clock % 60
+    if type(local) is not int:
+        second = EXACT.add(second, EXACT.subtract(local, whole))
+    return Fields(year, month, day, clock // 3_600, clock // 60 % 60, second)
+
+
+# reading
+
+_YEAR: Final = r"(-?(?:[1-9][0-9]{3,}|0[0-9]{3}))"
+_MONTH: Final = r"(0[1-9]|1[0-2])"
+_MONTH_DAY: Final = r"(0[1-9]|[12][0-9]|3[01])"
+_CLOCK: Final = r"(?:([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9])(\.[0-9]+)?|24:00:00(?:\.0+)?)"
+_ZONE: Final = r"(Z|[+-](?:(?:0[0-9]|1[0-3]):[0-5][0-9]|14:00))?"
+
+
+def _zone(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if text == "Z":
+        return 0
+    minutes = 60 * int(text[1:3]) + int(text[4:])
+    return -minutes if text[0] == "-" else minutes
+
+
+def _clock(hour: str | None, minute: str, second: str, fraction: str | None) -> Seconds:
+    if hour is None:
+        return _DAY
+    whole = (60 * int(hour) + int(minute)) * 60 + int(second)
+    rest = fraction and fraction.rstrip("0")
+    return whole if not rest or rest == "." else Decimal(f"{whole}{rest}")
+
+
+def _reader(
+    pattern: str, parts: Callable[..., tuple[int, int, int, Seconds] | None]
+) -> Callable[[str], Moment | None]:
+    """Make a reader of lexical forms; `parts` makes year, month, day and clock of the groups."""
+    fullmatch = re.compile(pattern + _ZONE).fullmatch
+
+    def read(form: str) -> Moment | None:
+        match = fullmatch(form)
+        if match is None:
+            return None
+        *groups, zone = match.groups()
+        found = parts(*groups)
+        if found is None:
+            return None
+        year, month, day, clock = found
+        if day > 28 and day > days_in_month(year, month):
+            return None
+        offset = _zone(zone)
+        return Moment(_plus(day_number(year, month, day) * _DAY - 60 * (offset or 0), clock), offset)
+
+    return read
+
+
+# what a form leaves out is that of 1972-12-31, a leap year as XSD 1.1 has it
+MOMENTS: Final[dict[str, Callable[[str], Moment | None]]] = {
+    "dateTime": _reader(
+        f"{_YEAR}-{_MONTH}-{_MONTH_DAY}T{_CLOCK}",
+        lambda year, month, day, *clock: (int(year), int(month), int(day), _clock(*clock)),
+    ),
+    "date": _reader(
+        f"{_YEAR}-{_MONTH}-{_MONTH_DAY}", lambda year, month, day: (int(year), int(month), int(day), 0)
+    ),
+    "time": _reader(_CLOCK, lambda hour, *clock: (1972, 12, 31, 0 if hour is None else _clock(hour, *clock))),
+    "gYear": _reader(_YEAR, lambda year: (int(year), 1, 1, 0)),
+    "gYearMonth": _reader(f"{_YEAR}-{_MONTH}", lambda year, month: (int(year), int(month), 1, 0)),
+    "gMonthDay": _reader(f"--{_MONTH}-{_MONTH_DAY}", lambda month, day: (1972, int(month), int(day), 0)),
+    "gMonth": _reader(f"--{_MONTH}", lambda month: (1972, int(month), 1, 0)),
+    "gDay": _reader(f"---{_MONTH_DAY}", lambda day: (1972, 12, int(day), 0)),
+}
+"""The reader of lexical forms of each kind of moment, None for a form that is none of its kind.
+
+>>> MOMENTS["dateTime"]("1970-01-01T01:00:00.50+01:00"), MOMENTS["gYear"]("1970"), MOMENTS["date"]("x")
+(Moment(instant=Decimal('0.5'), zone=60), Moment(instant=0, zone=None), None)
+"""
+
+_DURATION: Final = re.compile(
+    r"(-?)P(?=.)(?:([0-9]+)Y)?(?:([0-9]+)M)?(?:([0-9]+)D)?"
+    r"(?:T(?=.)(?:([0-9]+)H)?(?:([0-9]+)M)?(?:([0-9]+(?:\.[0-9]+)?)S)?)?"
+)
+
+
+def read_duration(form: str) -> Duration | None:
+    """Read a lexical form of xsd:duration; None for one that is none.
+
+    >>> read_duration("-P1Y2M"), read_duration("P1DT0.5S"), read_duration("P")
+    (Duration(months=-14, seconds=0), Duration(months=0, seconds=Decimal('86400.5')), None)
+    """
+    match = _DURATION.fullmatch(form)
+    if match is None:
+        return None
+    sign, years, months, days, hours, minutes, seconds = match.groups()
+    total = 12 * int(years or 0) + int(months or 0)
+    whole = 60 * (60 * (24 * int(days or 0) + int(hours or 0)) + int(minutes or 0))
+    rest = _plus(whole, _whole(Decimal(seconds or 0)))
+    return Duration(-total, _negative(rest)) if sign else Duration(total, rest)
+
+
+def _negative(seconds: Seconds) -> Seconds:
+    return -seconds if isinstance(seconds, int) else seconds.copy_negate()
+
+
+# order
+
+
+def moment_order(one: Moment, other: Moment) -> int | None:
+    """Give the sign of the difference of two moments of one kind; None where they have no order.
+
+    A moment without a time zone may lie 14 hours to either side (XSD 1.1, 3.3.7).
+    """
+    if (one.zone is None) == (other.zone is None):
+        return (one.instant > other.instant) - (one.instant < other.instant)
+    distance = EXACT.subtract(one.instant, other.instant)
+    return None if -FOURTEEN_HOURS <= distance <= FOURTEEN_HOURS else 1 if distance > 0 else -1
+
+
+REFERENCES: Final = tuple(
+    day_number(year, month, 1) for year, month in ((1696, 9), (1697, 2), (1903, 3), (1903, 7))
+)
+"""The days since 1970-01-01 to which durations are added to compare them (XSD 1.1, 3.3.6)."""
+
+
+def duration_order(one: Duration, other: Duration) -> int | None:
+    """Give the sign of the difference of two durations; None where it depends on the month.
+
+    >>> month, day = Duration(1, 0), 86_400
+    >>> [duration_order(month, Duration(0, days * day)) for days in (27, 30, 32)]
+    [1, None, -1]
+    """
+    if one.months == other.months:
+        return (one.seconds > other.seconds) - (one.seconds < other.seconds)
+    orders = set()
+    for day in REFERENCES:
+        begin, end = (_shifted(day, duration) for duration in (one, other))
+        orders.add((begin > end) - (begin < end))
+    return orders.pop() if len(orders) == 1 else None
+
+
+def _shifted(day: int, duration: Duration) -> Seconds:
+    return _plus(months_later(day, duration.months) * _DAY, duration.seconds)
+
+
+# arithmetic
+
+
+def opposite(duration: Duration) -> Duration:
+    """Change the sign of a duration."""
+    return Duration(-duration.months, _negative(duration.seconds))
+
+
+def total(one: Duration, other: Duration) -> Duration | None:
+    """Add two durations; None where months and seconds would have different signs (XSD 1.1, 3.3.6)."""
+    months, seconds = one.months + other.months, _plus(one.seconds, other.seconds)
+    return None if (months < 0 < seconds) or (seconds < 0 < months) else Duration(months, seconds)
+
+
+_WITH_ARITHMETIC: Final = frozenset({"dateTime", "date", "time"})
+
+
+def difference(kind: str, one: Moment, other: Moment) -> Duration | None:
+    """Subtract two dateTimes, dates or times; None for other kinds, and where only one has a time zone."""
+    if kind not in _WITH_ARITHMETIC or (one.zone is None) != (other.zone is None):
+        return None
+    return Duration(0, _plus(one.instant, _negative(other.instant)))
+
+
+def add(kind: str, moment: Moment, duration: Duration) -> Moment | None:
+    """Add a duration to a dateTime, a date or a time; None for other kinds and for months of a time.
+
+    The day of a month that is shorter is its last (XSD 1.1, E.3.3).
+
+    >>> write_moment("date", add("date", MOMENTS["date"]("2024-01-31"), Duration(1, 0)))
+    '2024-02-29'
+    """
+    if kind not in _WITH_ARITHMETIC or (kind == "time" and duration.months):
+        return None
+    local = moment.local
+    if duration.months:
+        day = _floor(local) // _DAY
+        local = _plus(local, (months_later(day, duration.months) - day) * _DAY)
+    local = _plus(local, duration.seconds)
+    if kind != "dateTime":
+        whole = _floor(local)
+        if kind == "date":
+            local = whole - whole % _DAY
+        else:
+            day = day_number(1972, 12, 31)
+            local = _plus(local, (day - whole // _DAY) * _DAY)
+    return Moment(_plus(local, -60 * (moment.zone or 0)), moment.zone)
+
+
+# writing
+
+
+def zone_text(zone: int | None) -> str:
+    """Write a time zone.
+
+    >>> zone_text(0), zone_text(-90), zone_text(None)
+    ('Z', '-01:30', '')
+    """
+    if not zone:
+        return "" if zone is None else "Z"
+    hours, minutes = divmod(abs(zone), 60)
+    return f"{'-' if zone < 0 else '+'}{hours:02}:{minutes:02}"
+
+
+def _second_text(second: Seconds) -> str:
+    if type(second) is int:
+        return f"{second:02}"
+    whole, _, fraction = f"{second:f}".rstrip("0").partition(".")
+    return f"{whole:0>2}.{fraction}"
+
+
+_WRITERS: Final[dict[str, Callable[[Fields], str]]] = {
+    "dateTime": lambda at: f"{_WRITERS['date'](at)}T{_WRITERS['time'](at)}",
+    "date": lambda at: f"{year_text(at.year)}-{at.month:02}-{at.day:02}",
+    "time": lambda at: f"{at.hour:02}:{at.minute:02}:{_second_text(at.second)}",
+    "gYear": lambda at: year_text(at.year),
+    "gYearMonth": lambda at: f"{year_text(at.year)}-{at.month:02}",
+    "gMonthDay": lambda at: f"--{at.month:02}-{at.day:02}",
+    "gMonth": lambda at: f"--{at.month:02}",
+    "gDay": lambda at: f"---{at.day:02}",
+}
+
+
+def write_moment(kind: str, moment: Moment) -> str:
+    """Write a moment in the canonical form of its kind (XSD 1.1, E.3.6), in its own time zone.
+
+    >>> write_moment("dateTime", MOMENTS["dateTime"]("-0216-08-02T12:00:00.500-00:00"))
+    '-0216-08-02T12:00:00.5Z'
+    """
+    return _WRITERS[kind](fields_of(moment)) + zone_text(moment.zone)
+
+
+def write_duration(duration: Duration) -> str:
+    """Write a duration in its canonical form (XSD 1.1, E.2.2); one of nothing is PT0S.
+
+    >>> write_duration(Duration(-14, 0)), write_duration(Duration(0, Decimal("90061.5")))
+    ('-P1Y2M', 'P1DT1H1M1.5S')
+    """
+    months, seconds = abs(duration.months), duration.seconds
+    sign = "-" if duration.months < 0 or seconds < 0 else ""
+    if seconds < 0:
+        seconds = _negative(seconds)
+    years, months = divmod(months, 12)
+    whole = int(seconds)
+    second = seconds % 60 if type(seconds) is int else EXACT.add(whole % 60, EXACT.subtract(seconds, whole))
+    minutes, hours, days = whole // 60 % 60, whole // 3_600 % 24, whole // _DAY
+    date = f"{years}Y" * bool(years) + f"{months}M" * bool(months) + f"{days}D" * bool(days)
+    last = f"{second:f}".rstrip("0") if type(second) is not int else str(second)
+    clock = f"{hours}H" * bool(hours) + f"{minutes}M" * bool(minutes) + f"{last}S" * bool(second)
+    return f"{sign}P{date}{'T' * bool(clock)}{clock}" if date or clock else "PT0S"
