@@ -14,7 +14,7 @@ from typing import Any
 import pyoxigraph as ox
 import pytest
 import rdflib
-from rdflib import XSD, Graph, Literal, URIRef
+from rdflib import XSD, Graph, Literal, URIRef, Variable
 from rdflib.plugins.sparql import operators, prepareQuery
 
 import rdflive
@@ -119,6 +119,18 @@ def test_each_cast_is_known(cast: str) -> None:
     rdflive.explain(f"SELECT (<{cast}>(?o) AS ?x) {{ ?s ?p ?o }}")
 
 
+@pytest.mark.parametrize(("arguments", "count"), [("", 0), ("?o, ?o", 2)])
+def test_a_cast_takes_one_argument(arguments: str, count: int) -> None:
+    """With another number it would be an error in each row; what is registered for its IRI has its own."""
+    text = f"SELECT ?s {{ ?s <urn:p> ?o FILTER(<{XSD.date}>({arguments}) = ?o) }}"
+    with pytest.raises(rdflive.UnsupportedQueryError, match=f"takes one argument and not {count}") as raised:
+        rdflive.subscribe(Graph(), text)
+    assert raised.value.column == text.index("<http") + 1
+    rdflive.register_function(XSD.date, lambda *terms: Literal(len(terms)))
+    with rdflive.subscribe(numbers(count, 3), text) as live:
+        assert [row.s for row in live.answers()] == [URIRef(f"urn:{count}")]
+
+
 def test_an_aggregate_with_an_iri_is_refused() -> None:
     """DISTINCT is written in an aggregate alone, and there are SPARQL's own."""
     rdflive.register_function(F, twice)
@@ -172,16 +184,19 @@ def test_replace_without_a_value_is_noted(call: str, reason: str) -> None:
 def test_errors_of_a_registered_function_are_errors_of_sparql() -> None:
     """None, an exception and what is no term: a filter lets no row pass, BIND leaves a variable unbound."""
     made: dict[int, Any] = {1: None, 2: 5, 3: Literal("x")}
+    made |= {4: Variable("x"), 5: Graph(), 6: URIRef("a b"), 7: "x"}
     rdflive.register_function(F, lambda n: made[n.toPython()])
-    graph = numbers(1, 2, 3, 4)
+    graph = numbers(*range(1, 9))
     text = "SELECT ?o ?x { ?s <urn:p> ?o BIND(<urn:f>(?o) AS ?x) }"
     live = rdflive.subscribe(graph, text)
-    assert sorted(row.python() for row in live.answers()) == [(1, None), (2, None), (3, "x"), (4, None)]
+    assert sorted(row.python() for row in live.answers()) == [
+        (n, "x" if n == 3 else None) for n in range(1, 9)
+    ]
     for test in ("<urn:f>(?o)", "!<urn:f>(?o)"):
         found = values(graph, f"SELECT ?o {{ ?s <urn:p> ?o FILTER({test}) }}")
         assert found == ([3] if test[0] == "<" else [])
     own = sorted((o.toPython(), x and x.toPython()) for o, x in graph.query(text))
-    assert own == [(1, None), (2, None), (3, "x"), (4, None)]
+    assert own == [(n, "x" if n == 3 else None) for n in range(1, 9)]
 
 
 @pytest.mark.parametrize("case", range(rounds(40)))
@@ -287,13 +302,21 @@ def test_members_of_a_family_have_one_function() -> None:
 
 
 @pytest.mark.parametrize(
-    ("iri", "function", "kind"), [("f", twice, ValueError), ("urn:f g", twice, ValueError), (F, 1, TypeError)]
+    ("iri", "function", "kind"),
+    [
+        ("f", twice, ValueError),
+        ("urn:f g", twice, ValueError),
+        (F, 1, TypeError),
+        (5, twice, TypeError),
+        (None, twice, TypeError),
+    ],
 )
-def test_what_cannot_be_registered_is_refused(iri: str, function: Any, kind: type[Exception]) -> None:
+def test_what_cannot_be_registered_is_refused(iri: Any, function: Any, kind: type[Exception]) -> None:
     """A function has an absolute IRI, and can be called."""
-    with pytest.raises(kind, match="is expected for"):
+    before = dict(operators._CUSTOM_FUNCTIONS)
+    with pytest.raises(kind, match=r"is expected for|IRI as a string"):
         rdflive.register_function(iri, function)
-    assert URIRef(iri) not in operators._CUSTOM_FUNCTIONS
+    assert before == operators._CUSTOM_FUNCTIONS
 
 
 def test_spark_refuses_what_is_registered_here() -> None:

@@ -245,6 +245,14 @@ def test_a_callback_that_moves_the_clock_hears_nothing_of_graphs_that_are_gone(
     assert clock.now == NOON + 25 * HOUR
 
 
+@pytest.mark.parametrize("duration", [None, "x", -1, True, "-1s"])
+def test_a_clock_goes_on_by_a_duration(clock: Any, duration: Any) -> None:
+    """It is set back by its instant alone."""
+    with pytest.raises((TypeError, ValueError), match="duration"):
+        clock.advance(duration)
+    assert clock.now == NOON
+
+
 def test_threads_that_move_a_clock_lose_no_step(clock: Any) -> None:
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)

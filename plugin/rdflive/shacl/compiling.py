@@ -282,7 +282,9 @@ class Compiler:
             try:
                 test = make(value)
             except RegexError as error:  # of sh:pattern, or its sh:flags
-                raise ShapesError(f"{message_of(constraint)}: {error}", shape.node) from error
+                raise ShapesError(
+                    f"sh:pattern {value[0]!r} cannot be matched: {error}", shape.node
+                ) from error
             text = f"!{component.rpartition('#')[2].removesuffix('ConstraintComponent')}(?{pairs.value.name})"
             broken = Breaks(pairs.value.name, f"{text} {value}", test)
             yield Found(Filter(pairs.node, broken), pairs.focus, source, pairs.value)
