@@ -68,8 +68,8 @@ def with_imports(graphs: Iterable[Graph]) -> list[Graph]:
                 continue
             try:
                 if not os.path.isfile(path):  # to read from a device may never end
-                    reason = "it is no file" if os.path.exists(path) else "no such file"
-                    raise OSError(errno.ENOENT, reason)
+                    said = "it is no file" if os.path.exists(path) else "no such file"
+                    raise OSError(errno.ENOENT, said)
                 read = read_shapes(path)
             except (OSError, ShapesError) as error:
                 reason = f"{path}: {error.strerror}" if isinstance(error, OSError) else error
