@@ -70,8 +70,8 @@ class Stream:
         graph: GraphLike | None = None,
         *,
         clock: Literal["event", "wall"] | Clock = "event",
-        delay: DurationLike = 0,
-        lateness: DurationLike = 0,
+        delay: DurationLike | None = None,
+        lateness: DurationLike | None = None,
         watermark: Watermark | None = None,
         name: str = "",
     ) -> None:

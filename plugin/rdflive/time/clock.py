@@ -72,6 +72,9 @@ class ManualClock:
 
     def advance(self, duration: DurationLike) -> None:
         """Go on by a number of seconds, a timedelta, or a text such as "10s", and have what is due told."""
+        if duration is None:
+            # elsewhere that is no delay
+            raise TypeError("None is no duration: give seconds, a timedelta, or a text such as '10s'")
         nanoseconds = to_delay(duration)
         with self._lock:
             self._instant += nanoseconds

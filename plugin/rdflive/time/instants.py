@@ -91,12 +91,12 @@ def to_duration(value: Any) -> int:
 
 
 def to_delay(value: Any) -> int:
-    """Give a duration as `to_duration` does, which may be 0 or "0s" too.
+    """Give a duration as `to_duration` does, or 0 for none: for None, 0, "0s" and the like.
 
-    >>> to_delay("0s"), to_delay(2)
-    (0, 2000000000)
+    >>> to_delay(None), to_delay("0s"), to_delay(2)
+    (0, 0, 2000000000)
     """
-    nanoseconds = _length(value)
+    nanoseconds = 0 if value is None else _length(value)
     if nanoseconds < 0:
         raise ValueError(f"the duration {value!r} must not be less than none")
     return nanoseconds

@@ -45,8 +45,7 @@ def event_window(
         raise ValueError(f"time= must name a column of type timestamp, and {time!r} {found}")
     if delay is not None and time in delays:
         raise ValueError(f"{time!r} has the delay of withWatermark: leave out delay=, or withWatermark")
-    waits = to_delay(0 if delay is None else delay)
-    return EventWindow(window, delays.get(time, 0) * _MILLISECOND or waits, time)
+    return EventWindow(window, delays.get(time, 0) * _MILLISECOND or to_delay(delay), time)
 
 
 def quoted(name: str) -> Column:
