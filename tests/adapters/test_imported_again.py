@@ -81,6 +81,26 @@ def test_a_copy_that_takes_a_graph_over_says_so(graph: str) -> None:
     assert "imported before this one: the subscriptions of that copy get no more deltas" in line
 
 
+def test_a_copy_beside_adapters_of_the_one_before_is_refused() -> None:
+    """Its subscriptions would take the place of those that are there, which go on instead."""
+    printed, _ = run("""
+        graph = rdflib.Graph()
+        before = rdflive.subscribe(graph, QUERY, take(told))
+        for name in [name for name in sys.modules if name.split(".")[0] == "rdflive"]:
+            del sys.modules[name]
+        import rdflive as again
+        try:
+            again.subscribe(graph, QUERY, take(later))
+        except again.UnsupportedStoreError as error:
+            print(error)
+        graph.add(triple("a"))
+        print(told, later)
+    """)
+    refused, counts = printed.strip().splitlines()
+    assert "import it again too" in refused
+    assert counts == "[(True, 0, 0), (False, 1, 0)] []"
+
+
 def test_a_copy_says_nothing_where_no_other_has_a_subscription() -> None:
     """Neither where the one before has closed its subscriptions, nor of graphs that it never saw."""
     printed, logged = run("""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 import json
 import logging
+import math
 import pickle
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import date
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from operator import add, contains, getitem
 from typing import Any
@@ -23,7 +24,8 @@ from rdflib import XSD, BNode, Literal, Namespace, URIRef, Variable
 from rdflib.query import ResultRow
 
 import rdflive
-from rdflive.model import DirectionalString, Header, Origin, hidden_names
+from rdflive.model import DirectionalString, Header, Origin, exact_literal, hidden_names
+from rdflive.model.python_values import python_value
 from support.effort import examples
 from support.oracle import from_native
 from support.worlds import KINDS
@@ -220,6 +222,43 @@ def test_python_gives_the_values_of_terms() -> None:
     assert [type(value) for value in made] == [type(value) for value in values.values()]
     assert (made.v2, made["v2"], made.labels) == (7, 7, {name: place for place, name in enumerate(names)})
     json.dumps([value for value in made if not isinstance(value, (Decimal, date))])
+
+
+TEXTS = """300^^byte -5^^unsignedInt maybe^^boolean 1_000^^integer 1e3^^decimal sNaN^^decimal 1_0.5^^decimal
+    infinity^^double ====^^base64Binary P1W^^duration P1Y0.5M^^duration
+    P999999999999999999999999999999Y^^duration PT0.0000001S^^duration 2024-W01^^date 20240501^^date
+    2024-05-01Z^^date 10^^time 2024-05-01T10:00Z^^dateTime 12:00:00.1234567^^time
+    soon^^integer 12000-01-01T00:00:00Z^^dateTime"""
+VALUES = [
+    ("7", "byte", 7),
+    ("1.50", "decimal", Decimal("1.50")),
+    (".5", "decimal", Decimal("0.5")),
+    ("-1.5E3", "double", -1500.0),
+    ("INF", "float", math.inf),
+    ("aGk=", "base64Binary", b"hi"),
+    ("P1DT0.5S", "dayTimeDuration", timedelta(days=1, seconds=0.5)),
+    ("2024-05-01", "date", date(2024, 5, 1)),
+    ("12:00:00.1234560", "time", time(12, 0, 0, 123456)),
+    ("2024-05-01T10:00:00Z", "dateTime", datetime(2024, 5, 1, 10, tzinfo=UTC)),
+]
+
+
+@pytest.mark.filterwarnings("ignore:Parsing weird boolean")
+@pytest.mark.parametrize("text", TEXTS.split())
+def test_a_literal_that_python_would_change_is_its_text(text: str) -> None:
+    """rdflib reads 1_000 as 1000 and P1W as seven days, and loses the time zone of a date."""
+    ox = pytest.importorskip("pyoxigraph")
+    form, _, kind = text.partition("^^")
+    assert python_value(exact_literal(form, datatype=str(XSD[kind]))) == form
+    assert python_value(ox.Literal(form, datatype=ox.NamedNode(XSD[kind]))) == form
+
+
+@pytest.mark.parametrize(("form", "kind", "value"), VALUES)
+def test_a_literal_that_python_has_is_its_value(form: str, kind: str, value: Any) -> None:
+    ox = pytest.importorskip("pyoxigraph")
+    found = python_value(exact_literal(form, datatype=str(XSD[kind])))
+    assert (type(found), found) == (type(value), value)
+    assert python_value(ox.Literal(form, datatype=ox.NamedNode(XSD[kind]))) == value
 
 
 def test_python_gives_the_same_values_of_the_terms_of_oxigraph() -> None:

@@ -71,6 +71,10 @@ def test_names_are_terms_or_texts(given: Any) -> None:
         ({"use_shapes": []}, ValueError, "use_shapes is an empty list"),
         ({"focus_nodes": [0]}, TypeError, "focus_nodes must list IRIs"),
         ({"focus_nodes": []}, ValueError, "focus_nodes is an empty list"),
+        ({"use_shapes": ["x y"]}, ValueError, "which is no IRI"),
+        ({"focus_nodes": ["e:a", "<urn:a b>"]}, ValueError, "'<urn:a b>', which is no IRI"),
+        ({"focus_nodes": ["a"]}, ValueError, "which is no IRI"),
+        ({"focus_nodes": [""]}, TypeError, "focus_nodes must list IRIs"),
         ({"focus_nodes": EX.a}, TypeError, "focus_nodes must be a list"),
     ],
 )

@@ -176,6 +176,24 @@ def test_a_constant_that_the_data_spell_otherwise_is_noted(caplog: pytest.LogCap
     assert live.explain().notes == ()
 
 
+@pytest.mark.parametrize(
+    ("form", "kind", "held", "may_compare"),
+    [
+        ("INF", "double", "inf", True),
+        ("01", "integer", "1", True),
+        ("2024-05-01Z", "date", "2024-05-01", False),
+    ],
+)
+def test_the_note_says_what_rdflib_has_made_of_a_constant(
+    form: str, kind: str, held: str, may_compare: bool
+) -> None:
+    """Where that is another value, a filter would not find it either."""
+    graph = rdflib.Graph().parse(data=f'<{E.s}> <{E.v}> "{form}"^^<{XSD[kind]}> .', format="turtle")
+    (note,) = rdflive.subscribe(graph, f'SELECT ?s {{ ?s <{E.v}> "{form}"^^<{XSD[kind]}> }}').explain().notes
+    assert f'but some of it has "{held}"' in note
+    assert ("FILTER" in note) is may_compare
+
+
 def test_random_values_have_one_answer_in_both_stores() -> None:
     """A filter over literals of all datatypes is the same in Memory and in Oxigraph."""
     random = drawn_from("stores", 5)

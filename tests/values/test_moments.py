@@ -157,6 +157,20 @@ def test_moments_without_a_time_zone_may_lie_14_hours_off(one: Moment, other: Mo
     )  # type: ignore[operator]
 
 
+def test_a_second_has_4300_digits_behind_the_point_at_most() -> None:
+    """Exact arithmetic takes time by the square of their number."""
+    digits = "1" * 4300
+    for kind, form in (
+        ("dateTime", "2024-01-01T00:00:00.{}Z"),
+        ("time", "00:00:00.{}"),
+        ("duration", "PT0.{}S"),
+    ):
+        assert value_of(typed(form.format(digits), kind)) is not None
+        assert value_of(typed(form.format(digits + "1"), kind)) is None
+    assert value_of(typed(f"PT{digits}.5S", "duration")) is not None
+    assert value_of(typed(f"PT1{digits}.5S", "duration")) is None
+
+
 def test_places_tell_the_order_of_moments() -> None:
     """In years of any size, where a double is hours or ages off, and with and without a time zone."""
     random = drawn_from("places of moments")

@@ -129,6 +129,24 @@ def test_quotients_have_28_digits(one: Decimal | int, other: Decimal | int) -> N
     assert abs(Fraction(found) - exact) <= abs(exact) / (2 * 10**27)
 
 
+@pytest.mark.parametrize("kind", ["double", "float"])
+@pytest.mark.parametrize(
+    ("form", "value"),
+    [
+        (f"1e{'9' * 30}", math.inf),
+        (f"-0.1E{'9' * 5000}", -math.inf),
+        (f"1e-{'9' * 30}", 0.0),
+        (f"-1e-{'9' * 30}", -0.0),
+        (f"0e{'9' * 30}", 0.0),
+        (f"{'9' * 400}e-399", 10.0),
+    ],
+)
+def test_exponents_of_any_length_are_read(kind: str, form: str, value: float) -> None:
+    """Also those of which Python has no decimal."""
+    found = number(exact_literal(form, datatype=str(XSD[kind])))
+    assert (found, math.copysign(1, found)) == (value, math.copysign(1, value))  # type: ignore[arg-type]
+
+
 def test_a_decimal_has_4300_digits_at_most() -> None:
     """As an integer has: a longer one has no value, and what would have more is an error."""
     form = "9" * 2149 + "." + "9" * 2150

@@ -9,11 +9,11 @@ import rdflib
 from rdflib import Literal
 from rdflib.term import Node
 
-from rdflive.model import to_printable
+from rdflive.model import to_ntriples, to_printable
 from rdflive.query import algebra
 from rdflive.query.plan import Plan
 from rdflive.store import Adapter
-from rdflive.values import normal
+from rdflive.values import as_parsed, equal
 
 __all__ = ["spelling_notes"]
 
@@ -27,12 +27,12 @@ def spelling_notes(adapter: Adapter, plan: Plan, rows: Iterable[tuple[Node, ...]
     if not rdflib.NORMALIZE_LITERALS or adapter.to_rdflib() is not None:
         return
     for literal in dict.fromkeys(_literals(plan, rows)):
-        spelt = normal(literal)
+        spelt = as_parsed(literal)
         if str(spelt) != str(literal) and not _is_held(adapter, literal) and _is_held(adapter, spelt):
             yield (
-                f"nothing in the data has the literal {to_printable(literal.n3())}, but some of it has "
-                f"{to_printable(spelt.n3())}, as rdflib's parsers spell it: write that, or compare values "
-                "with FILTER(?x = …)"
+                f"nothing in the data has the literal {_shown(literal)}, but some of it has "
+                f"{_shown(spelt)}, as rdflib's parsers spell it: write that"
+                + (", or compare values with FILTER(?x = …)" if equal(literal, spelt) else "")
             )
 
 
@@ -45,6 +45,11 @@ def _literals(plan: Plan, rows: Iterable[tuple[Node, ...]]) -> Iterator[Literal]
                     term = values.get(pattern.object, pattern.object)
                     if isinstance(term, Literal) and term.datatype is not None:
                         yield term
+
+
+def _shown(literal: Literal) -> str:
+    # rdflib's n3() would write INF for inf
+    return to_printable(to_ntriples(literal))
 
 
 def _is_held(adapter: Adapter, literal: Literal) -> bool:

@@ -19,7 +19,7 @@ from rdflive.entail.rules import load as rules
 from rdflive.errors import UnsupportedStoreError
 from rdflive.feeds import formats
 from rdflive.plugins import hookspecs, trace
-from rdflive.store import Adapter
+from rdflive.store import Adapter, Capture
 
 __all__ = [
     "attach",
@@ -185,6 +185,11 @@ def attach(store: Any) -> Adapter:
         raise UnsupportedStoreError(
             f"no adapter can watch {type(store).__module__}.{type(store).__qualname__}; asked: {names}. "
             "An adapter is a plugin that implements rdflive_attach (see docs/adapters.md)."
+        )
+    if not isinstance(adapter.capture, Capture):
+        raise UnsupportedStoreError(
+            f"{type(adapter).__module__} is of a copy of rdflive that was imported before: import it "
+            "again too, as by removing it from sys.modules"
         )
     return adapter
 

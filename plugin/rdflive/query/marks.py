@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from rdflib.term import Literal
 from rdflib.term import Variable as RdflibVariable
 
 from rdflive.query import algebra
@@ -16,12 +15,11 @@ from rdflive.query.bgp import Variable
 from rdflive.query.exists import exists
 from rdflive.query.expressions import (
     ClockComparison,
-    can_compare,
-    can_move,
     clock_parts,
     exists_parts,
     read_comparison,
     volatile,
+    why_never,
 )
 from rdflive.query.expressions import replace as replace_in
 from rdflive.query.scope import Query, Scope
@@ -65,10 +63,8 @@ def _comparison(part: Tree, query: Query) -> ClockComparison:
     if not query.has_clock:
         raise query.refuse("NOW alone", at=volatile(part))
     moves = [(sign, query.constant(move)) for sign, move in moves]
-    if any(isinstance(move, Literal) and not can_move(move, sign) for sign, move in moves):
-        raise query.refuse("NOW moved", at=part)
-    constant = query.constant(value)
-    if operator not in ("=", "!=") and isinstance(constant, Literal) and not can_compare(constant, moves):
-        raise query.refuse("NOW compared", at=part)
+    reason = why_never(query.constant(value), operator, moves)
+    if reason:
+        raise query.refuse(reason, at=part)
     made = tuple((sign, query.expression(move)) for sign, move in moves)
     return ClockComparison(query.expression(value), operator, made)

@@ -10,6 +10,7 @@ from typing import Any
 from rdflib import BNode, Literal, URIRef
 from rdflib.term import Node
 
+from rdflive.model.term_text import is_writable
 from rdflive.shacl.shapes import Shape, Target
 from rdflive.shacl.value_tests import spellings
 
@@ -58,8 +59,13 @@ def _read(name: str, given: Any, prefixes: Mapping[str, str]) -> Node:
         return given
     if not isinstance(given, str) or not given.strip():
         raise TypeError(f"{name} must list IRIs or terms of rdflib, got {given!r:.100}")
-    if given.startswith("<") and given.endswith(">"):
-        return URIRef(given[1:-1])
     prefix, colon, local = given.partition(":")
-    is_prefixed = colon and prefix in prefixes and not local.startswith("//")
-    return URIRef(prefixes[prefix] + local if is_prefixed else given)
+    if given.startswith("<") and given.endswith(">"):
+        iri = given[1:-1]
+    elif colon and prefix in prefixes and not local.startswith("//"):
+        iri = prefixes[prefix] + local
+    else:
+        iri = given
+    if ":" not in iri or not is_writable(iri):
+        raise ValueError(f"{name} must list IRIs or terms of rdflib, got {given!r:.100}, which is no IRI")
+    return URIRef(iri)

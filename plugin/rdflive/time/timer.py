@@ -15,7 +15,7 @@ log = logging.getLogger("rdflive")
 PATIENCE = 60.0
 """Longest sleep in seconds, because the wall clock may be set meanwhile."""
 AGAIN = 1.0
-"""Seconds until windows report again where a callback was interrupted: it is told the whole answer then."""
+"""Seconds until the clock reports again after a callback was interrupted: it gets the whole answer then."""
 
 
 _MOMENT = 1.0

@@ -11,7 +11,7 @@ from rdflive.values.datatypes import (
     tag_of,
     value_of,
 )
-from rdflive.values.literals import duration_literal, moment_literal, normal, number_literal, typed
+from rdflive.values.literals import as_parsed, duration_literal, moment_literal, normal, number_literal, typed
 from rdflive.values.moments import Duration, Moment, Seconds
 from rdflive.values.numbers import Number, Single, in_fixed_context
 from rdflive.values.order import UNORDERED, near, order_key
@@ -27,6 +27,7 @@ __all__ = [
     "Seconds",
     "Single",
     "Value",
+    "as_parsed",
     "compare",
     "duration_literal",
     "effective_boolean",

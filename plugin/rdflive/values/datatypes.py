@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from functools import lru_cache, partial
+from math import isfinite
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from rdflib import XSD, Literal
@@ -83,8 +84,12 @@ def _read_double(form: str) -> float | None:
 
 
 def _read_single(form: str) -> float | None:
-    # by a decimal, because a double rounds first
-    return to_single(Decimal(form)) if _DOUBLE(form) else None
+    if not _DOUBLE(form):
+        return None
+    double = float(form)
+    # by a decimal, because a double rounds first; what is out of its range is out of a single's too, and
+    # Python has no decimal of an exponent of twenty digits
+    return to_single(Decimal(form) if double and isfinite(double) else double)
 
 
 def _read_boolean(form: str) -> bool | None:

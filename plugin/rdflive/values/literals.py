@@ -14,7 +14,7 @@ from rdflive.values.datatypes import DATATYPES, RDFLIB_FORMS, value_of
 from rdflive.values.moments import Duration, Moment, write_duration, write_moment
 from rdflive.values.numbers import Number, Single, number_text, shortest_text
 
-__all__ = ["duration_literal", "moment_literal", "normal", "number_literal", "typed"]
+__all__ = ["as_parsed", "duration_literal", "moment_literal", "normal", "number_literal", "typed"]
 
 _DECIMAL: Final = str(XSD.decimal)
 _DOUBLE: Final = str(XSD.double)
@@ -77,14 +77,26 @@ def normal(term: Any) -> Any:
     >>> str(normal(exact_literal("01", datatype=XSD.integer)))
     '1'
     """
+    spelt = as_parsed(term)
+    if spelt is term:
+        return term
+    is_other = str(spelt) in RDFLIB_FORMS or value_of(spelt) != value_of(term)
+    return term if str(spelt) != str(term) and is_other else spelt
+
+
+def as_parsed(term: Any) -> Any:
+    """Spell a term as rdflib's parsers do, even if it is another value then; an ill-formed literal as it is.
+
+    >>> str(as_parsed(exact_literal("INF", datatype=XSD.double)))
+    'inf'
+    """
     if not isinstance(term, Literal) or term.datatype is None:
         return term
-    value = value_of(term)
-    if (value is None and str(term.datatype) in DATATYPES) or is_beyond_python(term, term.datatype):
+    if str(term.datatype) in DATATYPES and value_of(term) is None:
+        return term
+    if is_beyond_python(term, term.datatype):
         return term
     try:
-        spelt = Literal(str(term), datatype=term.datatype)
+        return Literal(str(term), datatype=term.datatype)
     except ValueError:  # it does not write -P1M1D
         return term
-    is_other = str(spelt) in RDFLIB_FORMS or value_of(spelt) != value
-    return term if str(spelt) != str(term) and is_other else spelt

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Final, NamedTuple, TypeAlias
 
 from rdflive.values.calendar import civil, day_number, days_in_month, months_later, year_text
-from rdflive.values.numbers import EXACT
+from rdflive.values.numbers import EXACT, MOST_DIGITS
 
 __all__ = [
     "FOURTEEN_HOURS", "MOMENTS", "REFERENCES", "Duration", "Moment", "Seconds", "add", "difference",
@@ -108,7 +108,8 @@ def fields_of(moment: Moment) -> Fields:
 _YEAR: Final = r"(-?(?:[1-9][0-9]{3,}|0[0-9]{3}))"
 _MONTH: Final = r"(0[1-9]|1[0-2])"
 _MONTH_DAY: Final = r"(0[1-9]|[12][0-9]|3[01])"
-_CLOCK: Final = r"(?:([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9])(\.[0-9]+)?|24:00:00(?:\.0+)?)"
+_FRACTION: Final = rf"\.[0-9]{{1,{MOST_DIGITS}}}"
+_CLOCK: Final = rf"(?:([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9])({_FRACTION})?|24:00:00(?:\.0+)?)"
 _ZONE: Final = r"(Z|[+-](?:(?:0[0-9]|1[0-3]):[0-5][0-9]|14:00))?"
 
 
@@ -176,7 +177,7 @@ MOMENTS: Final[dict[str, Callable[[str], Moment | None]]] = {
 
 _DURATION: Final = re.compile(
     r"(-?)P(?=.)(?:([0-9]+)Y)?(?:([0-9]+)M)?(?:([0-9]+)D)?"
-    r"(?:T(?=.)(?:([0-9]+)H)?(?:([0-9]+)M)?(?:([0-9]+(?:\.[0-9]+)?)S)?)?"
+    rf"(?:T(?=.)(?:([0-9]+)H)?(?:([0-9]+)M)?(?:([0-9]{{1,{MOST_DIGITS}}}(?:{_FRACTION})?)S)?)?"
 )
 
 

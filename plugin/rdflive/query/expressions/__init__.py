@@ -1,12 +1,6 @@
 """Expressions of SPARQL: what they say, and the callables that evaluate them on rows of ids."""
 
-from rdflive.query.expressions.clock import (
-    ClockComparison,
-    can_compare,
-    can_move,
-    clock_parts,
-    read_comparison,
-)
+from rdflive.query.expressions.clock import ClockComparison, clock_parts, read_comparison, why_never
 from rdflive.query.expressions.expression import (
     TURNED,
     Expression,
@@ -24,7 +18,7 @@ from rdflive.query.expressions.rdflib_evaluation import Terms
 from rdflive.query.expressions.registry import is_current, register_function, users_functions
 
 __all__ = [
-    "TURNED", "ClockComparison", "Expression", "Fault", "Phases", "Terms", "can_compare", "can_move",
-    "clock_parts", "conjuncts", "exists_parts", "fault_of", "first_fault", "is_current", "numbered",
-    "read_comparison", "register_function", "replace", "users_functions", "valueless", "volatile",
+    "TURNED", "ClockComparison", "Expression", "Fault", "Phases", "Terms", "clock_parts", "conjuncts",
+    "exists_parts", "fault_of", "first_fault", "is_current", "numbered", "read_comparison",
+    "register_function", "replace", "users_functions", "valueless", "volatile", "why_never",
 ]  # fmt: skip

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
-from rdflib.term import Literal
+from rdflib.namespace import XSD
+from rdflib.term import BNode, Literal, URIRef
 
 from rdflive.query.expressions.errors import no_value
 from rdflive.query.expressions.expression import Expression, volatile
@@ -21,9 +22,11 @@ from rdflive.query.expressions.phases import (
     to_move,
 )
 from rdflive.query.expressions.rdflib_evaluation import Row, Terms
+from rdflive.query.expressions.registry import registered
 from rdflive.syntax.tree import EXISTS, Tree
+from rdflive.values.casts import CASTS
 
-__all__ = ["ClockComparison", "can_compare", "can_move", "clock_parts", "read_comparison"]
+__all__ = ["ClockComparison", "clock_parts", "read_comparison", "why_never"]
 
 
 class ClockComparison:
@@ -104,20 +107,45 @@ def read_comparison(node: Tree) -> tuple[Any, str, list[tuple[str, Any]]]:
     return found
 
 
-def can_move(literal: Literal, sign: str) -> bool:
-    """Tell whether a literal can be added to NOW() or subtracted: a duration, or subtracted a time."""
-    return to_move(sign, literal) is not None
-
-
-def can_compare(literal: Literal, moves: Sequence[tuple[str, Any]]) -> bool:
-    """Tell whether a literal may have an order with NOW() so moved: a time, or a duration where a time is
-    subtracted, as the value of a variable may be.
+def why_never(value: Any, op: str, moves: Sequence[tuple[str, Any]]) -> str:
+    """Say why a comparison is an error in every row: "NOW moved" where what NOW() is moved by is neither a
+    duration nor a time to subtract, "NOW compared" where the value has no order with the result, else "".
     """
-    given = [(sign, to_move(sign, move) if isinstance(move, Literal) else None) for sign, move in moves]
-    if any(sign == UNTIL or isinstance(move, Timestamp) for sign, move in given):
-        return isinstance(to_move("-", literal), Shift)
-    is_open = ("-", None) in given
-    return isinstance(to_move("-", literal), (Shift, Timestamp) if is_open else Timestamp)
+    kinds = [(sign, _kinds(move)) for sign, move in moves]
+    if any(not found & _MOVES[sign] for sign, found in kinds):
+        return "NOW moved"
+    if op in ("=", "!="):  # what is of another kind differs
+        return ""
+    # a time that is subtracted leaves a duration
+    is_age = any(sign == UNTIL or (sign == "-" and Shift not in found) for sign, found in kinds)
+    may_be_age = is_age or any(sign == "-" and Timestamp in found for sign, found in kinds)
+    wanted = _DURATION if is_age else _EITHER if may_be_age else _TIME
+    return "" if _kinds(value) & wanted else "NOW compared"
+
+
+_TIME: Final = frozenset({Timestamp})
+_DURATION: Final = frozenset({Shift})
+_EITHER: Final = _TIME | _DURATION
+_MOVES: Final = {"+": _DURATION, "-": _EITHER, UNTIL: _TIME}
+_CASTS: Final = {
+    iri: _DURATION if iri.lower().endswith("duration") else frozenset[type]() for iri in CASTS
+} | dict.fromkeys((XSD.dateTime, XSD.dateTimeStamp), _TIME)
+_RESULTS: Final = dict.fromkeys(("UnaryPlus", "UnaryMinus", "Builtin_TIMEZONE"), _DURATION) | dict.fromkeys(
+    ("AdditiveExpression", "Builtin_IF", "Builtin_COALESCE", "Builtin_STRDT", "Builtin_SUBJECT",
+     "Builtin_PREDICATE", "Builtin_OBJECT", "Function"), _EITHER,
+)  # fmt: skip
+"""Which nodes may have a time or a duration as their value; those that are missing have neither."""
+
+
+def _kinds(node: Any) -> frozenset[type]:
+    """Tell whether the value of an expression may be a time, and whether a duration."""
+    if isinstance(node, Literal):
+        return _EITHER & {type(to_move("-", node))}
+    if not isinstance(node, Tree):
+        return frozenset() if isinstance(node, URIRef | BNode) else _EITHER
+    if node.name == "Function" and registered(node.iri, node.version) is None:
+        return _CASTS.get(node.iri, _EITHER)
+    return _RESULTS.get(node.name, frozenset())
 
 
 def _sides(node: Tree) -> tuple[Any, str, list[tuple[str, Any]]] | None:
