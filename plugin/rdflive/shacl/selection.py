@@ -11,7 +11,7 @@ from rdflib import BNode, Literal, URIRef
 from rdflib.term import Node
 
 from rdflive.model.term_text import is_writable
-from rdflive.shacl.shapes import Shape, Target
+from rdflive.shacl.shapes import Shape, ShapesError, Target
 from rdflive.shacl.value_tests import spellings
 
 __all__ = ["Selection", "read_terms"]
@@ -57,7 +57,7 @@ def read_terms(name: str, given: Iterable[Any] | None, prefixes: Mapping[str, st
 def _read(name: str, given: Any, prefixes: Mapping[str, str]) -> Node:
     if isinstance(given, URIRef | BNode | Literal):
         return given
-    if not isinstance(given, str) or not given.strip():
+    if not isinstance(given, str):
         raise TypeError(f"{name} must list IRIs or terms of rdflib, got {given!r:.100}")
     prefix, colon, local = given.partition(":")
     if given.startswith("<") and given.endswith(">"):
@@ -67,5 +67,5 @@ def _read(name: str, given: Any, prefixes: Mapping[str, str]) -> Node:
     else:
         iri = given
     if ":" not in iri or not is_writable(iri):
-        raise ValueError(f"{name} must list IRIs or terms of rdflib, got {given!r:.100}, which is no IRI")
+        raise ShapesError(f"{name} lists {given!r:.100}, which is no IRI")
     return URIRef(iri)
