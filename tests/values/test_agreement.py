@@ -98,9 +98,6 @@ DEVIATIONS: Final[dict[str, Callable[[Case], bool]]] = {
     "a time has months taken off it": (
         lambda case: case.own is None and "time" in case.kinds and not _DURATIONS.isdisjoint(case.kinds)
     ),
-    "a duration has a sign +": lambda case: (
-        case.text.startswith("+(") and not _DURATIONS.isdisjoint(case.kinds)
-    ),
     "a cast of a duration drops no months or seconds": (
         lambda case: (
             case.refused and case.text.startswith("xsd:") and case.kinds and set(case.kinds) <= _DURATIONS
