@@ -9,6 +9,7 @@ from rdflive.query.expressions import Expression
 from support.expressions import evaluate, node
 
 ERRORS = r"""1/0
+"2006-08-23"^^xsd:date = "2006-08-23Z"^^xsd:date
 1/0.0
 ?unbound + 1
 "a" + 1
