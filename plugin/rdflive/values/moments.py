@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Final, NamedTuple, TypeAlias
 
@@ -153,12 +154,36 @@ def _reader(
     return read
 
 
+_read_any_date_time: Final = _reader(
+    f"{_YEAR}-{_MONTH}-{_MONTH_DAY}T{_CLOCK}",
+    lambda year, month, day, *clock: (int(year), int(month), int(day), _clock(*clock)),
+)
+_PLAIN: Final = re.compile(
+    f"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}T[0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}{_ZONE}"
+).fullmatch
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_LOCAL_EPOCH: Final = datetime(1970, 1, 1)
+
+
+def _read_date_time(form: str) -> Moment | None:
+    """Read whole seconds of the years 1 to 9999 by Python's datetime, which takes a third of the time."""
+    if _PLAIN(form) is None:
+        return _read_any_date_time(form)
+    try:
+        moment = datetime.fromisoformat(form)
+    except ValueError:  # as of 24:00:00
+        return _read_any_date_time(form)
+    offset = moment.utcoffset()
+    if offset is None:
+        since = moment - _LOCAL_EPOCH
+        return Moment(since.days * _DAY + since.seconds, None)
+    since = moment - _EPOCH
+    return Moment(since.days * _DAY + since.seconds, offset.days * 1_440 + offset.seconds // 60)
+
+
 # what a form leaves out is that of 1972-12-31, a leap year as XSD 1.1 has it
 MOMENTS: Final[dict[str, Callable[[str], Moment | None]]] = {
-    "dateTime": _reader(
-        f"{_YEAR}-{_MONTH}-{_MONTH_DAY}T{_CLOCK}",
-        lambda year, month, day, *clock: (int(year), int(month), int(day), _clock(*clock)),
-    ),
+    "dateTime": _read_date_time,
     "date": _reader(
         f"{_YEAR}-{_MONTH}-{_MONTH_DAY}", lambda year, month, day: (int(year), int(month), int(day), 0)
     ),
