@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ KINDS = {
 }
 
 
+TRUTH = re.compile(r"!(?!=)|&&|[|][|]|\bIF\(")
 MULTIPLIES = e.ask_oxigraph("0 * 1.5", {"a": "0"}) is not None
 """Whether this version of Oxigraph has decimal products of zero; 0.5.10 takes them for errors."""
 
@@ -40,6 +42,8 @@ def test_expression_has_the_value_that_oxigraph_gives(kind: str, data: st.DataOb
     )
     text = Expression(node).text
     assume(MULTIPLIES or "*" not in text)
+    # to Oxigraph an ill-formed number has no truth; it is false (SPARQL 1.1, 17.2.2)
+    assume(not TRUTH.search(text) or "abc" not in f"{text} {bound}")
     assert e.comparable(e.evaluate(node, **e.terms_of(bound))) == e.comparable(e.ask_oxigraph(text, bound))
 
 
