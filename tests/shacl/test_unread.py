@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+from random import Random
 
 import pytest
 from rdflib import Graph, Literal
+from rdflib.namespace import SH as SHACL
 
 import rdflive
 from shacl.test_corners import EX, found, read
+from support.effort import drawn_from, rounds
 from support.shacl import SH
 
 DASH = "@prefix dash: <http://datashapes.org/dash#> . "
@@ -84,6 +87,37 @@ def test_what_is_not_read_is_noted(shapes: str, caplog: pytest.LogCaptureFixture
         assert len(validation.notes) == len(notes)
         assert all(note in said for note, said in zip(notes, validation.notes, strict=True))
     assert [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING] == list(validation.notes)
+
+
+def misspelt(random: Random, name: str) -> str:
+    """Leave out a letter, double it, exchange it with the next, or change its case."""
+    at = random.randrange(len(name))
+    before, letter, after = name[:at], name[at], name[at + 1 :]
+    return random.choice(
+        [
+            before + after,
+            before + 2 * letter + after,
+            before + after[:1] + letter + after[1:],
+            before + letter.swapcase() + after,
+        ]
+    )
+
+
+def test_no_misspelt_property_is_passed_over() -> None:
+    """Of the whole vocabulary, on a shape and on one within it."""
+    random, known = (
+        drawn_from("misspelt", 3),
+        sorted(name for name in (str(iri).removeprefix(SH) for iri in dir(SHACL)) if name.isalpha()),
+    )
+    for _ in range(rounds(400)):
+        name = misspelt(random, random.choice(known))
+        if name in known or not name:
+            continue
+        place = random.choice([f"sh:{name} 1", f"sh:property [ sh:path :p ; sh:{name} 1 ]"])
+        with rdflive.validate(Graph(), read(f"{TARGET} {place} .")) as validation:
+            (note,) = validation.notes
+            assert note.startswith(f"sh:{name} of ")
+            assert "<http://e/S> is not read" in note
 
 
 def test_notes_are_of_the_shapes_as_they_are() -> None:

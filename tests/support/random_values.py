@@ -115,9 +115,15 @@ def random_literal(random: Random, family: int | None = None) -> str:
 
 
 _ORDERS: Final = "= != < > <= >="
-_ONE: Final = """! - + isIRI isBLANK isLITERAL isNUMERIC STR LANG DATATYPE ABS ROUND CEIL FLOOR STRLEN UCASE
-LCASE ENCODE_FOR_URI YEAR MONTH DAY HOURS MINUTES SECONDS TIMEZONE TZ MD5 SHA1 SHA256 SHA384 SHA512 IRI"""
-_TWO: Final = "sameTerm CONTAINS STRSTARTS STRENDS STRBEFORE STRAFTER CONCAT LANGMATCHES SUBSTR COALESCE"
+_ONE: Final = """! - + isIRI isURI isBLANK isLITERAL isNUMERIC STR LANG DATATYPE ABS ROUND CEIL FLOOR STRLEN
+UCASE LCASE ENCODE_FOR_URI YEAR MONTH DAY HOURS MINUTES SECONDS TIMEZONE TZ MD5 SHA1 SHA256 SHA384 SHA512
+IRI URI"""
+_TWO: Final = """sameTerm CONTAINS STRSTARTS STRENDS STRBEFORE STRAFTER CONCAT LANGMATCHES SUBSTR COALESCE
+REGEX STRLANG"""
+_THREE: Final = [
+    "IF({}, {}, {})", "{} IN ({}, {})", "{} NOT IN ({}, {})", "{} && {} || {}", "SUBSTR({}, {}, {})",
+    "REGEX({}, {}, {})", "REPLACE({}, {}, {})", "COALESCE({} / 0, {}, {})",
+]  # fmt: skip
 _CASTS: Final = "integer decimal float double boolean string dateTime"
 _MORE_CASTS: Final = f"date time {_PARTS} duration yearMonthDuration dayTimeDuration"
 
@@ -138,7 +144,7 @@ def random_call(random: Random) -> str:
     if roll < 0.82:
         return f"{random.choice(_TWO.split())}({one}, {other})"
     if roll < 0.86:
-        form = random.choice(["IF({}, {}, {})", "{} IN ({}, {})", "{} NOT IN ({}, {})"])
+        form = random.choice(_THREE)
         return form.format(one, other, random_literal(random, family))
     if roll < 0.9:
         datatype = random.choice([*_FORMS, "string"])

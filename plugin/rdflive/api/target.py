@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, Final, Literal
 
-import rdflib
 from rdflib import XSD
 from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 
@@ -19,7 +18,7 @@ from rdflive.plugins import manager
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.store import NAMED, UNION, Adapter, GraphKey, GraphLike, QuadTerms, Transaction, Writable
 from rdflive.store.capture import thread
-from rdflive.values import normal
+from rdflive.values import as_parsed, normal
 
 __all__ = ["GraphTarget", "to_feed", "to_quad"]
 
@@ -186,7 +185,7 @@ class GraphTarget:
                 )
             if has_other:
                 # they spell INF as inf, which is no xsd:double: it is taken only where it is there already
-                other = *terms[:2], rdflib.Literal(str(o), datatype=o.datatype)
+                other = *terms[:2], as_parsed(o)
                 terms = next(iter(adapter.triples(key, other)), terms)
             return *terms, key
 

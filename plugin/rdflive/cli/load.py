@@ -139,9 +139,7 @@ def _load_document(dataset: rdflib.Dataset, stream: BinaryIO, path: str, syntax:
         with _guarded(dataset.store):
             graph.parse(file=stream, format=syntax, publicID=Path(path).absolute().as_uri())
     except Exception as error:  # each parser of rdflib raises what it likes
-        line, reason = parser_fault(error)
-        place = f", line {line}" if line else ""
-        raise RdfliveError(f"{path}{place}: {reason}") from error
+        raise RdfliveError(parser_fault(path, error)) from error
     if syntax == "n3" and not all(isinstance(term, _RDF_TERMS) for triple in graph for term in triple):
         raise RdfliveError(f"{path}: formulas and variables of N3 are not RDF; take them out")
 

@@ -210,10 +210,7 @@ class Relay:
         except BaseException as error:  # noqa: BLE001 - of the executor or the timer nobody would hear
             self._fail(ticket, error)
         else:
-            self._leave(ticket)
-            # a journal would hand out the same delta again, and at once, as often as it fails
-            if has_taken or self.inbox is self.mailbox:
-                self.begin()
+            self._go_on(ticket, has_taken=has_taken)
 
     async def _work_async(self, ticket: object) -> None:
         try:
@@ -228,10 +225,7 @@ class Relay:
             if not isinstance(error, Exception):
                 raise
         else:
-            self._leave(ticket)
-            # a journal would hand out the same delta again, and at once, as often as it fails
-            if has_taken or self.inbox is self.mailbox:
-                self.begin()
+            self._go_on(ticket, has_taken=has_taken)
 
     def _take(self, ticket: object) -> Delta | None:
         """Begin the call of a ticket, and give its delta; None where another call came in its place."""
@@ -244,6 +238,13 @@ class Relay:
             # a journal hands out an interrupted delta again, and numbers them by itself
             if delta is None or self.inbox is not self.mailbox or not self._subscription.is_overtaken(delta):
                 return delta
+
+    def _go_on(self, ticket: object, *, has_taken: bool) -> None:
+        """End a call, and begin the next if a delta waits."""
+        self._leave(ticket)
+        # a journal would hand out a delta that was not taken again, and at once, as often as that fails
+        if has_taken or self.inbox is self.mailbox:
+            self.begin()
 
     def _leave(self, ticket: object) -> None:
         with self._lock:

@@ -21,6 +21,9 @@ __all__ = [
     "is_triple",
 ]
 
+_DATED: Final = frozenset(str(XSD[name]) for name in ("dateTime", "date", "time"))
+_BEYOND: Final = re.compile("-|[0-9]{5}|0000|24:|[0-9]{4}-[0-9]{2}-[0-9]{2}T24:").match
+
 Term: TypeAlias = Any
 """A term of a store, of whatever library the store has: one of rdflib, of pyoxigraph, or of another adapter.
 
@@ -153,7 +156,3 @@ def exact_literal(lexical: str, language: str | None = None, datatype: str | Non
 def is_beyond_python(lexical: str, datatype: str) -> bool:
     """Tell whether a literal is a date or a time whose year, or hour 24, Python does not have."""
     return str(datatype) in _DATED and _BEYOND(lexical) is not None
-
-
-_DATED: Final = frozenset(str(XSD[name]) for name in ("dateTime", "date", "time"))
-_BEYOND: Final = re.compile("-|[0-9]{5}|0000|24:|[0-9]{4}-[0-9]{2}-[0-9]{2}T24:").match

@@ -44,9 +44,7 @@ def read_shapes(path: str | os.PathLike[str]) -> Graph:
             # both are binary streams, but typeshed does not call them BinaryIO
             read.parse(file=cast(BinaryIO, stream), format=syntax, publicID=iri)
         except Exception as error:  # each parser of rdflib raises what it likes
-            line, reason = parser_fault(error)
-            place = f", line {line}" if line else ""
-            raise ShapesError(f"{name}{place}: {reason}") from error
+            raise ShapesError(parser_fault(name, error)) from error
     for prefix, namespace in read.namespaces():
         graph.bind(prefix, namespace)
     for s, p, o, _ in read.quads():

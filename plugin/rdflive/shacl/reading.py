@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import replace
 from typing import Final
 
 from rdflib import RDF, RDFS, BNode, Graph, Literal, URIRef
-from rdflib.namespace import OWL, XSD
+from rdflib.namespace import OWL
 from rdflib.paths import AlternativePath, InvPath, MulPath, SequencePath
 from rdflib.term import Node
 
-from rdflive.shacl.messages import message_of
+from rdflive.shacl.components import PREBOUND, Components
 from rdflive.shacl.paths import PATHS, REPEATED
 from rdflive.shacl.shapes import (
     Closed,
     Comparison,
-    Component,
     Constraint,
     Members,
     Nested,
-    Parameter,
     PathLike,
     Qualified,
     Shape,
     ShapesError,
     SparqlConstraint,
     Target,
-    Validator,
-    ValueConstraint,
 )
-from rdflive.shacl.value_tests import meets
-from rdflive.shacl.values import READERS, SEVERAL, Values, name_of, shown
+from rdflive.shacl.values import READERS, Values, component_of, name_of, shown, value_constraints
 from rdflive.shacl.vocabulary import SH
 
 __all__ = ["ABOUT_SHAPES", "Reader"]
@@ -43,8 +37,6 @@ TARGETS: Final = {
     SH.targetSubjectsOf: "subjects",
     SH.targetObjectsOf: "objects",
 }
-_LOCAL: Final = re.compile(r"[^\W\d][\w.\-]*$")
-"""The local name of an IRI: the longest name at its end."""
 _OF_COMPONENTS: Final = (
     SH.parameter, SH.nodeValidator, SH.propertyValidator, SH.validator, SH.ask, SH.optional, SH.prefixes,
     SH.declare, SH.prefix, SH.namespace, OWL.imports, RDFS.subClassOf, SH.entailment,
@@ -60,9 +52,6 @@ _UNSUPPORTED: Final = frozenset(
 """Parameters and targets of SHACL Advanced Features, SHACL JavaScript and SHACL 1.2: without them a shape
 would ask for less than it says.
 """
-_PREBOUND: Final = frozenset({"this", "shapesGraph", "currentShape"})
-_RESERVED: Final = _PREBOUND | {"path", "PATH", "value"}
-"""Names that no parameter may have (6.2.1)."""
 _MEMBERS: Final = {SH["and"]: "And", SH["or"]: "Or", SH.xone: "Xone"}
 _COMPARISONS: Final = (SH.equals, SH.disjoint, SH.lessThan, SH.lessThanOrEquals)
 _OF_PROPERTIES: Final = frozenset({
@@ -85,17 +74,10 @@ class Reader:
         self._open: list[Node] = []
         """The shapes that are being read, outermost first."""
         self.values = Values(graph)
-        self._of_all: set[Node] = set()
-        """The subjects that say what any shape may mean: components, and prefixes of queries."""
         known = self._read_classes()
         self._classes, self._kinds, self._component_kinds, self._named, self.entailments = known
         self._metas = self._classes | self._kinds | self._component_kinds
-        self.components = tuple(self._components())
-
-    @property
-    def parameters(self) -> frozenset[URIRef]:
-        """The predicates that declare constraints of SPARQL-based components."""
-        return frozenset(p.path for component in self.components for p in component.parameters)
+        self.components = Components(graph, self.values, self._named)
 
     def _read_classes(self) -> tuple[set[Node], ...]:
         """Give the classes of classes, of shapes and of constraint components, all constraint components,
@@ -125,7 +107,7 @@ class Reader:
     def is_outdated(self, changed: Set[Node]) -> bool:
         """Tell whether all shapes must be read again, because of triples with some subjects."""
         known = self._classes, self._kinds, self._component_kinds, self._named, self.entailments
-        return not self._of_all.isdisjoint(changed) or self._read_classes() != known
+        return not self.components.read_from.isdisjoint(changed) or self._read_classes() != known
 
     def roots(self) -> Iterator[Node]:
         """List the nodes with targets, each once."""
@@ -142,7 +124,7 @@ class Reader:
         """Tell whether the graph says anything by which a node is a shape (2.1)."""
         said = self.values.predicates(node)
         return self._is_shape(node) or any(
-            predicate in _SAYING_SHAPES or predicate in self.parameters for predicate in said
+            predicate in _SAYING_SHAPES or predicate in self.components.parameters for predicate in said
         )
 
     def is_root(self, node: Node) -> bool:
@@ -195,7 +177,9 @@ class Reader:
         shape.severity = SH.Violation if severity is None else severity
         shape.messages = self.values.messages(node)
         shape.deactivated = self.values.flag(node, SH.deactivated)
-        unsupported = _UNSUPPORTED.difference(self.parameters).intersection(self.values.predicates(node))
+        unsupported = _UNSUPPORTED.difference(self.components.parameters).intersection(
+            self.values.predicates(node)
+        )
         if unsupported and not shape.deactivated:
             said = f"{name_of(min(unsupported))} of {shown(node)} is not supported"
             raise ShapesError(f"{said}: it is in neither SHACL Core nor SHACL-SPARQL", node)
@@ -223,7 +207,7 @@ class Reader:
                     "SPARQL are supported",
                     node,
                 )
-            yield Target("select", self.query(value, select))
+            yield Target("select", self.components.query(value, select))
         if self._is_class(node) and self._is_shape(node):
             yield Target("class", node)  # 2.1.3.3, implicit class targets
 
@@ -244,12 +228,12 @@ class Reader:
                     raise ShapesError(
                         f"{name_of(predicate)} needs a property shape: {shown(node)} has no sh:path", node
                     )
-        yield from self._value_constraints(node, shape.read_from)
+        yield from value_constraints(self.values, node, shape.read_from)
         for predicate in _COMPARISONS:
             for value in sorted(self.values.objects(node, predicate), key=shown):
                 if not isinstance(value, URIRef):
                     raise self.values.expected(node, predicate, "an IRI", value)
-                yield Comparison(_component(predicate), value)
+                yield Comparison(component_of(predicate), value)
         yield from self._nested(shape)
         if self.values.flag(node, SH.closed):
             yield self._closed(shape)
@@ -259,27 +243,9 @@ class Reader:
                 select = self.values.one(value, SH.select)
                 if select is None:
                     raise ShapesError(f"sh:sparql of {shown(node)} needs one sh:select", node)
-                query = replace(self.query(value, select), prebound=_PREBOUND)
+                query = replace(self.components.query(value, select), prebound=PREBOUND)
                 yield SparqlConstraint(SH.SPARQLConstraintComponent, query, {}, value)
-        for component in self.components:
-            yield from self._of_component(shape, component)
-
-    def _value_constraints(self, node: Node, read_from: set[Node]) -> Iterator[ValueConstraint]:
-        for predicate, read in READERS.items():
-            values = self.values.objects(node, predicate)
-            if len(values) > 1 and predicate not in SEVERAL:
-                raise ShapesError(f"{shown(node)} has several values of {name_of(predicate)}", node)
-            for value in sorted(values, key=shown):
-                yield ValueConstraint(
-                    _component(predicate), read(self.values, node, predicate, value, read_from)
-                )
-        pattern = self.values.one(node, SH.pattern)
-        if pattern is not None:
-            flags = self.values.one(node, SH.flags)
-            for name, given in ((SH.pattern, pattern), (SH.flags, flags)):
-                if given is not None and not _is_string(given):
-                    raise self.values.expected(node, name, "a string", given)
-            yield ValueConstraint(_component(SH.pattern), (str(pattern), "" if flags is None else str(flags)))
+        yield from self.components.constraints(shape)
 
     def _nested(self, shape: Shape) -> Iterator[Constraint]:
         node = shape.node
@@ -375,126 +341,6 @@ class Reader:
         finally:
             self._open.pop()
         raise self.values.expected(node, SH.path, "a property path", path)
-
-    # SHACL-SPARQL
-
-    def _components(self) -> Iterator[Component]:
-        """Read the SPARQL-based constraint components."""
-        for node in sorted(self._named, key=shown):
-            if str(node).startswith(SH):
-                continue  # the components of SHACL Core, which are known
-            self._of_all.add(node)
-            parameters = tuple(self._parameters(node))
-            names = _PREBOUND.union(parameter.name for parameter in parameters)
-            validators = [
-                self._validator(node, predicate, names)
-                for predicate in (SH.nodeValidator, SH.propertyValidator, SH.validator)
-            ]
-            if not isinstance(node, URIRef):
-                raise ShapesError(f"the constraint component {shown(node)} must be an IRI", node)
-            if any(validators) and all(parameter.optional for parameter in parameters):
-                raise ShapesError(f"{shown(node)} needs a sh:parameter that is not optional", node)
-            yield Component(node, parameters, *validators)
-
-    def _parameters(self, node: Node) -> Iterator[Parameter]:
-        """Read the parameters of a component (6.2.1)."""
-        known: dict[str, Node] = {}
-        for parameter in sorted(self.values.objects(node, SH.parameter), key=shown):
-            self._of_all.add(parameter)
-            path = None if isinstance(parameter, Literal) else self.values.one(parameter, SH.path)
-            if not isinstance(path, URIRef):
-                raise ShapesError(f"a parameter of {shown(node)} needs an IRI as sh:path", node)
-            said = f"the parameter {shown(path)} of {shown(node)}"
-            local = _LOCAL.search(path)
-            if local is None:
-                raise ShapesError(f"{said} has no local name", node)
-            name = local[0]
-            if name in _RESERVED or not name.replace("_", "a").isalnum():
-                raise ShapesError(
-                    f"{said} is called {name!r}, which is no variable of SPARQL, or one that SHACL binds",
-                    node,
-                )
-            if known.setdefault(name, path) != path:
-                raise ShapesError(f"{said} has the name of {shown(known[name])}: both are ?{name}", node)
-            constraints = tuple(self._value_constraints(parameter, self._of_all))
-            yield Parameter(path, name, self.values.flag(parameter, SH.optional), constraints)
-
-    def _validator(self, node: Node, predicate: URIRef, prebound: frozenset[str]) -> Validator | None:
-        for value in sorted(self.values.objects(node, predicate), key=shown):
-            self._of_all.add(value)
-            for form in (SH.select, SH.ask):
-                text = self.values.one(value, form)
-                if text is not None:
-                    found = self.query(value, text, asks=form == SH.ask)
-                    # the component's own messages, where its validator has none
-                    messages = found.messages or self.values.messages(node)
-                    return replace(
-                        found, messages=messages, prebound=prebound | ({"value"} if found.asks else set())
-                    )
-        return None
-
-    def _of_component(self, shape: Shape, component: Component) -> Iterator[SparqlConstraint]:
-        """Give the constraints that a shape declares by the parameters of a component (6.2.3)."""
-        required = [p for p in component.parameters if not p.optional]
-        values = {p: sorted(self.values.objects(shape.node, p.path), key=shown) for p in component.parameters}
-        if not required or not all(values[p] for p in required):
-            return
-        validator = component.validator(has_path=shape.path is not None)
-        if validator is None:
-            return
-        several = [p for p, found in values.items() if len(found) > 1]
-        if several and len(component.parameters) > 1:
-            raise ShapesError(
-                f"{shown(shape.node)} has several values of {shown(several[0].path)}, which is a parameter "
-                "beside others",
-                shape.node,
-            )
-        rows: list[dict[str, Node]] = [{}]
-        for parameter, found in values.items():
-            for value in found:
-                self._check_argument(shape.node, parameter, value)
-            if found:
-                rows = [{**row, parameter.name: value} for row in rows for value in found]
-        for arguments in rows:
-            yield SparqlConstraint(component.node, validator, arguments, None)
-
-    def _check_argument(self, node: Node, parameter: Parameter, value: Node) -> None:
-        """Refuse a value that is not what the declaration of its parameter asks for (6.2.1)."""
-        for constraint in parameter.constraints:
-            if not meets(constraint, value):
-                raise ShapesError(
-                    f"{shown(parameter.path)} of {shown(node)} {message_of(constraint)}, got {shown(value)}",
-                    node,
-                )
-
-    def query(self, node: Node, text: Node, *, asks: bool = False) -> Validator:
-        """Read a query with its prefixes (5.2.1)."""
-        if not _is_string(text):
-            raise ShapesError(f"the query of {shown(node)} must be a string, got {shown(text)}", node)
-        declared: dict[str, str] = {}
-        for holder in self.values.objects(node, SH.prefixes):
-            for source in filter(None, self._graph.transitive_objects(holder, OWL.imports)):
-                self._of_all.update((source, *self.values.objects(source, SH.declare)))
-                for declaration in self.values.objects(source, SH.declare):
-                    prefix, name = (self.values.one(declaration, p) for p in (SH.prefix, SH.namespace))
-                    if prefix is None or name is None:
-                        raise ShapesError(
-                            f"sh:declare of {shown(source)} needs sh:prefix and sh:namespace", node
-                        )
-                    if declared.setdefault(str(prefix), str(name)) != str(name):
-                        raise ShapesError(f"the prefix {prefix} of {shown(node)} has two namespaces", node)
-        prologue = "".join(f"PREFIX {prefix}: <{name}>\n" for prefix, name in sorted(declared.items()))
-        return Validator(node, prologue + str(text), asks, self.values.messages(node))
-
-
-def _is_string(term: Node) -> bool:
-    return isinstance(term, Literal) and not term.language and term.datatype in (None, XSD.string)
-
-
-def _component(predicate: URIRef) -> URIRef:
-    """Name the constraint component of a parameter."""
-    name = str(predicate).removeprefix(str(SH))
-    return SH[f"{name[0].upper()}{name[1:]}ConstraintComponent"]
 
 
 def _within(constraint: Constraint) -> tuple[Shape, ...]:

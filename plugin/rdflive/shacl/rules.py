@@ -342,7 +342,7 @@ class _Compiler:
 
     def _constructed(self, body: _Body, text: Node) -> Iterator[tuple[_Body, tuple[TriplePattern, ...]]]:
         """Give the ways in which the pattern of a CONSTRUCT query can be matched, with its template."""
-        query = self._reader.query(self._node, text).text
+        query = self._reader.components.query(self._node, text).text
         try:
             algebra = algebra_of(read_query(query))
         except (QuerySyntaxError, UnsupportedQueryError) as error:

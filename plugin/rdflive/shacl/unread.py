@@ -60,8 +60,8 @@ def unread_notes(graph: Graph, reader: Reader, *, among_data: bool, has_rules: b
         subject: {predicate for predicate in graph.predicates(subject) if isinstance(predicate, URIRef)}
         for subject in sorted(_described_by_shacl(graph, among_data=among_data), key=shown)
     }
-    yield from _of_properties(graph, reader.parameters, said)
-    for component in reader.components:
+    yield from _of_properties(graph, reader.components.parameters, said)
+    for component in reader.components.all:
         yield from _of_component(graph, component, said)
     if not has_rules and any(SH.rule in predicates for predicates in said.values()):
         yield (

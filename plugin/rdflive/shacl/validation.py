@@ -282,7 +282,7 @@ class LiveValidation(Subscription):
         with self._capture.lock:
             if self._closed or self._state is None:
                 return
-            before = self._reader.parameters
+            before = self._reader.components.parameters
             # until all is done: what interrupts it leaves all to be told anew, and all shapes to be read anew
             is_outdated, owes = self._is_outdated, self._owes
             self._is_outdated = self._owes = True
@@ -298,7 +298,7 @@ class LiveValidation(Subscription):
             self._tell(self._capture.sequence)
             if isinstance(self._made, Report):
                 self._made.conform(not self.errors)
-            is_known = before == self._reader.parameters
+            is_known = before == self._reader.components.parameters
         self._capture.deliver()
         if not is_known:
             self._follow_graphs()
@@ -327,7 +327,7 @@ class LiveValidation(Subscription):
 
     def _follow_graphs(self) -> None:
         """Subscribe to the graphs with shapes, in place of what was subscribed to before."""
-        before, self._watches = self._watches, self._watch(self._reader.parameters, self.follow)
+        before, self._watches = self._watches, self._watch(self._reader.components.parameters, self.follow)
         for watch in before:
             watch.close()
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from rdflib import RDF, Graph, Literal, URIRef
+from rdflib import RDF, XSD, Graph, Literal, URIRef
 from rdflib.term import Node
 
-from rdflive.shacl.shapes import ShapesError
+from rdflive.shacl.shapes import ShapesError, ValueConstraint
 from rdflive.shacl.vocabulary import SH
 
-__all__ = ["READERS", "SEVERAL", "Values", "name_of", "shown"]
+__all__ = ["READERS", "Values", "component_of", "is_string", "name_of", "shown", "value_constraints"]
 
 _NODE_KINDS: Final = {
     SH.IRI, SH.BlankNode, SH.Literal, SH.BlankNodeOrIRI, SH.BlankNodeOrLiteral, SH.IRIOrLiteral,
@@ -156,8 +156,36 @@ READERS: Final[dict[URIRef, Callable[..., Any]]] = {
 """What reads a value of a parameter of SHACL Core. It is given the values, the node, the parameter, the value
 and a set, to which it adds the nodes that it has read.
 """
-SEVERAL: Final = frozenset({SH["class"], SH.hasValue})
+_SEVERAL: Final = frozenset({SH["class"], SH.hasValue})
 """Parameters with a constraint for each of their values."""
+
+
+def value_constraints(values: Values, node: Node, read_from: set[Node]) -> Iterator[ValueConstraint]:
+    """Read the constraints that look at one value each, such as sh:datatype and sh:pattern."""
+    for predicate, read in READERS.items():
+        found = values.objects(node, predicate)
+        if len(found) > 1 and predicate not in _SEVERAL:
+            raise ShapesError(f"{shown(node)} has several values of {name_of(predicate)}", node)
+        for value in sorted(found, key=shown):
+            yield ValueConstraint(component_of(predicate), read(values, node, predicate, value, read_from))
+    pattern = values.one(node, SH.pattern)
+    if pattern is not None:
+        flags = values.one(node, SH.flags)
+        for name, given in ((SH.pattern, pattern), (SH.flags, flags)):
+            if given is not None and not is_string(given):
+                raise values.expected(node, name, "a string", given)
+        yield ValueConstraint(component_of(SH.pattern), (str(pattern), "" if flags is None else str(flags)))
+
+
+def component_of(predicate: URIRef) -> URIRef:
+    """Name the constraint component of a parameter."""
+    name = str(predicate).removeprefix(str(SH))
+    return SH[f"{name[0].upper()}{name[1:]}ConstraintComponent"]
+
+
+def is_string(term: Node) -> bool:
+    """Tell a simple literal or an xsd:string."""
+    return isinstance(term, Literal) and not term.language and term.datatype in (None, XSD.string)
 
 
 def name_of(predicate: URIRef) -> str:

@@ -10,16 +10,22 @@ from rdflib.plugins.parsers.notation3 import BadSyntax
 __all__ = ["parser_fault"]
 
 
-def parser_fault(error: Exception) -> tuple[int, str]:
-    """Say where (a line from 1, 0 when unknown) and why one of rdflib's parsers failed.
+def parser_fault(name: str, error: Exception) -> str:
+    """Say in which file or text, on which line and why one of rdflib's parsers failed.
 
     >>> from rdflib import Graph
     >>> try:
     ...     _ = Graph().parse(data="<urn:a> <urn:b> .", format="turtle")
     ... except Exception as error:
-    ...     print(parser_fault(error))
-    (1, 'objectList expected')
+    ...     print(parser_fault("trains.ttl", error))
+    trains.ttl, line 1: objectList expected
     """
+    line, reason = _read(error)
+    return f"{name}, line {line}: {reason}" if line else f"{name}: {reason}"
+
+
+def _read(error: Exception) -> tuple[int, str]:
+    """Give the line, 0 where it is not known, and the reason."""
     match error:
         case BadSyntax():
             reason = str(error).partition("Bad syntax (")[2].partition(") at ^ in:")[0]

@@ -124,7 +124,7 @@ def _zone(text: str | None) -> int | None:
 
 
 def _clock(hour: str | None, minute: str, second: str, fraction: str | None) -> Seconds:
-    if hour is None:
+    if hour is None:  # 24:00:00
         return _DAY
     whole = (60 * int(hour) + int(minute)) * 60 + int(second)
     rest = fraction and fraction.rstrip("0")
@@ -132,7 +132,7 @@ def _clock(hour: str | None, minute: str, second: str, fraction: str | None) -> 
 
 
 def _reader(
-    pattern: str, parts: Callable[..., tuple[int, int, int, Seconds] | None]
+    pattern: str, parts: Callable[..., tuple[int, int, int, Seconds]]
 ) -> Callable[[str], Moment | None]:
     """Make a reader of lexical forms; `parts` makes year, month, day and clock of the groups."""
     fullmatch = re.compile(pattern + _ZONE).fullmatch
@@ -142,10 +142,7 @@ def _reader(
         if match is None:
             return None
         *groups, zone = match.groups()
-        found = parts(*groups)
-        if found is None:
-            return None
-        year, month, day, clock = found
+        year, month, day, clock = parts(*groups)
         if day > 28 and day > days_in_month(year, month):
             return None
         offset = _zone(zone)

@@ -25,6 +25,7 @@ from decimal import (
 )
 from fractions import Fraction
 from functools import wraps
+from operator import add, mul, sub
 from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 
 __all__ = [
@@ -171,12 +172,7 @@ _EXACT_STEPS: Final[dict[str, Callable[[Any, Any], Decimal]]] = {
     "-": EXACT.subtract,
     "*": EXACT.multiply,
 }
-_STEPS: Final[dict[str, Callable[[Any, Any], Any]]] = {
-    "+": lambda one, other: float.__add__(one, other) if isinstance(one, float) else one + other,
-    "-": lambda one, other: one - other,
-    "*": lambda one, other: one * other,
-    "/": _divide,
-}
+_STEPS: Final[dict[str, Callable[[Any, Any], Any]]] = {"+": add, "-": sub, "*": mul, "/": _divide}
 
 
 def negated(value: Number) -> Number:

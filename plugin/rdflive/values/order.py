@@ -74,12 +74,11 @@ def near(space: str, key: Any) -> tuple[tuple[str, Any, Any], ...]:
         return (space, key, key), (_NUMBER, *_around(key))
     if isinstance(key, float):
         other = space.removesuffix(_LOCAL) if space.endswith(_LOCAL) else space + _LOCAL
+        if abs(key) == inf:  # in years that no double holds, all beyond some number may be equal
+            return (space, key, key), (other, min(key, _GREATEST), max(key, -_GREATEST))
         # in billions of years the next double is more than 15 hours away
         width = _FIFTEEN_HOURS + abs(key) * 2**-51
-        least, most = (
-            (key - width, key + width) if width < inf else (min(key, _GREATEST), max(key, -_GREATEST))
-        )
-        return (space, key, key), (other, least, most)
+        return (space, key, key), (other, key - width, key + width)
     return ((space, key, key),)
 
 

@@ -9,10 +9,9 @@ from rdflib.namespace import XSD
 from rdflib.term import BNode, Literal, URIRef
 
 from rdflive.query.expressions.errors import no_value
-from rdflive.query.expressions.expression import Expression, volatile
+from rdflive.query.expressions.expression import TURNED, Expression, volatile
 from rdflive.query.expressions.nodes import elements
 from rdflive.query.expressions.phases import (
-    TURNED,
     UNTIL,
     Move,
     Phases,

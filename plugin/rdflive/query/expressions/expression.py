@@ -33,7 +33,7 @@ _PLAIN = frozenset({
 })  # fmt: skip
 """What compares terms and makes none."""
 _ORDERS = frozenset({"<", "<=", ">", ">="})
-TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
+TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
 """What a comparison becomes when its sides change places."""
 _FEW = 100
 """Parts of an expression that is evaluated in no time."""
@@ -87,7 +87,7 @@ class Expression:
             return None
         sides = node.expr, str(node.op), node.other
         plain = all(isinstance(side, Node) for side in sides[::2])
-        return sides if plain and sides[1] in TURNED else None
+        return sides if plain and sides[1] in (*_ORDERS, "=") else None
 
     @property
     def ordering(self) -> tuple[Expression, str, Expression] | None:

@@ -19,12 +19,12 @@ from typing import Final, NamedTuple, TypeAlias
 from rdflib.namespace import XSD
 from rdflib.term import Literal, Node
 
-from rdflive.query.expressions import expression
+from rdflive.query.expressions.expression import TURNED
 from rdflive.values import Seconds, compare, value_of
 from rdflive.values.calendar import months_later
 from rdflive.values.moments import FOURTEEN_HOURS, REFERENCES
 
-__all__ = ["TURNED", "UNTIL", "Move", "Phases", "Shift", "Timestamp", "phases_of", "to_move"]
+__all__ = ["UNTIL", "Move", "Phases", "Shift", "Timestamp", "phases_of", "to_move"]
 
 UNTIL: Final = "until"
 """The sign of what NOW() is subtracted from."""
@@ -43,8 +43,6 @@ _ORDERS: Final[dict[str, Callable[[int, int], bool]]] = {
     "=": operator.eq,
     "!=": operator.ne,
 }
-TURNED: Final = expression.TURNED | {"!=": "!="}
-"""The comparison with its sides exchanged."""
 _SECOND: Final = 10**9
 _DAY: Final = 86_400 * _SECOND
 _OPEN: Final = FOURTEEN_HOURS * _SECOND
