@@ -19,7 +19,7 @@ from bench.report import Section
 from bench.sizes import Sizes
 from rdflive.query.expressions.functions import regex, replace
 from rdflive.query.expressions.geosparql import GeoSparql
-from rdflive.syntax.regex import compiled
+from rdflive.regex import compiled
 
 _WORDS: Final = [Literal(f"Item {n} of Élan_{n % 7}") for n in range(200)]
 _GEO: Final = "http://www.opengis.net/def/function/geosparql/"
@@ -111,7 +111,7 @@ def _add(
 def _in_child(code: str) -> float:
     """Give the milliseconds that something takes in a new process, where nothing was made yet."""
     text = (
-        "from time import process_time\nfrom rdflive.syntax.regex import compiled\nstart = process_time()\n"
+        "from time import process_time\nfrom rdflive.regex import compiled\nstart = process_time()\n"
         f"{code}\nprint(1000 * (process_time() - start))"
     )
     return float(subprocess.run([sys.executable, "-c", text], capture_output=True, check=True).stdout)

@@ -44,6 +44,7 @@ from rdflive.query.paths import path_parts
 from rdflive.query.refusals import refused
 from rdflive.query.scope import Dataset, Query, Scope
 from rdflive.query.translate import translate
+from rdflive.regex import RegexError
 from rdflive.shacl.conditions import Breaks, Constant, Fails, Function
 from rdflive.shacl.found import Found, Pairs, Rows, Source
 from rdflive.shacl.messages import message_of
@@ -64,7 +65,6 @@ from rdflive.shacl.shapes import (
 from rdflive.shacl.sparql import broken, select_target
 from rdflive.shacl.value_tests import VALUE_TESTS, comparable, spellings
 from rdflive.shacl.vocabulary import SH
-from rdflive.syntax.regex_tree import RegexError
 
 __all__ = ["NAMES", "compile_shape", "nothing"]
 

@@ -9,10 +9,10 @@ from rdflib import BNode, Literal, URIRef
 from rdflib.namespace import RDF, XSD
 
 from rdflive.query.expressions.errors import no_value
+from rdflive.regex import compiled
 from rdflive.shacl.conditions import Test
 from rdflive.shacl.shapes import ValueConstraint
 from rdflive.shacl.vocabulary import SH
-from rdflive.syntax.regex import compiled
 from rdflive.values import compare, is_well_formed
 
 __all__ = ["VALUE_TESTS", "comparable", "meets", "spellings"]

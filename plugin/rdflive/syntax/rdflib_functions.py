@@ -15,8 +15,8 @@ from rdflib.plugins.sparql.sparql import SPARQLError
 from rdflib.term import Literal, Node, URIRef
 
 from rdflive.model.term_text import is_writable
+from rdflive.regex import matches, replaced
 from rdflive.syntax.iris import resolve
-from rdflive.syntax.regex import matches, replaced
 from rdflive.values import arithmetic, compare, equal, text
 from rdflive.values.casts import CASTS
 from rdflive.values.parts import MOMENT_FUNCTIONS

@@ -8,8 +8,7 @@ from rdflib.term import Literal
 
 from rdflive.query.expressions.nodes import arguments
 from rdflive.query.expressions.registry import registered, unknown
-from rdflive.syntax.regex import compiled, replaced
-from rdflive.syntax.regex_tree import RegexError
+from rdflive.regex import RegexError, compiled, replaced
 from rdflive.syntax.tree import Tree
 from rdflive.values import text
 

@@ -14,7 +14,7 @@ from rdflib.namespace import RDF, XSD
 from rdflib.term import BNode, Literal, Node, URIRef
 
 from rdflive.model import DirectionalString, TripleTerm, is_triple
-from rdflive.syntax.regex import matches, replaced
+from rdflive.regex import matches, replaced
 from rdflive.values import number, tag_of, text, typed
 from rdflive.values.arithmetic import NUMBER_FUNCTIONS, minus, plus
 from rdflive.values.numbers import round_half_up as rounded

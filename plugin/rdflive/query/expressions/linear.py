@@ -17,9 +17,9 @@ from rdflive.extras import install_command
 from rdflive.query.budget import Meter
 from rdflive.query.expressions.functions import like
 from rdflive.query.expressions.functions import string_literal as string_of
-from rdflive.syntax.regex import compiled as in_python
-from rdflive.syntax.regex import expand, replacement_pieces, written
-from rdflive.syntax.regex_tree import (
+from rdflive.regex import compiled as in_python
+from rdflive.regex.matching import expand, replacement_pieces, written
+from rdflive.regex.tree import (
     Choice,
     End,
     Group,

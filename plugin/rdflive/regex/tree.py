@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from rdflive.extras import install_command
-from rdflive.syntax.code_points import EVERYTHING, CodePoints, block, category
+from rdflive.regex.code_points import EVERYTHING, CodePoints, block, category
 
 __all__ = [
     "Characters", "Choice", "End", "Group", "Part", "Reference", "RegexError", "Regular", "Repeat",

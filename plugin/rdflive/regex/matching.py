@@ -7,8 +7,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
 
-from rdflive.syntax.code_points import escape
-from rdflive.syntax.regex_tree import (
+from rdflive.regex.code_points import escape
+from rdflive.regex.tree import (
     Characters,
     Choice,
     End,

@@ -11,9 +11,9 @@ from random import Random
 
 import pytest
 
-from rdflive.syntax.code_points import EVERYTHING, CodePoints, block, category
-from rdflive.syntax.regex import compiled, matches, replaced
-from rdflive.syntax.regex_tree import RegexError, parsed
+from rdflive.regex import RegexError, compiled, matches, replaced
+from rdflive.regex.code_points import EVERYTHING, CodePoints, block, category
+from rdflive.regex.tree import parsed
 from support.effort import drawn_from, rounds
 
 ox = pytest.importorskip("pyoxigraph", reason="needs the extra rdflive[oxigraph]")

@@ -1,0 +1,6 @@
+"""Regular expressions of XPath: read as trees, and matched by Python's engine."""
+
+from rdflive.regex.matching import compiled, matches, replaced
+from rdflive.regex.tree import RegexError
+
+__all__ = ["RegexError", "compiled", "matches", "replaced"]
