@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias
 
+from rdflive.engine.demand import Demand
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.multiset import Row, Weights
 from rdflive.engine.operators import Operator
@@ -39,11 +40,12 @@ class MeteredQuery(QueryState):
         dictionary: Dictionary,
         terms: TermTable,
         to_native: Callable[[Any], Term],
+        demand: Demand,
         meter: Meter,
     ) -> None:
         terms = terms.metered(meter)
         steps = tuple(_metered(step, meter) for step in plan.steps)
-        super().__init__(replace(plan, steps=steps), dictionary.metered(meter), terms, to_native)
+        super().__init__(replace(plan, steps=steps), dictionary.metered(meter), terms, to_native, demand)
         self.meter: Meter = meter
         self.is_large = False  # each step is counted
         self._lengths = [_length(step, terms) for step in steps]

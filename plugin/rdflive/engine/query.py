@@ -16,13 +16,14 @@ from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
 from rdflive.engine.build import Sorter, make_operator, make_sorter
+from rdflive.engine.demand import Demand
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.kernel import SegmentState
 from rdflive.engine.leaf import AskedLeaf, Leaf
 from rdflive.engine.multiset import Row, Weights
 from rdflive.engine.operators import Clocked, Operator
 from rdflive.engine.present import Present
-from rdflive.engine.relation import Relation, Taken
+from rdflive.engine.relation import Relation
 from rdflive.engine.terms import TermTable
 from rdflive.model import Term, Terms
 from rdflive.query import algebra
@@ -91,15 +92,21 @@ class QueryState:
     """The leaves and operators of one query, one per step of its plan, and who uses it."""
 
     __slots__ = (
-        "_clocked", "_dictionary", "_leaf", "_pick", "_preset", "_readers", "_relations", "_sorter", "_terms",
-        "_uses", "changed", "every", "family", "is_large", "leaves", "lone", "meter", "operators", "plan",
-        "present", "view_of", "views",
+        "_clocked", "_demand", "_dictionary", "_leaf", "_pick", "_preset", "_readers", "_relations",
+        "_sorter", "_terms", "_uses", "changed", "every", "family", "is_large", "leaves", "lone", "meter",
+        "operators", "plan", "present", "view_of", "views",
     )  # fmt: skip
 
     def __init__(
-        self, plan: Plan, dictionary: Dictionary, terms: TermTable, to_native: Callable[[Any], Term]
+        self,
+        plan: Plan,
+        dictionary: Dictionary,
+        terms: TermTable,
+        to_native: Callable[[Any], Term],
+        demand: Demand,
     ) -> None:
         self.plan = plan
+        self._demand = demand
         self.view_of: Callable[[Any], Any] | None = None
         """Gives the view that a pattern looks at, by the graph that the pattern names."""
         self.views: list[Any] = []
@@ -156,7 +163,7 @@ class QueryState:
         """Give what is asked for of some parameters."""
         found = self._relations.get(columns)
         if found is None:
-            found = self._relations[columns] = Relation(columns, self.plan.parameters)
+            found = self._relations[columns] = Relation(columns, self.plan.parameters, self._demand)
         return found
 
     @property
@@ -179,11 +186,6 @@ class QueryState:
         for asked in filter(None, self._uses):
             self._dictionary.drop(asked)
         self._uses.clear()
-
-    def close(self) -> None:
-        """Have the patterns take nothing any more that is asked for; they go with their segments."""
-        for relation in self._relations.values():
-            relation.close()
 
     def uses_of(self, asked: Row) -> tuple[Use, ...]:
         """Give who asks for a tuple."""
@@ -242,14 +244,14 @@ class QueryState:
         relations = self._relations.values()
         lists = [state.added for state in self.states] + [relation.added for relation in relations]
         before = [len(rows) for rows in lists]
-        taken: list[Taken] = []
+        done: list[tuple[Row, Relation]] = []
         try:
             for row, relation in product(asked, relations):
-                taken.append(relation.ask(row, walk=walk))
+                relation.ask(row, walk=walk)
+                done.append((row, relation))
         except BaseException:
-            done = list(zip(product(asked, relations), taken, strict=False))
-            for (row, relation), triples in reversed(done):
-                relation.take_back(row, triples)
+            for row, relation in reversed(done):
+                relation.take_back(row)
             for rows, length in zip(lists, before, strict=True):
                 del rows[length:]
             raise

@@ -9,6 +9,7 @@ from itertools import compress
 from typing import Any, TypeAlias
 
 from rdflive.engine.commits import Commits
+from rdflive.engine.demand import Demand
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.kernel import SegmentState
 from rdflive.engine.leaf import Leaf
@@ -45,6 +46,7 @@ class StoreState:
         self.capture = capture
         self.to_native = to_native
         self.dictionary = Dictionary()
+        self.demand = Demand()
         self.terms = TermTable(self.dictionary, to_native, to_value)
         self.views: dict[Any, View] = {}
         """The views in use, by whatever key the caller chose."""
@@ -169,9 +171,9 @@ class StoreState:
 
     def _make(self, plan: Plan, view_of: ViewOf, *, every: bool, meter: Meter | None) -> QueryState:
         if meter is None:
-            query = QueryState(plan, self.dictionary, self.terms, self.to_native)
+            query = QueryState(plan, self.dictionary, self.terms, self.to_native, self.demand)
         else:
-            query = MeteredQuery(plan, self.dictionary, self.terms, self.to_native, meter)
+            query = MeteredQuery(plan, self.dictionary, self.terms, self.to_native, self.demand, meter)
             meter.owe = partial(self.commits.owe_query, query)
         query.view_of, query.every = view_of, every
         return query
@@ -288,7 +290,6 @@ class StoreState:
     def stop(self, query: QueryState) -> None:
         """Stop maintaining a query, until it is started again."""
         try:
-            query.close()
             self._disown(query)
         finally:
             # first: an interruption has the views counted anew
@@ -312,6 +313,7 @@ class StoreState:
         in the middle of it.
         """
         if not self.commits.is_telling and not self.capture.is_written:
+            self.demand.sweep()
             self.dictionary.sweep()
 
     def solutions(

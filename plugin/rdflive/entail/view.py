@@ -39,10 +39,9 @@ class WantedView(View, ABC):
 
     def add(self, segment: Segment, relation: Relation | None = None) -> SegmentState:
         """Start maintaining a segment on what is computed now."""
-        asked = () if relation is None else relation.columns
-        # a pattern of a family wants nothing before somebody asks, see `open_to`
-        own = [pattern for pattern in segment.patterns if set(asked).isdisjoint(pattern.variables)]
-        patterns = [self._wanted(pattern) for pattern in own]
+        # a pattern that is fed wants nothing before a value is in demand, see `open_to`
+        fed = self._origins(segment, relation)
+        patterns = [self._wanted(pattern) for j, pattern in enumerate(segment.patterns) if j not in fed]
         # before `add`, which reads what matches the patterns
         self._worked_out.want(patterns)
         try:
@@ -159,8 +158,7 @@ class EntailedView(WantedView):
         entailed = self.entailment.update(changes)
         # Without a query, as with `saturate`, the entailment is maintained for readers of its triples.
         if self.kernel.patterns:
-            for sign, ids in entailed:
-                self.take(sign, ids)
+            self.take_net(list(entailed))
         self.seconds += perf_counter() - start
 
     def wanted(self) -> set[Term] | None:
@@ -208,6 +206,7 @@ class EntailedView(WantedView):
 
         What the old one held in the dictionary stays held: its counts cannot be trusted.
         """
+        super().reset()
         self.entailment = self._regime.start(self._graph)
         self._wants.clear()
         self._changes.clear()

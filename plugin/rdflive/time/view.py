@@ -115,6 +115,7 @@ class WindowView(WantedView):
 
     def reset(self) -> None:
         """Start with new content, because the old one failed."""
+        super().reset()
         for pane in self.content.panes:
             pane.labels.forget(pane.before)
             pane.settle()
@@ -141,6 +142,14 @@ class WindowView(WantedView):
         return self.content.containers()
 
     def _take_all(self, changes: Changes) -> None:
+        if self._router.awaited:
+            net: dict[tuple[int, ...], int] = {}
+            for sign, triples in changes:
+                for ids in triples:
+                    net[ids] = net.get(ids, 0) + sign
+            self.seen += len(net)
+            self.take_net([(sign, ids) for ids, sign in net.items() if sign])
+            return
         for sign, triples in changes:
             self.seen += len(triples)
             # what prepares for many would take as long as one
