@@ -25,7 +25,7 @@ class Log:
         return True
 
     def apply_all(self, changes: Any) -> bool:
-        return any([self.apply(*change) for change in changes])
+        return max(tuple(self.apply(*change) for change in changes))
 
     def commit(self, sequence: int) -> None:
         self.events.append((self.name, sequence))

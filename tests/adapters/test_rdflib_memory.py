@@ -33,7 +33,7 @@ class Log:
         return False
 
     def apply_all(self, changes: Any) -> bool:
-        return any([self.apply(*change) for change in changes])
+        return max(tuple(self.apply(*change) for change in changes))
 
     def commit(self, sequence: int) -> None:
         raise AssertionError("no change left a trace")

@@ -72,7 +72,7 @@ class _Listener:
         return True
 
     def apply_all(self, changes: Any) -> bool:
-        return any([self.apply(*change) for change in changes])
+        return max(tuple(self.apply(*change) for change in changes))
 
     def commit(self, sequence: int) -> None:
         self.commits.append(sequence)

@@ -13,18 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
-if TYPE_CHECKING:
-    from rdflive.engine.pattern import PatternState
-
-__all__ = ["Demand", "Fed", "Feeding", "Link", "Origin"]
+__all__ = ["Demand", "Fed", "Feeding", "Link"]
 
 Row: TypeAlias = tuple[int, ...]
-Origin: TypeAlias = tuple[int | None, int, int]
-"""Where the demand for a pattern of a segment comes from: the number of another pattern, or None for what
-members ask for; the slot of that; and the place of the values in the triples of the pattern itself.
-"""
+_FEW: Final = 256
+"""Look-ups that take no longer than to list what one value of a pattern may have."""
 
 
 class Link:
@@ -42,10 +37,11 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Feeding:
-    """Where the demand for a pattern comes from, before the pattern is made; see `Origin`."""
+    """Where the demand for a pattern comes from, before the pattern is made; see `query.demand`."""
 
     view: Any
-    source: PatternState
+    source: Any
+    """The `PatternState` whose values are the demand."""
     slot: int
     place: int
 
@@ -55,7 +51,8 @@ class Fed:
     """A pattern that holds only triples with the values of a link at one place."""
 
     view: Any
-    pattern: PatternState
+    pattern: Any
+    """The `PatternState` that is fed."""
     place: int
     link: Link
 
@@ -90,15 +87,22 @@ class Fed:
     def _listed(self, value: int) -> Iterable[Row]:
         """List the triples of the store with a value whose other values are in demand as well."""
         others = [fed for fed in self.pattern.feeds if fed is not self]
-        for ids in self.view.present(self.pattern, {self.place: value}):
-            if all(ids[fed.place] in fed.link.opened for fed in others):
-                yield ids
+        at = [{self.place: value}]
+        fewest = min(others, key=lambda fed: len(fed.link.opened), default=None)
+        # a class may have very many instances, of which few are in demand
+        if fewest is not None and len(fewest.link.opened) < _FEW:
+            at = [{self.place: value, fewest.place: other} for other in fewest.link.opened]
+        for values in at:
+            for ids in self.view.present(self.pattern, values):
+                if all(ids[fed.place] in fed.link.opened for fed in others):
+                    yield ids
 
     def _held(self, value: int, *, reads: bool) -> Sequence[Row]:
         pattern = self.pattern
         slot = pattern.places.index(self.place)
         if (slot,) in pattern.paths:
-            return pattern.held_at(slot, value)
+            held: list[Row] = pattern.held_at(slot, value)
+            return held
         if reads:
             try:
                 return list(self._listed(value))

@@ -6,12 +6,12 @@ pass the same tests.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Iterable, MutableMapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias
 
 from rdflive.engine.connected import AskedPaths, WalkPlan, compile_walk
-from rdflive.engine.demand import Demand, Fed, Feeding, Origin
+from rdflive.engine.demand import Demand, Fed, Feeding
 from rdflive.engine.pattern import (
     Identity,
     Masks,
@@ -25,12 +25,13 @@ from rdflive.engine.relation import Relation
 from rdflive.engine.router import EMPTY, Patterns, Router
 from rdflive.engine.star import NO_CENTRE, Star, star_key
 from rdflive.query.bgp import TriplePattern, Variable
+from rdflive.query.demand import Origins
 from rdflive.query.segment import Segment
 
 __all__ = ["Kernel", "QuadKernel", "SegmentState", "Snapshot"]
 
 Row: TypeAlias = tuple[int, ...]
-NOT_FED: Final[Mapping[int, Sequence[Origin]]] = {}
+NOT_FED: Final[Origins] = {}
 Snapshot: TypeAlias = Callable[[PatternState], Iterable[tuple[int, ...]]]
 """List the triples (or quads) of the graph that match a pattern and pass its guard."""
 
@@ -192,7 +193,7 @@ class Kernel:
         snapshot: Snapshot,
         asked: AskedPaths | None = None,
         view: Any = None,
-        origins: Mapping[int, Sequence[Origin]] = NOT_FED,
+        origins: Origins = NOT_FED,
     ) -> SegmentState:
         """Start maintaining a segment (its constants are ids) on what the snapshot lists.
 
@@ -214,7 +215,7 @@ class Kernel:
         snapshot: Snapshot,
         asked: AskedPaths | None,
         view: Any,
-        origins: Mapping[int, Sequence[Origin]],
+        origins: Origins,
     ) -> None:
         segment = state.segment
         # negative, because ids of constants are not

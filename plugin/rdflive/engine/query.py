@@ -94,7 +94,7 @@ class QueryState:
     __slots__ = (
         "_clocked", "_demand", "_dictionary", "_leaf", "_pick", "_preset", "_readers", "_relations",
         "_sorter", "_terms", "_uses", "changed", "every", "family", "is_large", "leaves", "lone", "meter",
-        "operators", "plan", "present", "view_of", "views",
+        "operators", "plan", "present", "sample", "view_of", "views",
     )  # fmt: skip
 
     def __init__(
@@ -107,6 +107,8 @@ class QueryState:
     ) -> None:
         self.plan = plan
         self._demand = demand
+        self.sample: Row = ()
+        """What some member asks for, set before the query begins."""
         self.view_of: Callable[[Any], Any] | None = None
         """Gives the view that a pattern looks at, by the graph that the pattern names."""
         self.views: list[Any] = []
@@ -164,6 +166,8 @@ class QueryState:
         found = self._relations.get(columns)
         if found is None:
             found = self._relations[columns] = Relation(columns, self.plan.parameters, self._demand)
+        if self.sample:
+            found.sample = found.part(self.sample)
         return found
 
     @property

@@ -32,6 +32,7 @@ class Relation:
 
     __slots__ = (
         "_demand", "_takes_all", "_tuples", "added", "columns", "pattern", "places", "ranges", "removed",
+        "sample",
     )  # fmt: skip
 
     def __init__(self, columns: tuple[Variable, ...], parameters: Sequence[Variable], demand: Demand) -> None:
@@ -47,6 +48,8 @@ class Relation:
         self.removed: list[Row] = []
         self._tuples: dict[Row, int] = {}
         """How many members ask for a tuple."""
+        self.sample: Row = ()
+        """What some member asks for, by which the segments choose where demand starts."""
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self._tuples)

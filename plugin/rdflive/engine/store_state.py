@@ -116,6 +116,8 @@ class StoreState:
             if present is not None:
                 query.present, present.queries[query] = present, None
             try:
+                if plan.parameters:
+                    query.sample = self._asked(uses[0])
                 whole = self.start(query)
                 self.queries[query] = None
                 if query.every:
@@ -126,10 +128,8 @@ class StoreState:
             if family is not None:
                 self._families[family] = query
                 query.family = family
-        intern, to_native = self.dictionary.intern, self.to_native
         for use in uses:
-            terms = use.terms if plan.parameters else ()
-            use.query, use.asked = query, tuple([intern(to_native(term)) for term in terms])
+            use.query, use.asked = query, self._asked(use) if plan.parameters else ()
         answers: list[TermWeights | None] = [None if whole is None else whole.get((), {})] * len(uses)
         is_asked = False
         try:
@@ -156,6 +156,11 @@ class StoreState:
             raise
         self.sweep()
         return answers
+
+    def _asked(self, use: Use) -> tuple[int, ...]:
+        """Give the ids of the terms that somebody asks for."""
+        intern, to_native = self.dictionary.intern, self.to_native
+        return tuple([intern(to_native(term)) for term in use.terms])
 
     def _answer_again(self, use: Use) -> TermWeights:
         """Give the answer of one more who asks for what somebody asked for before."""
@@ -260,6 +265,7 @@ class StoreState:
 
     def _fill(self, query: QueryState) -> Answers:
         query.views = []
+        query.sample = next(iter(query.asked), query.sample)
         for number, leaf in enumerate(query.leaves):
             if not isinstance(leaf, Leaf):
                 continue

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from time import perf_counter
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from rdflive.engine.connected import AskedPaths
-from rdflive.engine.demand import Demand, Origin
+from rdflive.engine.demand import Demand
 from rdflive.engine.dictionary import UNBOUND, Dictionary
 from rdflive.engine.kernel import Kernel, QuadKernel, SegmentState
 from rdflive.engine.pattern import PatternState, RowTest
@@ -21,6 +22,7 @@ from rdflive.model import Term, TermPattern, Terms
 from rdflive.query.algebra import Condition
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.budget import Meter
+from rdflive.query.demand import Origin, chain
 from rdflive.query.expressions import TURNED, Expression
 from rdflive.query.segment import Segment
 
@@ -34,6 +36,9 @@ Lister: TypeAlias = Callable[[TermPattern], Iterable[tuple[Term, ...]]]
 
 News: TypeAlias = list[tuple[Any, Terms, int]]
 """Whose solution came (1) or went (-1), in terms."""
+_FEW: Final = 16
+"""How many triples are counted at first, where several patterns may be the first in a chain of demand."""
+_MANY: Final = 1 << 20
 _NOBODY: Final[tuple[Any, tuple[Any, ...]]] = (None, ())
 
 
@@ -106,15 +111,13 @@ class View:
         what a later one of them brings.
         """
         # where nothing is listed meanwhile, each is taken by itself
-        if not self._router.awaited or len(changes) == 1:
-            matched = False
+        together: list[tuple[Literal[1, -1], tuple[Term, ...]]] = []
+        if self._router.awaited and len(changes) > 1:
+            self._together = together
+        matched = False
+        try:
             for sign, change in changes:
                 matched = self.apply(sign, change) or matched
-            return matched
-        together: list[tuple[Literal[1, -1], tuple[Term, ...]]] = []
-        self._together = together
-        try:
-            matched = any([self.apply(sign, change) for sign, change in changes])
         finally:
             self._together = None
         if together:
@@ -427,8 +430,52 @@ class View:
         return ()
 
     def _origins(self, segment: Segment, relation: Relation | None) -> dict[int, list[Origin]]:
-        """Give where the demand for patterns comes from, sources first; the others are held whole."""
-        return {} if relation is None else self._fed_by_members(segment, relation)
+        """Give where the demand for patterns comes from, sources first; the others are held whole.
+
+        Demand starts where the fewest triples are: at a pattern that mentions a parameter of a family, by
+        what one member asks for, or else at one with a constant as its subject or object.
+        """
+        asked = {} if relation is None else self._fed_by_members(segment, relation)
+        sample = {} if relation is None else dict(zip(relation.columns, relation.sample, strict=False))
+        if not segment.by_demand or len(segment.patterns) < 2:
+            return asked
+        sources = list(asked) or [
+            j
+            for j, pattern in enumerate(segment.patterns)
+            if not (isinstance(pattern.subject, Variable) and isinstance(pattern.object, Variable))
+        ]
+        if not sources:
+            return asked
+        root = self._smallest({j: self._sampled(segment.patterns[j], sample) for j in sources})
+        return chain(segment.patterns, root, asked, segment.asked)
+
+    def _sampled(self, pattern: TriplePattern, sample: Mapping[Variable, int]) -> tuple[int, ...]:
+        """Give the ids of a pattern, with what a member asks for in the place of parameters; 0 for any."""
+        ids: list[int] = []
+        for term in (pattern.subject, pattern.predicate, pattern.object):
+            if isinstance(term, Variable):
+                ids.append(sample.get(term, UNBOUND))
+            else:
+                ids.append(self._dictionary.intern(self.state.to_native(term)))
+        return tuple(ids)
+
+    def _smallest(self, keys: Mapping[int, tuple[int, ...]]) -> int:
+        """Give the number of the key that the fewest triples match; all are counted as far as the fewest."""
+        most = _FEW
+        while len(keys) > 1:
+            for j, key in keys.items():
+                if self.count(key, most) < most:
+                    return j
+            most *= 8
+            if most > _MANY:
+                break
+        return next(iter(keys))
+
+    def count(self, key: tuple[int, ...], most: int) -> int:
+        """Count the triples that match a key of ids, in which 0 stands for any term, as far as `most`."""
+        terms = self._dictionary.terms
+        found = self._triples((terms[key[0]], terms[key[1]], terms[key[2]]))
+        return sum(1 for _ in islice(found, most))
 
     def _fed_by_members(self, segment: Segment, relation: Relation) -> dict[int, list[Origin]]:
         """Give the patterns of a family that mention parameters."""

@@ -54,6 +54,8 @@ class Segment:
 
     With any, that relation is one more pattern, behind the others, and has the last of the arrays.
     """
+    by_demand: bool = True
+    """Whether patterns may hold only what other patterns ask for; see `query.demand`."""
 
     @property
     def joined(self) -> tuple[TriplePattern | Asked, ...]:
@@ -229,7 +231,10 @@ def make_segment(
         tuple(c for c in conditions if reads(c, p.variables) == reads(c, variables)) for p in patterns
     )
     left = tuple(c for c in conditions if not any(c in pushed for pushed in filters))
-    segment = Segment(algorithm, patterns, variables, projection, centres, (), filters, left, asked=asked)
+    segment = Segment(
+        algorithm, patterns, variables, projection, centres, (), filters, left, asked=asked,
+        by_demand=not forced,
+    )  # fmt: skip
     arrays = tuple(ordered_array(segment.joined, seed) for seed in range(len(segment.joined)))
     return replace(segment, arrays=arrays)
 
