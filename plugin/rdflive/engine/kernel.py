@@ -25,7 +25,7 @@ from rdflive.engine.relation import Relation
 from rdflive.engine.router import EMPTY, Patterns, Router
 from rdflive.engine.star import NO_CENTRE, Star, star_key
 from rdflive.query.bgp import TriplePattern, Variable
-from rdflive.query.demand import Origins
+from rdflive.query.demand import ROWS, Origins
 from rdflive.query.segment import Segment
 
 __all__ = ["Kernel", "QuadKernel", "SegmentState", "Snapshot"]
@@ -42,14 +42,18 @@ class SegmentState:
     A segment is a part of a basic graph pattern whose patterns are connected by variables.
     """
 
-    __slots__ = ("added", "paths", "patterns", "plan", "relation", "removed", "segment", "stars")
+    __slots__ = ("added", "paths", "patterns", "plan", "relation", "removed", "rows", "segment", "stars")
 
     plan: WalkPlan
 
-    def __init__(self, segment: Segment, relation: Relation | None = None) -> None:
+    def __init__(
+        self, segment: Segment, relation: Relation | None = None, rows: Relation | None = None
+    ) -> None:
         self.segment = segment
         self.relation = relation
         """What the members of a family ask for, where that is joined with the patterns."""
+        self.rows = rows
+        """What the rows of another step ask for, where that is joined with the patterns."""
         self.added: list[Row] = []
         self.removed: list[Row] = []
         self.patterns: list[PatternState] = []
@@ -192,15 +196,16 @@ class Kernel:
         segment: Segment,
         snapshot: Snapshot,
         asked: AskedPaths | None = None,
+        rows: Relation | None = None,
         view: Any = None,
         origins: Origins = NOT_FED,
     ) -> SegmentState:
         """Start maintaining a segment (its constants are ids) on what the snapshot lists.
 
-        For a family `asked` has its relation, of which no member has asked for anything yet. The patterns
-        with `origins` are held by demand, and `view` lists their triples.
+        For a family `asked` has its relation, and `rows` is what rows of another step ask for; nothing is
+        asked for yet. The patterns with `origins` are held by demand, and `view` lists their triples.
         """
-        state = SegmentState(segment, None if asked is None else asked.relation)
+        state = SegmentState(segment, None if asked is None else asked.relation, rows)
         try:
             self._add(state, snapshot, asked, view, origins)
         except BaseException:
@@ -221,7 +226,11 @@ class Kernel:
         # negative, because ids of constants are not
         numbers = {v: -1 - i for i, v in enumerate(segment.variables)}
         fresh = _Fresh(self.demand)
-        made: dict[int | None, PatternState] = {} if asked is None else {None: asked.relation.pattern}
+        made: dict[int | None, PatternState] = {}
+        if state.relation is not None:
+            made[None] = state.relation.pattern
+        if state.rows is not None:
+            made[ROWS] = state.rows.pattern
         whole = [j for j in range(len(segment.patterns)) if j not in origins]
         for j in (*whole, *origins):
             feedings = [Feeding(view, made[i], slot, place) for i, slot, place in origins.get(j, ())]
@@ -231,7 +240,8 @@ class Kernel:
         state.patterns = [made[j] for j in range(len(segment.patterns))]
         masks = {centre: self._star(state, centre, fresh) for centre in segment.centres}
 
-        joined = state.patterns if asked is None else [*state.patterns, asked.relation.pattern]
+        relations = [relation.pattern for relation in (state.relation, state.rows) if relation is not None]
+        joined = [*state.patterns, *relations]
 
         def path(j: int, slots: tuple[int, ...]) -> Any:
             pattern = joined[j]
@@ -264,8 +274,8 @@ class Kernel:
             walks = [partial(meter.attempt, walk) for walk in walks]
         fresh.load(snapshot)
         # last, so that no update runs a walk whose paths are not filled
-        if asked is not None:
-            asked.relation.pattern.write()
+        for pattern_state in relations:
+            pattern_state.write()
         for pattern_state, walk in zip(joined, walks, strict=True):
             pattern_state.add_walk(walk, state)
 
@@ -274,8 +284,9 @@ class Kernel:
 
         With `most` the search ends when there are so many.
         """
-        if state.relation is not None:
-            return self.solutions_of(state, list(state.relation))
+        relation = state.rows or state.relation
+        if relation is not None:
+            return self.solutions_of(state, relation, list(relation))
         seed = min(range(len(state.patterns)), key=lambda j: state.patterns[j].size())
         walk = compile_walk(state.plan, state.segment.arrays[seed], once=False)
         pattern = state.patterns[seed]
@@ -289,10 +300,9 @@ class Kernel:
                 break
         return rows
 
-    def solutions_of(self, state: SegmentState, asked: Iterable[Row]) -> list[Row]:
-        """List the current solutions of a family's segment for some tuples that are asked for."""
-        assert state.relation is not None  # noqa: S101 - it is a family's
-        (walk,) = (walk for walk, of in state.relation.pattern.walks if of is state)
+    def solutions_of(self, state: SegmentState, relation: Relation, asked: Iterable[Row]) -> list[Row]:
+        """List the current solutions of a segment for some tuples of a relation that it is joined with."""
+        (walk,) = (walk for walk, of in relation.pattern.walks if of is state)
         rows: list[Row] = []
         for row in asked:
             walk(*row, rows)
@@ -308,8 +318,8 @@ class Kernel:
         # Taken before the paths go. These are generators over the path objects, which outlive their removal
         # here.
         kept = {pattern: pattern.matches() for pattern in state.patterns}
-        relation = [] if state.relation is None else [state.relation.pattern]
-        for pattern in (*state.patterns, *relation):
+        relations = [relation.pattern for relation in (state.relation, state.rows) if relation is not None]
+        for pattern in (*state.patterns, *relations):
             pattern.drop_walks(state)
         for star in state.stars:
             star.users -= 1
@@ -319,7 +329,7 @@ class Kernel:
         for pattern, path in state.paths:
             pattern.leave(path)
         # the generated `insert` and `delete` still name what has gone
-        for pattern in (*kept, *relation):
+        for pattern in (*kept, *relations):
             pattern.write()
         for pattern in state.patterns:
             pattern.users -= 1

@@ -16,7 +16,7 @@ from rdflive.engine.demand import Demand
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.multiset import Row, Weights
 from rdflive.engine.operators import Operator
-from rdflive.engine.query import Answers, QueryState, TermWeights
+from rdflive.engine.query import Answers, QueryState, Take, TermWeights
 from rdflive.engine.terms import TermTable
 from rdflive.model import Term, Terms
 from rdflive.query import algebra
@@ -71,17 +71,17 @@ class MeteredQuery(QueryState):
         finally:
             meter.kept_rows, meter.kept_characters = kept
 
-    def _run(self, operators: list[Operator | None], leaves: list[Weights | None], *, first: bool) -> Weights:
+    def _run(self, operators: list[Operator | None], take: Take, *, first: bool) -> Weights:
         """Run every step whose inputs changed, or which time changes, and count what goes in and the strings
         that come out.
         """
         results: list[Weights] = []
         late = self._late(operators)
-        for number, (step, operator, leaf, length) in enumerate(
-            zip(self.plan.steps, operators, leaves, self._lengths, strict=True)
+        for number, (step, operator, length) in enumerate(
+            zip(self.plan.steps, operators, self._lengths, strict=True)
         ):
             if operator is None:
-                results.append(leaf or {})
+                results.append(take(number, results))
                 continue
             inputs = [results[i] for i in step.inputs]
             # a template with blank nodes makes other nodes for each copy of a row, so each copy costs

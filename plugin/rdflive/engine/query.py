@@ -31,10 +31,11 @@ from rdflive.query.bgp import Variable
 from rdflive.query.budget import Meter
 from rdflive.query.plan import Plan, Step
 
-__all__ = ["Answers", "Found", "QueryState", "TermWeights", "Use", "add_up", "common_losses"]
+__all__ = ["Answers", "Found", "QueryState", "Take", "TermWeights", "Use", "add_up", "common_losses"]
 
 _MANY: Final = 16
 """A plan of more steps is large: to ask each whether its inputs changed would take longer than the rest."""
+Take: TypeAlias = Callable[[int, Sequence[Weights]], Weights]
 TermWeights: TypeAlias = dict[Terms, int]
 """Solutions and their weights."""
 Answers: TypeAlias = dict[Row, TermWeights] | None
@@ -92,9 +93,9 @@ class QueryState:
     """The leaves and operators of one query, one per step of its plan, and who uses it."""
 
     __slots__ = (
-        "_clocked", "_demand", "_dictionary", "_leaf", "_pick", "_preset", "_readers", "_relations",
-        "_sorter", "_terms", "_uses", "changed", "every", "family", "is_large", "leaves", "lone", "meter",
-        "operators", "plan", "present", "sample", "view_of", "views",
+        "_asking", "_clocked", "_demand", "_dictionary", "_leaf", "_pick", "_preset", "_readers",
+        "_relations", "_sorter", "_terms", "_uses", "changed", "every", "family", "is_large", "leaves",
+        "lone", "meter", "operators", "plan", "present", "sample", "view_of", "views",
     )  # fmt: skip
 
     def __init__(
@@ -135,7 +136,7 @@ class QueryState:
         """Of a large plan, per step those that read it."""
         if self.is_large:
             for number, step in enumerate(plan.steps):
-                for below in dict.fromkeys(step.inputs):
+                for below in dict.fromkeys((*step.inputs, *([] if step.asks is None else step.asks[:1]))):
                     self._readers[below].append(number)
         self.changed: set[int] = set()
         """The leaves of a large plan that have something to be drained."""
@@ -151,6 +152,15 @@ class QueryState:
         """Start with new leaves and operators; the old ones may be half-way through a change."""
         steps = self.plan.steps
         self._relations: dict[tuple[Variable, ...], Relation] = {}
+        self._asking: dict[int, tuple[Relation | None, ...]] = {
+            number: tuple(
+                Relation(segment.rows, segment.rows, self._demand) if segment.rows else None
+                for segment in step.basic.segments
+            )
+            for number, step in enumerate(steps)
+            if step.basic is not None and step.asks is not None
+        }
+        """Per leaf that rows of another step ask for, what they ask of its segments."""
         self.leaves = [self._make_leaf(step) for step in steps]
         leaf = self.leaves[0] if len(self.leaves) == 1 else None
         self._leaf = leaf if isinstance(leaf, Leaf) else None
@@ -169,6 +179,10 @@ class QueryState:
         if self.sample:
             found.sample = found.part(self.sample)
         return found
+
+    def asking(self, number: int, segment: int) -> Relation | None:
+        """Give what rows of another step ask for of a segment of a leaf."""
+        return self._asking[number][segment] if number in self._asking else None
 
     @property
     def uses(self) -> list[Use]:
@@ -293,8 +307,8 @@ class QueryState:
     def load(self, solutions: Callable[[SegmentState], Iterable[Row]]) -> TermWeights:
         """Fill the operators from the whole answers of the leaves, and give the answer of the query."""
         self.operators = self._make()
-        contents = [None if leaf is None else _current(leaf, solutions) for leaf in self.leaves]
-        rows = self._run(self.operators, contents, first=True)
+        current = partial(_current, solutions=solutions)
+        rows = self._run(self.operators, partial(self._taken, current), first=True)
         self._note_due()
         return self._name(rows)
 
@@ -307,8 +321,7 @@ class QueryState:
         elif self.is_large:
             rows = self._run_changed()
         else:
-            deltas = [None if leaf is None else leaf.drain() for leaf in self.leaves]
-            rows = self._run(self.operators, deltas, first=False)
+            rows = self._run(self.operators, partial(self._taken, _drained), first=False)
         for relation in self._relations.values():
             relation.added.clear()
             relation.removed.clear()
@@ -332,7 +345,7 @@ class QueryState:
         """Take the answers of the leaves from elsewhere: the `first` time whole, then deltas."""
         if first:
             self.operators = self._make()
-        return self._name(self._run(self.operators, leaves, first=first))
+        return self._name(self._run(self.operators, lambda number, _: leaves[number] or {}, first=first))
 
     def current(
         self, solutions: Callable[..., Iterable[Row]], most: int | None = None, asked: Row = ()
@@ -360,9 +373,13 @@ class QueryState:
             some = solutions if most is None or self._sorter else partial(solutions, most=most)
             return self._list(self._cut(_current(self._leaf, some, asked), most))
         operators = self._make()
-        contents = [None if leaf is None else _current(leaf, solutions, asked) for leaf in self.leaves]
+
+        def current(number: int, _: Sequence[Weights]) -> Weights:
+            leaf = self.leaves[number]
+            return {} if leaf is None else _current(leaf, solutions, asked)
+
         try:
-            return self._list(self._cut(self._run(operators, contents, first=True), most))
+            return self._list(self._cut(self._run(operators, current, first=True), most))
         finally:
             _clear(operators)
 
@@ -387,6 +404,11 @@ class QueryState:
                     answer.clear()
         for relation in self._relations.values():
             relation.reset()
+        for relations in self._asking.values():
+            for asking in filter(None, relations):
+                for values in asking:
+                    self._dictionary.drop(values)
+                asking.reset()
         _clear(self.operators)
 
     def containers(self) -> list[Any]:
@@ -423,13 +445,38 @@ class QueryState:
             for step, leaf in zip(self.plan.steps, self.leaves, strict=True)
         ]
 
-    def _run(self, operators: list[Operator | None], leaves: list[Weights | None], *, first: bool) -> Weights:
-        """Run every step whose inputs changed, or which time changes; the first time all of them."""
+    def _taken(
+        self, take: Callable[[Leaf | AskedLeaf], Weights], number: int, results: Sequence[Weights]
+    ) -> Weights:
+        """Give the rows of a leaf; one that rows of another step ask for follows these first."""
+        leaf = self.leaves[number]
+        assert leaf is not None  # noqa: S101 - it has no operator
+        if number not in self._asking:
+            return take(leaf)
+        asks = self.plan.steps[number].asks
+        assert asks is not None  # noqa: S101 - it is asked
+        return self._follow(number, results[asks[0]])
+
+    def _follow(self, number: int, rows: Weights) -> Weights:
+        """Ask a leaf for what the changed rows of another step ask for, and give its changes."""
+        step, leaf = self.plan.steps[number], self.leaves[number]
+        assert step.asks is not None and leaf is not None  # noqa: S101, PT018 - it is asked
+        if rows:
+            for relation, places in zip(self._asking[number], step.asks[1], strict=True):
+                if relation is not None:
+                    relation.follow(rows, places, self._dictionary)
+        return leaf.drain()
+
+    def _run(self, operators: list[Operator | None], take: Take, *, first: bool) -> Weights:
+        """Run every step whose inputs changed, or which time changes; the first time all of them.
+
+        `take` gives the rows of a leaf, by its number and the rows of the steps before it.
+        """
         results: list[Weights] = []
         late = self._late(operators)
-        for number, (step, operator, leaf) in enumerate(zip(self.plan.steps, operators, leaves, strict=True)):
+        for number, (step, operator) in enumerate(zip(self.plan.steps, operators, strict=True)):
             if operator is None:
-                results.append(leaf or {})
+                results.append(take(number, results))
                 continue
             inputs = [results[i] for i in step.inputs]
             # the first time also without a row: VALUES gives its rows, COUNT(*) a 0
@@ -440,21 +487,19 @@ class QueryState:
     def _run_changed(self) -> Weights:
         """Run the steps that the leaves which changed and the steps that time changes reach, inputs first."""
         results: dict[int, Weights] = {}
-        for number in self.changed:
-            leaf = self.leaves[number]
-            rows = leaf.drain() if leaf is not None else None
-            if rows:
-                results[number] = rows
+        queued = {*self.changed, *self._late(self.operators)}
         self.changed.clear()
-        queued = {reader for number in results for reader in self._readers[number]}
-        queued.update(self._late(self.operators))
         waiting = sorted(queued)
         steps, nothing = self.plan.steps, dict[Row, int]()
         while waiting:
             number = heappop(waiting)
-            operator = self.operators[number]
-            assert operator is not None  # noqa: S101 - it reads others
-            rows = operator.update(*[results.get(below, nothing) for below in steps[number].inputs])
+            operator, leaf, asks = self.operators[number], self.leaves[number], steps[number].asks
+            if operator is not None:
+                rows = operator.update(*[results.get(below, nothing) for below in steps[number].inputs])
+            elif asks is not None:
+                rows = self._follow(number, results.get(asks[0], nothing))
+            else:
+                rows = leaf.drain() if leaf is not None else nothing
             if rows:
                 results[number] = rows
                 for reader in self._readers[number]:
@@ -516,6 +561,10 @@ def _current(
     if isinstance(leaf, Leaf):
         return leaf.current(solutions, kept=not asked)
     return {leaf.relation.part(asked): 1} if asked else dict.fromkeys(leaf.relation, 1)
+
+
+def _drained(leaf: Leaf | AskedLeaf) -> Weights:
+    return leaf.drain()
 
 
 def _clear(operators: Iterable[Operator | None]) -> None:

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from rdflive.engine.demand import Demand
-from rdflive.engine.multiset import Row
+from rdflive.engine.dictionary import UNBOUND, Dictionary
+from rdflive.engine.multiset import Row, Weights
 from rdflive.engine.pattern import PatternState
 from rdflive.engine.ranges import Place, Ranges
 from rdflive.query.bgp import Variable
@@ -122,6 +123,29 @@ class Relation:
             raise
         self.removed.append(row)
         self._take_out(row)
+
+    def follow(self, rows: Weights, places: Sequence[int], dictionary: Dictionary) -> None:
+        """Ask for what rows of another step have at some places, and no more for what none has: these are
+        the changes of the rows.
+        """
+        changes: Weights = {}
+        for row, weight in rows.items():
+            values = tuple([row[place] for place in places])
+            changes[values] = changes.get(values, 0) + weight
+        for values, change in changes.items():
+            # an unbound value is in no triple
+            if UNBOUND in values or not change:
+                continue
+            count = self._tuples.get(values, 0) + change
+            if count == change:
+                dictionary.hold(values)
+                self.ask(values, walk=True)
+            elif not count:
+                self._tuples[values] = 1
+                self.leave(values, walk=True)
+                dictionary.drop(values)
+                continue
+            self._tuples[values] = count
 
     def reset(self) -> None:
         """Forget everything, when the segments have gone."""

@@ -22,6 +22,7 @@ from rdflive.engine.view import View
 from rdflive.model import Term, Terms
 from rdflive.query.bgp import TriplePattern
 from rdflive.query.budget import Meter
+from rdflive.query.demand import by_demand
 from rdflive.query.plan import Plan
 from rdflive.store.capture import Capture
 
@@ -175,6 +176,7 @@ class StoreState:
         return answer
 
     def _make(self, plan: Plan, view_of: ViewOf, *, every: bool, meter: Meter | None) -> QueryState:
+        plan = by_demand(plan)
         if meter is None:
             query = QueryState(plan, self.dictionary, self.terms, self.to_native, self.demand)
         else:
@@ -274,8 +276,9 @@ class StoreState:
             if view not in query.views:
                 view.queries += 1
                 query.views.append(view)
-            for segment in leaf.plan.segments:
-                state = view.add(segment, query.relation(segment.asked) if segment.asked else None)
+            for at, segment in enumerate(leaf.plan.segments):
+                relation = query.relation(segment.asked) if segment.asked else None
+                state = view.add(segment, relation, query.asking(number, at))
                 leaf.states.append(state)
                 if query.lone is not None:
                     view.lone[state] = query, query.lone
@@ -328,5 +331,5 @@ class StoreState:
         """List the current solutions of a segment, or those for what one member of a family asks for."""
         view = self.owners[state][1]
         if asked and state.relation is not None:
-            return view.kernel.solutions_of(state, [state.relation.part(asked)])
+            return view.kernel.solutions_of(state, state.relation, [state.relation.part(asked)])
         return view.solutions(state, most)

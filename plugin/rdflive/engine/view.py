@@ -265,13 +265,17 @@ class View:
         """
         return None
 
-    def add(self, segment: Segment, relation: Relation | None = None) -> SegmentState:
-        """Start maintaining a segment on what the graph holds now; one of a family with its relation."""
+    def add(
+        self, segment: Segment, relation: Relation | None = None, rows: Relation | None = None
+    ) -> SegmentState:
+        """Start maintaining a segment on what the graph holds now; one of a family with its relation, one
+        that rows of another step ask for with these.
+        """
         dictionary = self._dictionary
         self._tells.clear()
         asked = None if relation is None else self._asked(segment, relation)
         origins = self._origins(segment, relation)
-        state = self.kernel.add(self._bind(segment), self.snapshot, asked, self, origins)
+        state = self.kernel.add(self._bind(segment), self.snapshot, asked, rows, self, origins)
         for pattern in state.patterns:
             # the router knows the constants by their ids as long as the pattern is there
             dictionary.hold(term for term in pattern.key if term >= 0)
@@ -437,6 +441,8 @@ class View:
         """
         asked = {} if relation is None else self._fed_by_members(segment, relation)
         sample = {} if relation is None else dict(zip(relation.columns, relation.sample, strict=False))
+        if segment.rows:
+            return chain(segment.patterns, None, asked, segment.asked, segment.rows)
         if not segment.by_demand or len(segment.patterns) < 2:
             return asked
         sources = list(asked) or [

@@ -37,7 +37,9 @@ class WantedView(View, ABC):
     @abstractmethod
     def _worked_out(self) -> Wanted: ...
 
-    def add(self, segment: Segment, relation: Relation | None = None) -> SegmentState:
+    def add(
+        self, segment: Segment, relation: Relation | None = None, rows: Relation | None = None
+    ) -> SegmentState:
         """Start maintaining a segment on what is computed now."""
         # a pattern that is fed wants nothing before a value is in demand, see `open_to`
         fed = self._origins(segment, relation)
@@ -45,7 +47,7 @@ class WantedView(View, ABC):
         # before `add`, which reads what matches the patterns
         self._worked_out.want(patterns)
         try:
-            state = super().add(segment, relation)
+            state = super().add(segment, relation, rows)
         except BaseException:
             self._unwant(patterns)
             raise

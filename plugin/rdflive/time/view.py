@@ -91,9 +91,11 @@ class WindowView(WantedView):
         self._take_all(self.content.slide(moved))
         self.seconds += perf_counter() - start
 
-    def add(self, segment: Segment, relation: Relation | None = None) -> SegmentState:
+    def add(
+        self, segment: Segment, relation: Relation | None = None, rows: Relation | None = None
+    ) -> SegmentState:
         """Start maintaining a segment on what is held now."""
-        state = super().add(segment, relation)
+        state = super().add(segment, relation, rows)
         for pane in self.content.panes:
             pane.refresh()  # the segment may want more entailed triples, which may expire sooner
         return state
