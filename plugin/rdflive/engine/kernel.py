@@ -233,7 +233,11 @@ class Kernel:
             made[ROWS] = state.rows.pattern
         whole = [j for j in range(len(segment.patterns)) if j not in origins]
         for j in (*whole, *origins):
-            feedings = [Feeding(view, made[i], slot, place) for i, slot, place in origins.get(j, ())]
+            feedings = [
+                # a triple that has a parameter is taken for one that a member asks for
+                Feeding(view, made[i], slot, place, is_needed=i is None)
+                for i, slot, place in origins.get(j, ())
+            ]
             made[j] = self._pattern(segment.patterns[j], numbers, segment.filters[j], feedings, fresh)
             # one by one: what is in the list is taken back if an interruption comes
             state.patterns.append(made[j])
@@ -334,7 +338,8 @@ class Kernel:
         for pattern in state.patterns:
             pattern.users -= 1
             if not pattern.users:
-                pattern.stop()
+                for fed in pattern.feeds:
+                    fed.stop()
                 self.router.remove(pattern)
                 del self.patterns[pattern.identity]
         return [(pattern, rows) for pattern, rows in kept.items() if rows is not None and not pattern.keeps]

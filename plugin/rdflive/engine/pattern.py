@@ -89,7 +89,7 @@ class PatternState:
     """
 
     __slots__ = (
-        "_make", "alone", "arity", "delete", "enter", "exit", "feedings", "feeds", "guard", "held", "hits",
+        "_make", "alone", "arity", "delete", "enter", "exit", "feeds", "guard", "held", "hits",
         "identity", "insert", "keeps", "key", "links", "masks", "paths", "places", "users", "uses", "walks",
     )  # fmt: skip
 
@@ -105,7 +105,6 @@ class PatternState:
         self.identity = pattern_identity(key, tests, feedings)
         self.arity = len({t for t in key if t < 0})
         self.places = tuple(key.index(-1 - slot) for slot in range(self.arity))
-        self.feedings = tuple(feedings)
         self.feeds: tuple[Fed, ...] = tuple(
             feeding.source.feed(self, feeding, demand) for feeding in feedings if demand is not None
         )
@@ -169,21 +168,14 @@ class PatternState:
             self.write()
         else:
             link = entry[0]
-        fed = Fed(feeding.view, pattern, feeding.place, link)
+        fed = Fed(feeding, pattern, link)
         link.fed.append(fed)
         return fed
 
-    def stop(self) -> None:
-        """Be fed no more: nothing uses the pattern. Its matches are left to the caller."""
-        for feeding, fed in zip(self.feedings, self.feeds, strict=True):
-            link = fed.link
-            if fed.routes:
-                for value in link.wanted:
-                    fed.view.close_to(self, fed.place, value)
-            link.fed.remove(fed)
-            if not link.fed:
-                del feeding.source.links[feeding.slot]
-                feeding.source.write()
+    def unlink(self, slot: int) -> None:
+        """Count the values of a slot no more: no pattern is held for them."""
+        del self.links[slot]
+        self.write()
 
     def held_at(self, slot: int, value: int) -> list[tuple[int, ...]]:
         """List the triples that the path from one slot has for a value."""

@@ -91,16 +91,17 @@ class Router:
         """Start routing to a pattern; one that is fed waits for the values in demand."""
         self.guarded += pattern.guard is not None
         if pattern.feeds:
+            # for values that come into demand
             self.awaited[pattern.key[1]] = self.awaited.get(pattern.key[1], 0) + 1
         else:
-            self._put(pattern.key, lambda patterns: (*patterns, pattern))
+            self.open_all(pattern)
         self._note_plain()
 
     def remove(self, pattern: PatternState) -> None:
         """Stop routing to a pattern; a predicate nobody names any more is forgotten."""
         self.guarded -= pattern.guard is not None
         if not pattern.feeds:
-            self._put(pattern.key, lambda patterns: tuple(q for q in patterns if q is not pattern))
+            self.close_all(pattern)
         elif self.awaited[pattern.key[1]] > 1:
             self.awaited[pattern.key[1]] -= 1
         else:
@@ -123,6 +124,14 @@ class Router:
         self._put(
             _with(pattern.key, place, value), lambda patterns: tuple(q for q in patterns if q is not pattern)
         )
+
+    def open_all(self, pattern: PatternState) -> None:
+        """Route all triples that match to a pattern that is fed."""
+        self._put(pattern.key, lambda patterns: (*patterns, pattern))
+
+    def close_all(self, pattern: PatternState) -> None:
+        """Undo `open_all`."""
+        self._put(pattern.key, lambda patterns: tuple(q for q in patterns if q is not pattern))
 
     def _put(self, key: Key, change: Callable[[Patterns], Patterns]) -> None:
         # The graph of a quad pattern is always a variable, so three places decide.

@@ -310,6 +310,18 @@ class View:
         """Undo `open_to`."""
         self.kernel.router.close_to(pattern, place, value)
 
+    def open_all(self, pattern: PatternState) -> None:
+        """Have all triples that match taken to a pattern that is fed."""
+        self.kernel.router.open_all(pattern)
+
+    def close_all(self, pattern: PatternState) -> None:
+        """Undo `open_all`."""
+        self.kernel.router.close_all(pattern)
+
+    def size(self, pattern: PatternState, most: int) -> int:
+        """Count what the graph holds that matches the constants of a pattern, as far as `most`."""
+        return self.count(tuple(max(term, UNBOUND) for term in pattern.key[:3]), most)
+
     def hold(self, pattern: PatternState, ids: tuple[int, ...]) -> None:
         """Have a pattern take a triple that is there, because it is in demand now."""
         pattern.insert(*ids)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from time import perf_counter
 from typing import Any, Final, Literal
 
@@ -70,6 +71,18 @@ class WantedView(View, ABC):
         """Undo `open_to`."""
         super().close_to(pattern, place, value)
         self._unwant(self._wants.pop((pattern, value), ()))
+
+    def open_all(self, pattern: PatternState) -> None:
+        """Have all triples that match worked out, and taken to a pattern that is fed."""
+        wanted = [self._terms_at(pattern.key)]
+        self._worked_out.want(wanted)
+        self._wants[pattern, UNBOUND] = wanted
+        super().open_all(pattern)
+
+    def close_all(self, pattern: PatternState) -> None:
+        """Undo `open_all`."""
+        super().close_all(pattern)
+        self._unwant(self._wants.pop((pattern, UNBOUND), ()))
 
     def wanted(self) -> set[Term] | None:
         """Look at every change: what follows from it depends on more than its predicate."""
@@ -162,6 +175,11 @@ class EntailedView(WantedView):
         if self.kernel.patterns:
             self.take_net(list(entailed))
         self.seconds += perf_counter() - start
+
+    def count(self, key: tuple[int, ...], most: int) -> int:
+        """Count the triples of the graph itself, for what they entail may not have been worked out."""
+        terms = self._dictionary.terms
+        return sum(1 for _ in islice(self.explicit((terms[key[0]], terms[key[1]], terms[key[2]])), most))
 
     def wanted(self) -> set[Term] | None:
         """Give what patterns match, and what anything is entailed from."""

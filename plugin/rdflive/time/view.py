@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from time import perf_counter
 from typing import Any, Literal
 
@@ -106,9 +107,20 @@ class WindowView(WantedView):
         for pane in self.content.panes:
             pane.refresh()
 
+    def open_all(self, pattern: PatternState) -> None:
+        """Have all triples that match worked out, and taken to a pattern that is fed."""
+        super().open_all(pattern)
+        for pane in self.content.panes:
+            pane.refresh()
+
     def matching(self, key: tuple[int, int, int]) -> Iterator[tuple[int, ...]]:
         """List the triples that are there with these ids; 0 stands for any term."""
         return iter(self.content.matching(Key(*key)))
+
+    def count(self, key: tuple[int, ...], most: int) -> int:
+        """Count the triples that are there and match a key, as far as `most`."""
+        s, p, o = key
+        return sum(1 for _ in islice(self.matching((s, p, o)), most))
 
     def end(self, triple: tuple[int, ...]) -> int | None:
         """Give the first report without a triple, if nothing but time changes; None for never."""
