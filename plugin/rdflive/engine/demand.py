@@ -81,7 +81,7 @@ class Fed:
         """Whether the pattern holds triples with any value now."""
         self._feeding = feeding
         self._spent = 0
-        """The work that look-ups took, less one for each change of the graph, which the whole would follow."""
+        """The work that look-ups took, less one for each change of the graph, which the whole would take."""
         self._since = 0
         self._bound = _CHEAP
         self._patience = 1

@@ -288,7 +288,7 @@ class Kernel:
 
         With `most` the search ends when there are so many.
         """
-        relation = state.rows or state.relation
+        relation = state.relation if state.rows is None else state.rows
         if relation is not None:
             return self.solutions_of(state, relation, list(relation))
         seed = min(range(len(state.patterns)), key=lambda j: state.patterns[j].size())

@@ -20,7 +20,7 @@ from rdflive.engine.demand import Demand
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.kernel import SegmentState
 from rdflive.engine.leaf import AskedLeaf, Leaf
-from rdflive.engine.multiset import Row, Weights
+from rdflive.engine.multiset import Row, Weights, add_weights
 from rdflive.engine.operators import Clocked, Operator
 from rdflive.engine.present import Present
 from rdflive.engine.relation import Relation
@@ -93,7 +93,7 @@ class QueryState:
     """The leaves and operators of one query, one per step of its plan, and who uses it."""
 
     __slots__ = (
-        "_asking", "_clocked", "_demand", "_dictionary", "_leaf", "_pick", "_preset", "_readers",
+        "_asking", "_clocked", "_demand", "_dictionary", "_leaf", "_loops", "_pick", "_preset", "_readers",
         "_relations", "_sorter", "_terms", "_uses", "changed", "every", "family", "is_large", "leaves",
         "lone", "meter", "operators", "plan", "present", "sample", "view_of", "views",
     )  # fmt: skip
@@ -161,6 +161,12 @@ class QueryState:
             if step.basic is not None and step.asks is not None
         }
         """Per leaf that rows of another step ask for, what they ask of its segments."""
+        self._loops = {
+            step.asks[0]: _between(self.plan, step.asks[0])
+            for number, step in enumerate(steps)
+            if step.asks is not None and step.asks[0] > number
+        }
+        """Per path whose nodes ask for edges, the steps that lead to it from the leaves of edges."""
         self.leaves = [self._make_leaf(step) for step in steps]
         leaf = self.leaves[0] if len(self.leaves) == 1 else None
         self._leaf = leaf if isinstance(leaf, Leaf) else None
@@ -405,7 +411,7 @@ class QueryState:
         for relation in self._relations.values():
             relation.reset()
         for relations in self._asking.values():
-            for asking in filter(None, relations):
+            for asking in [relation for relation in relations if relation is not None]:
                 for values in asking:
                     self._dictionary.drop(values)
                 asking.reset()
@@ -455,7 +461,8 @@ class QueryState:
             return take(leaf)
         asks = self.plan.steps[number].asks
         assert asks is not None  # noqa: S101 - it is asked
-        return self._follow(number, results[asks[0]])
+        # the rows of a path come later, see `_go_on`
+        return leaf.drain() if asks[0] > number else self._follow(number, results[asks[0]])
 
     def _follow(self, number: int, rows: Weights) -> Weights:
         """Ask a leaf for what the changed rows of another step ask for, and give its changes."""
@@ -481,8 +488,53 @@ class QueryState:
             inputs = [results[i] for i in step.inputs]
             # the first time also without a row: VALUES gives its rows, COUNT(*) a 0
             is_run = first or any(inputs) or number in late
-            results.append(operator.update(*inputs) if is_run else {})
+            results.append(self._update(number, operator, inputs) if is_run else {})
         return results[-1]
+
+    def _update(self, number: int, operator: Operator, inputs: Sequence[Weights]) -> Weights:
+        """Run a step. A path asks for the edges of each node that it reaches, and for no others."""
+        if number not in self._loops or operator is not self.operators[number]:
+            return operator.update(*inputs)
+        edges, starts = inputs
+        # All edges that new ones lead to are gathered first: to take them together costs much less.
+        edges, leads = dict(edges), edges
+        asked: Weights = {}
+        new = self._unasked(number, starts)
+        while True:
+            new |= self._unasked(number, leads)
+            if not new:
+                break
+            asked |= new
+            leads = self._edges(number, new)
+            add_weights(edges, leads)
+            new = {}
+        rows = operator.update(edges, starts)
+        nodes = _ends(rows, starts)
+        add_weights(nodes, dict.fromkeys(asked, -1))
+        # What is not reached any more asks for its edges no more, which changes no row.
+        while nodes:
+            change = operator.update(self._edges(number, nodes), {})
+            rows = dict(rows)
+            add_weights(rows, change)
+            nodes = _ends(change)
+        return rows
+
+    def _unasked(self, number: int, rows: Weights) -> Weights:
+        """Give the last columns of new edges or starts of a path that it does not ask for yet."""
+        first = self._loops[number][0]
+        asking = next(relation for relation in self._asking[first] if relation is not None)
+        return {row[-1:]: 1 for row, weight in rows.items() if weight > 0 and row[-1:] not in asking}
+
+    def _edges(self, number: int, nodes: Weights) -> Weights:
+        """Have nodes of a path ask for their edges, or no more; gives the edges that this brings or ends."""
+        found: dict[int, Weights] = {}
+        for below in self._loops[number]:
+            inner = self.operators[below]
+            if inner is None:
+                found[below] = self._follow(below, nodes)
+            else:
+                found[below] = inner.update(*[found.get(at, {}) for at in self.plan.steps[below].inputs])
+        return found[self.plan.steps[number].inputs[0]]
 
     def _run_changed(self) -> Weights:
         """Run the steps that the leaves which changed and the steps that time changes reach, inputs first."""
@@ -495,8 +547,10 @@ class QueryState:
             number = heappop(waiting)
             operator, leaf, asks = self.operators[number], self.leaves[number], steps[number].asks
             if operator is not None:
-                rows = operator.update(*[results.get(below, nothing) for below in steps[number].inputs])
-            elif asks is not None:
+                rows = self._update(
+                    number, operator, [results.get(below, nothing) for below in steps[number].inputs]
+                )
+            elif asks is not None and asks[0] < number:
                 rows = self._follow(number, results.get(asks[0], nothing))
             else:
                 rows = leaf.drain() if leaf is not None else nothing
@@ -561,6 +615,26 @@ def _current(
     if isinstance(leaf, Leaf):
         return leaf.current(solutions, kept=not asked)
     return {leaf.relation.part(asked): 1} if asked else dict.fromkeys(leaf.relation, 1)
+
+
+def _between(plan: Plan, path: int) -> tuple[int, ...]:
+    """List the steps from the leaves that a path asks for edges up to the path, without it."""
+    found: set[int] = set()
+    for number in range(path):
+        step = plan.steps[number]
+        if (step.asks is not None and step.asks[0] == path) or not found.isdisjoint(step.inputs):
+            found.add(number)
+    return tuple(sorted(found))
+
+
+def _ends(*changes: Weights) -> Weights:
+    """Give how much more often nodes are reached, by pairs (..., start, end) of a path or as a start."""
+    nodes: Weights = {}
+    for rows in changes:
+        for row, weight in rows.items():
+            node = row[-1:]
+            nodes[node] = nodes.get(node, 0) + weight
+    return {node: weight for node, weight in nodes.items() if weight}
 
 
 def _drained(leaf: Leaf | AskedLeaf) -> Weights:

@@ -55,6 +55,9 @@ class Relation:
     def __iter__(self) -> Iterator[Row]:
         return iter(self._tuples)
 
+    def __contains__(self, row: Row) -> bool:
+        return row in self._tuples
+
     def __len__(self) -> int:
         return len(self._tuples)
 

@@ -93,10 +93,10 @@ def by_demand(plan: Plan) -> Plan:
     The rows that ask are those of an input with a constant, a parameter or VALUES in it, for these are few.
     The patterns of the other input are joined with what they ask for, so that it has these rows alone.
     """
-    if len(plan.basics) < 2 and not any(isinstance(step.node, algebra.Values) for step in plan.steps):
+    if len(plan.steps) < 2:
         return plan
-    found = _Asking(plan.steps).found
-    return _sorted(plan, found) if found else plan
+    asking = _Asking(plan.steps)
+    return _sorted(plan, asking) if asking.found else plan
 
 
 class _Asking:
@@ -111,6 +111,8 @@ class _Asking:
             self._few.append(self._has_few(step))
         self.found: dict[int, tuple[int, Given]] = {}
         """Per leaf, the step that asks, and what of its rows."""
+        self.edges: set[int] = set()
+        """The leaves that a path above them asks."""
         # from above, for what is asked for asks in turn
         for number in reversed(range(len(steps))):
             node, inputs = steps[number].node, steps[number].inputs
@@ -120,6 +122,11 @@ class _Asking:
                     self._ask(right, left, node.keys)
                 elif self._few[right] and isinstance(node, algebra.Join):
                     self._ask(left, right, node.keys)
+            elif isinstance(node, algebra.Closure) and len(inputs) > 1 and self._few[inputs[1]]:
+                # what is reached asks for the edges that lead on
+                before = set(self.found)
+                self._push(inputs[0], number, {node.source: 0})
+                self.edges.update(set(self.found) - before)
 
     def _has_few(self, step: Step) -> bool:
         if step.basic is not None:
@@ -135,7 +142,10 @@ class _Asking:
     def _ask(self, number: int, source: int, columns: algebra.Columns) -> None:
         """Ask for the rows of a step that have some columns of another, where no step reads the rest."""
         of = self._steps[source].columns
-        waiting: list[tuple[int, Given]] = [(number, {v: of.index(v) for v in columns if v in of})]
+        self._push(number, source, {v: of.index(v) for v in columns if v in of})
+
+    def _push(self, number: int, source: int, given: Given) -> None:
+        waiting: list[tuple[int, Given]] = [(number, given)]
         while waiting:
             number, given = waiting.pop()
             if not given or self._uses[number] > 1 or number in self.found:
@@ -180,12 +190,12 @@ def _asked_of(segment: Segment, given: Given) -> algebra.Columns:
     return tuple(v for v in segment.variables if v in given)
 
 
-def _sorted(plan: Plan, found: Mapping[int, tuple[int, Given]]) -> Plan:
-    """Put the steps in an order in which those that ask come before those that are asked."""
-    below = {
-        number: {*step.inputs, *(found[number][:1] if number in found else ())}
-        for number, step in enumerate(plan.steps)
-    }
+def _sorted(plan: Plan, asking: _Asking) -> Plan:
+    """Put the steps in an order in which those that ask come before those that are asked, but for paths."""
+    found = asking.found
+    below = {number: {*step.inputs} for number, step in enumerate(plan.steps)}
+    for number in found.keys() - asking.edges:
+        below[number].add(found[number][0])
     order = {number: at for at, number in enumerate(TopologicalSorter(below).static_order())}
     if order[len(plan.steps) - 1] != len(plan.steps) - 1:
         return plan  # a step that nothing reads

@@ -27,7 +27,7 @@ class Step:
     """For a leaf, how its basic graph pattern is maintained."""
     asks: tuple[int, tuple[tuple[int, ...], ...]] | None = None
     """For a leaf, the step whose rows ask for its own, and per segment the places of the `Segment.rows` in
-    them.
+    them. If it is a path above the leaf, each node that it reaches asks for the edges of that node.
     """
 
 
