@@ -94,7 +94,7 @@ class Fed:
     def open(self, value: int) -> None:
         """Have the pattern take triples with a value from now on, and those that are there."""
         # a pattern that keeps nothing has nothing to look up
-        if self.pattern.keeps and self._may_widen and self._work(0) > self._bound:
+        if self.pattern.keeps and not self.is_wide and self._may_widen and self._work(0) > self._bound:
             self._reconsider(0)
         if self.is_wide:
             return
