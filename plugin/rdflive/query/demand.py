@@ -185,7 +185,7 @@ def _has_constant(segment: Segment) -> bool:
 def _asked_of(segment: Segment, given: Given) -> algebra.Columns:
     """Give the variables of a segment that are given; none where a store finds no triples by them."""
     ends = {end for pattern in segment.patterns for end in (pattern.subject, pattern.object)}
-    if not segment.by_demand or ends.isdisjoint(given):
+    if segment.state == "whole" or ends.isdisjoint(given):
         return ()
     return tuple(v for v in segment.variables if v in given)
 
