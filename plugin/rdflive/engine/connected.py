@@ -274,7 +274,13 @@ class _Writer:
         """Test a pattern whose variables are all bound."""
         slots = self.slots[j]
         asked = self.plan.asked
-        if len(slots) == 1 and asked is not None and self.plan.states[j] is asked.relation.pattern:
+        if (
+            len(slots) == 1
+            and asked is not None
+            and self.plan.states[j] is asked.relation.pattern
+            and not isinstance(self.plan.patterns[self.array.seed], Asked)
+            and any(slots[0] in pattern.variables for pattern in self.plan.patterns[: -self._relations])
+        ):
             return  # a triple with a value that no member asks for is not routed here
         if len(slots) < 2 and (slots[0] if slots else None) in self.plan.masks:
             return  # the full mask of its only variable, or of the ground pattern, says so already

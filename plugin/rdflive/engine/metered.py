@@ -88,7 +88,8 @@ class MeteredQuery(QueryState):
             # Elsewhere equal rows are one entry with a weight, and cost one computation.
             copied = isinstance(step.node, algebra.Construct)
             self.meter.spend(sum(_copies(rows) if copied else len(rows) for rows in inputs))
-            results.append(operator.update(*inputs) if first or any(inputs) or number in late else {})
+            is_run = first or any(inputs) or number in late
+            results.append(self._update(number, operator, inputs) if is_run else {})
             if length is not None:
                 made = sum(length(row) * weight for row, weight in results[-1].items())
                 self.meter.keep(0, made)
