@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-__all__ = ["TOKEN", "Token", "looks_continuous", "tokenize"]
+__all__ = ["STATEMENT", "TOKEN", "Token", "looks_continuous", "tokenize"]
 
 
 class Token(NamedTuple):
@@ -59,6 +59,30 @@ TOKEN: Final = re.compile(
 
 A text is cut where the longest token ends, so `<b&&?c>` in `?a<b&&?c>?d` is an IRI, and `-1` in `?a -1` is a
 number. Where the grammar has no place for a number with a sign, the reader takes the sign alone.
+"""
+
+_IRI: Final = r"<[^<>\"{}|^`\\\x00-\x20]*>"
+_PREFIXED: Final = rf"(?:{_NAME})?:(?:{_LOCAL})?"
+_LITERAL: Final = (
+    rf"""(?:"[^"\\\n\r]+"|'[^'\\\n\r]+')(?:@[A-Za-z]+(?:-[A-Za-z0-9-]+)*|\^\^(?:{_IRI}|{_PREFIXED}))?"""
+)
+_SUBJECT: Final = rf"{_GAP}(?P<subject>{_IRI}|{_PREFIXED})"
+_VERB: Final = rf"{_GAP}(?P<verb>{_IRI}|{_PREFIXED}|a(?=[ \t\r\n<]))"
+_OBJECT: Final = rf"{_GAP}(?P<object>{_IRI}|{_LITERAL}|{_PREFIXED}|[+-]?(?:{_NUMBER}))"
+_STOP: Final = rf"{_GAP}(?P<stop>\.(?![0-9])|[;,])"  # .5 is a number
+# atomic: what is given back of a token, so that the rest fits, is no token of SPARQL
+STATEMENT: Final[Mapping[str, re.Pattern[str]]] = {
+    stop: re.compile("".join(f"(?>{part})" for part in parts))
+    for stop, parts in {
+        ".": (_SUBJECT, _VERB, _OBJECT, _STOP),
+        ";": (_VERB, _OBJECT, _STOP),
+        ",": (_OBJECT, _STOP),
+    }.items()
+}
+"""By the mark in front of it, the next triple of plain terms, with the mark behind it.
+
+It cuts the text as `TOKEN` does, and finds less than there is: its terms are IRIs, names, numbers, and
+strings without escapes.
 """
 
 
