@@ -62,22 +62,20 @@ number. Where the grammar has no place for a number with a sign, the reader take
 """
 
 _IRI: Final = r"<[^<>\"{}|^`\\\x00-\x20]*>"
-_PREFIXED: Final = rf"(?:{_NAME})?:(?:{_LOCAL})?"
+# with nothing behind it that a longer name has: a pattern gives back what lets the rest fit
+_WHOLE_NAME: Final = rf"(?:{_NAME})?:(?:{_LOCAL})?(?!\.*[{_INNER}\-:%\\])"
 _LITERAL: Final = (
-    rf"""(?:"[^"\\\n\r]+"|'[^'\\\n\r]+')(?:@[A-Za-z]+(?:-[A-Za-z0-9-]+)*|\^\^(?:{_IRI}|{_PREFIXED}))?"""
+    r"""(?:"[^"\\\n\r]+"|'[^'\\\n\r]+')"""
+    rf"(?:@[A-Za-z]+(?:-[A-Za-z0-9-]+)*|\^\^(?:{_IRI}|{_WHOLE_NAME}))?"
 )
-_SUBJECT: Final = rf"{_GAP}(?P<subject>{_IRI}|{_PREFIXED})"
-_VERB: Final = rf"{_GAP}(?P<verb>{_IRI}|{_PREFIXED}|a(?=[ \t\r\n<]))"
-_OBJECT: Final = rf"{_GAP}(?P<object>{_IRI}|{_LITERAL}|{_PREFIXED}|[+-]?(?:{_NUMBER}))"
-_STOP: Final = rf"{_GAP}(?P<stop>\.(?![0-9])|[;,])"  # .5 is a number
-# atomic: what is given back of a token, so that the rest fits, is no token of SPARQL
+_SUBJECT: Final = rf"{_GAP}({_IRI}|{_WHOLE_NAME})"
+_VERB: Final = rf"{_GAP}({_IRI}|{_WHOLE_NAME}|a(?=[ \t\r\n<]))"
+_OBJECT: Final = rf"{_GAP}({_IRI}|{_LITERAL}|{_WHOLE_NAME}|[+-]?(?:{_NUMBER}))"
+_STOP: Final = rf"{_GAP}(\.(?![0-9])|[;,])"  # .5 is a number
 STATEMENT: Final[Mapping[str, re.Pattern[str]]] = {
-    stop: re.compile("".join(f"(?>{part})" for part in parts))
-    for stop, parts in {
-        ".": (_SUBJECT, _VERB, _OBJECT, _STOP),
-        ";": (_VERB, _OBJECT, _STOP),
-        ",": (_OBJECT, _STOP),
-    }.items()
+    ".": re.compile(_SUBJECT + _VERB + _OBJECT + _STOP),
+    ";": re.compile(_VERB + _OBJECT + _STOP),
+    ",": re.compile(_OBJECT + _STOP),
 }
 """By the mark in front of it, the next triple of plain terms, with the mark behind it.
 
