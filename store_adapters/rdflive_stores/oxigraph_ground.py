@@ -31,7 +31,11 @@ _STRING: Final = "|".join(
 _LITERAL: Final = rf"(?:{_STRING})(?:@[A-Za-z]+(?:-[A-Za-z0-9]+)*|\^\^(?:{_IRI}|{_NAME}))?"
 _NUMBER: Final = r"[+\-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+\-]?[0-9]+)?"
 _WORD: Final = rf"(?:{_NUMBER}|a|true|false)(?=[ \t\r\n;,}}\])]|\.[ \t\r\n}}])"
-_PLAIN: Final = rf"{_IRI}|{_LITERAL}|{_WORD}|{_NAME}|[.;,]"
+_PLAIN: Final = (
+    # what most statements are, in one piece
+    rf"{_IRI}[ \t]*{_IRI}[ \t]*(?:{_IRI}|\"[^\"\\\n\r]+\")[ \t]*\.(?![0-9])"
+    rf"|{_IRI}|{_LITERAL}|{_WORD}|{_NAME}|[.;,]"
+)
 # a hundred at a time: for each that a pattern may give back Python keeps notes
 _TOKENS: Final = re.compile(rf"(?:{_GAP}(?:{_PLAIN})){{1,100}}")
 _TOKENS_AND_BLANKS: Final = re.compile(rf"(?:{_GAP}(?:{_PLAIN}|_:[A-Za-z0-9]+|[\[\]()])){{1,100}}")
@@ -103,6 +107,8 @@ def _operations(text: str, declared: str, tokens: re.Pattern[str]) -> list[tuple
         behind = None if data is None else _NEXT.match(text, data[1])
         if begin is None or data is None or behind is None:
             return None
+        if found and begin["prologue"]:
+            return None  # the store itself takes one prologue
         declared += begin["prologue"] + "\n"
         found.append((begin["verb"].upper(), declared + data[0]))
         at = behind.end()

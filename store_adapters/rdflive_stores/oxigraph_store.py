@@ -180,10 +180,14 @@ class LiveStore:
         if self._unheard(self._update, update, request, options):
             return
         changes = read_ground(update, prefixes, base_iri)
-        if changes is not None and changes.went:
-            self._change(partial(self.native.update, update, **options), changes)
-        elif changes is not None:
-            self._change(partial(self.native.extend, changes.came), changes)
+        if changes is not None:
+            went, came = changes
+            if len(went) + len(came) == 1:  # such a commit has a shorter way
+                self.remove(*went) if went else self.add(*came)
+            elif went:
+                self._change(partial(self.native.update, update, **options), changes)
+            else:
+                self._change(partial(self.native.extend, came), changes)
         else:
             capture.run(
                 self._compare_heard,

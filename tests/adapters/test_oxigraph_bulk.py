@@ -49,6 +49,7 @@ WAYS: dict[str, Callable[[Any, str], Any]] = {
     "extend": lambda live, ps: live.extend([*quads(ps), *quads(ps)[:2]]),
     "bulk_extend": lambda live, ps: live.bulk_extend(quads(ps)),
     "load": lambda live, ps: live.load(document(ps), RdfFormat.N_TRIPLES),
+    "insert data": lambda live, ps: live.update(f"INSERT DATA {{ {document(ps)} }}"),
     "bulk_load": lambda live, ps: live.bulk_load(document(ps).encode(), RdfFormat.N_TRIPLES),
 }
 
