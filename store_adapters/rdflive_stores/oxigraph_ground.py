@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
 from pyoxigraph import Quad, RdfFormat, parse
@@ -61,7 +62,10 @@ def read_ground(text: str, prefixes: Mapping[str, str] | None, base_iri: str | N
     <NamedNode value=urn:late>
     >>> read_ground("DELETE WHERE { ?train <urn:late> true }", None, None)
     """
-    declared = _declared(prefixes or {})
+    try:
+        declared = _declared(tuple((prefixes or {}).items()))
+    except TypeError:  # the store says what is wrong with it
+        return None
     documents = None if declared is None or type(text) is not str else _documents(text, declared)
     if documents is None:
         return None
@@ -77,10 +81,11 @@ def read_ground(text: str, prefixes: Mapping[str, str] | None, base_iri: str | N
     return Changing(went, came)
 
 
-def _declared(prefixes: Mapping[str, str]) -> str | None:
+@lru_cache(16)
+def _declared(prefixes: tuple[tuple[str, str], ...]) -> str | None:
     """Declare prefixes; None where the store may refuse one that TriG takes."""
     lines = []
-    for prefix, iri in prefixes.items():
+    for prefix, iri in prefixes:
         if not (_DECLARED.fullmatch(f"{prefix}:") and isinstance(iri, str) and _ABSOLUTE.fullmatch(iri)):
             return None
         lines.append(f"PREFIX {prefix}: <{iri}>\n")

@@ -100,7 +100,7 @@ def test_what_is_read_as_trig(text: str, is_read: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "prefixes", [{"e": "urn:e> <"}, {"e": "relative"}, {"e f": "urn:e"}, {"_": "urn:e"}, {"e": 5}]
+    "prefixes", [{"e": "urn:e> <"}, {"e": "relative"}, {"e f": "urn:e"}, {"_": "urn:e"}, {"e": 5}, {"e": []}]
 )
 def test_a_prefix_that_the_store_may_refuse_is_left_to_it(prefixes: Any) -> None:
     assert read_ground("INSERT DATA { }", prefixes, "http://e/") is None
