@@ -176,26 +176,25 @@ class LiveStore:
             "custom_functions": custom_functions,
             "custom_aggregate_functions": custom_aggregate_functions,
         }
-        request, capture = Request([update], **options), self.capture
+        request = Request([update], **options)
         if self._unheard(self._update, update, request, options):
             return
-        changes = read_ground(update, prefixes, base_iri)
-        if changes is not None:
-            went, came = changes
-            if len(went) + len(came) == 1:  # such a commit has a shorter way
-                self.remove(*went) if went else self.add(*came)
-            elif went:
-                self._change(partial(self.native.update, update, **options), changes)
-            else:
-                self._change(partial(self.native.extend, came), changes)
-        else:
-            capture.run(
+        calls_functions = custom_functions is not None or custom_aggregate_functions is not None
+        changes = None if calls_functions else read_ground(update, prefixes, base_iri)
+        if changes is None:
+            self.capture.run(
                 self._compare_heard,
                 lambda: request.patterns,
                 lambda: self._update(update, request, options),
                 lambda patterns: self._foresee(request, patterns),
-                capture.asks,
+                self.capture.asks,
             )
+        elif len(changes.went) + len(changes.came) == 1:  # such a commit has a shorter way
+            (self.remove if changes.went else self.add)(*chain(*changes))
+        elif changes.went:
+            self._change(partial(self.native.update, update, base_iri=base_iri, prefixes=prefixes), changes)
+        else:
+            self._change(partial(self.native.extend, changes.came), changes)
 
     def _foresee(self, request: Request, patterns: list[Pattern]) -> Foreseen:
         hide_kept = may_meet_kept(self.native, request)
