@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from itertools import chain, filterfalse, islice
+from itertools import filterfalse, islice
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
@@ -85,8 +85,11 @@ def change(
                 capture.record_all(-1, dict.fromkeys(map(_terms, held)))
             if absent:
                 capture.record_all(1, dict.fromkeys(map(_terms, absent)))
-        for graph, count in Counter(map(_graph, chain(passed_held, passed))).items():
-            capture.pass_by(graph, count)
+        seen = [*passed_held, *passed]
+        if seen:
+            counts = Counter(map(_graph, seen)) if len(graphs) > 1 else dict.fromkeys(graphs, len(seen))
+            for graph, count in counts.items():
+                capture.pass_by(graph, count)
         capture.state &= ~WRITING
 
 
