@@ -73,7 +73,7 @@ def read_ground(text: str, prefixes: Mapping[str, str] | None, base_iri: str | N
     try:
         for verb, document in documents:
             quads[verb] += parse(document, RdfFormat.TRIG, base_iri=base_iri, rename_blank_nodes=True)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, AttributeError):  # the last for a lone surrogate, as it looks for a file
         return None
     went, came = quads.values()
     if went and came and not {*map(canonical_quad, went)}.isdisjoint(map(canonical_quad, came)):

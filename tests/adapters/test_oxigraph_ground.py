@@ -90,6 +90,7 @@ PLAIN = "PREFIX e: <urn:> INSERT DATA { e:a e:p 'x'@en . e:b a e:C ; e:q 01.50, 
         ("INSERT DATA { { <urn:a> <urn:p> 1 } }", False),
         ("INSERT DATA { <urn:g> { <urn:a> <urn:p> 1 } }", False),
         ("INSERT DATA { unknown:a <urn:p> 1 }", False),
+        ("INSERT DATA { <urn:a> <urn:p> '\ud800' }", False),
         ("INSERT DATA { <urn:a> <urn:p> 1 } DELETE DATA { }", False),
         ("INSERT { <urn:a> <urn:p> 1 } WHERE { }", False),
         ("", False),
@@ -142,6 +143,14 @@ def test_what_was_inserted_and_deleted_leaves_nothing() -> None:
         assert not +rows
         assert subscription.answers() == []
         assert len(live) == subscription.stats.entries == 0
+
+
+def test_what_is_no_text_of_unicode_is_refused_as_natively() -> None:
+    live, follower = followed()
+    for store in (live, Store()):
+        with pytest.raises(UnicodeEncodeError):
+            store.update("INSERT DATA { <urn:a> <urn:p> '\ud800' }")
+    assert follower.check() == 0
 
 
 def test_the_reserved_graph_is_refused() -> None:
