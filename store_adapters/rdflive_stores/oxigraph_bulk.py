@@ -1,4 +1,4 @@
-"""Inserts many quads into an Oxigraph store that is watched, and looks only at those that somebody wants.
+"""Changes many quads of an Oxigraph store that is watched, and looks only at those that somebody wants.
 
 Those of a document that is loaded into an empty store are read from the store by predicate, and no others are
 looked at. Where the store held something before, asking it for each quad tells which ones are new.
@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from itertools import filterfalse, islice
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pyoxigraph import Quad, Store
 
@@ -19,7 +19,7 @@ from rdflive.store import UNION, WRITING, Capture, QuadTerms
 from rdflive_stores.oxigraph_changes import canonical_quad, record
 from rdflive_stores.oxigraph_terms import canonical, is_possible
 
-__all__ = ["insert", "load_unseen"]
+__all__ = ["Changing", "change", "load_unseen"]
 
 _PIECE: Final = 1024
 """Quads of a document that are looked at together."""
@@ -27,42 +27,69 @@ _predicate: Final = attrgetter("predicate")
 _graph: Final = attrgetter("graph_name")
 
 
-def insert(
+class Changing(NamedTuple):
+    """What an operation is to do; no quad is in both lists."""
+
+    went: list[Quad]
+    """What it deletes, if it is there."""
+    came: list[Quad]
+    """What it inserts, if it is not there."""
+
+
+def change(
     native: Store,
     capture: Capture,
-    write: Callable[[list[Quad]], None],
-    quads: list[Quad],
+    write: Callable[[], object],
+    changes: Changing,
     graphs: set[Any],
     *,
     may_pass: bool,
 ) -> None:
-    """Insert quads of some graphs inside a batch and record those that came; if that `may_pass`, those that
-    nobody wants are only counted.
+    """Delete and insert quads of some graphs inside a batch and record those that went and came; if that
+    `may_pass`, those that nobody wants are only counted.
     """
+    held: list[Quad] = []
     absent: list[Quad] = []
+    passed_held: set[Quad] = set()
     passed: set[Quad] = set()
     capture.state |= WRITING
     try:
         predicates = capture.wanted() if may_pass else None
-        wanted, unwanted = (quads, []) if predicates is None else _parted(predicates, quads)
+        doomed, doomed_unwanted = _parted(predicates, changes.went)
+        wanted, unwanted = _parted(predicates, changes.came)
         if not wanted and len(graphs) == 1 and not native:
-            _fill(native, capture, lambda: write(quads), (), *graphs)
+            _fill(native, capture, write, (), *graphs)
             return
+        held = list(filter(native.__contains__, doomed))
+        passed_held = set(filter(native.__contains__, doomed_unwanted))
         absent = _absent(native, wanted)
         passed = set(_absent(native, unwanted))
-        write(quads)
+        write()
     except BaseException:  # a bulk operation may have got half way
         # a comprehension with `if` would, at Ctrl-C on Python 3.13, pass over `finally`
+        held = list(filterfalse(native.__contains__, held))
+        passed_held = set(filterfalse(native.__contains__, passed_held))
         absent = list(filter(native.__contains__, absent))
         passed = set(filter(native.__contains__, passed))
         raise
     finally:
         if UNION in capture.listeners:
-            record(native, capture, (), dict.fromkeys(map(canonical_quad, absent)))
-        elif absent:
-            capture.record_all(1, dict.fromkeys(map(_terms, absent)))
-        for graph, count in Counter(map(_graph, passed)).items():
-            capture.pass_by(graph, count)
+            record(
+                native,
+                capture,
+                dict.fromkeys(map(canonical_quad, held)),
+                dict.fromkeys(map(canonical_quad, absent)),
+            )
+        else:
+            if held:
+                capture.record_all(-1, dict.fromkeys(map(_terms, held)))
+            if absent:
+                capture.record_all(1, dict.fromkeys(map(_terms, absent)))
+        seen = [*passed_held, *passed]
+        if seen:
+            counts = Counter(map(_graph, seen)) if len(graphs) > 1 else dict.fromkeys(graphs, len(seen))
+            for graph, count in counts.items():
+                capture.pass_by(graph, count)
         capture.state &= ~WRITING
 
 
@@ -108,7 +135,7 @@ def _unseen(native: Store, predicates: set[Term], quads: Iterable[Quad]) -> set[
 
 
 def _fill(
-    native: Store, capture: Capture, write: Callable[[], None], predicates: Iterable[Term], graph: Any
+    native: Store, capture: Capture, write: Callable[[], object], predicates: Iterable[Term], graph: Any
 ) -> None:
     """Write to a graph of an empty store, record what it holds then of these predicates, and count the rest.
 
@@ -132,8 +159,10 @@ def _fill(
         capture.state &= ~WRITING
 
 
-def _parted(predicates: set[Term], quads: list[Quad]) -> tuple[list[Quad], list[Quad]]:
+def _parted(predicates: set[Term] | None, quads: list[Quad]) -> tuple[list[Quad], list[Quad]]:
     """Part the quads that somebody may want from the others."""
+    if predicates is None:
+        return quads, []
     given = set(map(_predicate, quads))
     wanted = predicates & given
     if not wanted or wanted == given:

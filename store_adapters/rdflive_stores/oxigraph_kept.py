@@ -1,13 +1,15 @@
 """The reserved graph of an Oxigraph store, which holds what feeds keep beside the data.
 
 An entry is a quad: the feed's name, the key, and the text as JSON, which can represent any Python string.
+Behind the text stands how many of the key came before it, unless it is the first. Of several quads for a key
+that of the highest number counts: so a text is replaced by one insert, and the older quad may go later.
 Asking whether the graph exists takes a fraction of the time of any other operation.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeAlias
 from urllib.parse import quote, unquote
@@ -28,6 +30,7 @@ _NAME: Final = "urn:x-rdflive:name:"
 _KEY: Final = "urn:x-rdflive:key:"
 _HINT: Final = "x-rdflive"
 """Part of the reserved name; a text that names the graph literally contains it."""
+_decode: Final = json.JSONDecoder().raw_decode
 
 
 def has_kept(native: Store) -> bool:
@@ -43,11 +46,13 @@ def kept_quads(native: Store) -> list[Quad]:
 def kept_entries(native: Store, name: str) -> dict[str, str]:
     """Give the texts kept under a name, by their keys; raises WriteRefusedError where a key has two."""
     quads: Iterable[Any] = native.quads_for_pattern(_iri(_NAME, name), None, None, KEPT)
-    return {key: json.loads(quad.object.value) for (_, key), quad in _by_place(quads).items()}
+    return {key: _read(found[-1])[1] for (_, key), found in _by_place(quads).items()}
 
 
-_Places: TypeAlias = dict[tuple[str, str], Quad]
-"""Quads by name and key."""
+_Place: TypeAlias = tuple[str, str]
+"""A name and a key."""
+_Places: TypeAlias = dict[_Place, list[Quad]]
+"""The quads of each place, the one that counts last."""
 
 
 class KeptQuads:
@@ -63,17 +68,16 @@ class KeptQuads:
     def replaced(self, native: Store, name: str, keep: Mapping[str, str | None]) -> tuple[_Places, _Places]:
         """Give the quads that go and those that come, by their places, when texts are kept under a name."""
         places = {(name, key): text for key, text in keep.items()}
-        quads = self._read(native, places)
+        held = self._follow(native, places)
         went: _Places = {}
         came: _Places = {}
         for place, text in places.items():
-            old = quads.get(place)
-            new = None if text is None else _quad(place, text, old)
-            if new != old:
-                if old is not None:
+            old = held.get(place, [])
+            if len(old) != 1 or text is None or _read(old[0])[1] != text:
+                if old:
                     went[place] = old
-                if new is not None:
-                    came[place] = new
+                if text is not None:
+                    came[place] = [_quad(place, text, old)]
         return went, came
 
     @contextmanager
@@ -94,36 +98,47 @@ class KeptQuads:
         """Read the quads again when they are needed, because another stand-in may have written some."""
         self._quads = None
 
-    def _read(self, native: Store, places: Iterable[tuple[str, str]]) -> _Places:
+    def _follow(self, native: Store, places: Iterable[_Place]) -> _Places:
         """Give all quads; they are read again if one of these positions is not as it was left."""
         quads = self._quads
-        if quads is None or any(quads[place] not in native for place in places if place in quads):
+        if quads is None or any(quad not in native for place in places for quad in quads.get(place, ())):
             quads = self._quads = _by_place(kept_quads(native))
         return quads
 
 
-def _by_place(quads: Iterable[Any]) -> dict[tuple[str, str], Any]:
-    """Sort the quads by name and key. Refuse two for one key, as one of them is not what was kept last."""
-    places: dict[tuple[str, str], Any] = {}
+def _by_place(quads: Iterable[Any]) -> _Places:
+    """Sort the quads by name and key. Refuse two that both seem to be what was kept last."""
+    places: _Places = {}
     for quad in quads:
-        if (other := places.setdefault(_place(quad), quad)) is not quad:
-            name, key = _place(quad)
-            raise WriteRefusedError(
-                f"the store keeps two texts of {name!r} for {key!r}, {other.object.value} and "
-                f"{quad.object.value}: several stand-ins wrote to one store; remove the older quad from the "
-                f"graph {KEPT} of the native store, or mirror anew under another name"
-            )
+        places.setdefault(_place(quad), []).append(quad)
+    for (name, key), found in places.items():
+        if len(found) > 1:
+            found.sort(key=_read)
+            (number, text), (other, other_text) = map(_read, found[-2:])
+            if number == other:
+                raise WriteRefusedError(
+                    f"the store keeps two texts of {name!r} for {key!r}, {text!r} and {other_text!r}: "
+                    "several stand-ins wrote to one store; remove the older quad from the graph "
+                    f"{KEPT} of the native store, or mirror anew under another name"
+                )
     return places
 
 
-def _quad(place: tuple[str, str], text: str, old: Quad | None) -> Quad:
+def _quad(place: _Place, text: str, old: Sequence[Any]) -> Quad:
     """Make the quad of a text; one that it takes the place of knows the terms for name and key."""
-    subject: Any = _iri(_NAME, place[0]) if old is None else old.subject
-    predicate = _iri(_KEY, place[1]) if old is None else old.predicate
-    return Quad(subject, predicate, Literal(json.dumps(text)), KEPT)
+    subject = old[-1].subject if old else _iri(_NAME, place[0])
+    predicate = old[-1].predicate if old else _iri(_KEY, place[1])
+    number = f" {_read(old[-1])[0] + 1}" if old else ""
+    return Quad(subject, predicate, Literal(json.dumps(text) + number), KEPT)
 
 
-def _place(quad: Any) -> tuple[str, str]:
+def _read(quad: Any) -> tuple[int, str]:
+    """Give the number of a quad, and its text."""
+    text, end = _decode(quad.object.value)
+    return int(quad.object.value[end:] or 0), text
+
+
+def _place(quad: Any) -> _Place:
     subject, predicate = quad.subject.value, quad.predicate.value
     return _unquoted(subject.removeprefix(_NAME)), _unquoted(predicate.removeprefix(_KEY))
 

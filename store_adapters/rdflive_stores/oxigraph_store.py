@@ -10,17 +10,19 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from functools import partial
+from itertools import chain
 from typing import Any, Literal, TypeAlias
 
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, Store
 
 from rdflive.store import OPEN, UNION, WRITING, Adapter, Capture, Changes, QuadTerms, Transaction
 from rdflive.store.capture import thread
-from rdflive_stores.oxigraph_bulk import insert, load_unseen
+from rdflive_stores.oxigraph_bulk import Changing, change, load_unseen
 from rdflive_stores.oxigraph_changes import canonical_quad, compare, matching, record, union_changes
 from rdflive_stores.oxigraph_documents import Source, content, parsed
 from rdflive_stores.oxigraph_entry import Entry
 from rdflive_stores.oxigraph_foresight import Foreseen, foresee, turn_unspelled
+from rdflive_stores.oxigraph_ground import read_ground
 from rdflive_stores.oxigraph_kept import KEPT, KeptQuads, has_kept, kept_entries, may_meet_kept, refuse_kept
 from rdflive_stores.oxigraph_request import execute
 from rdflive_stores.oxigraph_terms import canonical
@@ -175,11 +177,24 @@ class LiveStore:
             "custom_aggregate_functions": custom_aggregate_functions,
         }
         request = Request([update], **options)
-        self._compare(
-            lambda: request.patterns,
-            lambda: self._update(update, request, options),
-            lambda patterns: self._foresee(request, patterns),
-        )
+        if self._unheard(self._update, update, request, options):
+            return
+        calls_functions = custom_functions is not None or custom_aggregate_functions is not None
+        changes = None if calls_functions else read_ground(update, prefixes, base_iri)
+        if changes is None:
+            self.capture.run(
+                self._compare_heard,
+                lambda: request.patterns,
+                lambda: self._update(update, request, options),
+                lambda patterns: self._foresee(request, patterns),
+                self.capture.asks,
+            )
+        elif len(changes.went) + len(changes.came) == 1:  # such a commit has a shorter way
+            (self.remove if changes.went else self.add)(*chain(*changes))
+        elif changes.went:
+            self._change(partial(self.native.update, update, base_iri=base_iri, prefixes=prefixes), changes)
+        else:
+            self._change(partial(self.native.extend, changes.came), changes)
 
     def _foresee(self, request: Request, patterns: list[Pattern]) -> Foreseen:
         hide_kept = may_meet_kept(self.native, request)
@@ -371,30 +386,39 @@ class LiveStore:
         capture.state &= ~WRITING
 
     def _insert(self, write: Callable[[list[Quad]], None], quads: list[Quad]) -> None:
-        graphs = {getattr(quad, "graph_name", None) for quad in quads}  # the store refuses what is no quad
+        self._change(partial(write, quads), Changing([], quads))
+
+    def _change(self, write: Callable[[], object], changes: Changing) -> None:
+        """Pass on an operation that deletes and inserts quads, and record those that went and came."""
+        # the store refuses what is no quad
+        graphs = {getattr(quad, "graph_name", None) for quad in chain(*changes)}
         for graph in graphs:
             refuse_kept(graph)
-        if self._unheard(write, quads):
+        if self._unheard(write):
             return
         capture = self.capture
         may_pass = None not in graphs and capture.may_pass
-        capture.run(self._insert_heard, write, quads, graphs, may_pass, capture.asks)
+        capture.run(self._change_heard, write, changes, graphs, may_pass, capture.asks)
 
-    def _insert_heard(
-        self,
-        write: Callable[[list[Quad]], None],
-        quads: list[Quad],
-        graphs: set[Any],
-        may_pass: bool,
-        asks: bool,
+    def _change_heard(
+        self, write: Callable[[], object], changes: Changing, graphs: set[Any], may_pass: bool, asks: bool
     ) -> None:
         native, capture = self.native, self.capture
         if capture.judge is None or None in graphs:
-            insert(native, capture, write, quads, graphs, may_pass=may_pass)
+            change(native, capture, write, changes, graphs, may_pass=may_pass)
             return
-        came = [quad for quad in dict.fromkeys(map(canonical_quad, quads)) if quad not in native]
-        # not in bulk, of which a part may stay where the program ends in the middle
-        self._write_foreseen(Foreseen([], came, [], []), asks, lambda _, came: native.extend(came))
+        went, came = (dict.fromkeys(map(canonical_quad, quads)) for quads in changes)
+        foreseen = Foreseen(
+            [quad for quad in went if quad in native], [quad for quad in came if quad not in native], [], []
+        )
+
+        def write_it(went: list[Quad], came: list[Quad]) -> None:
+            if went:
+                execute(native, [], went, came)
+            else:  # not in bulk, of which a part may stay where the program ends in the middle
+                native.extend(came)
+
+        self._write_foreseen(foreseen, asks, write_it)
 
     def _load_unseen(
         self, load: str, document: bytes | str, syntax: RdfFormat, to_graph: GraphName | None, options: Any

@@ -49,6 +49,7 @@ WAYS: dict[str, Callable[[Any, str], Any]] = {
     "extend": lambda live, ps: live.extend([*quads(ps), *quads(ps)[:2]]),
     "bulk_extend": lambda live, ps: live.bulk_extend(quads(ps)),
     "load": lambda live, ps: live.load(document(ps), RdfFormat.N_TRIPLES),
+    "insert data": lambda live, ps: live.update(f"INSERT DATA {{ {document(ps)} }}"),
     "bulk_load": lambda live, ps: live.bulk_load(document(ps).encode(), RdfFormat.N_TRIPLES),
 }
 
@@ -82,6 +83,35 @@ def test_many_quads_come_to_what_single_ones_do(way: str, query: str, before: st
         assert mine.stats.updates == theirs.stats.updates
         assert +told == Counter(map(str, mine.answers())) == Counter(map(str, theirs.answers()))
     assert set(live.native) == set(single.native)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_many_deletes_come_to_what_single_ones_do(query: str) -> None:
+    """Of predicates that somebody wants or not, quads that are there or not, and some that come instead."""
+    live, single = rdflive.LiveStore(), rdflive.LiveStore()
+    told = Counter[str]()
+
+    def take(delta: rdflive.Delta) -> None:
+        told.update(map(str, delta.added))
+        told.subtract(map(str, delta.removed))
+
+    subscriptions = rdflive.subscribe(live, query, take), rdflive.subscribe(single, query, lambda _: None)
+    for store in (live, single):
+        store.extend(quads("abcd")[::2])
+    for gone, come in (("c", ""), ("ac", ""), ("cd", "a"), ("d", ""), ("b", "b"), ("abc", "")):
+        sequence, before = live.capture.sequence, set(live)
+        insert = f"; INSERT DATA {{ {document(come)} }}" if come not in gone else ""
+        live.update(f"DELETE DATA {{ {document(gone)} }} {insert}")
+        assert live.capture.sequence == sequence + (before != set(live))
+        for quad in quads(gone):
+            single.remove(quad)
+        for quad in quads(come) if insert else ():
+            single.add(quad)
+        assert set(live.native) == set(single.native)
+        assert len({subscription.stats.updates for subscription in subscriptions}) == 1
+        assert +told == Counter(map(str, subscriptions[1].answers()))
+    assert not live
+    assert not +told
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -354,6 +354,31 @@ def test_two_texts_for_one_key_are_refused() -> None:
         live.write(Transaction({}, name="feed", keep={"cursor": "9"}))
 
 
+def cursors(live: LiveStore) -> list[Quad]:
+    """List the quads that are kept for the key, which none should be two of."""
+    return [quad for quad in live.native if quad.graph_name == KEPT and "cursor" in quad.predicate.value]  # type: ignore[union-attr]  # no triple
+
+
+@pytest.mark.parametrize("keep", [{"cursor": "9"}, {"cursor": "8"}, {"cursor": None}])
+@pytest.mark.parametrize("changes", [{}, {tuple(NEW): 1}, {tuple(OLD): -1}])
+def test_of_two_texts_the_newer_one_counts(keep: dict[str, str | None], changes: Any) -> None:
+    """A program may end when the newer one has come with the data, and before the older one has gone."""
+    live = LiveStore(twin())
+    for cursor in ("6", "7"):
+        live.write(Transaction({}, name="feed", keep={"cursor": cursor}))
+    (old,) = cursors(live)
+    live.write(Transaction({}, name="feed", keep={"cursor": "8"}))
+    live.native.add(old)
+    again = LiveStore(live.native)
+    assert again.kept("feed") == {"cursor": "8"}
+    again.write(Transaction(changes, name="feed", keep=keep))
+    assert again.kept("feed") == {key: text for key, text in keep.items() if text is not None}
+    assert len(cursors(again)) == len(again.kept("feed"))
+    assert set(again) == {
+        quad for quad in {*KNOWN, NEW} if changes.get(tuple(quad), 1 if quad in KNOWN else -1) > 0
+    }
+
+
 def test_a_store_without_anything_kept_is_as_before() -> None:
     """Without a reserved graph reads are the native methods; its name is refused all the same."""
     live = LiveStore(twin())

@@ -12,7 +12,7 @@ from rdflib.term import URIRef
 from rdflive.feeds.decoder import Decoded, Frame, StatelessDecoder, meaningful
 from rdflive.feeds.formats import FeedFormat
 from rdflive.feeds.lines import Line
-from rdflive.feeds.terms import RowError, RowReader
+from rdflive.feeds.terms import RowError, RowReader, plain_quad
 from rdflive.feeds.writing import write_quad
 from rdflive.model import Batch, Change, Quad
 
@@ -21,6 +21,7 @@ __all__ = ["RDF_PATCH", "RdfPatchDecoder", "encode_rdf_patch"]
 _WORD: Final = re.compile(r"[^\W\d_](?:[\w.\-]*[\w\-])?")
 _CODE: Final = re.compile(r"[ \t]*([A-Z]+)")
 _SIGNS: Final[dict[str, Literal[1, -1]]] = {"A": 1, "D": -1}
+_PLAIN_SIGNS: Final[dict[str, Literal[1, -1]]] = {"A ": 1, "D ": -1}
 _ACCEPTED: Final = "H, TX, TC, TA, PA, PD, A and D"
 
 
@@ -54,6 +55,12 @@ class RdfPatchDecoder(StatelessDecoder):
         changes: list[Change] = []
         begun = code = ""
         for line in frame:
+            sign = _PLAIN_SIGNS.get(line.text[:2])
+            plain = None if sign is None else plain_quad(line.text, 2)
+            if sign is not None and plain is not None:  # as most rows are
+                code = "A"
+                changes.append(Change(sign, plain))
+                continue
             try:
                 code, quad = _read_row(RowReader(line.text))
                 if code in ("TC", "TA") and not begun:

@@ -14,7 +14,7 @@ from rdflib.term import BNode, Literal, URIRef
 
 from rdflive.model import Quad, exact_literal
 
-__all__ = ["LABEL", "RdflibTerm", "RowError", "RowReader"]
+__all__ = ["LABEL", "RdflibTerm", "RowError", "RowReader", "plain_quad"]
 
 RdflibTerm: TypeAlias = URIRef | BNode | Literal
 
@@ -76,10 +76,10 @@ class RowReader:
 
     def quad(self) -> Quad:
         """Read subject, predicate, object, perhaps a graph, and the end of the row."""
-        plain = _PLAIN.fullmatch(self.rest)
+        plain = plain_quad(self.rest)
         if plain is not None:
             self.rest = ""
-            return _plain_quad(*plain.groups())
+            return plain
         subject, predicate = self.node("subject"), self.node("predicate", blank=False)
         object_ = self.term("object")
         graph = self.node("graph") if self.has_term else None
@@ -167,9 +167,15 @@ class RowReader:
         self.rest = self.rest[length:].lstrip(" \t")
 
 
-def _plain_quad(
-    s: str, p: str, iri: str | None, lexical: str, datatype: str | None, graph: str | None
-) -> Quad:
+def plain_quad(text: str, begin: int = 0) -> Quad | None:
+    """Read a row from a place to its end; None where it has more than IRIs and strings without escapes.
+
+    >>> plain_quad("A <urn:s> <urn:p> 'o' .", 2)
+    """
+    match = _PLAIN.fullmatch(text, begin)
+    if match is None:
+        return None
+    s, p, iri, lexical, datatype, graph = match.groups()
     # `URIRef(s)` would look for characters that `_ABSOLUTE` has ruled out
     return Quad(
         str.__new__(URIRef, s),

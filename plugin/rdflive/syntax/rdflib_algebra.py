@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
+from functools import cache
 from typing import Any, Final
 
 from rdflib.plugins.sparql import operators
@@ -21,6 +23,8 @@ __all__ = ["evaluator_of", "filled", "to_rdflib", "to_rdflib_update"]
 
 _EVALUATED: Final = {"Builtin_NOTEXISTS": "Builtin_EXISTS", "Builtin_isURI": "Builtin_isIRI"}
 """Functions that rdflib evaluates under another name."""
+_FIXED: Final = frozenset({URIRef, Literal, Variable})
+"""The terms that are in rdflib's update what they are in the text."""
 
 
 def to_rdflib(node: Any) -> Any:
@@ -85,7 +89,7 @@ def to_rdflib_update(tree: Tree, *, is_filled: bool = False) -> Update:
     With `is_filled` the caller fills in the templates. Otherwise rdflib does, which takes variables inside
     triple terms for constants, so that templates with such terms are refused. Raises what `to_rdflib` raises.
     """
-    prologue = Prologue()
+    prologue = copy(_prologue())
     prologue.base = tree.base
     nodes: defaultdict[BNode, BNode] = defaultdict(BNode)
     made = []
@@ -93,6 +97,12 @@ def to_rdflib_update(tree: Tree, *, is_filled: bool = False) -> Update:
         is_open = operation.name.endswith("Data") or (operation.name == "Modify" and is_filled)
         made.append(_operation(operation, prologue, nodes, is_open=is_open))
     return Update(prologue, made)
+
+
+@cache
+def _prologue() -> Prologue:
+    """Give a prologue, which makes a graph of its own with all usual prefixes; nothing binds any in it."""
+    return Prologue()
 
 
 def _operation(
@@ -119,7 +129,12 @@ def _quads(quads: Tree, nodes: Mapping[BNode, BNode], *, is_open: bool) -> dict[
         if block is not None:
             if not is_open:
                 _refuse_open(block.triples, part)
-            blocks[name] += [tuple(filled(term, own) for term in triple) for triple in block.triples]
+            blocks[name] += [
+                triple
+                if _FIXED.issuperset(map(type, triple))
+                else tuple(filled(term, own) for term in triple)
+                for triple in block.triples
+            ]
     return {"triples": blocks.pop(None, []), "quads": dict(blocks)}
 
 

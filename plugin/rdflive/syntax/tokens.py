@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-__all__ = ["TOKEN", "Token", "looks_continuous", "tokenize"]
+__all__ = ["STATEMENT", "TOKEN", "Token", "looks_continuous", "tokenize"]
 
 
 class Token(NamedTuple):
@@ -59,6 +59,28 @@ TOKEN: Final = re.compile(
 
 A text is cut where the longest token ends, so `<b&&?c>` in `?a<b&&?c>?d` is an IRI, and `-1` in `?a -1` is a
 number. Where the grammar has no place for a number with a sign, the reader takes the sign alone.
+"""
+
+_IRI: Final = r"<[^<>\"{}|^`\\\x00-\x20]*>"
+# with nothing behind it that a longer name has: a pattern gives back what lets the rest fit
+_WHOLE_NAME: Final = rf"(?:{_NAME})?:(?:{_LOCAL})?(?!\.*[{_INNER}\-:%\\])"
+_LITERAL: Final = (
+    r"""(?:"[^"\\\n\r]+"|'[^'\\\n\r]+')"""
+    rf"(?:@[A-Za-z]+(?:-[A-Za-z0-9-]+)*|\^\^(?:{_IRI}|{_WHOLE_NAME}))?"
+)
+_SUBJECT: Final = rf"{_GAP}({_IRI}|{_WHOLE_NAME})"
+_VERB: Final = rf"{_GAP}({_IRI}|{_WHOLE_NAME}|a(?=[ \t\r\n<]))"
+_OBJECT: Final = rf"{_GAP}({_IRI}|{_LITERAL}|{_WHOLE_NAME}|[+-]?(?:{_NUMBER}))"
+_STOP: Final = rf"{_GAP}(\.(?![0-9])|[;,])"  # .5 is a number
+STATEMENT: Final[Mapping[str, re.Pattern[str]]] = {
+    ".": re.compile(_SUBJECT + _VERB + _OBJECT + _STOP),
+    ";": re.compile(_VERB + _OBJECT + _STOP),
+    ",": re.compile(_OBJECT + _STOP),
+}
+"""By the mark in front of it, the next triple of plain terms, with the mark behind it.
+
+It cuts the text as `TOKEN` does, and finds less than there is: its terms are IRIs, names, numbers, and
+strings without escapes.
 """
 
 
