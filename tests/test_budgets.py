@@ -8,6 +8,7 @@ from collections import Counter
 from importlib.util import find_spec
 from itertools import pairwise
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -268,7 +269,7 @@ def test_path_that_is_cut_short_drops_what_it_held() -> None:
 
 def test_an_interruption_as_work_begins_leaves_the_meter_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """The next walk that takes too much ends its own subscription, and stops no other."""
-    meter = Meter(Budget(rows=1), lambda: 1, print)
+    meter = Meter(Budget(rows=1), SimpleNamespace(sequence=1))
 
     def interrupt() -> float:
         raise KeyboardInterrupt

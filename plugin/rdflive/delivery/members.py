@@ -10,9 +10,10 @@ from rdflib.term import Node
 from rdflive.delivery import membership
 from rdflive.delivery.subscription import Subscription
 from rdflive.engine.query import TermWeights, Use
+from rdflive.errors import BudgetError
 from rdflive.model import Delta
 from rdflive.plugins import manager
-from rdflive.query.budget import Budget, Meter
+from rdflive.query.budget import Budget
 from rdflive.store.deliveries import Action, Delivering
 
 __all__ = ["Member", "QueuedDelta", "start"]
@@ -30,6 +31,10 @@ class Member(Use):
     def terms(self) -> tuple[Node, ...]:
         """What it asks for."""
         return self._subscription._terms
+
+    def end(self, error: BudgetError) -> None:
+        """Queue the end."""
+        self._subscription._exceed(error)
 
     def emit(self, weights: TermWeights, sequence: int, initial: bool, expired: TermWeights, /) -> None:
         """Queue a delta."""
@@ -99,14 +104,13 @@ def start(subscriptions: Sequence[Subscription], budget: Budget | None = None) -
     """
     first = subscriptions[0]
     adapter, question, capture = first._adapter, first._question, first._capture
-    meter = None if budget is None else Meter(budget, lambda: capture.sequence, first._exceed)
     tells = first._receiver.initial or first._outbox is not None
     for one in subscriptions:
         one._use = Member(one)
     uses = [one._use for one in subscriptions]
 
     def begin() -> None:
-        state, answers = membership.join(adapter, first._graph, question, uses, meter, answer=tells)
+        state, answers = membership.join(adapter, first._graph, question, uses, budget, answer=tells)
         for one in subscriptions:
             one._state = state
         for one, answer in zip(subscriptions, answers, strict=True):

@@ -81,6 +81,7 @@ class Commits:
             if self._state.presents:
                 self._pass_time()
             deltas = self._deltas()
+            self._recovery.settle(sequence)
         finally:
             self.is_telling = False
         untimed, self._untimed = self._untimed, None
@@ -188,7 +189,7 @@ class Commits:
         try:
             use.emit(self._state.answer(use), sequence, True, {})
         except BudgetError as error:
-            self._recovery.end(use.query, error)
+            self._recovery.end_use(use, error)
         except Exception as error:  # noqa: BLE001 - logged; nobody else is affected
             self._failed(use, error)
             return
@@ -251,7 +252,7 @@ class Commits:
 
     def _found(self, query: QueryState, news: list[tuple[Terms, int]]) -> Found:
         """Take the deltas of a query, with the solutions that were told in terms."""
-        found, is_whole = self._recovery.drain(query)
+        found, is_whole = self._recovery.drain(query, len(news))
         if news and not is_whole:
             net = add_up((*found.get((), {}).items(), *news))
             found = {(): net} if net else {}
@@ -278,9 +279,6 @@ class Commits:
             self._untimed = self._deltas()
             self.touched.update(dict.fromkeys(moved))
             interrupt = self._recovery.each(moved, lambda view: steps[view]()) or interrupt
-        for query in tuple(self._owed):
-            if query.meter is not None and query.meter.error is not None:
-                self._recovery.end(query, query.meter.error)
         if self._recovery.broken or missed:
             self._recovery.mend(sequence, missed)
         # Ctrl-C is raised only now, when every view is whole again.

@@ -41,7 +41,7 @@ class Dictionary:
         self._free: list[Id] = []
         self._loose: list[Id] = []
         self.meter: Meter | None = None
-        """Counts the rows that a subscription with a budget keeps; None on the shared dictionary."""
+        """Counts the rows that a plan with a budget keeps; None on the shared dictionary."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -108,13 +108,13 @@ class Dictionary:
         loose.clear()
 
     def metered(self, meter: Meter) -> Dictionary:
-        """Give the same dictionary for the use of one subscription, whose rows are counted."""
+        """Give the same dictionary for the use of one plan, whose rows are counted."""
         return _Metered(self, meter)
 
 
 class _Metered(Dictionary):
-    """The dictionary of one subscription with a budget: it shares every list with the original and counts
-    each row that is held.
+    """The dictionary of one plan with a budget: it shares every list with the original and counts each row
+    that is held.
     """
 
     __slots__ = ()

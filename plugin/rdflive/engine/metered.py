@@ -10,28 +10,33 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.multiset import Row, Weights
 from rdflive.engine.operators import Operator
-from rdflive.engine.query import Answers, QueryState, TermWeights
+from rdflive.engine.query import Answers, QueryState, TermWeights, Use
 from rdflive.engine.terms import TermTable
+from rdflive.errors import BudgetError
 from rdflive.model import Term, Terms
 from rdflive.query import algebra
-from rdflive.query.budget import Meter
+from rdflive.query.budget import Budget, Meter, largest
 from rdflive.query.plan import Plan, Step
 
 __all__ = ["MeteredQuery"]
 
+Result = TypeVar("Result")
 Length: TypeAlias = Callable[[Row], int]
 """Gives how many characters the strings computed in a step add to a row."""
 
 
 class MeteredQuery(QueryState):
-    """A query that is given up, by `BudgetError`, where it would cost more than its budget."""
+    """A query that is given up, by `BudgetError`, where it would cost more than its budget.
 
-    __slots__ = ("_lengths",)
+    It runs under the largest budget of its members.
+    """
+
+    __slots__ = ("_counted", "budgets")
 
     def __init__(
         self,
@@ -45,27 +50,80 @@ class MeteredQuery(QueryState):
         steps = tuple(_metered(step, meter) for step in plan.steps)
         super().__init__(replace(plan, steps=steps), dictionary.metered(meter), terms, to_native)
         self.meter: Meter = meter
+        self.budgets: dict[Budget, int] = {}
+        """The budgets of the members, each with how many have it."""
         self.is_large = False  # each step is counted
-        self._lengths = [_length(step, terms) for step in steps]
+        # of each step, whether copies of a row cost as much as the row, and what measures its strings
+        self._counted = [(isinstance(step.node, algebra.Construct), _length(step, terms)) for step in steps]
+
+    def put(self, use: Use) -> bool:
+        """Take a member, with its budget."""
+        assert use.budget is not None  # noqa: S101 - others have a plan without
+        self.budgets[use.budget] = self.budgets.get(use.budget, 0) + 1
+        self.meter.budget = largest(self.budgets)
+        return super().put(use)
+
+    def remove(self, use: Use) -> bool:
+        """Undo `put`."""
+        if self.has(use):
+            assert use.budget is not None  # noqa: S101 - as in `put`
+            self.budgets[use.budget] -= 1
+            if not self.budgets[use.budget]:
+                del self.budgets[use.budget]
+            if self.budgets:
+                self.meter.budget = largest(self.budgets)
+        return super().remove(use)
 
     def open(self, fill: Callable[[], Answers]) -> Answers:
         """Begin, on the budget of an opening."""
-        self.meter.kept_rows = self.meter.kept_characters = 0
+        # what is asked for is held by rows, too
+        self.meter.renew(sum(map(bool, self._uses)))
         return self.meter.open(fill)
+
+    def join(self, work: Callable[[], Result], use: Use) -> Result:
+        """Do what is to be done for one more member, on the budget of its own opening.
+
+        Where all ask for the same, what is kept is kept for each of them.
+        """
+        return self.meter.open(work, budget=use.budget, joins=self.members > 1)
+
+    def leave(self, asked: Row) -> None:
+        """Undo `ask`, which costs as much as it did."""
+        self.meter.open(super().leave, asked)
 
     def drain(self) -> dict[Row, TermWeights]:
         """Take what the segments found since the last commit, on the budget of the present one."""
-        return self.meter.run(super().drain)
+        meter = self.meter
+        if meter.error is not None:
+            raise meter.error
+        try:
+            meter.begin()
+            return super().drain()
+        finally:
+            meter.end()
+
+    def exceeded(self) -> dict[Budget, BudgetError]:
+        """Give the budgets of members that do not allow for what the present commit cost, each with why."""
+        if len(self.budgets) == 1:
+            return {}  # it is the budget that the work was done under
+        found = ((budget, self.meter.excess(budget)) for budget in self.budgets)
+        return {budget: error for budget, error in found if error is not None}
 
     def current(
-        self, solutions: Callable[..., Iterable[Row]], most: int | None = None, asked: Row = ()
+        self,
+        solutions: Callable[..., Iterable[Row]],
+        most: int | None = None,
+        asked: Row = (),
+        budget: Budget | None = None,
     ) -> list[tuple[Terms, int]]:
         """List the answer on the budget of an opening; rows made for that are not counted as kept."""
         meter = self.meter
         # The operators of this evaluation are dropped at its end, with all that they kept.
         kept = meter.kept_rows, meter.kept_characters
         try:
-            return meter.open(partial(super().current, solutions, most, asked))
+            return meter.open(
+                partial(super().current, solutions, most, asked), budget=budget, joins=True
+            )
         finally:
             meter.kept_rows, meter.kept_characters = kept
 
@@ -74,19 +132,21 @@ class MeteredQuery(QueryState):
         that come out.
         """
         results: list[Weights] = []
-        late = self._late(operators)
-        for number, (step, operator, leaf, length) in enumerate(
-            zip(self.plan.steps, operators, leaves, self._lengths, strict=True)
+        late, spend = self._late(operators), self.meter.spend
+        for number, (step, operator, leaf, (copied, length)) in enumerate(
+            zip(self.plan.steps, operators, leaves, self._counted, strict=True)
         ):
             if operator is None:
                 results.append(leaf or {})
                 continue
             inputs = [results[i] for i in step.inputs]
+            if not (first or any(inputs) or number in late):
+                results.append({})
+                continue
             # a template with blank nodes makes other nodes for each copy of a row, so each copy costs
             # Elsewhere equal rows are one entry with a weight, and cost one computation.
-            copied = isinstance(step.node, algebra.Construct)
-            self.meter.spend(sum(_copies(rows) if copied else len(rows) for rows in inputs))
-            results.append(operator.update(*inputs) if first or any(inputs) or number in late else {})
+            spend(sum(map(_copies if copied else len, inputs)))
+            results.append(operator.update(*inputs))
             if length is not None:
                 made = sum(length(row) * weight for row, weight in results[-1].items())
                 self.meter.keep(0, made)

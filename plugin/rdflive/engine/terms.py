@@ -58,7 +58,7 @@ class TermTable:
             return UNBOUND
 
     def metered(self, meter: Meter) -> TermTable:
-        """Give the same table for the use of one subscription, whose expressions are counted."""
+        """Give the same table for the use of one plan, whose expressions are counted."""
         table = copy(self)
         table.meter = meter
         return table
