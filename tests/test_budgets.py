@@ -277,6 +277,6 @@ def test_an_interruption_as_work_begins_leaves_the_meter_whole(monkeypatch: pyte
     with monkeypatch.context() as patched:
         patched.setattr("rdflive.query.budget.perf_counter", interrupt)
         with pytest.raises(KeyboardInterrupt):
-            meter.run(int)
+            meter.run(meter.look)
     assert meter.attempt(meter.spend, 2) is None
     assert isinstance(meter.error, BudgetError)

@@ -36,7 +36,7 @@ class MeteredQuery(QueryState):
     It runs under the largest budget of its members.
     """
 
-    __slots__ = ("_counted", "budgets")
+    __slots__ = ("_counted", "_made", "budgets")
 
     def __init__(
         self,
@@ -53,6 +53,7 @@ class MeteredQuery(QueryState):
         self.budgets: dict[Budget, int] = {}
         """The budgets of the members, each with how many have it."""
         self.is_large = False  # each step is counted
+        self._made = terms.lengths
         # of each step, whether copies of a row cost as much as the row, and what measures its strings
         self._counted = [(isinstance(step.node, algebra.Construct), _length(step, terms)) for step in steps]
 
@@ -60,7 +61,7 @@ class MeteredQuery(QueryState):
         """Take a member, with its budget."""
         assert use.budget is not None  # noqa: S101 - others have a plan without
         self.budgets[use.budget] = self.budgets.get(use.budget, 0) + 1
-        self.meter.budget = largest(self.budgets)
+        self._allow()
         return super().put(use)
 
     def remove(self, use: Use) -> bool:
@@ -71,8 +72,13 @@ class MeteredQuery(QueryState):
             if not self.budgets[use.budget]:
                 del self.budgets[use.budget]
             if self.budgets:
-                self.meter.budget = largest(self.budgets)
+                self._allow()
         return super().remove(use)
+
+    def _allow(self) -> None:
+        budget = largest(self.budgets)
+        if budget != self.meter.budget:
+            self.meter.allow(budget)
 
     def open(self, fill: Callable[[], Answers]) -> Answers:
         """Begin, on the budget of an opening."""
@@ -145,11 +151,15 @@ class MeteredQuery(QueryState):
                 continue
             # a template with blank nodes makes other nodes for each copy of a row, so each copy costs
             # Elsewhere equal rows are one entry with a weight, and cost one computation.
-            spend(sum(map(_copies if copied else len, inputs)))
+            rows = 0
+            for given in inputs:
+                rows += _copies(given) if copied else len(given)
+            spend(rows)
             results.append(operator.update(*inputs))
             if length is not None:
                 made = sum(length(row) * weight for row, weight in results[-1].items())
                 self.meter.keep(0, made)
+            self._made.clear()
         return results[-1]
 
     def _list(self, weights: Weights) -> list[tuple[Terms, int]]:
@@ -159,6 +169,9 @@ class MeteredQuery(QueryState):
 
 
 def _copies(weights: Weights) -> int:
+    if len(weights) == 1:  # as most commits bring
+        (weight,) = weights.values()
+        return abs(weight)
     return sum(map(abs, weights.values()))
 
 
@@ -173,11 +186,13 @@ def _length(step: Step, terms: TermTable) -> Length | None:
     """Give the function that measures the strings that a step computes; None if it computes none."""
     node = step.node
     if isinstance(node, algebra.Extend):
-        makes, columns = not node.expression.is_plain, 1
-    elif isinstance(node, algebra.Group):
-        makes, columns = any(node.argument(a) is not None for a in node.aggregates), len(node.aggregates)
-    else:
+        # computed for each row that comes or goes, and so noted right before
+        lengths = terms.lengths
+        return None if node.expression.is_plain else lambda row: lengths.get(row[-1], 0)
+    if not isinstance(node, algebra.Group):
         return None
+    made = (a for a in node.aggregates if a.name not in ("COUNT", "SUM", "AVG"))
+    makes, columns = any(node.argument(a) is not None for a in made), len(node.aggregates)
 
     def length(row: Row) -> int:
         made = map(terms.value, row[len(row) - columns :])

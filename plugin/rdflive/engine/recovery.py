@@ -96,10 +96,11 @@ class Recovery:
         meter = query.meter
         try:
             found = query.drain()
-            if meter is not None and told:
-                meter.spend(told)
-            if query.exceeded():
-                self.exceed(query)
+            if meter is not None:
+                if told:
+                    meter.spend(told)
+                if query.exceeded():
+                    self.exceed(query)
             return found, False
         except BudgetError as error:
             assert meter is not None  # noqa: S101 - who else would raise that

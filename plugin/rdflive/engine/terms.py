@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from typing import Any
 
 from rdflive.engine.dictionary import UNBOUND, Dictionary
@@ -17,7 +16,7 @@ __all__ = ["TermTable"]
 class TermTable:
     """Looks ids up as the terms that expressions compute with, and interns what they compute."""
 
-    __slots__ = ("_dictionary", "_to_native", "_to_value", "meter", "value")
+    __slots__ = ("_dictionary", "_to_native", "_to_value", "lengths", "meter", "value")
 
     value: Callable[[int], Any]
     """The term of an id for expressions, None for an unbound one."""
@@ -33,6 +32,8 @@ class TermTable:
         self._to_value = to_value
         self.meter: Meter | None = None
         """Counts what expressions over these terms cost; None where nobody does."""
+        self.lengths: dict[int, int] = {}
+        """Of a table that is counted: how long the strings are that were computed, until they are charged."""
         if to_value is None:
             # entry 0 is None, so an unbound id needs no test
             self.value = dictionary.terms.__getitem__
@@ -59,9 +60,7 @@ class TermTable:
 
     def metered(self, meter: Meter) -> TermTable:
         """Give the same table for the use of one plan, whose expressions are counted."""
-        table = copy(self)
-        table.meter = meter
-        return table
+        return _Metered(self, meter)
 
     @property
     def marks(self) -> tuple[int, int]:
@@ -83,6 +82,24 @@ class TermTable:
     def text(self, number: int) -> str:
         """Write the term of an id such that different terms differ."""
         return to_text(self.value(number))
+
+
+class _Metered(TermTable):
+    """The table of one plan with a budget, which notes how long computed strings are."""
+
+    __slots__ = ()
+
+    def __init__(self, shared: TermTable, meter: Meter) -> None:
+        for name in TermTable.__slots__:
+            setattr(self, name, getattr(shared, name))
+        self.lengths, self.meter = {}, meter
+
+    def intern(self, term: Any) -> int:
+        """Give the id of a computed term."""
+        number = super().intern(term)
+        if isinstance(term, str):
+            self.lengths[number] = len(term)
+        return number
 
 
 def _converted(dictionary: Dictionary, to_value: Callable[[Term], Any]) -> Callable[[int], Any]:

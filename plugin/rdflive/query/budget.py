@@ -85,13 +85,13 @@ class Meter:
     """
 
     __slots__ = (
-        "_allowed", "_capture", "_characters", "_deadline", "_floor", "_granted", "_is_opening", "_kept_before",
-        "_lag", "_rows", "_seconds", "_since", "budget", "error", "kept_characters", "kept_rows", "owe",
+        "_allowed", "_capture", "_characters", "_deadline", "_floor", "_granted", "_is_opening", "_is_working",
+        "_kept_before", "_lag", "_rows", "_seconds", "budget", "error", "kept_characters", "kept_rows",
+        "most_characters", "most_rows", "owe",
     )  # fmt: skip
 
     def __init__(self, budget: Budget, capture: Numbered) -> None:
         """Make the meter of a plan on a store whose commits have the numbers of `capture`."""
-        self.budget = budget
         # does nothing, until the engine has made the query whose plan it is
         self.owe: Callable[[], object] = int
         """Called when `put_off` or `attempt` found the budget exceeded, so that the commit sees to it."""
@@ -99,11 +99,14 @@ class Meter:
         """Why the plan can go on no more."""
         self.kept_rows = 0
         self.kept_characters = 0
+        self.most_rows: int
+        """More rows than these are too many to be kept."""
+        self.most_characters: int
         self._capture = capture
         self._granted = _NEVER
         """The commit that the rest of the budget is for."""
         self._is_opening = False
-        self._allowed = budget
+        self._allowed: Budget
         """The budget that the work is for."""
         self._kept_before = 0, 0
         """What the others keep of what is kept, rows and characters, while one subscription opens."""
@@ -112,29 +115,37 @@ class Meter:
         self._characters = 0
         self._floor: float = 0
         """Below so many rows that are left, there is something to look at."""
-        self._since: float | None = None
-        """When the present work began, by the wall clock; None outside any work."""
+        self._is_working = False
         self._deadline = inf
+        """When the time of the present work is over, by the wall clock; `-inf` until that is looked at."""
         self._lag: float | None = None
         """What the wall clock was ahead of the thread's processor time; None if that was not asked yet."""
+        self.allow(budget)
+
+    def allow(self, budget: Budget) -> None:
+        """Have the plan run under a budget from now on."""
+        self.budget = self._allowed = budget
+        self.most_rows, self.most_characters = budget.kept_rows, budget.kept_characters
+        # what the present commit has cost is counted by what is left of the old one
+        self._granted = _NEVER
 
     def begin(self) -> None:
-        """Begin some work of the present commit; `end` must follow."""
-        if self._since is None:
-            if self._capture.sequence != self._granted:
-                self._grant()
-            self._since = now = perf_counter()
-            self._deadline = now + self._seconds
+        """Begin some work of the present commit; `end` must follow. Its time is charged from the first look
+        at the clock on, so that little work needs none.
+        """
+        if not self._is_opening:
+            self._is_working, self._deadline = True, -inf
 
     def end(self) -> None:
         """End the work, and count its time."""
-        if self._since is not None and not self._is_opening:
-            self._seconds = self._deadline - perf_counter()
-            self._since, self._deadline = None, inf
+        if not self._is_opening:
+            if self._deadline > 0:
+                self._seconds = self._deadline - perf_counter()
+            self._is_working, self._deadline = False, inf
 
     def run(self, work: Callable[..., Result], *arguments: Any) -> Result:
         """Do some work of the present commit; raises `BudgetError`."""
-        if self._since is not None:
+        if self._is_working:
             return work(*arguments)
         if self.error is not None:
             raise self.error
@@ -158,7 +169,7 @@ class Meter:
 
     def put_off(self, error: BudgetError) -> None:
         """Take an error that would stop other queries; inside other work of this plan it is raised."""
-        if self._since is not None:
+        if self._is_working:
             raise error
         self.error = error
         self.owe()
@@ -175,27 +186,31 @@ class Meter:
         if self._is_opening:
             return work(*arguments)
         allowed = self.budget if budget is None else budget
-        self._kept_before = (self.kept_rows, self.kept_characters) if joins else (0, 0)
+        self._kept_before = rows, characters = (self.kept_rows, self.kept_characters) if joins else (0, 0)
+        self.most_rows, self.most_characters = rows + allowed.kept_rows, characters + allowed.kept_characters
         self._allowed, self._seconds = allowed, allowed.opening_seconds
         self._rows, self._characters = allowed.kept_rows, allowed.kept_characters
         self._floor = max(0, self._rows - _BETWEEN)
         try:
-            self._is_opening, self._granted = True, self._capture.sequence
-            self._since = now = perf_counter()
+            self._is_working, self._is_opening, self._granted = True, True, self._capture.sequence
+            now = perf_counter()
             self._deadline, self._lag = now + self._seconds, now - thread_time()
             result = work(*arguments)
             self._check()
             return result
         finally:
-            self._since, self._deadline = None, inf
+            self._is_working, self._deadline = False, inf
             # the commit that comes next has a budget of its own
-            self._is_opening, self._granted, self._kept_before = False, _NEVER, (0, 0)
+            self._is_opening, self._kept_before = False, (0, 0)
+            self.allow(self.budget)
 
     def spend(self, rows: int = 1) -> None:
         """Count rows that are about to be made or looked at."""
+        if self._capture.sequence != self._granted:
+            self._grant()
         self._rows -= rows
-        if self._rows < self._floor or self._capture.sequence != self._granted:
-            self._look(rows)
+        if self._rows < self._floor:
+            self._check()
 
     def look(self) -> None:
         """Look at the clock, where a row may take long."""
@@ -205,19 +220,17 @@ class Meter:
 
     def make(self, characters: int) -> None:
         """Count characters of a string that is about to be made."""
+        if self._capture.sequence != self._granted:
+            self._grant()
         self._characters -= characters
-        if self._characters < 0 or self._capture.sequence != self._granted:
-            self._look(0, characters)
+        if self._characters < 0:
+            self._check()
 
     def keep(self, rows: int, characters: int = 0) -> None:
         """Count rows and characters that are kept from now on; negative numbers are no longer kept."""
         self.kept_rows += rows
         self.kept_characters += characters
-        allowed, (rows_before, characters_before) = self._allowed, self._kept_before
-        if (
-            self.kept_rows - rows_before > allowed.kept_rows
-            or self.kept_characters - characters_before > allowed.kept_characters
-        ):
+        if self.kept_rows > self.most_rows or self.kept_characters > self.most_characters:
             self._floor = inf  # the next `spend` raises, unless something has gone until then
 
     def renew(self, kept_rows: int) -> None:
@@ -244,18 +257,11 @@ class Meter:
 
     def _grant(self) -> None:
         """Grant what one commit may cost, however often the plan works for it."""
-        self._allowed = budget = self.budget
+        budget = self.budget
         self._granted, self._lag = self._capture.sequence, None
         self._seconds, self._rows, self._characters = budget.seconds, budget.rows, budget.characters
-        self._floor = inf if self._over(budget, 0, 0, opening=False) else max(0, budget.rows - _BETWEEN)
-
-    def _look(self, rows: int, characters: int = 0) -> None:
-        """Look whether something is used up, behind so many rows and characters."""
-        if self._capture.sequence != self._granted:
-            self._grant()
-            self._rows -= rows
-            self._characters -= characters
-        self._check()
+        self._floor = max(0, budget.rows - _BETWEEN)
+        self.keep(0)
 
     def _check(self) -> None:
         """Raise if something is used up. Wall-clock time alone is no reason: other threads may have
@@ -266,13 +272,14 @@ class Meter:
         if error is not None:
             raise error
         self._floor = max(0, self._rows - _BETWEEN)
-        if self._since is None:
+        if not self._is_working:
             return
         now = perf_counter()
-        if self._lag is None:
-            # the time before the first look is not charged, for it is not known who had the processor
-            self._lag, self._seconds = now - thread_time(), allowed.seconds
-            self._deadline = now + allowed.seconds
+        if self._deadline < 0:
+            self._deadline = now + self._seconds
+        elif self._lag is None:
+            # what passed until now is not charged, for it is not known who had the processor
+            self._lag, self._deadline = now - thread_time(), now + self._seconds
         elif now > self._deadline:
             lag = now - thread_time()
             self._deadline += lag - self._lag  # what others took is given back
