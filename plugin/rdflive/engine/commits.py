@@ -5,7 +5,7 @@ whoever uses them is told.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any, Final
 from weakref import proxy
@@ -68,8 +68,7 @@ class Commits:
             or self._gathering
         ):  # one triple, and one query that needs no ids: there is nothing to drain, and nothing to sweep
             query, solution, sign = self.news.pop()
-            for use in query.uses_of(()):
-                self._tell_use(use, sequence, {solution: sign}, {})
+            self._tell_uses(query.uses_of(()), sequence, {solution: sign})
             return
         start = perf_counter()
         # The solutions of a delete are read by their ids, so nothing may sweep the dictionary until all
@@ -154,8 +153,7 @@ class Commits:
         # who is told every report is told nothing between two reports
         elif not query.every:
             for asked, delta in deltas.items():
-                for use in query.uses_of(asked):
-                    self._tell_use(use, sequence, delta, {})
+                self._tell_uses(query.uses_of(asked), sequence, delta)
         self._owed.pop(query, None)
 
     def _tell_timed(
@@ -194,6 +192,13 @@ class Commits:
             self._failed(use, error)
             return
         self._owed_uses.pop(use, None)
+
+    def _tell_uses(self, uses: Sequence[Use], sequence: int, delta: TermWeights) -> None:
+        """Hand on the delta of all who ask for the same."""
+        if len(uses) > 1 and not self._owed_uses:
+            uses = uses[0].emit_together(uses, delta, sequence)
+        for use in uses:
+            self._tell_use(use, sequence, delta, {})
 
     def _tell_use(
         self, use: Use, sequence: int, delta: TermWeights, expired: TermWeights, *, whole: bool = False

@@ -69,6 +69,11 @@ class Use(ABC):
         solutions that were removed because time passed, each with its count. Called under the store's lock.
         """
 
+    @staticmethod
+    def emit_together(uses: Sequence[Use], weights: TermWeights, sequence: int, /) -> Sequence[Use]:  # noqa: ARG004
+        """Take a delta for several who ask for the same; gives those who are to be told one by one."""
+        return uses
+
     def end(self, error: BudgetError) -> None:
         """Take the reason why it is told no more: it would exceed its budget, if it has one. Called under the
         store's lock.
