@@ -21,6 +21,7 @@ from rdflive.delivery.membership import _states
 from rdflive.query.budget import Meter
 from support.effort import HUNT, drawn_from, rounds
 
+AMPLE = Budget()
 P, Q, E = (URIRef(f"urn:{name}") for name in "pqe")
 
 QUERIES = [
@@ -46,6 +47,9 @@ QUERIES = [
     "SELECT ?a { { SELECT ?s ?a { ?s <urn:p> ?a . ?s <urn:q> ?b } } { SELECT ?s { ?s <urn:e> ?t } } }",
     "CONSTRUCT { ?s <urn:new> [ <urn:of> ?a ] } { ?s <urn:p> ?a . ?s <urn:q> ?b }",
     "ASK { ?s <urn:p> ?a . ?s <urn:q> ?a }",
+    "SELECT * { <urn:1> <urn:e> ?t . ?t <urn:p> ?a . ?t <urn:q> ?b }",
+    "SELECT ?t (COUNT(?a) AS ?n) { <urn:1> <urn:e> ?t . ?t <urn:p> ?a } GROUP BY ?t",
+    "SELECT * { <urn:1> <urn:e>+ ?t OPTIONAL { ?t <urn:p> ?a } }",
     'SELECT (REPLACE(STR(?a), "[0-4]", "x") AS ?r) { ?s <urn:p> ?a FILTER(REGEX(STR(?s), "[0-3]$")) }',
 ]
 
@@ -55,10 +59,10 @@ if find_spec("re2") is None:  # without the extra rdflive[server]
 
 
 class Follower:
-    """A subscription, its deltas folded, and what it was told at its end."""
+    """A subscription, its deltas folded, and what it was told at its end. An ample budget never ends it."""
 
     def __init__(self, graph: Any, query: str, budget: Budget | None) -> None:
-        self.query, self.limited = query, budget is not None
+        self.query, self.limited = query, budget not in (None, AMPLE)
         self.rows: Counter[Any] = Counter()
         self.error: Exception | None = None
         self.subscription = rdflive.subscribe(graph, query, self.take, budget=budget, on_error=self.told)
@@ -112,8 +116,16 @@ def write(random: Random, graph: Any) -> None:
         change()
 
 
+def drawn_query(random: Random) -> str:
+    """A query, perhaps with other constants: those that differ in them alone are a family."""
+    query = random.choice(QUERIES)
+    return query.replace("<urn:1>", f"<urn:{random.randrange(4)}>").replace("> 2", f"> {random.randrange(4)}")
+
+
 def drawn_budget(random: Random) -> Budget:
     """A budget of which one part or two are tiny."""
+    if random.random() < 0.3:
+        return AMPLE
     tiny: dict[str, Any] = {}
     for _ in range(random.choice([1, 1, 2])):
         name = random.choice(["rows", "characters", "kept_rows", "kept_characters"])
@@ -136,12 +148,14 @@ def test_who_has_not_ended_is_exact(case: int, store: str) -> None:
     followers: list[Follower] = [keeper]
     for step in range(60):
         if random.random() < 0.35:
-            query = random.choice(QUERIES)
+            query = drawn_query(random)
             budget = None if random.random() < 0.25 else drawn_budget(random)
-            try:
-                followers.append(Follower(graph, query, budget))
-            except BudgetError:
-                assert budget is not None
+            for _ in range(random.choice([1, 1, 1, 2, 3])):
+                try:
+                    followers.append(Follower(graph, query, budget))
+                except BudgetError:
+                    assert budget not in (None, AMPLE)
+                query, budget = drawn_query(random) if random.random() < 0.5 else query, drawn_budget(random)
         write(random, graph)
         if len(followers) > 1 and random.random() < 0.1:
             followers.pop(random.randrange(1, len(followers))).subscription.close()
@@ -280,3 +294,132 @@ def test_an_interruption_as_work_begins_leaves_the_meter_whole(monkeypatch: pyte
             meter.run(meter.look)
     assert meter.attempt(meter.spend, 2) is None
     assert isinstance(meter.error, BudgetError)
+
+
+def queries_of(follower: Follower) -> int:
+    """How many plans the engine keeps up to date."""
+    return sum(1 for query in follower.subscription._live().queries if query.is_used)
+
+
+def star(graph: Any, hub: int, leaves: int) -> None:
+    """Write a number for each of some nodes, and then make all of them neighbours of one, as one commit."""
+    nodes = [URIRef(f"urn:{hub}/{number}") for number in range(leaves)]
+    for number, leaf in enumerate(nodes):
+        graph.add((leaf, P, Literal(number)))
+    with rdflive.batch(graph):
+        for leaf in nodes:
+            graph.add((URIRef(f"urn:{hub}"), E, leaf))
+
+
+HUB = "SELECT * { <urn:%s> <urn:e> ?t . ?t <urn:p> ?a }"
+
+
+@pytest.mark.parametrize("query", [QUERIES[0], QUERIES[3], QUERIES[7], HUB % 0])
+def test_of_equal_queries_one_with_a_small_budget_ends_alone(query: str) -> None:
+    """They share a plan, each is charged all that it costs, and the others are told as if nothing was."""
+    graph = rdflib.Graph()
+    budgets = Budget(rows=10), AMPLE, Budget(rows=2000), AMPLE
+    small, *others = [Follower(graph, query, budget) for budget in budgets]
+    assert queries_of(small) == 1
+    star(graph, 0, 2)
+    assert small.error is None
+    with rdflive.batch(graph):
+        star(graph, 0, 40)
+    assert "more than 10 rows for one commit" in str(small.error)
+    for follower in others:
+        assert follower.error is None
+        follower.check(graph)
+    assert queries_of(others[0]) == 1
+
+
+def test_a_member_of_a_family_that_costs_too_much_is_soon_alone_and_ends() -> None:
+    """Each commit that is too much divides those who share a plan; none but the one at fault ends."""
+    graph, budget = rdflib.Graph(), Budget(rows=300, kept_rows=10_000)
+    members = [Follower(graph, HUB % number, budget) for number in range(16)]
+    hub = members[5]
+    assert queries_of(hub) == 1
+    commits = 0
+    while hub.error is None:
+        star(graph, 9, commits)
+        star(graph, 5, 400)
+        for member in members:
+            member.check(graph)
+        for leaf in list(graph.objects(URIRef("urn:5"), E)):
+            graph.remove((URIRef("urn:5"), E, leaf))
+        commits += 1
+    assert commits <= 5
+    assert "for one commit" in str(hub.error)
+    others = [member for member in members if member is not hub]
+    star(graph, 5, 400)
+    star(graph, 3, 20)
+    for member in others:
+        assert member.error is None
+        member.check(graph)
+    assert queries_of(others[0]) <= 5
+    for member in members:
+        member.subscription.close()
+
+
+def test_members_of_a_family_may_keep_together_more_than_each() -> None:
+    """A plan that keeps too much for one budget is divided, and a member that comes is charged its own rows."""
+    graph, budget = rdflib.Graph(), Budget(kept_rows=400)
+    query = "SELECT ?t (COUNT(?a) AS ?n) { <urn:%s> <urn:e> ?t . ?t <urn:p> ?a } GROUP BY ?t"
+    members = []
+    for number in range(16):
+        members.append(Follower(graph, query % number, budget))
+        star(graph, number, 30)
+    for member in members:
+        assert member.error is None
+        member.check(graph)
+    assert 1 < queries_of(members[0]) < 16
+    star(graph, 16, 300)
+    with pytest.raises(BudgetError, match="to work out its answer|keep more than 400"):
+        Follower(graph, query % 16, budget)
+    graph.add((URIRef("urn:0"), E, URIRef("urn:1/1")))
+    for member in members:
+        assert member.error is None
+        member.check(graph)
+
+
+def test_a_member_with_a_small_budget_parts_from_a_family() -> None:
+    """What the family costs may be that of others, so it goes on under its own budget, by itself."""
+    graph = rdflib.Graph()
+    small, large = Follower(graph, HUB % 0, Budget(rows=20)), Follower(graph, HUB % 1, AMPLE)
+    assert queries_of(large) == 1
+    star(graph, 1, 50)
+    assert (small.error, queries_of(large)) == (None, 2)
+    star(graph, 1, 80)
+    assert small.error is None
+    small.check(graph)
+    star(graph, 0, 50)
+    assert "more than 20 rows for one commit" in str(small.error)
+    large.check(graph)
+
+
+@pytest.mark.parametrize("case", range(rounds(60, share=6)))
+def test_a_budget_ends_only_what_it_would_end_alone(case: int) -> None:
+    """Members of families against twins that are alone on a graph: what ends has a twin that ends too.
+
+    It may be that the twin ends only as it begins anew, since a member that is moved to another plan does.
+    """
+    random = drawn_from(f"twins {case}")
+    query = random.choice([HUB, QUERIES[-4].replace("<urn:1>", "<urn:%s>"), QUERIES[0] + "#%s", QUERIES[16] + "#%s"])
+    graphs = [rdflib.Graph() for _ in range(6)]
+    pairs: list[tuple[Follower, Follower, Budget]] = []
+    for graph in graphs[1:]:
+        budget = random.choice([AMPLE, Budget(rows=random.choice([15, 40])), Budget(kept_rows=40)])
+        text = query % random.randrange(4)
+        pairs.append((Follower(graphs[0], text, budget), Follower(graph, text, budget), budget))
+    for _ in range(25):
+        state = random.getstate()
+        for graph in graphs:
+            random.setstate(state)
+            write(random, graph)
+        for shared, alone, budget in pairs:
+            shared.check(graphs[0])
+            if shared.error is not None and alone.error is None:
+                with pytest.raises(BudgetError):
+                    Follower(graphs[0], alone.query, budget)
+    for shared, alone, _ in pairs:
+        shared.subscription.close()
+        alone.subscription.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from time import perf_counter
+from typing import Any
 
 from rdflib.term import Node
 
@@ -53,8 +54,7 @@ class Member(Use):
                 others.append(use)
         if len(alike) < 2 or alike[0]._capture.deliveries.aside is not None:
             return uses
-        delta = alike[0]._plain(weights, sequence, False)
-        alike[0]._capture.deliveries.put(SharedDelta(alike, delta))
+        alike[0]._capture.deliveries.put(SharedDelta(alike, weights, sequence))
         return others
 
     def end(self, error: BudgetError) -> None:
@@ -128,9 +128,10 @@ class SharedDelta(Delivering):
     They are called here. A delivery that is repeated goes on behind the callback that was interrupted.
     """
 
-    def __init__(self, to: Sequence[Subscription], delta: Delta) -> None:
+    def __init__(self, to: Sequence[Subscription], weights: TermWeights, sequence: int) -> None:
         self.to = to
-        self.delta = delta
+        self.delta = to[0]._plain(weights, sequence, False)
+        self._weights = weights
         self._at = 0
         """Whose turn it is."""
         self._rest: list[Subscription] = []
@@ -143,7 +144,7 @@ class SharedDelta(Delivering):
         for at in range(self._at, len(self.to)):
             one = self.to[at]
             self._at = at
-            if one._closed or sequence <= one._doubted:
+            if one._closed or sequence <= one._doubted:  # `is_overtaken` written out
                 continue
             direct = one._direct
             if direct is None or is_observed or one._followers or one._made is not None:
@@ -167,7 +168,7 @@ class SharedDelta(Delivering):
                 one._callback_seconds += now - then
                 then = now
         self._at = len(self.to)
-        own = [QueuedDelta(one, one._plain(delta._weights, sequence, False)) for one in rest]
+        own = [QueuedDelta(one, one._plain(self._weights, sequence, False)) for one in rest]
         return [step for queued in own for step in queued.steps()]
 
     def owe(self) -> None:
@@ -182,9 +183,12 @@ def _share_header(one: Subscription) -> None:
     other = others[0]._subscription if isinstance(others[0], Member) else one
     mine, theirs = one._header, other._header
     # what is bound is told by the terms of a subscription, which may be spelled in another way
-    if mine == theirs and mine.key == theirs.key and mine.fixed == theirs.fixed and not mine.bound:
-        if mine.prefixes == theirs.prefixes and not theirs.bound:
-            one._header = theirs
+    if mine == theirs and not (mine.bound or theirs.bound) and _shows(mine) == _shows(theirs):
+        one._header = theirs
+
+
+def _shows(header: Header) -> tuple[Any, ...]:
+    return header.key, header.fixed, header.prefixes
 
 
 def start(subscriptions: Sequence[Subscription], budget: Budget | None = None) -> None:

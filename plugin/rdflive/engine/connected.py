@@ -149,7 +149,7 @@ class _Writer:
         row = "".join(f"{self.names[v]}, " for v in self.plan.projection)
         self.source.line(f"out.append(({row}))")
         if self.plan.meter is not None:
-            # An update runs the walks of all plans in turn: one that is stopped must not stop those behind it.
+            # an update runs the walks of all plans in turn, and one that is stopped must not stop the others
             self.source.leave()
             error = self.source.name(BudgetError)
             with self.source.block(f"except {error} as error:"):

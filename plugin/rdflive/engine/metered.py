@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
+from math import inf
 from typing import Any, TypeAlias, TypeVar
 
 from rdflive.engine.dictionary import Dictionary
@@ -77,6 +78,7 @@ class MeteredQuery(QueryState):
 
     def _allow(self) -> None:
         budget = largest(self.budgets)
+        self.meter.least_rows = min(b.rows for b in self.budgets) if len(self.budgets) > 1 else inf
         if budget != self.meter.budget:
             self.meter.allow(budget)
 
@@ -127,9 +129,7 @@ class MeteredQuery(QueryState):
         # The operators of this evaluation are dropped at its end, with all that they kept.
         kept = meter.kept_rows, meter.kept_characters
         try:
-            return meter.open(
-                partial(super().current, solutions, most, asked), budget=budget, joins=True
-            )
+            return meter.open(partial(super().current, solutions, most, asked), budget=budget, joins=True)
         finally:
             meter.kept_rows, meter.kept_characters = kept
 

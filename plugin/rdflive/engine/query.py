@@ -75,9 +75,11 @@ class Use(ABC):
         return uses
 
     def end(self, error: BudgetError) -> None:
-        """Take the reason why it is told no more: it would exceed its budget, if it has one. Called under the
-        store's lock.
+        """Take the reason why it is told no more: it would exceed its budget. Called under the store's lock.
+
+        One without a budget is told always.
         """
+        raise NotImplementedError from error
 
 
 def add_up(listed: Iterable[tuple[Terms, int]]) -> TermWeights:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 from weakref import proxy
 
@@ -131,14 +131,14 @@ class Recovery:
             else:
                 self.end(query, error)
 
-    def _part(self, query: QueryState, exceeded: Mapping[Budget | None, BudgetError], sequence: int) -> None:
+    def _part(self, query: QueryState, exceeded: dict[Budget, BudgetError], sequence: int) -> None:
         """Part members with small budgets from a query that goes on."""
-        uses = [use for use in query.uses if use.budget in exceeded]
+        uses = [(use, exceeded[use.budget]) for use in query.uses if use.budget in exceeded]
         if uses and query.members > 1:
-            self._tell_anew(self._state.part(query, uses), sequence)
+            self._tell_anew(self._state.part(query, [use for use, _ in uses]), sequence)
             return
-        for use in uses:
-            self.end_use(use, exceeded[use.budget])
+        for use, error in uses:
+            self.end_use(use, error)
 
     def _divide(self, query: QueryState, sequence: int) -> None:
         """Start a query anew that was stopped half-way, without one half of what is asked of it."""
@@ -154,7 +154,8 @@ class Recovery:
     def end(self, query: QueryState, error: BudgetError) -> None:
         """Stop a query whose members all exceed their budgets, and say so. It stays here until these go."""
         assert query.meter is not None  # noqa: S101 - who else would raise that
-        uses = [(use, query.meter.excess(use.budget) or error) for use in query.uses]
+        meter = query.meter
+        uses = [(use, (use.budget and meter.excess(use.budget)) or error) for use in query.uses]
         query.forget_uses()
         self._state.commits.forget_query(query)
         self._state.stop(query)

@@ -355,8 +355,10 @@ class View:
         own = f"{test.text} # {id(meter)}"
         return replace(test, text=own, passes=lambda row: bool(attempt(passes, row)))
 
-    def _condition(self, condition: Condition, variables: tuple[Variable, ...], meter: Meter | None) -> RowTest:
-        """Compile a filter of several patterns, which runs in walks; only what may take long is timed there."""
+    def _condition(
+        self, condition: Condition, variables: tuple[Variable, ...], meter: Meter | None
+    ) -> RowTest:
+        """Compile a filter of several patterns, which runs in walks; its time counts if it may be long."""
         test = self._test(condition, variables, meter)
         if meter is None or condition.is_plain:
             return test

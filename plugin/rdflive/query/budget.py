@@ -85,16 +85,20 @@ class Meter:
     """
 
     __slots__ = (
-        "_allowed", "_capture", "_characters", "_deadline", "_floor", "_granted", "_is_opening", "_is_working",
-        "_kept_before", "_lag", "_rows", "_seconds", "budget", "error", "kept_characters", "kept_rows",
-        "most_characters", "most_rows", "owe",
+        "_allowed", "_capture", "_characters", "_deadline", "_floor", "_granted", "_is_opening",
+        "_is_working", "_kept_before", "_lag", "_rows", "_seconds", "budget", "error", "kept_characters",
+        "kept_rows", "least_rows", "most_characters", "most_rows", "owe",
     )  # fmt: skip
 
     def __init__(self, budget: Budget, capture: Numbered) -> None:
         """Make the meter of a plan on a store whose commits have the numbers of `capture`."""
         # does nothing, until the engine has made the query whose plan it is
         self.owe: Callable[[], object] = int
-        """Called when `put_off` or `attempt` found the budget exceeded, so that the commit sees to it."""
+        """Called when `put_off` or `attempt` found the budget exceeded, so that the commit sees to it; also when
+        more than `least_rows` were counted.
+        """
+        self.least_rows: float = inf
+        """The smallest number of rows that some member may cause; infinite where all may cause the same."""
         self.error: BudgetError | None = None
         """Why the plan can go on no more."""
         self.kept_rows = 0
@@ -239,7 +243,7 @@ class Meter:
         self.error = None
 
     def excess(self, budget: Budget) -> BudgetError | None:
-        """Tell what of the present commit's costs, or of what is kept, a smaller budget does not allow for."""
+        """Tell what a smaller budget does not allow for: of the commit's costs, or of what is kept."""
         if self._capture.sequence != self._granted:
             self._grant()
         own, spent = self._allowed, self._allowed.seconds - self._seconds
@@ -260,7 +264,7 @@ class Meter:
         budget = self.budget
         self._granted, self._lag = self._capture.sequence, None
         self._seconds, self._rows, self._characters = budget.seconds, budget.rows, budget.characters
-        self._floor = max(0, budget.rows - _BETWEEN)
+        self._floor = max(0, budget.rows - min(_BETWEEN, self.least_rows))
         self.keep(0)
 
     def _check(self) -> None:
@@ -272,6 +276,8 @@ class Meter:
         if error is not None:
             raise error
         self._floor = max(0, self._rows - _BETWEEN)
+        if not opening and allowed.rows - self._rows > self.least_rows:
+            self.owe()
         if not self._is_working:
             return
         now = perf_counter()
