@@ -82,7 +82,7 @@ class Follower:
     def check(self, graph: Any) -> None:
         """Compare with a subscription that begins now, unless it has ended; then it must know why."""
         if self.error is not None:
-            assert self.limited
+            assert self.limited, (self.query, self.error)
             assert self.subscription.closed
             assert self.subscription.last_error is self.error
             return
@@ -92,7 +92,7 @@ class Follower:
         try:
             kept = Counter(self.subscription.answers())
         except BudgetError:  # to work out the whole answer may be too much where its changes are not
-            assert self.limited
+            assert self.limited, (self.query, self.error)
             kept = +self.rows
         if "ORDER" not in self.query and "CONSTRUCT" not in self.query:
             assert +self.rows == now, self.query
@@ -403,7 +403,9 @@ def test_a_budget_ends_only_what_it_would_end_alone(case: int) -> None:
     It may be that the twin ends only as it begins anew, since a member that is moved to another plan does.
     """
     random = drawn_from(f"twins {case}")
-    query = random.choice([HUB, QUERIES[-4].replace("<urn:1>", "<urn:%s>"), QUERIES[0] + "#%s", QUERIES[16] + "#%s"])
+    query = random.choice(
+        [HUB, QUERIES[-4].replace("<urn:1>", "<urn:%s>"), QUERIES[0] + "#%s", QUERIES[16] + "#%s"]
+    )
     graphs = [rdflib.Graph() for _ in range(6)]
     pairs: list[tuple[Follower, Follower, Budget]] = []
     for graph in graphs[1:]:
@@ -423,3 +425,42 @@ def test_a_budget_ends_only_what_it_would_end_alone(case: int) -> None:
     for shared, alone, _ in pairs:
         shared.subscription.close()
         alone.subscription.close()
+
+
+@pytest.mark.parametrize("little", [False, True])
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_only_the_time_of_its_own_thread_is_charged(
+    share: float, little: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where other threads have the processor, no time is charged, in one piece of work or in many."""
+    wall = iter(range(10**6))
+    now = [0]
+
+    def wall_clock() -> float:
+        now[0] = next(wall)
+        return now[0]
+
+    monkeypatch.setattr("rdflive.query.budget.perf_counter", wall_clock)
+    monkeypatch.setattr("rdflive.query.budget.thread_time", lambda: now[0] * share)
+    meter = Meter(Budget(seconds=50), SimpleNamespace(sequence=1))
+    looks = [0]
+
+    def look() -> None:
+        looks[0] += 1
+        meter.look()
+
+    def many() -> None:
+        for _ in range(1000):
+            look()
+
+    if little:
+        for _ in range(1000):
+            meter.attempt(look)
+            if meter.error is not None:
+                break
+    else:
+        meter.attempt(many)
+    assert (meter.error is not None) is bool(share)
+    if share:
+        assert 50 <= looks[0] <= 110
+        assert "it takes longer than 50 s for one commit" in str(meter.error)

@@ -94,9 +94,7 @@ class Meter:
         """Make the meter of a plan on a store whose commits have the numbers of `capture`."""
         # does nothing, until the engine has made the query whose plan it is
         self.owe: Callable[[], object] = int
-        """Called when `put_off` or `attempt` found the budget exceeded, so that the commit sees to it; also when
-        more than `least_rows` were counted.
-        """
+        """Called when work is put off because the budget is exceeded, and for more than `least_rows`."""
         self.least_rows: float = inf
         """The smallest number of rows that some member may cause; infinite where all may cause the same."""
         self.error: BudgetError | None = None
@@ -271,6 +269,8 @@ class Meter:
         """Raise if something is used up. Wall-clock time alone is no reason: other threads may have
         had the processor.
         """
+        if self._capture.sequence != self._granted:
+            self._grant()
         allowed, opening = self._allowed, self._is_opening
         error = self._over(allowed, self._rows, self._characters, opening=opening)
         if error is not None:
@@ -280,12 +280,13 @@ class Meter:
             self.owe()
         if not self._is_working:
             return
-        now = perf_counter()
-        if self._deadline < 0:
+        now, is_first = perf_counter(), self._deadline < 0
+        if is_first:
             self._deadline = now + self._seconds
-        elif self._lag is None:
+        if self._lag is None and (now > self._deadline or not is_first):
             # what passed until now is not charged, for it is not known who had the processor
-            self._lag, self._deadline = now - thread_time(), now + self._seconds
+            self._lag, self._seconds = now - thread_time(), allowed.seconds
+            self._deadline = now + self._seconds
         elif now > self._deadline:
             lag = now - thread_time()
             self._deadline += lag - self._lag  # what others took is given back
