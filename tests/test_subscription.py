@@ -124,7 +124,7 @@ def test_keyboard_interrupt_in_a_callback_loses_nothing(graph: rdflib.Graph) -> 
 
 
 def test_equal_subscriptions_are_told_of_a_commit_by_one_delta(graph: rdflib.Graph) -> None:
-    """Each is told once, whatever another does with it; one with an iterator or other prefixes has its own."""
+    """Each is told once, whatever others do with it; one with an iterator or other prefixes has its own."""
     told: dict[str, list[rdflive.Delta]] = {name: [] for name in "abcdef"}
     plan = {"b": ZeroDivisionError, "c": KeyboardInterrupt}
 

@@ -47,7 +47,8 @@ class Member(Use):
             one: Subscription = use._subscription  # type: ignore[attr-defined]  # all are members
             if one._direct is None or one._maker is not None or one._state is None or one._closed:
                 others.append(use)
-            elif header is None or header is one._header:
+            # what is bound is told by the terms of a subscription, which may be spelled in another way
+            elif not one._header.bound and (header is None or header is one._header):
                 header = one._header
                 alike.append(one)
             else:
@@ -182,13 +183,12 @@ def _share_header(one: Subscription) -> None:
     others = one._use.query.uses_of(one._use.asked)
     other = others[0]._subscription if isinstance(others[0], Member) else one
     mine, theirs = one._header, other._header
-    # what is bound is told by the terms of a subscription, which may be spelled in another way
-    if mine == theirs and not (mine.bound or theirs.bound) and _shows(mine) == _shows(theirs):
+    if mine == theirs and _shows(mine) == _shows(theirs):
         one._header = theirs
 
 
 def _shows(header: Header) -> tuple[Any, ...]:
-    return header.key, header.fixed, header.prefixes
+    return header.key, header.fixed, header.bound, header.prefixes
 
 
 def start(subscriptions: Sequence[Subscription], budget: Budget | None = None) -> None:

@@ -196,7 +196,13 @@ class Commits:
     def _tell_uses(self, uses: Sequence[Use], sequence: int, delta: TermWeights) -> None:
         """Hand on the delta of all who ask for the same."""
         if len(uses) > 1 and not self._owed_uses:
-            uses = uses[0].emit_together(uses, delta, sequence)
+            try:
+                uses = uses[0].emit_together(uses, delta, sequence)
+            except Exception as error:  # noqa: BLE001 - logged; no other query is affected
+                for use in uses:
+                    self._owed_uses[use] = None
+                    self._failed(use, error)
+                return
         for use in uses:
             self._tell_use(use, sequence, delta, {})
 

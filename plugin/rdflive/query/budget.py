@@ -287,7 +287,7 @@ class Meter:
             # what passed until now is not charged, for it is not known who had the processor
             self._lag, self._seconds = now - thread_time(), allowed.seconds
             self._deadline = now + self._seconds
-        elif now > self._deadline:
+        elif self._lag is not None and now > self._deadline:
             lag = now - thread_time()
             self._deadline += lag - self._lag  # what others took is given back
             self._lag = lag
