@@ -293,7 +293,7 @@ def test_an_interruption_as_work_begins_leaves_the_meter_whole(monkeypatch: pyte
         patched.setattr("rdflive.query.budget.perf_counter", interrupt)
         with pytest.raises(KeyboardInterrupt):
             meter.run(meter.look)
-    assert meter.attempt(meter.spend, 2) is None
+    assert not meter.guard(meter.spend)(2)
     assert isinstance(meter.error, BudgetError)
 
 
@@ -448,21 +448,23 @@ def test_only_the_time_of_its_own_thread_is_charged(
     meter = Meter(Budget(seconds=50), SimpleNamespace(sequence=1))
     looks = [0]
 
-    def look() -> None:
+    def look(_: int) -> bool:
         looks[0] += 1
         meter.look()
+        return True
 
-    def many() -> None:
-        for _ in range(1000):
-            look()
+    def many(_: int) -> bool:
+        return all(map(look, range(1000)))
+
+    guarded = meter.guard(look)
 
     if little:
         for _ in range(1000):
-            meter.attempt(look)
+            guarded(0)
             if meter.error is not None:
                 break
     else:
-        meter.attempt(many)
+        meter.guard(many)(0)
     assert (meter.error is not None) is bool(share)
     if share:
         assert 50 <= looks[0] <= 110

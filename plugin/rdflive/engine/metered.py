@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from math import inf
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.multiset import Row, Weights
@@ -27,6 +27,9 @@ from rdflive.query.plan import Plan, Step
 __all__ = ["MeteredQuery"]
 
 Result = TypeVar("Result")
+
+_FEW: Final = 100
+"""So many rows go into operators before they are counted together."""
 Length: TypeAlias = Callable[[Row], int]
 """Gives how many characters the strings computed in a step add to a row."""
 
@@ -47,7 +50,7 @@ class MeteredQuery(QueryState):
         to_native: Callable[[Any], Term],
         meter: Meter,
     ) -> None:
-        terms = terms.metered(meter)
+        terms = terms.metered(meter, measures=any(map(_makes_strings, plan.steps)))
         steps = tuple(_metered(step, meter) for step in plan.steps)
         super().__init__(replace(plan, steps=steps), dictionary.metered(meter), terms, to_native)
         self.meter: Meter = meter
@@ -138,7 +141,7 @@ class MeteredQuery(QueryState):
         that come out.
         """
         results: list[Weights] = []
-        late, spend = self._late(operators), self.meter.spend
+        late, rows = self._late(operators), 0
         for number, (step, operator, leaf, (copied, length)) in enumerate(
             zip(self.plan.steps, operators, leaves, self._counted, strict=True)
         ):
@@ -151,15 +154,17 @@ class MeteredQuery(QueryState):
                 continue
             # a template with blank nodes makes other nodes for each copy of a row, so each copy costs
             # Elsewhere equal rows are one entry with a weight, and cost one computation.
-            rows = 0
             for given in inputs:
                 rows += _copies(given) if copied else len(given)
-            spend(rows)
+            if rows > _FEW:
+                self.meter.spend(rows)
+                rows = 0
             results.append(operator.update(*inputs))
             if length is not None:
                 made = sum(length(row) * weight for row, weight in results[-1].items())
                 self.meter.keep(0, made)
-            self._made.clear()
+        self._made.clear()
+        self.meter.spend(rows)
         return results[-1]
 
     def _list(self, weights: Weights) -> list[tuple[Terms, int]]:
@@ -182,13 +187,17 @@ def _metered(step: Step, meter: Meter) -> Step:
     return replace(step, basic=replace(step.basic, segments=segments))
 
 
+def _makes_strings(step: Step) -> bool:
+    return isinstance(step.node, algebra.Extend) and not step.node.expression.is_plain
+
+
 def _length(step: Step, terms: TermTable) -> Length | None:
     """Give the function that measures the strings that a step computes; None if it computes none."""
     node = step.node
-    if isinstance(node, algebra.Extend):
+    if _makes_strings(step):
         # computed for each row that comes or goes, and so noted right before
         lengths = terms.lengths
-        return None if node.expression.is_plain else lambda row: lengths.get(row[-1], 0)
+        return lambda row: lengths.get(row[-1], 0)
     if not isinstance(node, algebra.Group):
         return None
     made = (a for a in node.aggregates if a.name not in ("COUNT", "SUM", "AVG"))

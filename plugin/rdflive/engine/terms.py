@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 from rdflive.engine.dictionary import UNBOUND, Dictionary
@@ -33,7 +34,7 @@ class TermTable:
         self.meter: Meter | None = None
         """Counts what expressions over these terms cost; None where nobody does."""
         self.lengths: dict[int, int] = {}
-        """Of a table that is counted: how long the strings are that were computed, until they are charged."""
+        """How long the strings are that were computed, until they are charged; see `metered`."""
         if to_value is None:
             # entry 0 is None, so an unbound id needs no test
             self.value = dictionary.terms.__getitem__
@@ -58,9 +59,16 @@ class TermTable:
         except ValueError:
             return UNBOUND
 
-    def metered(self, meter: Meter) -> TermTable:
-        """Give the same table for the use of one plan, whose expressions are counted."""
-        return _Metered(self, meter)
+    def metered(self, meter: Meter, *, measures: bool = False) -> TermTable:
+        """Give the same table for the use of one plan, whose expressions are counted.
+
+        It `measures` the strings that are computed if they are to be charged as long as they are kept.
+        """
+        table = copy(self)
+        if measures:
+            table = _Measuring(self._dictionary, self._to_native, self._to_value)
+        table.meter = meter
+        return table
 
     @property
     def marks(self) -> tuple[int, int]:
@@ -84,15 +92,10 @@ class TermTable:
         return to_text(self.value(number))
 
 
-class _Metered(TermTable):
+class _Measuring(TermTable):
     """The table of one plan with a budget, which notes how long computed strings are."""
 
     __slots__ = ()
-
-    def __init__(self, shared: TermTable, meter: Meter) -> None:
-        for name in TermTable.__slots__:
-            setattr(self, name, getattr(shared, name))
-        self.lengths, self.meter = {}, meter
 
     def intern(self, term: Any) -> int:
         """Give the id of a computed term."""

@@ -351,9 +351,7 @@ class View:
         if meter is None or condition.is_plain:
             return self._test(condition, variables, None)
         test = self._test(condition, variables, meter)
-        attempt, passes = meter.attempt, test.passes
-        own = f"{test.text} # {id(meter)}"
-        return replace(test, text=own, passes=lambda row: bool(attempt(passes, row)))
+        return replace(test, text=f"{test.text} # {id(meter)}", passes=meter.guard(test.passes))
 
     def _condition(
         self, condition: Condition, variables: tuple[Variable, ...], meter: Meter | None

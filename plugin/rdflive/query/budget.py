@@ -79,7 +79,7 @@ class Meter:
     """Counts the costs of one plan, and raises `BudgetError` before they exceed a budget.
 
     All methods run under the store's lock. Code that is about to make rows or strings calls `spend` and
-    `make`. What takes long is passed to `run`, `attempt` or `open`, or stands between `begin` and `end`: its
+    `make`. What takes long is passed to `run`, `guard` or `open`, or stands between `begin` and `end`: its
     time is counted too. `keep` counts what is kept and raises nothing, because a row must be kept or dropped
     completely.
     """
@@ -158,16 +158,22 @@ class Meter:
         finally:
             self.end()
 
-    def attempt(self, work: Callable[..., Result], *arguments: Any) -> Result | None:
-        """Do work as `run` does, where an exception would stop other queries: over budget, it gives None.
+    def guard(self, test: Callable[[Any], bool]) -> Callable[[Any], bool]:
+        """Make a test work of the present commit where an exception would stop others: over budget it is false.
 
         Inside other work of this plan the exception is raised as usual.
         """
-        try:
-            return self.run(work, *arguments)
-        except BudgetError as error:
-            self.put_off(error)
-            return None
+
+        def guarded(row: Any) -> bool:
+            if self._is_working:
+                return test(row)
+            try:
+                return self.run(test, row)
+            except BudgetError as error:
+                self.put_off(error)
+                return False
+
+        return guarded
 
     def put_off(self, error: BudgetError) -> None:
         """Take an error that would stop other queries; inside other work of this plan it is raised."""
@@ -217,8 +223,14 @@ class Meter:
     def look(self) -> None:
         """Look at the clock, where a row may take long."""
         # the wall clock is cheap to ask; the thread's own time is asked for behind the deadline alone
-        if perf_counter() > self._deadline:
-            self._check()
+        now = perf_counter()
+        if now > self._deadline:
+            if self._capture.sequence != self._granted:
+                self._grant()
+            if self._deadline < 0 < self._seconds:
+                self._deadline = now + self._seconds  # what `_check` does at the first look
+            else:
+                self._check()
 
     def make(self, characters: int) -> None:
         """Count characters of a string that is about to be made."""
