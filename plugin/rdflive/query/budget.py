@@ -159,7 +159,7 @@ class Meter:
             self.end()
 
     def guard(self, test: Callable[[Any], bool]) -> Callable[[Any], bool]:
-        """Make a test work of the present commit where an exception would stop others: over budget it is false.
+        """Make a test work of the present commit, where an exception would stop others: it is false then.
 
         Inside other work of this plan the exception is raised as usual.
         """
