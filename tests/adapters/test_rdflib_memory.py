@@ -32,6 +32,9 @@ class Log:
         self.heard.append((sign, change))
         return False
 
+    def apply_all(self, changes: Any) -> bool:
+        return max(tuple(self.apply(*change) for change in changes))
+
     def commit(self, sequence: int) -> None:
         raise AssertionError("no change left a trace")
 

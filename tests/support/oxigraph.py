@@ -71,6 +71,9 @@ class _Listener:
         (self.content.add if sign > 0 else self.content.remove)(triple)
         return True
 
+    def apply_all(self, changes: Any) -> bool:
+        return max(tuple(self.apply(*change) for change in changes))
+
     def commit(self, sequence: int) -> None:
         self.commits.append(sequence)
 

@@ -71,6 +71,12 @@ class _SeveralViews:
             matched = view.apply(sign, change) or matched
         return matched
 
+    def apply_all(self, changes: Sequence[tuple[Literal[1, -1], tuple[Term, ...]]]) -> bool:
+        matched = False
+        for view in self.views:
+            matched = view.apply_all(changes) or matched
+        return matched
+
     def wanted(self) -> set[Term] | None:
         """Give the predicates of triples that some view wants to know of; None where it may be any."""
         found: set[Term] = set()

@@ -30,7 +30,8 @@ class Commits:
     def __init__(self, state: Any, recovery: Recovery) -> None:
         # not a circle, so that the last close frees all at once
         self._state: Any = proxy(state)
-        self._views, self._owners, self._dictionary = state.views, state.owners, state.dictionary
+        self._views, self._owners = state.views, state.owners
+        self._dictionary, self._demand = state.dictionary, state.demand
         self._recovery = recovery
         self.news: News = []
         self.touched: dict[View, None] = {}
@@ -97,6 +98,7 @@ class Commits:
         for tell in tuple(self._gathering):
             tell(sequence)
             del self._gathering[tell]
+        self._demand.sweep()
         self._dictionary.sweep()
 
     def gather(self, tell: Callable[[int], object]) -> None:
@@ -136,6 +138,7 @@ class Commits:
 
     def begin_anew(self) -> None:
         """Forget what is under way, because everything is started anew."""
+        self._demand.clear()
         self.news.clear()
         self.touched.clear()
         self._unflushed.clear()

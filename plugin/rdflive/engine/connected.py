@@ -63,7 +63,7 @@ class WalkPlan:
     meter: Meter | None = None
     """Is told of the rows that a walk looks at."""
     asked: AskedPaths | None = None
-    """For a family: its relation is the last of the patterns."""
+    """For a family: its relation is behind the patterns."""
 
 
 def intersect(found: list[Any]) -> Collection[Any]:
@@ -108,6 +108,8 @@ class _Writer:
         self.array = array
         self.arguments = arguments(len(tuple(plan.patterns[array.seed])))
         self.source = Source(f"def walk({', '.join(self.arguments)}, out):")
+        self._relations = sum(isinstance(pattern, Asked) for pattern in plan.patterns)
+        """How many of the patterns, the last ones, are relations of what is asked for."""
         # distinct variables: in `?x :p ?x` the pattern's guard has compared the two before any walk
         self.slots = [pattern.variables for pattern in plan.patterns]
         self.conditions = list(plan.conditions)
@@ -169,9 +171,15 @@ class _Writer:
     def _path(self, j: int, bound: Sequence[Variable]) -> str:
         slots = self.slots[j]
         key = tuple(slots.index(v) for v in bound)
-        seed, asked = self.plan.patterns[self.array.seed], self.plan.asked
+        asked = self.plan.asked
         # a walk from a member looks up what the parameters bind, which no other walk does
-        if asked is not None and isinstance(seed, Asked) and bound and set(seed.variables).issuperset(bound):
+        if (
+            asked is not None
+            and self.plan.states[self.array.seed] is asked.relation.pattern
+            and j < len(self.plan.patterns) - self._relations
+            and bound
+            and set(self.plan.patterns[self.array.seed]).issuperset(bound)
+        ):
             return self.source.name(asked.listed(self.plan.states[j], key))
         return self.source.name(self.plan.path(j, key))
 
@@ -182,7 +190,9 @@ class _Writer:
                 mask, full = map(self.source.name, self.plan.masks[centre])
                 # A ground pattern set has no centre; its star has one entry, under the empty tuple.
                 value = "()" if centre is None else self.names[centre]
-                self.source.line(f"if {mask}[{value}] != {full}: {self.fail}")
+                # a value that is asked for may be in no triple, and then in no mask
+                found = f"{mask}.get({value})" if self._relations else f"{mask}[{value}]"
+                self.source.line(f"if {found} != {full}: {self.fail}")
 
     def _loop(self, target: str, values: str) -> None:
         """Write a loop over `values`; the rest of the function goes inside it."""
@@ -243,7 +253,7 @@ class _Writer:
     def _fit(self, j: int) -> bool:
         """Bind parameters that are kept in order by a comparison with what is bound; false where none is."""
         asked = self.plan.asked
-        if asked is None or not isinstance(self.plan.patterns[j], Asked):
+        if asked is None or self.plan.states[j] is not asked.relation.pattern:
             return False
         slots = self.slots[j]
         bound, given = [v for v in slots if v in self.names], [v for v in slots if v not in self.names]
@@ -283,8 +293,9 @@ class _Writer:
     def _check(self, j: int) -> None:
         """Test a pattern whose variables are all bound."""
         slots = self.slots[j]
-        if len(slots) == 1 and isinstance(self.plan.patterns[j], Asked):
-            return  # a triple with a value that nobody asks for is not routed here
+        asked = self.plan.asked
+        if len(slots) == 1 and asked is not None and self.plan.states[j] is asked.relation.pattern:
+            return  # a triple with a value that no member asks for is not routed here
         if len(slots) < 2 and (slots[0] if slots else None) in self.plan.masks:
             return  # the full mask of its only variable, or of the ground pattern, says so already
         if len(slots) == 2:

@@ -7,9 +7,10 @@ pass the same tests.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, MutableMapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from rdflive.engine.connected import AskedPaths, WalkPlan, compile_walk
+from rdflive.engine.demand import Demand, Fed, Feeding
 from rdflive.engine.pattern import (
     Identity,
     Masks,
@@ -23,11 +24,13 @@ from rdflive.engine.relation import Relation
 from rdflive.engine.router import EMPTY, Patterns, Router
 from rdflive.engine.star import NO_CENTRE, Star, star_key
 from rdflive.query.bgp import TriplePattern, Variable
+from rdflive.query.demand import ROWS, Origins
 from rdflive.query.segment import Segment
 
 __all__ = ["Kernel", "QuadKernel", "SegmentState", "Snapshot"]
 
 Row: TypeAlias = tuple[int, ...]
+NOT_FED: Final[Origins] = {}
 Snapshot: TypeAlias = Callable[[PatternState], Iterable[tuple[int, ...]]]
 """List the triples (or quads) of the graph that match a pattern and pass its guard."""
 
@@ -38,14 +41,18 @@ class SegmentState:
     A segment is a part of a basic graph pattern whose patterns are connected by variables.
     """
 
-    __slots__ = ("added", "paths", "patterns", "plan", "relation", "removed", "segment", "stars")
+    __slots__ = ("added", "paths", "patterns", "plan", "relation", "removed", "rows", "segment", "stars")
 
     plan: WalkPlan
 
-    def __init__(self, segment: Segment, relation: Relation | None = None) -> None:
+    def __init__(
+        self, segment: Segment, relation: Relation | None = None, rows: Relation | None = None
+    ) -> None:
         self.segment = segment
         self.relation = relation
         """What the members of a family ask for, where that is joined with the patterns."""
+        self.rows = rows
+        """What the rows of another step ask for, where that is joined with the patterns."""
         self.added: list[Row] = []
         self.removed: list[Row] = []
         self.patterns: list[PatternState] = []
@@ -62,8 +69,16 @@ class SegmentState:
 class Kernel:
     """The patterns, stars and walks of all segments on one graph; equal patterns and stars are shared."""
 
-    def __init__(self, make: Callable[[], MutableMapping[Any, Any]] = dict) -> None:
+    def __init__(
+        self, make: Callable[[], MutableMapping[Any, Any]] = dict, demand: Demand | None = None
+    ) -> None:
         self._make = make
+        self.demand = demand or Demand()
+        """Told of values that come into demand and leave it."""
+        self.untaken: set[Row] = set()
+        """The triples that the store has already and that are still to be applied: patterns that follow
+        demand leave them out of what the store lists.
+        """
         self.router = Router(make)
         self.patterns: dict[Identity, PatternState] = {}
         self.stars: dict[Any, Star] = {}
@@ -102,7 +117,7 @@ class Kernel:
             # what follows below, as one function
             pattern = found[0]
             update = pattern.enter if sign > 0 else pattern.exit
-            if update is None and len(pattern.walks) == 1:
+            if update is None and len(pattern.walks) == 1 and not pattern.links:
                 update = pattern.write_alone(self.dirty)[sign < 0]
             if update is not None:
                 update(s, p, o)
@@ -113,6 +128,8 @@ class Kernel:
             for pattern in found:
                 pattern.insert(s, p, o)
             try:
+                if self.demand.fresh:
+                    found = self._follow(found, s, p, o)
                 for pattern in found:
                     for walk, state in pattern.walks:
                         walk(s, p, o, state.added)
@@ -131,6 +148,22 @@ class Kernel:
                         self.dirty[state] = None
             for pattern in found:
                 pattern.delete(s, p, o)
+        return found
+
+    def _follow(self, found: Patterns, *ids: int) -> Patterns:
+        """Have patterns take what an insert brought into demand; gives all patterns that have the triple.
+
+        The triple itself may belong to a pattern that nothing asked for before.
+        """
+        # left there where this raises, for the view is reset then
+        self.untaken.add(ids)
+        while self.demand.fresh:
+            self.demand.load()
+            late = tuple(pattern for pattern in self.router.route(*ids) if pattern not in found)
+            for pattern in late:
+                pattern.insert(*ids)
+            found += late
+        self.untaken.discard(ids)
         return found
 
     def apply_lone(self, sign: int, triples: Collection[Row]) -> list[tuple[PatternState, int]] | None:
@@ -157,31 +190,61 @@ class Kernel:
                         walk(*triple, solutions)
         return matched
 
-    def add(self, segment: Segment, snapshot: Snapshot, asked: AskedPaths | None = None) -> SegmentState:
+    def add(
+        self,
+        segment: Segment,
+        snapshot: Snapshot,
+        asked: AskedPaths | None = None,
+        rows: Relation | None = None,
+        view: Any = None,
+        origins: Origins = NOT_FED,
+    ) -> SegmentState:
         """Start maintaining a segment (its constants are ids) on what the snapshot lists.
 
-        For a family `asked` has its relation, of which nobody has asked for anything yet.
+        For a family `asked` has its relation, and `rows` is what rows of another step ask for; nothing is
+        asked for yet. The patterns with `origins` are held by demand, and `view` lists their triples.
         """
-        state = SegmentState(segment, None if asked is None else asked.relation)
+        state = SegmentState(segment, None if asked is None else asked.relation, rows)
         try:
-            self._add(state, snapshot, asked)
+            self._add(state, snapshot, asked, view, origins)
         except BaseException:
+            self.demand.fresh.clear()
             self.remove(state)
             raise
         return state
 
-    def _add(self, state: SegmentState, snapshot: Snapshot, asked: AskedPaths | None) -> None:
+    def _add(
+        self,
+        state: SegmentState,
+        snapshot: Snapshot,
+        asked: AskedPaths | None,
+        view: Any,
+        origins: Origins,
+    ) -> None:
         segment = state.segment
         # negative, because ids of constants are not
         numbers = {v: -1 - i for i, v in enumerate(segment.variables)}
-        state.patterns = [
-            self._pattern(pattern, numbers, tests)
-            for pattern, tests in zip(segment.patterns, segment.filters, strict=True)
-        ]
-        fresh = _Fresh()
+        fresh = _Fresh(self.demand)
+        made: dict[int | None, PatternState] = {}
+        if state.relation is not None:
+            made[None] = state.relation.pattern
+        if state.rows is not None:
+            made[ROWS] = state.rows.pattern
+        whole = [j for j in range(len(segment.patterns)) if j not in origins]
+        for j in (*whole, *origins):
+            feedings = [
+                # a triple that has a parameter is taken for one that a member asks for
+                Feeding(view, made[i], slot, place, is_needed=i is None)
+                for i, slot, place in origins.get(j, ())
+            ]
+            made[j] = self._pattern(segment.patterns[j], numbers, segment.filters[j], feedings, fresh)
+            # one by one: what is in the list is taken back if an interruption comes
+            state.patterns.append(made[j])
+        state.patterns = [made[j] for j in range(len(segment.patterns))]
         masks = {centre: self._star(state, centre, fresh) for centre in segment.centres}
 
-        joined = state.patterns if asked is None else [*state.patterns, asked.relation.pattern]
+        relations = [relation.pattern for relation in (state.relation, state.rows) if relation is not None]
+        joined = [*state.patterns, *relations]
 
         def path(j: int, slots: tuple[int, ...]) -> Any:
             pattern = joined[j]
@@ -209,8 +272,8 @@ class Kernel:
         walks = [compile_walk(state.plan, array) for array in segment.arrays]
         fresh.load(snapshot)
         # last, so that no update runs a walk whose paths are not filled
-        if asked is not None:
-            asked.relation.pattern.write()
+        for pattern_state in relations:
+            pattern_state.write()
         for pattern_state, walk in zip(joined, walks, strict=True):
             pattern_state.add_walk(walk, state)
 
@@ -219,8 +282,9 @@ class Kernel:
 
         With `most` the search ends when there are so many.
         """
-        if state.relation is not None:
-            return self.solutions_of(state, list(state.relation))
+        relation = state.relation if state.rows is None else state.rows
+        if relation is not None:
+            return self.solutions_of(state, relation, list(relation))
         seed = min(range(len(state.patterns)), key=lambda j: state.patterns[j].size())
         walk = compile_walk(state.plan, state.segment.arrays[seed], once=False)
         pattern = state.patterns[seed]
@@ -234,10 +298,9 @@ class Kernel:
                 break
         return rows
 
-    def solutions_of(self, state: SegmentState, asked: Iterable[Row]) -> list[Row]:
-        """List the current solutions of a family's segment for some tuples that are asked for."""
-        assert state.relation is not None  # noqa: S101 - it is a family's
-        (walk,) = (walk for walk, of in state.relation.pattern.walks if of is state)
+    def solutions_of(self, state: SegmentState, relation: Relation, asked: Iterable[Row]) -> list[Row]:
+        """List the current solutions of a segment for some tuples of a relation that it is joined with."""
+        (walk,) = (walk for walk, of in relation.pattern.walks if of is state)
         rows: list[Row] = []
         for row in asked:
             walk(*row, rows)
@@ -253,8 +316,8 @@ class Kernel:
         # Taken before the paths go. These are generators over the path objects, which outlive their removal
         # here.
         kept = {pattern: pattern.matches() for pattern in state.patterns}
-        relation = [] if state.relation is None else [state.relation.pattern]
-        for pattern in (*state.patterns, *relation):
+        relations = [relation.pattern for relation in (state.relation, state.rows) if relation is not None]
+        for pattern in (*state.patterns, *relations):
             pattern.drop_walks(state)
         for star in state.stars:
             star.users -= 1
@@ -264,25 +327,35 @@ class Kernel:
         for pattern, path in state.paths:
             pattern.leave(path)
         # the generated `insert` and `delete` still name what has gone
-        for pattern in (*kept, *relation):
+        for pattern in (*kept, *relations):
             pattern.write()
         for pattern in state.patterns:
             pattern.users -= 1
             if not pattern.users:
+                for fed in pattern.feeds:
+                    fed.stop()
                 self.router.remove(pattern)
                 del self.patterns[pattern.identity]
         return [(pattern, rows) for pattern, rows in kept.items() if rows is not None and not pattern.keeps]
 
     def _pattern(
-        self, pattern: TriplePattern, numbers: dict[Variable, int], tests: Sequence[RowTest]
+        self,
+        pattern: TriplePattern,
+        numbers: dict[Variable, int],
+        tests: Sequence[RowTest],
+        feedings: Sequence[Feeding],
+        fresh: _Fresh,
     ) -> PatternState:
         terms: list[Any] = [numbers[t] if isinstance(t, Variable) else t for t in pattern]
         key = pattern_key(terms)
-        state = self.patterns.get(pattern_identity(key, tests))
+        state = self.patterns.get(pattern_identity(key, tests, feedings))
         if state is None:
-            state = PatternState(key, tests, self._make)
+            state = PatternState(key, tests, self._make, feedings, self.demand)
             self.patterns[state.identity] = state
             self.router.add(state)
+            fresh.feeds += [(fed, list(fed.link.wanted)) for fed in state.feeds]
+        if not state.keeps:
+            fresh.patterns[state] = None
         state.users += 1
         return state
 
@@ -314,6 +387,8 @@ class QuadKernel(Kernel):
             for pattern in found:
                 pattern.insert(*quad)
         try:
+            if self.demand.fresh:
+                found = self._follow(found, *quad)
             for pattern in found:
                 for walk, state in pattern.walks:
                     solutions = state.added if sign > 0 else state.removed
@@ -337,9 +412,16 @@ def _take_back(patterns: Patterns, *ids: int) -> None:
 
 
 class _Fresh:
-    """The paths and masks that a new segment added, and that must be filled before its first update."""
+    """The patterns, paths and masks that a new segment added, and that must be filled before its first
+    update.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, demand: Demand) -> None:
+        self._demand = demand
+        self.patterns: dict[PatternState, None] = {}
+        """Patterns that kept nothing before."""
+        self.feeds: list[tuple[Fed, list[int]]] = []
+        """Patterns that are new, with the values in demand when they were made."""
         self.paths: dict[PatternState, list[tuple[int, ...]]] = {}
         self.stars: list[Star] = []
 
@@ -350,8 +432,20 @@ class _Fresh:
                 masks.setdefault(pattern, {}).setdefault(slot, []).append((star.mask, bit))
         for pattern in {**self.paths, **masks}:
             pattern.write()
-            if pattern.is_asked:
-                continue  # nobody has asked for anything yet
-            insert = loader(pattern, self.paths.get(pattern, ()), masks.get(pattern, {}))
-            for triple in snapshot(pattern):
+            if pattern in self.patterns:
+                # also counts what is in demand for others
+                insert = pattern.insert
+            else:
+                insert = loader(pattern, self.paths.get(pattern, ()), masks.get(pattern, {}))
+            if not pattern.feeds:
+                triples = snapshot(pattern)
+            elif pattern in self.patterns:
+                continue  # filled below, or when something is asked for
+            else:
+                # listed by the first path, which is no new one
+                triples = map(pattern.triple, list(pattern.matches() or ()))
+            for triple in triples:
                 insert(*triple)
+        for fed, values in self.feeds:
+            self._demand.open(fed, values)
+        self._demand.load()

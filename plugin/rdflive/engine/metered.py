@@ -13,10 +13,11 @@ from functools import partial
 from math import inf
 from typing import Any, Final, TypeAlias, TypeVar
 
+from rdflive.engine.demand import Demand
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.multiset import Row, Weights
 from rdflive.engine.operators import Operator
-from rdflive.engine.query import Answers, QueryState, TermWeights, Use
+from rdflive.engine.query import Answers, QueryState, Take, TermWeights, Use
 from rdflive.engine.terms import TermTable
 from rdflive.errors import BudgetError
 from rdflive.model import Term, Terms
@@ -48,11 +49,12 @@ class MeteredQuery(QueryState):
         dictionary: Dictionary,
         terms: TermTable,
         to_native: Callable[[Any], Term],
+        demand: Demand,
         meter: Meter,
     ) -> None:
         terms = terms.metered(meter, measures=any(map(_makes_strings, plan.steps)))
         steps = tuple(_metered(step, meter) for step in plan.steps)
-        super().__init__(replace(plan, steps=steps), dictionary.metered(meter), terms, to_native)
+        super().__init__(replace(plan, steps=steps), dictionary.metered(meter), terms, to_native, demand)
         self.meter: Meter = meter
         self.budgets: dict[Budget, int] = {}
         """The budgets of the members, each with how many have it."""
@@ -136,17 +138,17 @@ class MeteredQuery(QueryState):
         finally:
             meter.kept_rows, meter.kept_characters = kept
 
-    def _run(self, operators: list[Operator | None], leaves: list[Weights | None], *, first: bool) -> Weights:
+    def _run(self, operators: list[Operator | None], take: Take, *, first: bool) -> Weights:
         """Run every step whose inputs changed, or which time changes, and count what goes in and the strings
         that come out.
         """
         results: list[Weights] = []
         late, rows = self._late(operators), 0
-        for number, (step, operator, leaf, (copied, length)) in enumerate(
-            zip(self.plan.steps, operators, leaves, self._counted, strict=True)
+        for number, (step, operator, (copied, length)) in enumerate(
+            zip(self.plan.steps, operators, self._counted, strict=True)
         ):
             if operator is None:
-                results.append(leaf or {})
+                results.append(take(number, results))
                 continue
             inputs = [results[i] for i in step.inputs]
             if not (first or any(inputs) or number in late):
@@ -159,7 +161,7 @@ class MeteredQuery(QueryState):
             if rows > _FEW:
                 self.meter.spend(rows)
                 rows = 0
-            results.append(operator.update(*inputs))
+            results.append(self._update(number, operator, inputs))
             if length is not None:
                 made = sum(length(row) * weight for row, weight in results[-1].items())
                 self.meter.keep(0, made)

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from rdflive.engine.dictionary import Dictionary
 
-__all__ = ["Multiset", "Row", "Weights", "add_rows"]
+__all__ = ["Multiset", "Row", "Weights", "add_rows", "add_weights"]
 
 Row: TypeAlias = tuple[int, ...]
 Weights: TypeAlias = dict[Row, int]
@@ -18,6 +18,16 @@ def add_rows(weights: Weights, rows: Iterable[Row], sign: int) -> None:
     """Add `sign` to the weight of every row; what sums to zero vanishes."""
     for row in rows:
         weight = weights.get(row, 0) + sign
+        if weight:
+            weights[row] = weight
+        else:
+            del weights[row]
+
+
+def add_weights(weights: Weights, changes: Weights) -> None:
+    """Add the weights of equal rows; what sums to zero vanishes."""
+    for row, change in changes.items():
+        weight = weights.get(row, 0) + change
         if weight:
             weights[row] = weight
         else:

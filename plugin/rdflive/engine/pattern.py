@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from rdflive.engine.demand import Demand, Fed, Feeding, Link
 from rdflive.engine.source import Source
 
 __all__ = [
@@ -48,12 +49,12 @@ class RowTest:
     text: str
     slots: tuple[int, ...]
     passes: Callable[[tuple[int, ...]], bool]
-    routes: bool = False
-    """True where the router itself sees to it, so that nothing is to be tested."""
 
 
-Identity: TypeAlias = tuple[Key, frozenset[tuple[str, tuple[int, ...]]]]
-"""What makes two patterns equal: their key, and the text and slots of their tests."""
+Identity: TypeAlias = tuple[
+    Key, frozenset[tuple[str, tuple[int, ...]]], frozenset[tuple["PatternState", int, int]]
+]
+"""What makes two patterns equal: their key, the text and slots of their tests, and what they are fed by."""
 
 
 def pattern_key(terms: Sequence[int]) -> Key:
@@ -88,20 +89,31 @@ class PatternState:
     """
 
     __slots__ = (
-        "_make", "alone", "arity", "delete", "enter", "exit", "guard", "held", "hits", "identity", "insert",
-        "is_asked", "keeps", "key", "masks", "paths", "places", "users", "uses", "walks",
+        "_make", "alone", "arity", "delete", "enter", "exit", "feeds", "guard", "held", "hits",
+        "identity", "insert", "keeps", "key", "links", "masks", "paths", "places", "users", "uses", "walks",
     )  # fmt: skip
 
     def __init__(
-        self, key: Key, tests: Sequence[RowTest] = (), make: Callable[[], Neighbours] = dict
+        self,
+        key: Key,
+        tests: Sequence[RowTest] = (),
+        make: Callable[[], Neighbours] = dict,
+        feedings: Sequence[Feeding] = (),
+        demand: Demand | None = None,
     ) -> None:
         self.key = key
-        self.identity = pattern_identity(key, tests)
+        self.identity = pattern_identity(key, tests, feedings)
         self.arity = len({t for t in key if t < 0})
         self.places = tuple(key.index(-1 - slot) for slot in range(self.arity))
-        self.guard = _guard(key, tests)
-        self.is_asked = any(test.routes for test in tests)
-        """True for a pattern of a family, to which triples with values that are asked for are routed."""
+        self.feeds: tuple[Fed, ...] = tuple(
+            feeding.source.feed(self, feeding, demand) for feeding in feedings if demand is not None
+        )
+        """What the pattern holds triples for, and by what the first of them is found; all where it is
+        empty.
+        """
+        self.links: dict[int, tuple[Link, Demand]] = {}
+        """By slot, the values that other patterns are held for."""
+        self.guard = _guard(key, tests, self.feeds[1:])
         self.paths: dict[tuple[int, ...], Any] = {}
         self.masks: Masks = {}
         self.walks: list[tuple[Walk, Any]] = []
@@ -144,6 +156,40 @@ class PatternState:
         else:
             del self.masks[slot]
 
+    def feed(self, pattern: PatternState, feeding: Feeding, demand: Demand) -> Fed:
+        """Have another pattern hold the triples with the values of a slot only."""
+        entry = self.links.get(feeding.slot)
+        if entry is None:
+            link = Link()
+            self.links[feeding.slot] = link, demand
+            for row in self.matches() or ():
+                value = row[feeding.slot]
+                link.wanted[value] = link.wanted.get(value, 0) + 1
+            self.write()
+        else:
+            link = entry[0]
+        fed = Fed(feeding, pattern, link)
+        link.fed.append(fed)
+        return fed
+
+    def unlink(self, slot: int) -> None:
+        """Count the values of a slot no more: no pattern is held for them."""
+        del self.links[slot]
+        self.write()
+
+    def held_at(self, slot: int, value: int) -> list[tuple[int, ...]]:
+        """List the triples that the path from one slot has for a value."""
+        found = self.paths[slot,]
+        if self.arity == 1:
+            return [self.triple((value,))] if value in found else []
+        rest = [other for other in range(self.arity) if other != slot]
+        triples = []
+        for values in each(found.get(value)):
+            row = dict(zip(rest, values if len(rest) > 1 else (values,), strict=True))
+            row[slot] = value
+            triples.append(tuple(t if t >= 0 else row[-1 - t] for t in self.key))
+        return triples
+
     def matches(self) -> Iterator[tuple[int, ...]] | None:
         """Iterate the matches, as slot values, that some path or mask lists; None when nothing lists them."""
         # every path lists all matches, so the first one will do
@@ -165,7 +211,7 @@ class PatternState:
 
     def write(self) -> None:
         """Write `insert` and `delete` anew: called when paths or masks have come or gone."""
-        self.keeps = bool(self.paths or self.masks)
+        self.keeps = bool(self.paths or self.masks or self.links)
         self.insert = _writer(self, "insert")
         self.delete = _writer(self, "delete")
         self._forget_alone()
@@ -192,25 +238,27 @@ class PatternState:
         return enter, leave
 
 
-def pattern_identity(key: Key, tests: Sequence[RowTest]) -> Identity:
+def pattern_identity(key: Key, tests: Sequence[RowTest], feedings: Sequence[Feeding] = ()) -> Identity:
     """Tell equal patterns from different ones."""
-    return key, frozenset((test.text, test.slots) for test in tests)
+    fed = frozenset((feeding.source, feeding.slot, feeding.place) for feeding in feedings)
+    return key, frozenset((test.text, test.slots) for test in tests), fed
 
 
 def _arguments(key: Key) -> str:
     return ", ".join(arguments(len(key)))
 
 
-def _guard(key: Key, tests: Sequence[RowTest]) -> Callable[..., bool] | None:
-    """Test what constants do not decide: repeated variables (`?x p ?x`), then atomic filters."""
+def _guard(key: Key, tests: Sequence[RowTest], feeds: Sequence[Fed] = ()) -> Callable[..., bool] | None:
+    """Test what constants do not decide: repeated variables (`?x p ?x`), then what is in demand and atomic
+    filters.
+    """
     places, names = range(len(key)), arguments(len(key))
     demands = [
         f"{names[i]} == {names[j]}" for i in places for j in range(i) if key[i] < 0 and key[i] == key[j]
     ]
     source = Source(f"def guard({_arguments(key)}):")
+    demands += [f"{names[fed.place]} in {source.name(fed.link.opened)}" for fed in feeds]
     for test in tests:
-        if test.routes:
-            continue
         values = "".join(f"{names[key.index(-1 - slot)]}, " for slot in test.slots)
         demands.append(f"{source.name(test.passes)}(({values}))")
     if not demands:
@@ -281,6 +329,25 @@ def _write_match(source: Source, pattern: PatternState, operation: str) -> None:
         _write_path(source, pattern, path, found, masks, operation)
     for slot, masks in pending.items():  # a pattern of one variable needs no path: its bit is its match
         _write_masks(source, masks, _expression(pattern, (slot,)), operation)
+    for slot, (link, demand) in pattern.links.items():
+        _write_link(source, link, demand, _expression(pattern, (slot,)), operation)
+
+
+def _write_link(source: Source, link: Link, demand: Demand, value: str, operation: str) -> None:
+    """Write the lines that count a value that other patterns are held for."""
+    wanted = source.name(link.wanted)
+    entry = f"({source.name(link)}, {value})"
+    if operation == "insert":
+        source.line(f"count = {wanted}.get({value})")
+        with source.block("if count is None:"):
+            source.line(f"{wanted}[{value}] = 1")
+            source.line(f"{source.name(demand.fresh)}.append({entry})")
+        with source.block("else:"):
+            source.line(f"{wanted}[{value}] = count + 1")
+    else:
+        source.line(f"{wanted}[{value}] = count = {wanted}[{value}] - 1")
+        with source.block("if not count:"):
+            source.line(f"{source.name(demand.loose)}.append({entry})")
 
 
 def loader(pattern: PatternState, paths: Sequence[tuple[int, ...]], masks: Masks) -> Update:

@@ -16,13 +16,14 @@ from operator import itemgetter
 from typing import Any, Final, TypeAlias, TypeVar
 
 from rdflive.engine.build import Sorter, make_operator, make_sorter
+from rdflive.engine.demand import Demand
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.kernel import SegmentState
 from rdflive.engine.leaf import AskedLeaf, Leaf
-from rdflive.engine.multiset import Row, Weights
+from rdflive.engine.multiset import Row, Weights, add_weights
 from rdflive.engine.operators import Clocked, Operator
 from rdflive.engine.present import Present
-from rdflive.engine.relation import Relation, Taken
+from rdflive.engine.relation import Relation
 from rdflive.engine.terms import TermTable
 from rdflive.errors import BudgetError
 from rdflive.model import Term, Terms
@@ -31,12 +32,13 @@ from rdflive.query.bgp import Variable
 from rdflive.query.budget import Budget, Meter
 from rdflive.query.plan import Plan, Step
 
-__all__ = ["Answers", "Found", "QueryState", "TermWeights", "Use", "add_up", "common_losses"]
+__all__ = ["Answers", "Found", "QueryState", "Take", "TermWeights", "Use", "add_up", "common_losses"]
 
 Result = TypeVar("Result")
 
 _MANY: Final = 16
 """A plan of more steps is large: to ask each whether its inputs changed would take longer than the rest."""
+Take: TypeAlias = Callable[[int, Sequence[Weights]], Weights]
 TermWeights: TypeAlias = dict[Terms, int]
 """Solutions and their weights."""
 Answers: TypeAlias = dict[Row, TermWeights] | None
@@ -108,15 +110,23 @@ class QueryState:
     """The leaves and operators of one query, one per step of its plan, and who uses it."""
 
     __slots__ = (
-        "_clocked", "_dictionary", "_leaf", "_pick", "_preset", "_readers", "_relations", "_sorter", "_terms",
-        "_uses", "changed", "every", "family", "is_large", "leaves", "lone", "meter", "operators", "plan",
-        "present", "view_of", "views",
+        "_asking", "_clocked", "_demand", "_dictionary", "_leaf", "_loops", "_pick", "_preset", "_readers",
+        "_relations", "_sorter", "_terms", "_uses", "changed", "every", "family", "is_large", "leaves",
+        "lone", "meter", "operators", "plan", "present", "sample", "view_of", "views",
     )  # fmt: skip
 
     def __init__(
-        self, plan: Plan, dictionary: Dictionary, terms: TermTable, to_native: Callable[[Any], Term]
+        self,
+        plan: Plan,
+        dictionary: Dictionary,
+        terms: TermTable,
+        to_native: Callable[[Any], Term],
+        demand: Demand,
     ) -> None:
         self.plan = plan
+        self._demand = demand
+        self.sample: Row = ()
+        """What some member asks for, set before the query begins."""
         self.view_of: Callable[[Any], Any] | None = None
         """Gives the view that a pattern looks at, by the graph that the pattern names."""
         self.views: list[Any] = []
@@ -143,7 +153,7 @@ class QueryState:
         """Of a large plan, per step those that read it."""
         if self.is_large:
             for number, step in enumerate(plan.steps):
-                for below in dict.fromkeys(step.inputs):
+                for below in dict.fromkeys((*step.inputs, *([] if step.asks is None else step.asks[:1]))):
                     self._readers[below].append(number)
         self.changed: set[int] = set()
         """The leaves of a large plan that have something to be drained."""
@@ -159,6 +169,21 @@ class QueryState:
         """Start with new leaves and operators; the old ones may be half-way through a change."""
         steps = self.plan.steps
         self._relations: dict[tuple[Variable, ...], Relation] = {}
+        self._asking: dict[int, tuple[Relation | None, ...]] = {
+            number: tuple(
+                Relation(segment.rows, segment.rows, self._demand) if segment.rows else None
+                for segment in step.basic.segments
+            )
+            for number, step in enumerate(steps)
+            if step.basic is not None and step.asks is not None
+        }
+        """Per leaf that rows of another step ask for, what they ask of its segments."""
+        self._loops = {
+            step.asks[0]: _between(self.plan, step.asks[0])
+            for number, step in enumerate(steps)
+            if step.asks is not None and step.asks[0] > number
+        }
+        """Per path whose nodes ask for edges, the steps that lead to it from the leaves of edges."""
         self.leaves = [self._make_leaf(step) for step in steps]
         leaf = self.leaves[0] if len(self.leaves) == 1 else None
         self._leaf = leaf if isinstance(leaf, Leaf) else None
@@ -173,8 +198,14 @@ class QueryState:
         """Give what is asked for of some parameters."""
         found = self._relations.get(columns)
         if found is None:
-            found = self._relations[columns] = Relation(columns, self.plan.parameters)
+            found = self._relations[columns] = Relation(columns, self.plan.parameters, self._demand)
+        if self.sample:
+            found.sample = found.part(self.sample)
         return found
+
+    def asking(self, number: int, segment: int) -> Relation | None:
+        """Give what rows of another step ask for of a segment of a leaf."""
+        return self._asking[number][segment] if number in self._asking else None
 
     @property
     def uses(self) -> list[Use]:
@@ -196,11 +227,6 @@ class QueryState:
         for asked in filter(None, self._uses):
             self._dictionary.drop(asked)
         self._uses.clear()
-
-    def close(self) -> None:
-        """Have the patterns take nothing any more that is asked for; they go with their segments."""
-        for relation in self._relations.values():
-            relation.close()
 
     def uses_of(self, asked: Row) -> tuple[Use, ...]:
         """Give who asks for a tuple."""
@@ -259,14 +285,14 @@ class QueryState:
         relations = self._relations.values()
         lists = [state.added for state in self.states] + [relation.added for relation in relations]
         before = [len(rows) for rows in lists]
-        taken: list[Taken] = []
+        done: list[tuple[Row, Relation]] = []
         try:
             for row, relation in product(asked, relations):
-                taken.append(relation.ask(row, walk=walk))
+                relation.ask(row, walk=walk)
+                done.append((row, relation))
         except BaseException:
-            done = list(zip(product(asked, relations), taken, strict=False))
-            for (row, relation), triples in reversed(done):
-                relation.take_back(row, triples)
+            for row, relation in reversed(done):
+                relation.take_back(row)
             for rows, length in zip(lists, before, strict=True):
                 del rows[length:]
             raise
@@ -312,8 +338,8 @@ class QueryState:
     def load(self, solutions: Callable[[SegmentState], Iterable[Row]]) -> TermWeights:
         """Fill the operators from the whole answers of the leaves, and give the answer of the query."""
         self.operators = self._make()
-        contents = [None if leaf is None else _current(leaf, solutions) for leaf in self.leaves]
-        rows = self._run(self.operators, contents, first=True)
+        current = partial(_current, solutions=solutions)
+        rows = self._run(self.operators, partial(self._taken, current), first=True)
         self._note_due()
         return self._name(rows)
 
@@ -326,8 +352,7 @@ class QueryState:
         elif self.is_large:
             rows = self._run_changed()
         else:
-            deltas = [None if leaf is None else leaf.drain() for leaf in self.leaves]
-            rows = self._run(self.operators, deltas, first=False)
+            rows = self._run(self.operators, partial(self._taken, _drained), first=False)
         for relation in self._relations.values():
             relation.added.clear()
             relation.removed.clear()
@@ -351,7 +376,7 @@ class QueryState:
         """Take the answers of the leaves from elsewhere: the `first` time whole, then deltas."""
         if first:
             self.operators = self._make()
-        return self._name(self._run(self.operators, leaves, first=first))
+        return self._name(self._run(self.operators, lambda number, _: leaves[number] or {}, first=first))
 
     def current(
         self,
@@ -383,9 +408,13 @@ class QueryState:
             some = solutions if most is None or self._sorter else partial(solutions, most=most)
             return self._list(self._cut(_current(self._leaf, some, asked), most))
         operators = self._make()
-        contents = [None if leaf is None else _current(leaf, solutions, asked) for leaf in self.leaves]
+
+        def current(number: int, _: Sequence[Weights]) -> Weights:
+            leaf = self.leaves[number]
+            return {} if leaf is None else _current(leaf, solutions, asked)
+
         try:
-            return self._list(self._cut(self._run(operators, contents, first=True), most))
+            return self._list(self._cut(self._run(operators, current, first=True), most))
         finally:
             _clear(operators)
 
@@ -410,6 +439,11 @@ class QueryState:
                     answer.clear()
         for relation in self._relations.values():
             relation.reset()
+        for relations in self._asking.values():
+            for asking in [relation for relation in relations if relation is not None]:
+                for values in asking:
+                    self._dictionary.drop(values)
+                asking.reset()
         _clear(self.operators)
 
     def containers(self) -> list[Any]:
@@ -446,38 +480,109 @@ class QueryState:
             for step, leaf in zip(self.plan.steps, self.leaves, strict=True)
         ]
 
-    def _run(self, operators: list[Operator | None], leaves: list[Weights | None], *, first: bool) -> Weights:
-        """Run every step whose inputs changed, or which time changes; the first time all of them."""
+    def _taken(
+        self, take: Callable[[Leaf | AskedLeaf], Weights], number: int, results: Sequence[Weights]
+    ) -> Weights:
+        """Give the rows of a leaf; one that rows of another step ask for follows these first."""
+        leaf = self.leaves[number]
+        assert leaf is not None  # noqa: S101 - it has no operator
+        if number not in self._asking:
+            return take(leaf)
+        asks = self.plan.steps[number].asks
+        assert asks is not None  # noqa: S101 - it is asked
+        # the rows of a path come later, see `_go_on`
+        return leaf.drain() if asks[0] > number else self._follow(number, results[asks[0]])
+
+    def _follow(self, number: int, rows: Weights) -> Weights:
+        """Ask a leaf for what the changed rows of another step ask for, and give its changes."""
+        step, leaf = self.plan.steps[number], self.leaves[number]
+        assert step.asks is not None and leaf is not None  # noqa: S101, PT018 - it is asked
+        if rows:
+            for relation, places in zip(self._asking[number], step.asks[1], strict=True):
+                if relation is not None:
+                    relation.follow(rows, places, self._dictionary)
+        return leaf.drain()
+
+    def _run(self, operators: list[Operator | None], take: Take, *, first: bool) -> Weights:
+        """Run every step whose inputs changed, or which time changes; the first time all of them.
+
+        `take` gives the rows of a leaf, by its number and the rows of the steps before it.
+        """
         results: list[Weights] = []
         late = self._late(operators)
-        for number, (step, operator, leaf) in enumerate(zip(self.plan.steps, operators, leaves, strict=True)):
+        for number, (step, operator) in enumerate(zip(self.plan.steps, operators, strict=True)):
             if operator is None:
-                results.append(leaf or {})
+                results.append(take(number, results))
                 continue
             inputs = [results[i] for i in step.inputs]
             # the first time also without a row: VALUES gives its rows, COUNT(*) a 0
             is_run = first or any(inputs) or number in late
-            results.append(operator.update(*inputs) if is_run else {})
+            results.append(self._update(number, operator, inputs) if is_run else {})
         return results[-1]
+
+    def _update(self, number: int, operator: Operator, inputs: Sequence[Weights]) -> Weights:
+        """Run a step. A path asks for the edges of each node that it reaches, and for no others."""
+        if number not in self._loops or operator is not self.operators[number]:
+            return operator.update(*inputs)
+        edges, starts = inputs
+        # All edges that new ones lead to are gathered first: to take them together costs much less.
+        edges, leads = dict(edges), edges
+        asked: Weights = {}
+        new = self._unasked(number, starts)
+        while True:
+            new |= self._unasked(number, leads)
+            if not new:
+                break
+            asked |= new
+            leads = self._edges(number, new)
+            add_weights(edges, leads)
+            new = {}
+        rows = operator.update(edges, starts)
+        nodes = _ends(rows, starts)
+        add_weights(nodes, dict.fromkeys(asked, -1))
+        # What is not reached any more asks for its edges no more, which changes no row.
+        while nodes:
+            change = operator.update(self._edges(number, nodes), {})
+            rows = dict(rows)
+            add_weights(rows, change)
+            nodes = _ends(change)
+        return rows
+
+    def _unasked(self, number: int, rows: Weights) -> Weights:
+        """Give the last columns of new edges or starts of a path that it does not ask for yet."""
+        first = self._loops[number][0]
+        asking = next(relation for relation in self._asking[first] if relation is not None)
+        return {row[-1:]: 1 for row, weight in rows.items() if weight > 0 and row[-1:] not in asking}
+
+    def _edges(self, number: int, nodes: Weights) -> Weights:
+        """Have nodes of a path ask for their edges, or no more; gives the edges that this brings or ends."""
+        found: dict[int, Weights] = {}
+        for below in self._loops[number]:
+            inner = self.operators[below]
+            if inner is None:
+                found[below] = self._follow(below, nodes)
+            else:
+                found[below] = inner.update(*[found.get(at, {}) for at in self.plan.steps[below].inputs])
+        return found[self.plan.steps[number].inputs[0]]
 
     def _run_changed(self) -> Weights:
         """Run the steps that the leaves which changed and the steps that time changes reach, inputs first."""
         results: dict[int, Weights] = {}
-        for number in self.changed:
-            leaf = self.leaves[number]
-            rows = leaf.drain() if leaf is not None else None
-            if rows:
-                results[number] = rows
+        queued = {*self.changed, *self._late(self.operators)}
         self.changed.clear()
-        queued = {reader for number in results for reader in self._readers[number]}
-        queued.update(self._late(self.operators))
         waiting = sorted(queued)
         steps, nothing = self.plan.steps, dict[Row, int]()
         while waiting:
             number = heappop(waiting)
-            operator = self.operators[number]
-            assert operator is not None  # noqa: S101 - it reads others
-            rows = operator.update(*[results.get(below, nothing) for below in steps[number].inputs])
+            operator, leaf, asks = self.operators[number], self.leaves[number], steps[number].asks
+            if operator is not None:
+                rows = self._update(
+                    number, operator, [results.get(below, nothing) for below in steps[number].inputs]
+                )
+            elif asks is not None and asks[0] < number:
+                rows = self._follow(number, results.get(asks[0], nothing))
+            else:
+                rows = leaf.drain() if leaf is not None else nothing
             if rows:
                 results[number] = rows
                 for reader in self._readers[number]:
@@ -539,6 +644,30 @@ def _current(
     if isinstance(leaf, Leaf):
         return leaf.current(solutions, kept=not asked)
     return {leaf.relation.part(asked): 1} if asked else dict.fromkeys(leaf.relation, 1)
+
+
+def _between(plan: Plan, path: int) -> tuple[int, ...]:
+    """List the steps from the leaves that a path asks for edges up to the path, without it."""
+    found: set[int] = set()
+    for number in range(path):
+        step = plan.steps[number]
+        if (step.asks is not None and step.asks[0] == path) or not found.isdisjoint(step.inputs):
+            found.add(number)
+    return tuple(sorted(found))
+
+
+def _ends(*changes: Weights) -> Weights:
+    """Give how much more often nodes are reached, by pairs (..., start, end) of a path or as a start."""
+    nodes: Weights = {}
+    for rows in changes:
+        for row, weight in rows.items():
+            node = row[-1:]
+            nodes[node] = nodes.get(node, 0) + weight
+    return {node: weight for node, weight in nodes.items() if weight}
+
+
+def _drained(leaf: Leaf | AskedLeaf) -> Weights:
+    return leaf.drain()
 
 
 def _clear(operators: Iterable[Operator | None]) -> None:

@@ -28,12 +28,14 @@ class Router:
     a term that no pattern knows.
     """
 
-    __slots__ = ("_make", "guarded", "is_plain", "nodes", "open")
+    __slots__ = ("_make", "awaited", "guarded", "is_plain", "nodes", "open")
 
     def __init__(self, make: Callable[[], Any] = dict) -> None:
         self._make = make
         self.nodes: Any = make()
         self.open: Shelves = EMPTY
+        self.awaited: dict[int, int] = {}
+        """By predicate (negative for a variable), how many patterns wait for values in demand."""
         self.guarded = 0
         """How many patterns have a guard, so that constants alone do not decide."""
         self.is_plain = True
@@ -86,24 +88,31 @@ class Router:
         return [triple for triple in triples if (found := objects[triple[1]]) is None or triple[2] in found]
 
     def add(self, pattern: PatternState) -> None:
-        """Start routing to a pattern; one of a family waits for the values that are asked for."""
+        """Start routing to a pattern; one that is fed waits for the values in demand."""
         self.guarded += pattern.guard is not None
-        if not pattern.is_asked:
-            self._put(pattern.key, lambda patterns: (*patterns, pattern))
+        if pattern.feeds:
+            # for values that come into demand
+            self.awaited[pattern.key[1]] = self.awaited.get(pattern.key[1], 0) + 1
+        else:
+            self.open_all(pattern)
         self._note_plain()
 
     def remove(self, pattern: PatternState) -> None:
         """Stop routing to a pattern; a predicate nobody names any more is forgotten."""
         self.guarded -= pattern.guard is not None
-        if not pattern.is_asked:
-            self._put(pattern.key, lambda patterns: tuple(q for q in patterns if q is not pattern))
+        if not pattern.feeds:
+            self.close_all(pattern)
+        elif self.awaited[pattern.key[1]] > 1:
+            self.awaited[pattern.key[1]] -= 1
+        else:
+            del self.awaited[pattern.key[1]]
         self._note_plain()
 
     def _note_plain(self) -> None:
         self.is_plain = self.open is EMPTY and not self.guarded
 
     def open_to(self, pattern: PatternState, place: int, value: int) -> None:
-        """Route triples with a value at a place to a pattern of a family."""
+        """Route triples with a value at a place to a pattern that is fed."""
         # most values have one pattern, and share its tuple
         self._put(
             _with(pattern.key, place, value),
@@ -115,6 +124,14 @@ class Router:
         self._put(
             _with(pattern.key, place, value), lambda patterns: tuple(q for q in patterns if q is not pattern)
         )
+
+    def open_all(self, pattern: PatternState) -> None:
+        """Route all triples that match to a pattern that is fed."""
+        self._put(pattern.key, lambda patterns: (*patterns, pattern))
+
+    def close_all(self, pattern: PatternState) -> None:
+        """Undo `open_all`."""
+        self._put(pattern.key, lambda patterns: tuple(q for q in patterns if q is not pattern))
 
     def _put(self, key: Key, change: Callable[[Patterns], Patterns]) -> None:
         # The graph of a quad pattern is always a variable, so three places decide.

@@ -9,6 +9,7 @@ from itertools import compress
 from typing import Any, TypeAlias
 
 from rdflive.engine.commits import Commits
+from rdflive.engine.demand import Demand
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.kernel import SegmentState
 from rdflive.engine.leaf import Leaf
@@ -21,6 +22,7 @@ from rdflive.engine.view import View
 from rdflive.model import Term, Terms
 from rdflive.query.bgp import TriplePattern
 from rdflive.query.budget import Budget, Meter
+from rdflive.query.demand import by_demand
 from rdflive.query.plan import Plan
 from rdflive.store.capture import Capture
 
@@ -45,6 +47,7 @@ class StoreState:
         self.capture = capture
         self.to_native = to_native
         self.dictionary = Dictionary()
+        self.demand = Demand()
         self.terms = TermTable(self.dictionary, to_native, to_value)
         self.views: dict[Any, View] = {}
         """The views in use, by whatever key the caller chose."""
@@ -111,8 +114,10 @@ class StoreState:
             query = None
         whole: Answers = None
         if query is None:
-            query = self._make(plan, view_of, present, every=every, budget=budget)
+            query = self._make(by_demand(plan), view_of, present, every=every, budget=budget)
             try:
+                if plan.parameters:
+                    query.sample = self._asked(uses[0])
                 whole = self.start(query)
                 self._register(query)
             except BaseException:
@@ -121,10 +126,8 @@ class StoreState:
             if family is not None:
                 self._families[family] = query
                 query.family = family
-        intern, to_native = self.dictionary.intern, self.to_native
         for use in uses:
-            terms = use.terms if plan.parameters else ()
-            use.query, use.asked = query, tuple([intern(to_native(term)) for term in terms])
+            use.query, use.asked = query, self._asked(use) if plan.parameters else ()
             use.budget = budget
         answers: list[TermWeights | None] = [None if whole is None else whole.get((), {})] * len(uses)
         is_asked = False
@@ -167,6 +170,11 @@ class StoreState:
         self.sweep()
         return answers
 
+    def _asked(self, use: Use) -> tuple[int, ...]:
+        """Give the ids of the terms that somebody asks for."""
+        intern, to_native = self.dictionary.intern, self.to_native
+        return tuple([intern(to_native(term)) for term in use.terms])
+
     def _answer_again(self, use: Use) -> TermWeights:
         """Give the answer of one more who asks for what somebody asked for before."""
         query = use.query
@@ -189,10 +197,10 @@ class StoreState:
         budget: Budget | None,
     ) -> QueryState:
         if budget is None:
-            query = QueryState(plan, self.dictionary, self.terms, self.to_native)
+            query = QueryState(plan, self.dictionary, self.terms, self.to_native, self.demand)
         else:
             meter = Meter(budget, self.capture)
-            query = MeteredQuery(plan, self.dictionary, self.terms, self.to_native, meter)
+            query = MeteredQuery(plan, self.dictionary, self.terms, self.to_native, self.demand, meter)
             meter.owe = partial(self.recovery.exceed, query)
         query.view_of, query.every = view_of, every
         if present is not None:
@@ -207,6 +215,7 @@ class StoreState:
     def part(self, query: QueryState, uses: Sequence[Use]) -> QueryState:
         """Give some of those who share a query one of their own, which is to be started."""
         own = self._make(query.plan, query.view_of, query.present, every=query.every, budget=uses[0].budget)
+        own.sample = uses[0].asked
         self._register(own)
         for use in uses:
             self._take_out(use)
@@ -303,6 +312,7 @@ class StoreState:
 
     def _fill(self, query: QueryState) -> Answers:
         query.views = []
+        query.sample = next(iter(query.asked), query.sample)
         for number, leaf in enumerate(query.leaves):
             if not isinstance(leaf, Leaf):
                 continue
@@ -311,8 +321,9 @@ class StoreState:
             if view not in query.views:
                 view.queries += 1
                 query.views.append(view)
-            for segment in leaf.plan.segments:
-                state = view.add(segment, query.relation(segment.asked) if segment.asked else None)
+            for at, segment in enumerate(leaf.plan.segments):
+                relation = query.relation(segment.asked) if segment.asked else None
+                state = view.add(segment, relation, query.asking(number, at))
                 leaf.states.append(state)
                 if query.lone is not None:
                     view.lone[state] = query, query.lone
@@ -333,7 +344,6 @@ class StoreState:
     def stop(self, query: QueryState) -> None:
         """Stop maintaining a query, until it is started again."""
         try:
-            query.close()
             self._disown(query)
         finally:
             # first: an interruption has the views counted anew
@@ -357,6 +367,7 @@ class StoreState:
         in the middle of it.
         """
         if not self.commits.is_telling and not self.capture.is_written:
+            self.demand.sweep()
             self.dictionary.sweep()
 
     def solutions(
@@ -365,5 +376,5 @@ class StoreState:
         """List the current solutions of a segment, or those for what one member of a family asks for."""
         view = self.owners[state][1]
         if asked and state.relation is not None:
-            return view.kernel.solutions_of(state, [state.relation.part(asked)])
+            return view.kernel.solutions_of(state, state.relation, [state.relation.part(asked)])
         return view.solutions(state, most)

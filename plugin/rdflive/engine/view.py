@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from time import perf_counter
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from rdflive.engine.connected import AskedPaths
+from rdflive.engine.demand import Demand
 from rdflive.engine.dictionary import UNBOUND, Dictionary
 from rdflive.engine.kernel import Kernel, QuadKernel, SegmentState
 from rdflive.engine.pattern import PatternState, RowTest
@@ -21,6 +23,7 @@ from rdflive.model import Term, TermPattern, Terms
 from rdflive.query.algebra import Condition
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.budget import Meter
+from rdflive.query.demand import Origin, chain
 from rdflive.query.expressions import TURNED, Expression
 from rdflive.query.segment import Segment
 
@@ -34,6 +37,9 @@ Lister: TypeAlias = Callable[[TermPattern], Iterable[tuple[Term, ...]]]
 
 News: TypeAlias = list[tuple[Any, Terms, int]]
 """Whose solution came (1) or went (-1), in terms."""
+_FEW: Final = 16
+"""How many triples are counted at first, where several patterns may be the first in a chain of demand."""
+_MANY: Final = 1 << 20
 _NOBODY: Final[tuple[Any, tuple[Any, ...]]] = (None, ())
 
 
@@ -47,6 +53,8 @@ class State(Protocol):
     """The solutions of this commit of queries that need no ids; see `View.lone`."""
     touched: dict[Any, None]
     """The views whose kernels took a change of this commit."""
+    demand: Demand
+    """What came into demand and left it, in all views."""
 
     def commit(self, sequence: int) -> None:
         """Hand on what the changes of a batch came to, when all views have taken them."""
@@ -94,6 +102,34 @@ class View:
         """Whether the last `flush` was a report of windows."""
         self.seconds = 0.0
         """Time spent on the changes that matched some pattern."""
+        self._together: list[tuple[Literal[1, -1], tuple[Term, ...]]] | None = None
+        """Collects the changes of a commit that are to be taken together."""
+
+    def apply_all(self, changes: Sequence[tuple[Literal[1, -1], tuple[Term, ...]]]) -> bool:
+        """Take the changes of a commit that happened, as `apply` takes one.
+
+        Those that match no pattern are over. The others are taken together, for a pattern may come to ask for
+        what a later one of them brings.
+        """
+        # where nothing is listed meanwhile, each is taken by itself
+        together: list[tuple[Literal[1, -1], tuple[Term, ...]]] = []
+        if self._router.awaited and len(changes) > 1:
+            self._together = together
+        matched = False
+        try:
+            for sign, change in changes:
+                matched = self.apply(sign, change) or matched
+        finally:
+            self._together = None
+        if together:
+            start = perf_counter()
+            try:
+                intern = self._dictionary.intern
+                self.take_net([(sign, tuple(map(intern, change))) for sign, change in together])
+            except Exception:  # noqa: BLE001 - logged; the writes have happened
+                self._give_up()
+            self.seconds += perf_counter() - start
+        return matched
 
     def apply(self, sign: Literal[1, -1], change: tuple[Term, ...], /) -> bool:
         """Take one change that really happened. A change that matches no pattern costs a few probes.
@@ -128,7 +164,10 @@ class View:
     def wanted(self) -> set[Term] | None:
         """Give the predicates of triples that some pattern could match; None where it may be any."""
         router, terms = self._router, self._dictionary.terms
-        return None if router.open is not EMPTY else {terms[p] for p in router.nodes}
+        if router.open is not EMPTY or any(p < 0 for p in router.awaited):
+            return None
+        # what is not asked for now may be, after another change of the same commit
+        return {terms[p] for p in (*router.nodes, *router.awaited)}
 
     def pass_by(self, count: int) -> None:
         """Count changes that no pattern could match."""
@@ -148,8 +187,11 @@ class View:
         """Take a change, and never raise: the write has happened, so a view that fails is started again
         instead.
         """
-        start = perf_counter()
         self.state.touched[self] = None
+        if self._together is not None:
+            self._together.append((sign, change))
+            return True
+        start = perf_counter()
         try:
             self.take(sign, tuple(map(self._dictionary.intern, change)))
         except Exception:  # noqa: BLE001 - logged
@@ -182,6 +224,22 @@ class View:
             if pattern.keeps:
                 count([ids[place] for place in pattern.places])
 
+    def take_net(self, changes: Collection[tuple[int, tuple[int, ...]]]) -> None:
+        """Take changes that the store has already, given as ids; each of another triple.
+
+        Deletes come first. So where an insert brings a value into demand, what the store lists differs from
+        the state of the patterns by the inserts that follow alone.
+        """
+        for _, ids in [change for change in changes if change[0] < 0]:
+            self.take(-1, ids)
+        inserts = [ids for sign, ids in changes if sign > 0]
+        untaken = self.kernel.untaken
+        untaken.update(inserts)
+        for ids in inserts:
+            # what is left where this raises is forgotten by `reset`
+            self.take(1, ids)
+            untaken.discard(ids)
+
     def take_all(self, sign: int, changes: Collection[tuple[int, ...]]) -> None:
         """Take changes of one sign, given as ids."""
         lone = self.kernel.apply_lone(sign, changes)
@@ -208,15 +266,18 @@ class View:
         """
         return None
 
-    def add(self, segment: Segment, relation: Relation | None = None) -> SegmentState:
-        """Start maintaining a segment on what the graph holds now; one of a family with its relation."""
+    def add(
+        self, segment: Segment, relation: Relation | None = None, rows: Relation | None = None
+    ) -> SegmentState:
+        """Start maintaining a segment on what the graph holds now; one of a family with its relation, one
+        that rows of another step ask for with these.
+        """
         dictionary = self._dictionary
         self._tells.clear()
         asked = None if relation is None else self._asked(segment, relation)
-        state = self.kernel.add(self._bind(segment, relation), self.snapshot, asked)
-        for pattern, written in zip(state.patterns, segment.patterns, strict=True):
-            if relation is not None and pattern.is_asked:
-                relation.feed(self, pattern, written, self._asked_places(written, relation))
+        origins = self._origins(segment, relation)
+        state = self.kernel.add(self._bind(segment), self.snapshot, asked, rows, self, origins)
+        for pattern in state.patterns:
             # the router knows the constants by their ids as long as the pattern is there
             dictionary.hold(term for term in pattern.key if term >= 0)
             # The pattern may be shared, and its matches are held once.
@@ -250,15 +311,35 @@ class View:
         """Undo `open_to`."""
         self.kernel.router.close_to(pattern, place, value)
 
+    def open_all(self, pattern: PatternState) -> None:
+        """Have all triples that match taken to a pattern that is fed."""
+        self.kernel.router.open_all(pattern)
+
+    def close_all(self, pattern: PatternState) -> None:
+        """Undo `open_all`."""
+        self.kernel.router.close_all(pattern)
+
+    def size(self, pattern: PatternState, most: int) -> int:
+        """Count what the graph holds that matches the constants of a pattern, as far as `most`."""
+        return self.count(tuple(max(term, UNBOUND) for term in pattern.key[:3]), most)
+
     def hold(self, pattern: PatternState, ids: tuple[int, ...]) -> None:
-        """Have a pattern of a family take a triple that is there, because somebody asks for it now."""
+        """Have a pattern take a triple that is there, because it is in demand now."""
         pattern.insert(*ids)
-        self._dictionary.hold([ids[place] for place in pattern.places])
+        if pattern.held:
+            self._dictionary.hold([ids[place] for place in pattern.places])
 
     def drop(self, pattern: PatternState, ids: tuple[int, ...]) -> None:
         """Undo `hold`."""
         pattern.delete(*ids)
-        self._dictionary.drop([ids[place] for place in pattern.places])
+        if pattern.held:
+            self._dictionary.drop([ids[place] for place in pattern.places])
+
+    def present(self, pattern: PatternState, at: Mapping[int, int]) -> Iterator[tuple[int, ...]]:
+        """List what a pattern would hold now that has some ids at these places, if it were all in demand."""
+        untaken = self.kernel.untaken
+        found = self.listed(pattern, at)
+        return (ids for ids in found if ids not in untaken) if untaken else found
 
     def snapshot(self, pattern: PatternState) -> Iterator[tuple[int, ...]]:
         """List what the graph holds that matches a pattern, as ids."""
@@ -284,6 +365,7 @@ class View:
 
     def reset(self) -> None:
         """Forget everything but the segments."""
+        self.kernel.untaken.clear()
 
     def forget(self) -> None:
         """Forget everything, because an interruption may have left any part half-way through a change."""
@@ -309,7 +391,7 @@ class View:
         return []
 
     def _make_kernel(self) -> Kernel:
-        return Kernel()
+        return Kernel(demand=self.state.demand)
 
     def _asked(self, segment: Segment, relation: Relation) -> AskedPaths:
         place = place_of_id(self.state.terms.value)
@@ -319,12 +401,11 @@ class View:
 
         return AskedPaths(relation, place, tuple(_comparisons(segment)), listed)
 
-    def _bind(self, segment: Segment, relation: Relation | None) -> Segment:
+    def _bind(self, segment: Segment) -> Segment:
         """Replace constants by ids and conditions by tests."""
         patterns = tuple(map(self._bind_pattern, segment.patterns))
         tests = tuple(
             self._extra(pattern)
-            + (() if relation is None else tuple(self._asking(pattern, relation)))
             + tuple(self._filter(condition, pattern.variables, segment.meter) for condition in filters)
             for pattern, filters in zip(segment.patterns, segment.filters, strict=True)
         )
@@ -372,18 +453,70 @@ class View:
     def _extra(self, pattern: TriplePattern) -> tuple[RowTest, ...]:  # noqa: ARG002 - a quad has one
         return ()
 
-    def _asking(self, pattern: TriplePattern, relation: Relation) -> Iterator[RowTest]:
-        """Make the tests of a family's pattern: each of its parameters has a value that somebody asks for."""
-        terms: tuple[Any, ...] = tuple(pattern)
-        variables = dict.fromkeys(terms[place] for place in self._asked_places(pattern, relation))
-        for number, variable in enumerate(variables):
-            slot, wants = pattern.variables.index(variable), relation.wants(variable)
-            # of an own text, which makes the pattern the family's own
-            text = f"?{variable.name} is asked for # {id(relation)}"
-            yield RowTest(text, (slot,), lambda row, wants=wants: wants(row[0]), routes=number == 0)  # type: ignore[misc]  # a default
+    def _origins(self, segment: Segment, relation: Relation | None) -> dict[int, list[Origin]]:
+        """Give where the demand for patterns comes from, sources first; the others are held whole.
+
+        Demand starts where the fewest triples are: at a pattern that mentions a parameter of a family, by
+        what one member asks for, or else at one with a constant as its subject or object.
+        """
+        asked = {} if relation is None else self._fed_by_members(segment, relation)
+        sample = {} if relation is None else dict(zip(relation.columns, relation.sample, strict=False))
+        if segment.rows:
+            return chain(segment.patterns, None, asked, segment.asked, segment.rows)
+        if not segment.by_demand or len(segment.patterns) < 2:
+            return asked
+        sources = list(asked) or [
+            j
+            for j, pattern in enumerate(segment.patterns)
+            if not (isinstance(pattern.subject, Variable) and isinstance(pattern.object, Variable))
+        ]
+        if not sources:
+            return asked
+        root = self._smallest({j: self._sampled(segment.patterns[j], sample) for j in sources})
+        return chain(segment.patterns, root, asked, segment.asked)
+
+    def _sampled(self, pattern: TriplePattern, sample: Mapping[Variable, int]) -> tuple[int, ...]:
+        """Give the ids of a pattern, with what a member asks for in the place of parameters; 0 for any."""
+        ids: list[int] = []
+        for term in (pattern.subject, pattern.predicate, pattern.object):
+            if isinstance(term, Variable):
+                ids.append(sample.get(term, UNBOUND))
+            else:
+                ids.append(self._dictionary.intern(self.state.to_native(term)))
+        return tuple(ids)
+
+    def _smallest(self, keys: Mapping[int, tuple[int, ...]]) -> int:
+        """Give the number of the key that the fewest triples match; all are counted as far as the fewest."""
+        most = _FEW
+        while len(keys) > 1:
+            for j, key in keys.items():
+                if self.count(key, most) < most:
+                    return j
+            most *= 8
+            if most > _MANY:
+                break
+        return next(iter(keys))
+
+    def count(self, key: tuple[int, ...], most: int) -> int:
+        """Count the triples that match a key of ids, in which 0 stands for any term, as far as `most`."""
+        terms = self._dictionary.terms
+        found = self._triples((terms[key[0]], terms[key[1]], terms[key[2]]))
+        return sum(1 for _ in islice(found, most))
+
+    def _fed_by_members(self, segment: Segment, relation: Relation) -> dict[int, list[Origin]]:
+        """Give the patterns of a family that mention parameters."""
+        origins: dict[int, list[Origin]] = {}
+        for j, pattern in enumerate(segment.patterns):
+            terms: tuple[Any, ...] = tuple(pattern)
+            places: dict[Any, int] = {}
+            for place in self._asked_places(pattern, relation):
+                places.setdefault(terms[place], place)
+            if places:
+                origins[j] = [(None, relation.columns.index(v), place) for v, place in places.items()]
+        return origins
 
     def _asked_places(self, pattern: TriplePattern, relation: Relation) -> list[int]:
-        """List where the parameters of a family stand in a pattern; triples are routed by the first."""
+        """List where parameters of a family stand in a pattern; triples are routed by the first."""
         return [place for place, term in enumerate(pattern) if term in relation.columns]
 
 
@@ -410,7 +543,7 @@ class QuadView(View):
         self._dictionary.hold([self._default])
 
     def _make_kernel(self) -> Kernel:
-        return QuadKernel()
+        return QuadKernel(demand=self.state.demand)
 
     def _extra(self, pattern: TriplePattern) -> tuple[RowTest, ...]:
         """Leave out quads of the default graph: GRAPH ?g ranges over named graphs only (SPARQL 1.1, 18.6)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from time import perf_counter
 from typing import Any, Final, Literal
 
@@ -37,16 +38,17 @@ class WantedView(View, ABC):
     @abstractmethod
     def _worked_out(self) -> Wanted: ...
 
-    def add(self, segment: Segment, relation: Relation | None = None) -> SegmentState:
+    def add(
+        self, segment: Segment, relation: Relation | None = None, rows: Relation | None = None
+    ) -> SegmentState:
         """Start maintaining a segment on what is computed now."""
-        asked = () if relation is None else relation.columns
-        # a pattern of a family wants nothing before somebody asks, see `open_to`
-        own = [pattern for pattern in segment.patterns if set(asked).isdisjoint(pattern.variables)]
-        patterns = [self._wanted(pattern) for pattern in own]
+        # a pattern that is fed wants nothing before a value is in demand, see `open_to`
+        fed = self._origins(segment, relation)
+        patterns = [self._wanted(pattern) for j, pattern in enumerate(segment.patterns) if j not in fed]
         # before `add`, which reads what matches the patterns
         self._worked_out.want(patterns)
         try:
-            state = super().add(segment, relation)
+            state = super().add(segment, relation, rows)
         except BaseException:
             self._unwant(patterns)
             raise
@@ -69,6 +71,18 @@ class WantedView(View, ABC):
         """Undo `open_to`."""
         super().close_to(pattern, place, value)
         self._unwant(self._wants.pop((pattern, value), ()))
+
+    def open_all(self, pattern: PatternState) -> None:
+        """Have all triples that match worked out, and taken to a pattern that is fed."""
+        wanted = [self._terms_at(pattern.key)]
+        self._worked_out.want(wanted)
+        self._wants[pattern, UNBOUND] = wanted
+        super().open_all(pattern)
+
+    def close_all(self, pattern: PatternState) -> None:
+        """Undo `open_all`."""
+        super().close_all(pattern)
+        self._unwant(self._wants.pop((pattern, UNBOUND), ()))
 
     def wanted(self) -> set[Term] | None:
         """Look at every change: what follows from it depends on more than its predicate."""
@@ -159,9 +173,13 @@ class EntailedView(WantedView):
         entailed = self.entailment.update(changes)
         # Without a query, as with `saturate`, the entailment is maintained for readers of its triples.
         if self.kernel.patterns:
-            for sign, ids in entailed:
-                self.take(sign, ids)
+            self.take_net(list(entailed))
         self.seconds += perf_counter() - start
+
+    def count(self, key: tuple[int, ...], most: int) -> int:
+        """Count the triples of the graph itself, for what they entail may not have been worked out."""
+        terms = self._dictionary.terms
+        return sum(1 for _ in islice(self.explicit((terms[key[0]], terms[key[1]], terms[key[2]])), most))
 
     def wanted(self) -> set[Term] | None:
         """Give what patterns match, and what anything is entailed from."""
@@ -208,6 +226,7 @@ class EntailedView(WantedView):
 
         What the old one held in the dictionary stays held: its counts cannot be trusted.
         """
+        super().reset()
         self.entailment = self._regime.start(self._graph)
         self._wants.clear()
         self._changes.clear()

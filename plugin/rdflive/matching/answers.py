@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import chain, repeat
 from typing import Any, Protocol, TypeAlias
 
+from rdflive.engine.demand import Demand
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.query import QueryState
 from rdflive.engine.terms import TermTable
@@ -122,7 +123,7 @@ class _Operated:
         self._dictionary = Dictionary()
         to_value = None if library.to_rdflib is None else library.value
         table = TermTable(self._dictionary, library.to_native, to_value)
-        self._state = QueryState(plan, self._dictionary, table, library.to_native)
+        self._state = QueryState(plan, self._dictionary, table, library.to_native, Demand())
         # the plan has no operator for this DISTINCT, because a leaf of the engine would count its rows itself
         self._distinct = [_Distinct() if basic.distinct else None for basic in plan.basics]
 

@@ -25,6 +25,10 @@ class Step:
     columns: Columns
     basic: BasicPlan | None = None
     """For a leaf, how its basic graph pattern is maintained."""
+    asks: tuple[int, tuple[tuple[int, ...], ...]] | None = None
+    """For a leaf, the step whose rows ask for its own, and per segment the places of the `Segment.rows` in
+    them. If it is a path above the leaf, each node that it reaches asks for the edges of that node.
+    """
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -54,11 +54,17 @@ class Segment:
 
     With any, that relation is one more pattern, behind the others, and has the last of the arrays.
     """
+    rows: tuple[Variable, ...] = ()
+    """The variables for which the rows of another step have values: the segment is joined with these, as
+    with what members ask for, and has the last of the arrays for them.
+    """
+    by_demand: bool = True
+    """Whether patterns may hold only what other patterns ask for; see `query.demand`."""
 
     @property
     def joined(self) -> tuple[TriplePattern | Asked, ...]:
-        """What walks go through: the patterns, and what members ask for."""
-        return (*self.patterns, Asked(self.asked)) if self.asked else self.patterns
+        """What walks go through: the patterns, and what members and rows of another step ask for."""
+        return (*self.patterns, *(Asked(columns) for columns in (self.asked, self.rows) if columns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +235,10 @@ def make_segment(
         tuple(c for c in conditions if reads(c, p.variables) == reads(c, variables)) for p in patterns
     )
     left = tuple(c for c in conditions if not any(c in pushed for pushed in filters))
-    segment = Segment(algorithm, patterns, variables, projection, centres, (), filters, left, asked=asked)
+    segment = Segment(
+        algorithm, patterns, variables, projection, centres, (), filters, left, asked=asked,
+        by_demand=not forced,
+    )  # fmt: skip
     arrays = tuple(ordered_array(segment.joined, seed) for seed in range(len(segment.joined)))
     return replace(segment, arrays=arrays)
 

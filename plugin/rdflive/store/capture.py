@@ -436,14 +436,17 @@ class Capture:
     def _commit(self, net: dict[QuadTerms, Literal[1, -1]]) -> None:
         self.sequence += 1
         touched: dict[int, Listener] = {}  # by identity: one listener may follow several graphs
-        listeners, named = self.listeners, self.listeners.get(NAMED)
+        listeners = self.listeners
+        told: dict[GraphKey, list[tuple[Literal[1, -1], tuple[Term, ...]]]] = {key: [] for key in listeners}
         for quad, sign in net.items():
             s, p, o, graph = quad
-            listener = listeners.get(graph)
-            if listener is not None and listener.apply(sign, (s, p, o)):
+            if graph in listeners:
+                told[graph].append((sign, (s, p, o)))
+            if NAMED in listeners and graph is not UNION:
+                told[NAMED].append((sign, quad))
+        for key, listener in listeners.items():
+            if told[key] and listener.apply_all(told[key]):
                 touched[id(listener)] = listener
-            if named is not None and graph is not UNION and named.apply(sign, quad):
-                touched[id(named)] = named
         for listener in touched.values():
             listener.commit(self.sequence)
         if self.on_batch is not None:

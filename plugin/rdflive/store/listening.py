@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Final, Literal, Protocol, TypeAlias
 
@@ -49,6 +49,10 @@ class Listener(Protocol):
         Under `NAMED` it is a quad of any graph, the default graph included. Returns whether `commit` must
         follow; False if the change leaves no trace.
         """
+        ...
+
+    def apply_all(self, changes: Sequence[tuple[Literal[1, -1], tuple[Term, ...]]]) -> bool:
+        """Take the changes of a commit, each of another triple, which the store has already; as `apply`."""
         ...
 
     def wanted(self) -> Iterable[Term] | None:

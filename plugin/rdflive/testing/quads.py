@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, Literal
 
 import rdflib
@@ -47,6 +47,12 @@ class QuadWatch:
             self.faults.append(f"{change} came with sign {sign}")
         (self.content.add if sign > 0 else self.content.discard)(change)
         self._applied = True
+        return True
+
+    def apply_all(self, changes: Sequence[tuple[Literal[1, -1], tuple[Term, ...]]]) -> bool:
+        """Take the changes of a commit."""
+        for sign, change in changes:
+            self.apply(sign, change)
         return True
 
     def wanted(self) -> None:

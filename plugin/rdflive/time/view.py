@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from time import perf_counter
 from typing import Any, Literal
 
@@ -91,9 +92,11 @@ class WindowView(WantedView):
         self._take_all(self.content.slide(moved))
         self.seconds += perf_counter() - start
 
-    def add(self, segment: Segment, relation: Relation | None = None) -> SegmentState:
+    def add(
+        self, segment: Segment, relation: Relation | None = None, rows: Relation | None = None
+    ) -> SegmentState:
         """Start maintaining a segment on what is held now."""
-        state = super().add(segment, relation)
+        state = super().add(segment, relation, rows)
         for pane in self.content.panes:
             pane.refresh()  # the segment may want more entailed triples, which may expire sooner
         return state
@@ -104,9 +107,20 @@ class WindowView(WantedView):
         for pane in self.content.panes:
             pane.refresh()
 
+    def open_all(self, pattern: PatternState) -> None:
+        """Have all triples that match worked out, and taken to a pattern that is fed."""
+        super().open_all(pattern)
+        for pane in self.content.panes:
+            pane.refresh()
+
     def matching(self, key: tuple[int, int, int]) -> Iterator[tuple[int, ...]]:
         """List the triples that are there with these ids; 0 stands for any term."""
         return iter(self.content.matching(Key(*key)))
+
+    def count(self, key: tuple[int, ...], most: int) -> int:
+        """Count the triples that are there and match a key, as far as `most`."""
+        s, p, o = key
+        return sum(1 for _ in islice(self.matching((s, p, o)), most))
 
     def end(self, triple: tuple[int, ...]) -> int | None:
         """Give the first report without a triple, if nothing but time changes; None for never."""
@@ -115,6 +129,7 @@ class WindowView(WantedView):
 
     def reset(self) -> None:
         """Start with new content, because the old one failed."""
+        super().reset()
         for pane in self.content.panes:
             pane.labels.forget(pane.before)
             pane.settle()
@@ -141,6 +156,14 @@ class WindowView(WantedView):
         return self.content.containers()
 
     def _take_all(self, changes: Changes) -> None:
+        if self._router.awaited:
+            net: dict[tuple[int, ...], int] = {}
+            for sign, triples in changes:
+                for ids in triples:
+                    net[ids] = net.get(ids, 0) + sign
+            self.seen += len(net)
+            self.take_net([(sign, ids) for ids, sign in net.items() if sign])
+            return
         for sign, triples in changes:
             self.seen += len(triples)
             # what prepares for many would take as long as one

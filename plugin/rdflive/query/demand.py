@@ -1,0 +1,225 @@
+"""Which patterns hold only what is in demand, and where the demand comes from.
+
+Example: in `:ann :knows ?y . ?y :likes ?t . ?t :in ?c` the first pattern is the *root*: it has a constant,
+and is held whole. The values that it has for ?y are the demand for the second, and those of the second for ?t
+are the demand for the third.
+
+In `:ann :knows ?y OPTIONAL { ?y :likes ?t }` the rows of the left side are the demand for the right side.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from graphlib import TopologicalSorter
+from typing import Final, TypeAlias
+
+from rdflive.query import algebra
+from rdflive.query.bgp import TriplePattern, Variable
+from rdflive.query.decompose import ordered_array
+from rdflive.query.plan import Plan, Step
+from rdflive.query.segment import Segment
+
+__all__ = ["ROWS", "Origin", "Origins", "by_demand", "chain"]
+
+ROWS: Final = -1
+"""Stands for the rows of another step, where demand comes from; see `Origin`."""
+Given: TypeAlias = Mapping[Variable, int]
+"""Columns of a step whose values are in demand, each with its place in the rows that ask for them."""
+Origin: TypeAlias = tuple[int | None, int, int]
+"""Where the demand for a pattern comes from: the number of another pattern of the segment, None for what
+members of a family ask for, or `ROWS`; the slot of that (or the column); and the place of the values in the
+triples of the pattern itself, 0 for the subject and 2 for the object.
+"""
+Origins: TypeAlias = Mapping[int, Sequence[Origin]]
+"""By the number of a pattern, sources before the patterns that they feed. By the first origin of a pattern
+triples are found, by the others they are tested. Patterns that are missing are held whole.
+"""
+
+
+def chain(
+    patterns: Sequence[TriplePattern],
+    root: int | None,
+    asked: Mapping[int, Sequence[Origin]],
+    parameters: Collection[Variable] = (),
+    rows: Sequence[Variable] = (),
+) -> dict[int, list[Origin]]:
+    """Let demand flow from the root to all patterns that share variables with it, over others too.
+
+    Without a root it flows from the rows of another step, which have these columns. `asked` has the origins
+    of the patterns that mention `parameters` of a family. What is not reached is held for these alone.
+
+    >>> x, y, z = map(Variable, "xyz")
+    >>> chain([TriplePattern(y, "q", z), TriplePattern("a", "p", y), TriplePattern(z, "r", x)], 1, {})
+    {0: [(1, 0, 0)], 2: [(0, 1, 0)]}
+    """
+    found: dict[int, list[Origin]] = {}
+    bound: dict[Variable, tuple[int, int]] = {
+        v: (ROWS, column) for column, v in enumerate(rows) if v not in parameters
+    }
+
+    def reach(j: int) -> None:
+        if j in asked or j in found:
+            found[j] = [*found.get(j, ()), *asked.get(j, ())]
+        for slot, variable in enumerate(patterns[j].variables):
+            if variable not in parameters:
+                bound.setdefault(variable, (j, slot))
+
+    if root is not None:
+        reach(root)
+    left = [j for j in range(len(patterns)) if j != root]
+    while reached := {j: places for j in left if (places := _places(patterns[j], bound))}:
+        for j, places in reached.items():
+            # one will do: what a pattern holds beyond what all of them ask for does no harm
+            variable, place = places[0]
+            found[j] = [(*bound[variable], place)]
+        for j in reached:
+            reach(j)
+        left = [j for j in left if j not in reached]
+    found.update((j, list(asked[j])) for j in left if j in asked)
+    return found
+
+
+def _places(pattern: TriplePattern, bound: Mapping[Variable, object]) -> list[tuple[Variable, int]]:
+    """List the variables that are bound, and where a store finds triples by them."""
+    ends = ((pattern.subject, 0), (pattern.object, 2))
+    return [(term, place) for term, place in ends if isinstance(term, Variable) and term in bound]
+
+
+def by_demand(plan: Plan) -> Plan:
+    """Have the rows of one input of a join, OPTIONAL, EXISTS or MINUS ask for those of the other.
+
+    The rows that ask are those of an input with a constant, a parameter or VALUES in it, for these are few.
+    The patterns of the other input are joined with what they ask for, so that it has these rows alone.
+    """
+    if len(plan.steps) < 2:
+        return plan
+    asking = _Asking(plan.steps)
+    return _sorted(plan, asking) if asking.found else plan
+
+
+class _Asking:
+    """Finds the leaves of a plan that rows of other steps ask for."""
+
+    def __init__(self, steps: Sequence[Step]) -> None:
+        self._steps = steps
+        self._uses = Counter(below for step in steps for below in step.inputs)
+        self._few: list[bool] = []
+        """Per step, whether its rows are few, as far as constants tell."""
+        for step in steps:
+            self._few.append(self._has_few(step))
+        self.found: dict[int, tuple[int, Given]] = {}
+        """Per leaf, the step that asks, and what of its rows."""
+        self.edges: set[int] = set()
+        """The leaves that a path above them asks."""
+        # from above, for what is asked for asks in turn
+        for number in reversed(range(len(steps))):
+            node, inputs = steps[number].node, steps[number].inputs
+            if isinstance(node, algebra.Join | algebra.LeftJoin | algebra.Minus | algebra.Exists):
+                left, right = inputs
+                if self._few[left]:
+                    self._ask(right, left, node.keys)
+                elif self._few[right] and isinstance(node, algebra.Join):
+                    self._ask(left, right, node.keys)
+            elif isinstance(node, algebra.Closure) and len(inputs) > 1 and self._few[inputs[1]]:
+                # what is reached asks for the edges that lead on
+                before = set(self.found)
+                self._push(inputs[0], number, {node.source: 0})
+                self.edges.update(set(self.found) - before)
+
+    def _has_few(self, step: Step) -> bool:
+        if step.basic is not None:
+            return all(map(_has_constant, step.basic.segments))
+        inputs = [self._few[below] for below in step.inputs]
+        if not inputs or isinstance(step.node, algebra.Join):
+            return not inputs or any(inputs)  # VALUES, and what members ask for
+        if isinstance(step.node, algebra.Union):
+            return all(inputs)
+        # of a path, the starts
+        return inputs[-1 if isinstance(step.node, algebra.Closure) else 0]
+
+    def _ask(self, number: int, source: int, columns: algebra.Columns) -> None:
+        """Ask for the rows of a step that have some columns of another, where no step reads the rest."""
+        of = self._steps[source].columns
+        self._push(number, source, {v: of.index(v) for v in columns if v in of})
+
+    def _push(self, number: int, source: int, given: Given) -> None:
+        waiting: list[tuple[int, Given]] = [(number, given)]
+        while waiting:
+            number, given = waiting.pop()
+            if not given or self._uses[number] > 1 or number in self.found:
+                continue
+            self._few[number] = True
+            step = self._steps[number]
+            if step.basic is not None:
+                if any(_asked_of(segment, given) for segment in step.basic.segments):
+                    self.found[number] = source, given
+                continue
+            waiting += zip(step.inputs, self._passed(step, given), strict=False)
+
+    def _passed(self, step: Step, given: Given) -> list[Given]:
+        """Give what a step can ask of its inputs, in order; of those behind the last nothing."""
+        node = step.node
+        if isinstance(node, algebra.Project):
+            sources = {v: node.source(v) for v in given}
+            return [{old: given[v] for v, old in sources.items() if old is not None}]
+        if isinstance(node, algebra.Group):
+            # a group that is there without rows would not be
+            return [{v: at for v, at in given.items() if v in node.keys and node.seeds is None}]
+        if isinstance(node, algebra.Join | algebra.Union):
+            certain = [self._steps[below].node.certain for below in step.inputs]
+            return [{v: at for v, at in given.items() if v in of} for of in certain]
+        if isinstance(node, algebra.Slice | algebra.Closure | algebra.Construct):
+            return []
+        return [
+            {v: at for v, at in given.items() if v in self._steps[below].columns} for below in step.inputs[:1]
+        ]
+
+
+def _has_constant(segment: Segment) -> bool:
+    ends = (end for pattern in segment.patterns for end in (pattern.subject, pattern.object))
+    return bool(segment.asked) or any(not isinstance(end, Variable) for end in ends)
+
+
+def _asked_of(segment: Segment, given: Given) -> algebra.Columns:
+    """Give the variables of a segment that are given; none where a store finds no triples by them."""
+    ends = {end for pattern in segment.patterns for end in (pattern.subject, pattern.object)}
+    if not segment.by_demand or ends.isdisjoint(given):
+        return ()
+    return tuple(v for v in segment.variables if v in given)
+
+
+def _sorted(plan: Plan, asking: _Asking) -> Plan:
+    """Put the steps in an order in which those that ask come before those that are asked, but for paths."""
+    found = asking.found
+    below = {number: {*step.inputs} for number, step in enumerate(plan.steps)}
+    for number in found.keys() - asking.edges:
+        below[number].add(found[number][0])
+    order = {number: at for at, number in enumerate(TopologicalSorter(below).static_order())}
+    if order[len(plan.steps) - 1] != len(plan.steps) - 1:
+        return plan  # a step that nothing reads
+    steps: list[Step] = []
+    for number in order:
+        step = plan.steps[number]
+        step = replace(step, inputs=tuple(order[below] for below in step.inputs))
+        if number in found:
+            source, given = found[number]
+            step = _with_rows(step, order[source], given)
+        steps.append(step)
+    return replace(plan, steps=tuple(steps))
+
+
+def _with_rows(step: Step, source: int, given: Given) -> Step:
+    assert step.basic is not None  # noqa: S101 - a leaf
+    segments = []
+    places = []
+    for segment in step.basic.segments:
+        rows = _asked_of(segment, given)
+        places.append(tuple(given[v] for v in rows))
+        if rows:
+            joined = replace(segment, rows=rows)
+            arrays = tuple(ordered_array(joined.joined, seed) for seed in range(len(joined.joined)))
+            joined = replace(joined, arrays=arrays)
+        segments.append(joined if rows else segment)
+    return replace(step, basic=replace(step.basic, segments=tuple(segments)), asks=(source, tuple(places)))
