@@ -376,6 +376,8 @@ def test_members_of_a_family_may_keep_together_more_than_each() -> None:
     star(graph, 16, 300)
     with pytest.raises(BudgetError, match=r"to work out its answer|keep more than 400"):
         Follower(graph, query % 16, budget)
+    for member in members:
+        member.check(graph)
     members.append(Follower(graph, query % 17, Budget(kept_rows=20)))
     assert members[-1].subscription._use.query.meter.kept_rows > 20
     graph.add((URIRef("urn:0"), E, URIRef("urn:1/1")))
@@ -469,3 +471,22 @@ def test_only_the_time_of_its_own_thread_is_charged(
     if share:
         assert 50 <= looks[0] <= 110
         assert "it takes longer than 50 s for one commit" in str(meter.error)
+
+
+def test_a_member_that_cannot_come_disturbs_none() -> None:
+    """Its opening is cut short within operators that others share; they begin anew and are told nothing."""
+    graph = rdflib.Graph()
+    query = "SELECT ?t (COUNT(?a) AS ?n) { <urn:%s> <urn:e> ?t . ?t <urn:p> ?a } GROUP BY ?t"
+    for hub in range(3):
+        star(graph, hub, 30)
+    members = [Follower(graph, query % hub, AMPLE) for hub in range(2)]
+    with pytest.raises(BudgetError, match="more than 20 rows"):
+        Follower(graph, query % 2, Budget(kept_rows=20))
+    (engine,) = members[0].subscription._live().queries
+    assert not members[0].subscription._live().commits.owes(engine)
+    for member in members:
+        assert member.subscription.stats.deltas == 1
+        member.check(graph)
+    star(graph, 1, 31)
+    for member in members:
+        member.check(graph)

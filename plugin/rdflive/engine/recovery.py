@@ -113,6 +113,12 @@ class Recovery:
         answers = self._restart(query)
         return ({}, False) if answers is None else (answers, True)
 
+    def restart(self, query: QueryState) -> None:
+        """Start a query anew that was left half-way as a member came; no answer has changed."""
+        self._state.stop(query)
+        if self._restart(query) is not None:
+            self._state.commits.forget_query(query)
+
     def settle(self, sequence: int) -> None:
         """See to the queries that exceed a budget. Members who cost too much end, and the others go on.
 

@@ -19,6 +19,7 @@ from rdflive.engine.query import Answers, QueryState, TermWeights, Use, add_up
 from rdflive.engine.recovery import Recovery
 from rdflive.engine.terms import TermTable
 from rdflive.engine.view import View
+from rdflive.errors import BudgetError
 from rdflive.model import Term, Terms
 from rdflive.query.bgp import TriplePattern
 from rdflive.query.budget import Budget, Meter
@@ -159,13 +160,15 @@ class StoreState:
                     partial(enter, group, is_first) if plan.parameters else list[TermWeights | None], group[0]
                 )
             answers = entered or answers
-        except BaseException:
+        except BaseException as error:
             for use in uses:
                 query.remove(use)
             if not query.is_used:
                 self._end(query)
             elif is_asked:  # what nobody is told of any more is forgotten as the query begins anew
                 self.commits.owe_query(query)
+                if isinstance(error, BudgetError):
+                    self.recovery.restart(query)
             raise
         self.sweep()
         return answers
