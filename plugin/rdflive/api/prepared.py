@@ -376,7 +376,7 @@ def may_share(algorithm: Algorithm) -> bool:
     >>> may_share("star")
     False
     """
-    return algorithm in ("auto", "join", "product")
+    return algorithm in ("auto", "demand", "whole", "join", "product")
 
 
 def check_graph(graph: GraphLike) -> None:

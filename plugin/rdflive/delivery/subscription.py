@@ -162,11 +162,21 @@ class Subscription(BaseSubscription):
             members = 1 if self._state is None else self._use.query.members
             shared = Asked(question.plan, self._terms)
             counted = "" if self._state is None else self._counted()
+            held = () if self._state is None else tuple(self._state.held(self._use))
             if question.windowed or self._state is None:
-                return Explanation(plan, windows=lines, members=members, shared=shared, counted=counted)
+                return Explanation(
+                    plan, windows=lines, members=members, shared=shared, counted=counted, held=held
+                )
             notes = unheld_notes(self._adapter, self._graph, plan, question.regime)
         return Explanation(
-            plan, lines, clock=clock, notes=tuple(notes), members=members, shared=shared, counted=counted
+            plan,
+            lines,
+            clock=clock,
+            notes=tuple(notes),
+            members=members,
+            shared=shared,
+            counted=counted,
+            held=held,
         )
 
     @property

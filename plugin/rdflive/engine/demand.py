@@ -59,8 +59,12 @@ class Feeding:
     """The `PatternState` whose values are the demand."""
     slot: int
     place: int
-    is_needed: bool
-    """Whether triples with other values must not be held, as walks take for granted."""
+    is_member: bool
+    """Whether the values are what members of a family ask for: walks take for granted that no others are
+    held.
+    """
+    may_widen: bool = True
+    """Whether the pattern may be held whole."""
 
 
 class Fed:
@@ -87,6 +91,11 @@ class Fed:
         self._patience = 1
 
     @property
+    def is_member(self) -> bool:
+        """Whether the values are what members of a family ask for."""
+        return self._feeding.is_member
+
+    @property
     def routes(self) -> bool:
         """Whether triples are taken to the pattern by this place; other places are tested."""
         return self.pattern.feeds[0] is self
@@ -94,7 +103,7 @@ class Fed:
     def open(self, value: int) -> None:
         """Have the pattern take triples with a value from now on, and those that are there."""
         # a pattern that keeps nothing has nothing to look up
-        if self.pattern.keeps and self._may_widen and self._work(0) > self._bound:
+        if self.pattern.keeps and not self.is_wide and self._may_widen and self._work(0) > self._bound:
             self._reconsider(0)
         if self.is_wide:
             return
@@ -183,7 +192,7 @@ class Fed:
 
     @property
     def _may_widen(self) -> bool:
-        return self.routes and not self._feeding.is_needed
+        return self.routes and self._feeding.may_widen and not self.is_member
 
     def _work(self, more: int) -> int:
         """Give the work that has been done lately, or that the values in demand take, and some more."""

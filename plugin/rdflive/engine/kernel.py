@@ -63,7 +63,10 @@ class SegmentState:
         """List the dictionaries and sets that cache something for this segment (shared ones too)."""
         kept = [(pattern, path) for pattern, path in self.paths if pattern in self.patterns]
         paths = {id(pattern.paths[path]): pattern.paths[path] for pattern, path in kept}
-        return [*paths.values(), *(star.mask for star in self.stars)]
+        links = {fed.link: None for pattern in self.patterns for fed in pattern.feeds if not fed.is_member}
+        demand = [container for link in links for container in (link.wanted, link.opened)]
+        rows = [] if self.rows is None else self.rows.containers()
+        return [*paths.values(), *(star.mask for star in self.stars), *demand, *rows]
 
 
 class Kernel:
@@ -233,8 +236,7 @@ class Kernel:
         whole = [j for j in range(len(segment.patterns)) if j not in origins]
         for j in (*whole, *origins):
             feedings = [
-                # a triple that has a parameter is taken for one that a member asks for
-                Feeding(view, made[i], slot, place, is_needed=i is None)
+                Feeding(view, made[i], slot, place, is_member=i is None, may_widen=segment.state != "demand")
                 for i, slot, place in origins.get(j, ())
             ]
             made[j] = self._pattern(segment.patterns[j], numbers, segment.filters[j], feedings, fresh)

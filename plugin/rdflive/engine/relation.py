@@ -158,6 +158,10 @@ class Relation:
         self.added.clear()
         self.removed.clear()
 
+    def containers(self) -> list[Any]:
+        """List what is kept, for measuring."""
+        return [self._tuples, *self.pattern.paths.values()]
+
     def _take_out(self, row: Row, *, reads: bool = True) -> None:
         """Have walks find a tuple no more, and the patterns forget what no member asks for now."""
         for (bound, given), ranges in self.ranges.items():

@@ -21,7 +21,7 @@ from rdflive.engine.terms import TermTable
 from rdflive.engine.view import View
 from rdflive.errors import BudgetError
 from rdflive.model import Term, Terms
-from rdflive.query.bgp import TriplePattern
+from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.budget import Budget, Meter
 from rdflive.query.demand import by_demand
 from rdflive.query.plan import Plan
@@ -308,6 +308,21 @@ class StoreState:
                 for view, pattern in self.located(query):
                     parts: list[Any] = [terms.get(part, part) for part in pattern]  # type: ignore[call-overload]
                     yield keys[view], TriplePattern(*parts) if terms else pattern
+
+    def held(self, use: Use) -> Iterator[tuple[TriplePattern, Variable, int, bool]]:
+        """List the patterns that are held by demand, as they were written: for which of their variables, how
+        many values it has now, and whether the pattern is held whole all the same.
+        """
+        query = use.query
+        terms = dict(zip(query.plan.parameters, map(self.terms.value, use.asked), strict=True))
+        for leaf in [leaf for leaf in query.leaves if isinstance(leaf, Leaf)]:
+            for state, segment in zip(leaf.states, leaf.plan.segments, strict=False):
+                for written, pattern in zip(segment.patterns, state.patterns, strict=True):
+                    parts: list[Any] = [terms.get(part, part) for part in written]  # type: ignore[call-overload]
+                    for fed in pattern.feeds[:1]:
+                        if not fed.is_member:
+                            variable: Any = parts[fed.place]
+                            yield TriplePattern(*parts), variable, len(fed.link.wanted), fed.is_wide
 
     def start(self, query: QueryState) -> Answers:
         """Start maintaining a query on what the store holds now, for all who use it."""

@@ -463,7 +463,7 @@ class View:
         sample = {} if relation is None else dict(zip(relation.columns, relation.sample, strict=False))
         if segment.rows:
             return chain(segment.patterns, None, asked, segment.asked, segment.rows)
-        if not segment.by_demand or len(segment.patterns) < 2:
+        if segment.state == "whole" or len(segment.patterns) < 2:
             return asked
         sources = list(asked) or [
             j

@@ -15,6 +15,8 @@ from dataclasses import replace
 from graphlib import TopologicalSorter
 from typing import Final, TypeAlias
 
+from rdflib.term import URIRef
+
 from rdflive.query import algebra
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.decompose import ordered_array
@@ -93,10 +95,15 @@ def by_demand(plan: Plan) -> Plan:
     The rows that ask are those of an input with a constant, a parameter or VALUES in it, for these are few.
     The patterns of the other input are joined with what they ask for, so that it has these rows alone.
     """
-    if len(plan.steps) < 2:
-        return plan
     asking = _Asking(plan.steps)
-    return _sorted(plan, asking) if asking.found else plan
+    steps = list(plan.steps)
+    for number, step in enumerate(plan.steps):
+        # `FILTER(?x IN (:a, :b))` asks for these terms, where no rows do
+        rows = [values for segment in _segments(step) if (values := _values_in(segment)) is not None]
+        if rows and number not in asking.found:
+            asking.found[number] = len(steps), {rows[0].columns[0]: 0}
+            steps.append(Step(rows[0], (), rows[0].columns))
+    return _sorted(replace(plan, steps=tuple(steps)), asking, len(plan.steps) - 1) if asking.found else plan
 
 
 class _Asking:
@@ -130,7 +137,7 @@ class _Asking:
 
     def _has_few(self, step: Step) -> bool:
         if step.basic is not None:
-            return all(map(_has_constant, step.basic.segments))
+            return all(_has_constant(segment) or _values_in(segment) for segment in step.basic.segments)
         inputs = [self._few[below] for below in step.inputs]
         if not inputs or isinstance(step.node, algebra.Join):
             return not inputs or any(inputs)  # VALUES, and what members ask for
@@ -185,20 +192,39 @@ def _has_constant(segment: Segment) -> bool:
 def _asked_of(segment: Segment, given: Given) -> algebra.Columns:
     """Give the variables of a segment that are given; none where a store finds no triples by them."""
     ends = {end for pattern in segment.patterns for end in (pattern.subject, pattern.object)}
-    if not segment.by_demand or ends.isdisjoint(given):
+    if segment.state == "whole" or ends.isdisjoint(given):
         return ()
     return tuple(v for v in segment.variables if v in given)
 
 
-def _sorted(plan: Plan, asking: _Asking) -> Plan:
+def _segments(step: Step) -> Sequence[Segment]:
+    return () if step.basic is None else step.basic.segments
+
+
+def _values_in(segment: Segment) -> algebra.Values | None:
+    """Give the terms that a filter allows for a subject or an object, as rows."""
+    if segment.state == "whole":
+        return None
+    for pattern, filters in zip(segment.patterns, segment.filters, strict=True):
+        ends = {end.name: end for end in (pattern.subject, pattern.object) if isinstance(end, Variable)}
+        for condition in filters:
+            if not isinstance(condition, algebra.OneOf) or condition.negated or condition.name not in ends:
+                continue
+            # a literal may be written in another way
+            if all(isinstance(term, URIRef) for term in condition.terms):
+                terms = sorted(condition.terms)
+                return algebra.Values((ends[condition.name],), tuple((term,) for term in terms))
+    return None
+
+
+def _sorted(plan: Plan, asking: _Asking, last: int) -> Plan:
     """Put the steps in an order in which those that ask come before those that are asked, but for paths."""
     found = asking.found
     below = {number: {*step.inputs} for number, step in enumerate(plan.steps)}
     for number in found.keys() - asking.edges:
         below[number].add(found[number][0])
     order = {number: at for at, number in enumerate(TopologicalSorter(below).static_order())}
-    if order[len(plan.steps) - 1] != len(plan.steps) - 1:
-        return plan  # a step that nothing reads
+    assert order[last] == len(plan.steps) - 1  # noqa: S101 - all others lead to it
     steps: list[Step] = []
     for number in order:
         step = plan.steps[number]

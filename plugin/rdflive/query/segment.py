@@ -24,7 +24,8 @@ __all__ = [
 ]  # fmt: skip
 
 SegmentAlgorithm: TypeAlias = Literal["ground", "star", "connected", "join"]
-Algorithm: TypeAlias = Literal["auto", "ground", "star", "product", "connected", "join"]
+Algorithm: TypeAlias = Literal["auto", "demand", "whole", "ground", "star", "product", "connected", "join"]
+State: TypeAlias = Literal["auto", "demand", "whole"]
 ALGORITHMS: Final[tuple[Algorithm, ...]] = get_args(Algorithm)
 
 
@@ -58,8 +59,10 @@ class Segment:
     """The variables for which the rows of another step have values: the segment is joined with these, as
     with what members ask for, and has the last of the arrays for them.
     """
-    by_demand: bool = True
-    """Whether patterns may hold only what other patterns ask for; see `query.demand`."""
+    state: State = "auto"
+    """Whether patterns hold only what other patterns ask for (`demand`, see `query.demand`), or all that
+    matches (`whole`); with `auto` what costs less.
+    """
 
     @property
     def joined(self) -> tuple[TriplePattern | Asked, ...]:
@@ -130,7 +133,8 @@ def plan_basic(
 
     `auto` takes the simplest algorithm for each segment of the connected-variable decomposition, and
     `product` asks for the same by name. `join` maintains the whole pattern as one delta join without match
-    states. `ground`, `star` and `connected` force one segment of that kind.
+    states. `ground`, `star` and `connected` force one segment of that kind; these and `join` hold patterns
+    whole. `demand` and `whole` are `auto` with that `Segment.state`.
     """
     if algorithm not in ALGORITHMS:
         raise PlanError(f"unknown algorithm {algorithm!r}; choose one of {', '.join(ALGORITHMS)}")
@@ -138,7 +142,9 @@ def plan_basic(
     partition = connected_variable_partition(bgp)
     pattern_class = classify(bgp, partition)
     forced: SegmentAlgorithm | None = None
-    if algorithm == "auto" or algorithm == "product":
+    state: State = "auto"
+    if algorithm == "auto" or algorithm == "product" or algorithm == "demand" or algorithm == "whole":
+        state = "auto" if algorithm == "product" else algorithm
         parts = connected_variable_decomposition(bgp, partition)
         groups = [*([parts.ground] if parts.ground else []), *parts.segments]
     else:
@@ -160,6 +166,7 @@ def plan_basic(
             forced,
             [c for c in basic.conditions if c not in residual and have.issuperset(c.variables)],
             of,
+            state,
         )
         for group, own, have, of in zip(groups, variables, names, asked, strict=True)
     )
@@ -209,6 +216,7 @@ def make_segment(
     algorithm: SegmentAlgorithm | None = None,
     conditions: Sequence[Condition] = (),
     asked: tuple[Variable, ...] = (),
+    state: State = "auto",
 ) -> Segment:
     """Plan one segment; without `algorithm` the simplest that fits is taken.
 
@@ -237,7 +245,7 @@ def make_segment(
     left = tuple(c for c in conditions if not any(c in pushed for pushed in filters))
     segment = Segment(
         algorithm, patterns, variables, projection, centres, (), filters, left, asked=asked,
-        by_demand=not forced,
+        state="whole" if forced else state,
     )  # fmt: skip
     arrays = tuple(ordered_array(segment.joined, seed) for seed in range(len(segment.joined)))
     return replace(segment, arrays=arrays)

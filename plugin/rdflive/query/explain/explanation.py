@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rdflive.query import algebra
-from rdflive.query.bgp import PatternClass
+from rdflive.query.bgp import PatternClass, TriplePattern, Variable
 from rdflive.query.explain.flowchart import flowchart
 from rdflive.query.explain.leaf import leaf_lines
 from rdflive.query.explain.names import Names
@@ -39,6 +39,7 @@ class Explanation:
         members: int = 1,
         shared: Asked | None = None,
         counted: str = "",
+        held: Iterable[tuple[TriplePattern, Variable, int, bool]] = (),
     ) -> None:
         asked = Asked(plan) if shared is None else shared
         running = as_run(plan, asked.plan, asked.terms)
@@ -58,6 +59,9 @@ class Explanation:
         self.members = members
         """How many queries share the work, each with terms of its own in the place of the constants."""
         self._counted = counted
+        names = Names(plan)
+        self.demand = tuple(_held(names, *pattern) for pattern in held)
+        """The patterns that hold only what others ask for, or all because that would be most of it."""
 
     @property
     def form(self) -> str:
@@ -139,7 +143,12 @@ class Explanation:
         else:
             yield f"plan: {_size(plan)}"
             yield from self._tree(outline(plan), names, "", "")
-        parts = {"entailed triples": self.entailed, "windows": self.windows, "clock": self.clock}
+        parts = {
+            "held by demand": self.demand,
+            "entailed triples": self.entailed,
+            "windows": self.windows,
+            "clock": self.clock,
+        }
         for title, lines in parts.items():
             if lines:
                 yield f"{title}:"
@@ -175,6 +184,14 @@ class Explanation:
         else:
             yield f"keeps {words.keeps}"
             yield f"an update costs {words.costs}"
+
+
+def _held(names: Names, pattern: TriplePattern, variable: Variable, values: int, is_whole: bool) -> str:
+    """Say what a pattern holds that others ask for."""
+    name = names.variable(variable)
+    count = f"{values:,} {'value' if values == 1 else 'values'} of {name}"
+    held = f"all triples, as {count} are asked for" if is_whole else f"the triples of {count}"
+    return f"{names.pattern(pattern)}: {held}"
 
 
 def _header(plan: Plan, names: Names) -> Iterator[str]:

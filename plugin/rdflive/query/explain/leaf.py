@@ -58,6 +58,7 @@ class _Words:
         self.names = names
         self.kept = kept
         self.patterns = [f"p{first_pattern + i}" for i in range(len(segment.patterns))]
+        self.joined = [*self.patterns, *(["what is asked for"] * (len(segment.joined) - len(self.patterns)))]
 
     def lines(self) -> Iterator[str]:
         segment = self.segment
@@ -73,7 +74,7 @@ class _Words:
         if len(segment.patterns) > 1 and len(segment.variables) > 1:
             yield from self._stars()
             yield "ordered arrays, what an update of a pattern visits:"
-            for array in segment.arrays:
+            for array in segment.arrays[: len(self.patterns)]:
                 yield f"  {self.patterns[array.seed]}: {self._visits(array)}"
         yield f"cached: {'; '.join(self._cached()) or 'nothing'}"
         yield f"an update costs: {self._costs()}"
@@ -110,7 +111,7 @@ class _Words:
         places = [", ".join(self._tests(array.checks, set(), bound))]
         for step in array.steps:
             how = "by a scan of" if step.scan else "by"
-            links = " and ".join(self.patterns[j] for j in step.links)
+            links = " and ".join(self.joined[j] for j in step.links)
             before = frozenset(bound)
             bound.update(step.binds)
             tests = self._tests(step.checks, before, bound)
@@ -122,7 +123,7 @@ class _Words:
     ) -> list[str]:
         """Name the patterns and the filters that are tested when variables have been bound."""
         old, new = ({v.name for v in variables} for variables in (before, bound))
-        tests = [self.patterns[j] for j in checks]
+        tests = [self.joined[j] for j in checks]
         for number, condition in enumerate(self.segment.conditions, 1):
             # tested once, in the step that binds the last variable it reads
             if new.issuperset(condition.variables) and not old.issuperset(condition.variables):

@@ -20,6 +20,7 @@ from rdflib.term import Variable as SparqlVariable
 from rdflive.query.algebra import Graph
 from rdflive.query.bgp import Asked, TriplePattern, Variable, VarOrTerm
 from rdflive.query.decompose import OrderedArray
+from rdflive.query.demand import by_demand
 from rdflive.query.expressions import Expression
 from rdflive.query.plan import Plan
 from rdflive.query.segment import Segment
@@ -43,6 +44,7 @@ def as_run(plan: Plan, shared: Plan, terms: Sequence[VarOrTerm]) -> Running:
     """Say of the plan of one query what is kept where the `shared` one runs, with these terms for its
     parameters.
     """
+    plan, shared = by_demand(plan), by_demand(shared)
     values = dict(zip(shared.parameters, terms, strict=True))
     others = [(basic.graph, segment) for basic in shared.basics for segment in basic.segments]
     kept: dict[tuple[Graph, TriplePattern], Kept] = {}
@@ -181,7 +183,8 @@ def _looked_up(segment: Segment) -> Iterator[tuple[int, bool]]:
     for array in segment.arrays:
         seed = segment.joined[array.seed]
         # what parameters bind is read from the graph itself when a member comes or goes
-        unkept = frozenset(seed.variables if isinstance(seed, Asked) else ())
+        is_member = isinstance(seed, Asked) and seed.variables == segment.asked
+        unkept = frozenset(seed.variables if is_member else ())
         for j, by in _look_ups(segment, array):
             if j < len(segment.patterns) and not (by and unkept.issuperset(by)):
                 yield j, len(by) == len(segment.patterns[j].variables)
