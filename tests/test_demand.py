@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -143,11 +143,12 @@ def play(random: Random, kind: str) -> Counter[str]:
 
 
 @pytest.fixture(params=["as it is", "eager"])
-def haste(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def haste(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Try the thresholds as they are, and such that patterns change over all the time."""
     if request.param == "eager":
         eager(monkeypatch)
-    yield request.param
+    name: str = request.param
+    return name
 
 
 @pytest.mark.parametrize("kind", OPTIONS)

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from rdflib import RDFS, Literal, URIRef
 
 import rdflive
+from rdflive.api import prepared
 from rdflive.engine.view import View
 from rdflive.errors import UnsupportedQueryError
 from support.effort import drawn_from, examples
@@ -25,6 +26,13 @@ from support.quads import DATASETS, Store, Sum
 from support.queries import LITERALS, NODES, make_commits, make_quad, make_query
 from support.varied import varied
 from support.worlds import PRIMARY_DATASETS
+
+
+def subscribe_alone(*arguments: Any, **options: Any) -> rdflive.Subscription:
+    """Subscribe with constants in the plan, where other subscriptions have parameters."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(prepared, "may_share", lambda _: False)
+        return rdflive.subscribe(*arguments, **options)
 
 
 def drawn_terms(random: Random) -> dict[Any, Any]:
@@ -166,7 +174,7 @@ def test_limits_are_kept_in_order(operator: str) -> None:
     for i, limit in enumerate(values):
         text = f"SELECT ?v {{ ?s <{E}p> ?v FILTER(?v {operator} {limit.n3()}) }}"
         opened.append(rdflive.subscribe(graph, text, take(told[i])))
-        opened.append(rdflive.subscribe(graph, text, take(alone[i]), budget=rdflive.Budget()))
+        opened.append(subscribe_alone(graph, text, take(alone[i])))
     # an IRI equals itself alone, so `?v = <iri>` is kept as a pattern with the IRI in it
     families = 2 if operator == "=" else 1
     assert len(opened[0]._live().queries) == families + len(values)
@@ -239,9 +247,9 @@ def test_a_constant_is_one_wherever_it_stands(text: str, entailment: str | None)
                 found.update(dict.fromkeys(delta.added, 1))
                 found.subtract(dict.fromkeys(delta.removed, 1))
 
-            budget = rdflive.Budget() if alone else None
             query = text.replace("%s", term)
-            opened.append(rdflive.subscribe(graph, query, take, entailment=entailment, budget=budget))
+            subscribe = subscribe_alone if alone else rdflive.subscribe
+            opened.append(subscribe(graph, query, take, entailment=entailment))
     random = drawn_from(text)
     names = [URIRef(E + name) for name in ("c0", "c1", "c2", "x")]
     predicates = [URIRef(E + name) for name in ("p", "q", "r", "c0")]
@@ -340,7 +348,7 @@ def test_a_store_that_fails_harms_no_other_member(
     members[":c1"] = opened(":c1")
     for name in (names[1], names[0], names[3]):
         for constant, member in members.items():
-            with rdflive.subscribe(graph, text % constant, budget=rdflive.Budget()) as alone:
+            with subscribe_alone(graph, text % constant) as alone:
                 assert +told[constant] == Counter(member.answers()) == Counter(alone.answers())
         graph.remove((name, names[3], None))
     for member in members.values():

@@ -123,6 +123,41 @@ def test_keyboard_interrupt_in_a_callback_loses_nothing(graph: rdflib.Graph) -> 
     assert seen == [["ic2"], ["ic3"]]
 
 
+def test_equal_subscriptions_are_told_of_a_commit_by_one_delta(graph: rdflib.Graph) -> None:
+    """Each is told once, whatever others do with it; one with an iterator or other prefixes has its own."""
+    told: dict[str, list[rdflive.Delta]] = {name: [] for name in "abcdef"}
+    plan = {"b": ZeroDivisionError, "c": KeyboardInterrupt}
+
+    def opened(name: str, **options: Any) -> rdflive.Subscription:
+        def take(delta: rdflive.Delta) -> None:
+            told[name].append(delta)
+            if len(told[name]) < 3 and name in plan:
+                raise plan[name]
+
+        return rdflive.subscribe(graph, QUERY, take, initial=False, on_error="ignore", **options)
+
+    subscriptions = {name: opened(name) for name in "abcde"}
+    subscriptions["f"] = opened("f", initNs={"other": EX})
+    deltas = subscriptions["e"].deltas(timeout=0)
+    assert len(subscriptions["a"]._live().queries) == 1
+    for number in range(2, 6):
+        try:
+            graph.add((node(f"ic{number}"), RDF.type, TRAIN))
+        except KeyboardInterrupt:
+            assert number in (2, 3)
+    for name in "abdef":
+        assert [names(delta.added) for delta in told[name]] == [["ic2"], ["ic3"], ["ic4"], ["ic5"]], name
+    # what it has taken of the first two is not known, so it is told the whole answer behind each
+    assert [delta.initial for delta in told["c"]] == [False, True, True, False, False]
+    last = [told[name][-1] for name in "abcdef"]
+    assert len({id(delta) for delta in last}) == 3
+    assert "other" in last[5].prefixes
+    assert "other" not in last[0].prefixes
+    assert [names(next(deltas).added) for _ in range(4)] == [["ic2"], ["ic3"], ["ic4"], ["ic5"]]
+    counted = {name: subscription.stats.deltas for name, subscription in subscriptions.items()}
+    assert counted == {name: len(deltas) for name, deltas in told.items()}
+
+
 def test_a_timeout_does_not_end_an_iterator(graph: rdflib.Graph) -> None:
     """What happens before the first deltas() waits for it; after a TimeoutError it goes on."""
     subscription = rdflive.subscribe(graph, QUERY, initial=False)

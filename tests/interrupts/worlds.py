@@ -22,6 +22,7 @@ E: Final = "http://e/"
 PREFIX: Final = f"PREFIX : <{E}> "
 QUERIES: Final = {
     "pattern": "SELECT ?s ?o { ?s :p ?o }",
+    "twin": "SELECT ?s ?o { ?s :p ?o }",
     "join": "SELECT ?s ?t { ?s :p ?o . ?o :q ?t }",
     "optional": "SELECT ?s ?t { ?s :p ?o OPTIONAL { ?o :q ?t } }",
     "count": "SELECT ?s (COUNT(*) AS ?n) { ?s :p ?o } GROUP BY ?s",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from random import Random
-from typing import Any
 
 import pytest
 
@@ -41,7 +40,7 @@ def check_held(state: StoreState) -> Counter[str]:
                 if all(fed.is_wide or ids[fed.place] in fed.link.wanted for fed in pattern.feeds)
             ]
             assert Counter(held) == Counter(wanted), "a pattern holds what is asked for"
-    assert not (state.demand.fresh or state.demand.loose)
+    assert (state.demand.fresh, state.demand.loose) == ([], [])
     return kinds
 
 

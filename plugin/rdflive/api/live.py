@@ -184,12 +184,10 @@ def explain(
     initNs: Mapping[str, Any] | None = None,  # noqa: N803 - the names of rdflib's Graph.query
     initBindings: Mapping[str, Any] | None = None,  # noqa: N803
     algorithm: Algorithm = "auto",
-    budget: Budget | None = None,
 ) -> Explanation:
     """Show how a query would be maintained, without any data.
 
-    One with a `budget`, or with an algorithm of a class of patterns, shares its plan with no others and may
-    keep less.
+    One with an algorithm of a class of patterns shares its plan with no others and may keep less.
     With a graph its prefixes may be used, and the `notes` also say which predicates, classes and graphs of
     the query it does not hold, each with the nearest that it does.
 
@@ -202,7 +200,7 @@ def explain(
     with given.naming():
         prepared, row = Prepared(given, initNs, graph=graph), initBindings or {}
         plan = prepared.find(row, algorithm).plan
-        shared = prepared.find(row, algorithm, family=budget is None and may_share(algorithm))
+        shared = prepared.find(row, algorithm, family=may_share(algorithm))
     if graph is None:
         return Explanation(plan, shared=shared)
     with manager.locked(manager.store_of(graph)) as adapter:

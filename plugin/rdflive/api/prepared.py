@@ -222,9 +222,9 @@ class Prepared:
                 output=get.get("output", "delta"),
                 expires=get.get("expires", False),
             )
-        # a plan of its own, where what is counted or traced is one member's
+        # a plan of its own, where what is traced is one member's
         provenance = get.get("provenance", False)
-        alone = budget or provenance or not may_share(algorithm)
+        alone = provenance or not may_share(algorithm)
         opened: list[Subscription] = []
         with self._query.naming(), ExitStack() as undo:
             asked, identity = [], ""

@@ -11,7 +11,10 @@ from typing import Any, Literal, Protocol, TypeAlias
 from rdflive.errors import RdfliveError
 from rdflive.model import Delta
 
-__all__ = ["Callback", "Called", "call", "call_async", "check_callback", "failed", "interrupted", "is_async"]
+__all__ = [
+    "Callback", "Called", "call", "call_async", "check_callback", "failed", "interrupted", "is_async",
+    "raised", "refuse_coroutine",
+]  # fmt: skip
 
 Callback: TypeAlias = Callable[[Delta], object]
 """A function that takes a delta; a coroutine function is awaited."""
@@ -49,16 +52,24 @@ def call(subscription: Called, callback: Callable[[Delta], object], delta: Delta
     try:
         returned = callback(delta)
         if returned is not None:
-            _refuse_coroutine(returned, callback)
-    except (MemoryError, RecursionError) as error:
-        subscription.doubt()
-        failed(subscription, error)
-        return False
+            refuse_coroutine(returned, callback)
     except Exception as error:  # noqa: BLE001 - whatever a callback raises, the write stands
-        failed(subscription, error)
+        return raised(subscription, error)
     finally:
         subscription._callback_seconds += perf_counter() - start
     return True
+
+
+def raised(subscription: Called, error: Exception) -> bool:
+    """Take what a callback has raised.
+
+    False after a lack of memory or stack, when it is not known how much of the delta it has taken.
+    """
+    is_known = not isinstance(error, (MemoryError, RecursionError))
+    if not is_known:
+        subscription.doubt()
+    failed(subscription, error)
+    return is_known
 
 
 async def call_async(
@@ -68,12 +79,8 @@ async def call_async(
     start = perf_counter()
     try:
         await callback(delta)
-    except (MemoryError, RecursionError) as error:
-        subscription.doubt()
-        failed(subscription, error)
-        return False
     except Exception as error:  # noqa: BLE001 - whatever a callback raises, the loop goes on
-        failed(subscription, error)
+        return raised(subscription, error)
     finally:
         subscription._callback_seconds += perf_counter() - start
     return True
@@ -131,8 +138,8 @@ def is_async(function: object) -> bool:
     )
 
 
-def _refuse_coroutine(returned: object, callback: object) -> None:
-    """Raise TypeError for what a plain function gave and nobody would run."""
+def refuse_coroutine(returned: object, callback: object) -> None:
+    """Raise TypeError for a coroutine that a plain callback gave, and that nothing would run."""
     if inspect.iscoroutine(returned):
         returned.close()
         raise TypeError(

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from time import perf_counter
+from typing import Any
 
 from rdflib.term import Node
 
 from rdflive.delivery import membership
+from rdflive.delivery.calling import raised, refuse_coroutine
 from rdflive.delivery.subscription import Subscription
 from rdflive.engine.query import TermWeights, Use
-from rdflive.model import Delta
+from rdflive.errors import BudgetError
+from rdflive.model import Delta, Header
 from rdflive.plugins import manager
-from rdflive.query.budget import Budget, Meter
+from rdflive.query.budget import Budget
 from rdflive.store.deliveries import Action, Delivering
 
 __all__ = ["Member", "QueuedDelta", "start"]
@@ -30,6 +34,33 @@ class Member(Use):
     def terms(self) -> tuple[Node, ...]:
         """What it asks for."""
         return self._subscription._terms
+
+    @staticmethod
+    def emit_together(uses: Sequence[Use], weights: TermWeights, sequence: int, /) -> Sequence[Use]:
+        """Queue one delta for those of some members who have nothing but a callback, and show it alike.
+
+        Gives the others. All of them ask for the same.
+        """
+        alike, others = list[Subscription](), list[Use]()
+        header: Header | None = None
+        for use in uses:
+            one: Subscription = use._subscription  # type: ignore[attr-defined]  # all are members
+            if one._direct is None or one._maker is not None or one._state is None or one._closed:
+                others.append(use)
+            # what is bound is told by the terms of a subscription, which may be spelled in another way
+            elif not one._header.bound and (header is None or header is one._header):
+                header = one._header
+                alike.append(one)
+            else:
+                others.append(use)
+        if len(alike) < 2 or alike[0]._capture.deliveries.aside is not None:
+            return uses
+        alike[0]._capture.deliveries.put(SharedDelta(alike, weights, sequence))
+        return others
+
+    def end(self, error: BudgetError) -> None:
+        """Queue the end."""
+        self._subscription._exceed(error)
 
     def emit(self, weights: TermWeights, sequence: int, initial: bool, expired: TermWeights, /) -> None:
         """Queue a delta."""
@@ -92,6 +123,74 @@ class QueuedDelta(Delivering):
         self.to._owe()
 
 
+class SharedDelta(Delivering):
+    """A delta on its way to several subscriptions that have nothing but a callback; see `QueuedDelta`.
+
+    They are called here. A delivery that is repeated goes on behind the callback that was interrupted.
+    """
+
+    def __init__(self, to: Sequence[Subscription], weights: TermWeights, sequence: int) -> None:
+        self.to = to
+        self.delta = to[0]._plain(weights, sequence, False)
+        self._weights = weights
+        self._at = 0
+        """Whose turn it is."""
+        self._rest: list[Subscription] = []
+        """Those who have more than a callback by now."""
+
+    def steps(self) -> list[Action]:
+        """Call the callbacks, and list the steps of those who have more than that."""
+        delta, is_observed, rest = self.delta, manager.listens("rdflive_delta"), self._rest
+        sequence, then = delta.sequence, perf_counter()
+        for at in range(self._at, len(self.to)):
+            one = self.to[at]
+            self._at = at
+            if one._closed or sequence <= one._doubted:  # `is_overtaken` written out
+                continue
+            direct = one._direct
+            if direct is None or is_observed or one._followers or one._made is not None:
+                if one not in rest:
+                    rest.append(one)
+                continue
+            try:
+                # first: a callback that is interrupted is not called again, but told the whole answer
+                self._at = at + 1
+                one._delivered += 1
+                returned = direct(delta)
+                if returned is not None:
+                    refuse_coroutine(returned, direct)
+            except Exception as error:  # noqa: BLE001 - as in `call`
+                raised(one, error)
+            except BaseException:
+                one.doubt()
+                raise
+            finally:
+                now = perf_counter()
+                one._callback_seconds += now - then
+                then = now
+        self._at = len(self.to)
+        own = [QueuedDelta(one, one._plain(self._weights, sequence, False)) for one in rest]
+        return [step for queued in own for step in queued.steps()]
+
+    def owe(self) -> None:
+        """Have the whole answer told to all who may not have been told."""
+        for one in (*self.to[self._at :], *self._rest):
+            one._owe()
+
+
+def _share_header(one: Subscription) -> None:
+    """Have a subscription show its deltas by the header of another that asks for the same, if it is equal."""
+    others = one._use.query.uses_of(one._use.asked)
+    other = others[0]._subscription if isinstance(others[0], Member) else one
+    mine, theirs = one._header, other._header
+    if mine == theirs and _shows(mine) == _shows(theirs):
+        one._header = theirs
+
+
+def _shows(header: Header) -> tuple[Any, ...]:
+    return header.key, header.fixed, header.bound, header.prefixes
+
+
 def start(subscriptions: Sequence[Subscription], budget: Budget | None = None) -> None:
     """Have subscriptions that share a question maintained, and queue their first deltas.
 
@@ -99,16 +198,16 @@ def start(subscriptions: Sequence[Subscription], budget: Budget | None = None) -
     """
     first = subscriptions[0]
     adapter, question, capture = first._adapter, first._question, first._capture
-    meter = None if budget is None else Meter(budget, lambda: capture.sequence, first._exceed)
     tells = first._receiver.initial or first._outbox is not None
     for one in subscriptions:
         one._use = Member(one)
     uses = [one._use for one in subscriptions]
 
     def begin() -> None:
-        state, answers = membership.join(adapter, first._graph, question, uses, meter, answer=tells)
+        state, answers = membership.join(adapter, first._graph, question, uses, budget, answer=tells)
         for one in subscriptions:
             one._state = state
+            _share_header(one)
         for one, answer in zip(subscriptions, answers, strict=True):
             use, maker = one._use, one._maker
             one._begin()

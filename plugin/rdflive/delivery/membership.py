@@ -27,7 +27,7 @@ from rdflive.errors import UnsupportedQueryError
 from rdflive.model import Term
 from rdflive.query.algebra import CLASSIFIED
 from rdflive.query.bgp import TriplePattern, Variable
-from rdflive.query.budget import Meter
+from rdflive.query.budget import Budget
 from rdflive.store import NAMED, Adapter, GraphKey, Listener, value_of
 from rdflive.store.snapshot import committed_quads, committed_triples
 from rdflive.time.clock import Clock
@@ -133,7 +133,7 @@ def join(
     target: Any,
     question: Question,
     uses: Sequence[Use],
-    meter: Meter | None = None,
+    budget: Budget | None = None,
     *,
     answer: bool = True,
 ) -> tuple[StoreState, list[TermWeights | None]]:
@@ -151,13 +151,15 @@ def join(
     with adapter.capture.changing():
         try:
             view_of = partial(_view, adapter, target, state, question.regime, windowing)
-            # not with a budget: what a member costs would depend on the others
             family = None
-            if plan.parameters and meter is None:
+            # not where origins are traced, which are one subscription's
+            if not question.provenance:
                 windows = None if windowed is None else windowing.identity
-                shape = plan.query.shape, plan.algorithm
+                # equal texts have the same plan
+                shape = (plan.query.shape, plan.algorithm) if plan.parameters else (plan,)
                 clock = None if present is None else question.clock
-                family = *shape, adapter.graph_key(target), question.regime, windows, clock
+                key = adapter.graph_key(target)
+                family = *shape, key, question.regime, windows, clock, budget is None
             answers = state.add(
                 plan,
                 view_of,
@@ -165,7 +167,7 @@ def join(
                 family=family,
                 answer=answer,
                 every=windowing.every,
-                meter=meter,
+                budget=budget,
                 present=present,
             )
             try:

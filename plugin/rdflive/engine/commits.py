@@ -5,7 +5,7 @@ whoever uses them is told.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any, Final
 from weakref import proxy
@@ -69,8 +69,7 @@ class Commits:
             or self._gathering
         ):  # one triple, and one query that needs no ids: there is nothing to drain, and nothing to sweep
             query, solution, sign = self.news.pop()
-            for use in query.uses_of(()):
-                self._tell_use(use, sequence, {solution: sign}, {})
+            self._tell_uses(query.uses_of(()), sequence, {solution: sign})
             return
         start = perf_counter()
         # The solutions of a delete are read by their ids, so nothing may sweep the dictionary until all
@@ -82,6 +81,7 @@ class Commits:
             if self._state.presents:
                 self._pass_time()
             deltas = self._deltas()
+            self._recovery.settle(sequence)
         finally:
             self.is_telling = False
         untimed, self._untimed = self._untimed, None
@@ -156,8 +156,7 @@ class Commits:
         # who is told every report is told nothing between two reports
         elif not query.every:
             for asked, delta in deltas.items():
-                for use in query.uses_of(asked):
-                    self._tell_use(use, sequence, delta, {})
+                self._tell_uses(query.uses_of(asked), sequence, delta)
         self._owed.pop(query, None)
 
     def _tell_timed(
@@ -191,11 +190,24 @@ class Commits:
         try:
             use.emit(self._state.answer(use), sequence, True, {})
         except BudgetError as error:
-            self._recovery.end(use.query, error)
+            self._recovery.end_use(use, error)
         except Exception as error:  # noqa: BLE001 - logged; nobody else is affected
             self._failed(use, error)
             return
         self._owed_uses.pop(use, None)
+
+    def _tell_uses(self, uses: Sequence[Use], sequence: int, delta: TermWeights) -> None:
+        """Hand on the delta of all who ask for the same."""
+        if len(uses) > 1 and not self._owed_uses:
+            try:
+                uses = uses[0].emit_together(uses, delta, sequence)
+            except Exception as error:  # noqa: BLE001 - logged; no other query is affected
+                for use in uses:
+                    self._owed_uses[use] = None
+                    self._failed(use, error)
+                return
+        for use in uses:
+            self._tell_use(use, sequence, delta, {})
 
     def _tell_use(
         self, use: Use, sequence: int, delta: TermWeights, expired: TermWeights, *, whole: bool = False
@@ -254,7 +266,7 @@ class Commits:
 
     def _found(self, query: QueryState, news: list[tuple[Terms, int]]) -> Found:
         """Take the deltas of a query, with the solutions that were told in terms."""
-        found, is_whole = self._recovery.drain(query)
+        found, is_whole = self._recovery.drain(query, len(news))
         if news and not is_whole:
             net = add_up((*found.get((), {}).items(), *news))
             found = {(): net} if net else {}
@@ -281,9 +293,6 @@ class Commits:
             self._untimed = self._deltas()
             self.touched.update(dict.fromkeys(moved))
             interrupt = self._recovery.each(moved, lambda view: steps[view]()) or interrupt
-        for query in tuple(self._owed):
-            if query.meter is not None and query.meter.error is not None:
-                self._recovery.end(query, query.meter.error)
         if self._recovery.broken or missed:
             self._recovery.mend(sequence, missed)
         # Ctrl-C is raised only now, when every view is whole again.

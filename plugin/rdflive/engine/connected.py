@@ -23,6 +23,7 @@ from rdflive.engine.pattern import PatternState, Walk, arguments, each
 from rdflive.engine.ranges import Place
 from rdflive.engine.relation import Relation
 from rdflive.engine.source import Source
+from rdflive.errors import BudgetError
 from rdflive.query.bgp import Asked, TriplePattern, Variable
 from rdflive.query.budget import Meter
 from rdflive.query.decompose import OrderedArray
@@ -60,7 +61,7 @@ class WalkPlan:
     path: Callable[[int, tuple[int, ...]], Any]
     """Give the access path of a pattern from some of its slots, making it where it is new."""
     meter: Meter | None = None
-    """Is told of every row that a walk looks at."""
+    """Is told of the rows that a walk looks at."""
     asked: AskedPaths | None = None
     """For a family: its relation is behind the patterns."""
 
@@ -84,6 +85,11 @@ def intersect(found: list[Any]) -> Collection[Any]:
     sets.sort(key=len)
     common: set[Any] = sets[0].intersection(*sets[1:])
     return common
+
+
+def _least(found: list[Any]) -> int:
+    """Give the size of the smallest set that is intersected; 0 where a bare value leaves nothing to do."""
+    return min((len(values) if type(values) is set else 0 for values in found), default=0)
 
 
 def compile_walk(plan: WalkPlan, array: OrderedArray, *, once: bool = True) -> Walk:
@@ -119,7 +125,9 @@ class _Writer:
                 self.names.setdefault(term, argument)
 
     def write(self, once: bool) -> Walk:
-        self._count()
+        if self.plan.meter is not None:
+            self.source.enter("try:")
+            self._count("1")
         self._demand_full((None,) if None in self.plan.masks else tuple(self.names))
         for j in self.array.checks:
             self._check(j)
@@ -142,6 +150,12 @@ class _Writer:
                 self._leave_to(j)
         row = "".join(f"{self.names[v]}, " for v in self.plan.projection)
         self.source.line(f"out.append(({row}))")
+        if self.plan.meter is not None:
+            # an update runs the walks of all plans in turn, and one that is stopped must not stop the others
+            self.source.leave()
+            error = self.source.name(BudgetError)
+            with self.source.block(f"except {error} as error:"):
+                self.source.line(f"{self.source.name(self.plan.meter.put_off)}(error)")
         walk: Walk = self.source.function("walk")
         return walk
 
@@ -184,11 +198,12 @@ class _Writer:
         """Write a loop over `values`; the rest of the function goes inside it."""
         self.source.enter(f"for {target} in {values}:")
         self.fail = "continue"
-        self._count()
 
-    def _count(self) -> None:
+    def _count(self, rows: str, condition: str = "") -> None:
+        """Count the rows that are about to be looked at, with a budget."""
         if self.plan.meter is not None:
-            self.source.line(f"{self.source.name(self.plan.meter.spend)}()")
+            spend = f"{self.source.name(self.plan.meter.spend)}({rows})"
+            self.source.line(f"if {condition}: {spend}" if condition else spend)
 
     def _scan(self, j: int) -> None:
         """Bind variables that nothing bound so far is linked to, by listing every match of pattern j."""
@@ -196,6 +211,7 @@ class _Writer:
             return
         slots = self.slots[j]
         path = self._path(j, slots)
+        self._count(f"len({path})")
         self._loop(self._bind(slots), path)
 
     def _lookup(self, j: int) -> tuple[str, list[Variable]]:
@@ -231,6 +247,7 @@ class _Writer:
         _, offered = self._lookup(j)
         # An access path holds a lone neighbour bare and several in a set, see `pattern.Neighbours`.
         found = self.found[j]
+        self._count(f"len({found})", f"type({found}) is set")
         self._loop(self._bind(offered), f"({found} if type({found}) is set else ({found},))")
 
     def _fit(self, j: int) -> bool:
@@ -253,6 +270,7 @@ class _Writer:
         values = f"{ranges}.fitting({key}, {operator!r}, {place})"
         target = "(" + "".join(f"{self._bind((v,))}, " for v in given) + ")"
         self._loop(target, values)
+        self._count("1")
         return True
 
     def _meet(self, variable: Variable, links: Sequence[int]) -> None:
@@ -262,11 +280,13 @@ class _Writer:
         # `intersect`.
         if len(names) == 2:
             a, b = names
+            self._count(f"min(len({a}), len({b}))", f"type({a}) is set and type({b}) is set")
             lone = f"(({a},) if ({a} in {b} if type({b}) is set else {a} == {b}) else ())"
             both = f"({a} & {b} if type({b}) is set else ({b},) if {b} in {a} else ())"
             self._loop(self._bind((variable,)), f"({both} if type({a}) is set else {lone})")
             return
         lookups = ", ".join(names)
+        self._count(f"{self.source.name(_least)}([{lookups}])")
         helper = self.source.name(intersect)
         self._loop(self._bind((variable,)), f"{helper}([{lookups}])")
 

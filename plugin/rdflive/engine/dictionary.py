@@ -41,7 +41,7 @@ class Dictionary:
         self._free: list[Id] = []
         self._loose: list[Id] = []
         self.meter: Meter | None = None
-        """Counts the rows that a subscription with a budget keeps; None on the shared dictionary."""
+        """Counts the rows that a plan with a budget keeps; None on the shared dictionary."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -108,13 +108,13 @@ class Dictionary:
         loose.clear()
 
     def metered(self, meter: Meter) -> Dictionary:
-        """Give the same dictionary for the use of one subscription, whose rows are counted."""
+        """Give the same dictionary for the use of one plan, whose rows are counted."""
         return _Metered(self, meter)
 
 
 class _Metered(Dictionary):
-    """The dictionary of one subscription with a budget: it shares every list with the original and counts
-    each row that is held.
+    """The dictionary of one plan with a budget: it shares every list with the original and counts each row
+    that is held.
     """
 
     __slots__ = ()
@@ -127,10 +127,15 @@ class _Metered(Dictionary):
 
     def hold(self, ids: Iterable[Id]) -> None:
         """Add one reference to each id of a row."""
-        super().hold(ids)
-        self.meter.keep(1)
+        references, meter = self._references, self.meter
+        for i in ids:
+            references[i] += 1
+        # `keep(1)` written out: whatever an operator keeps passes here
+        meter.kept_rows += 1
+        if meter.kept_rows > meter.most_rows:
+            meter.keep(0)
 
     def drop(self, ids: Iterable[Id]) -> None:
         """Take one reference from each id of a row."""
         super().drop(ids)
-        self.meter.keep(-1)
+        self.meter.kept_rows -= 1

@@ -7,7 +7,6 @@ pass the same tests.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, MutableMapping, Sequence
-from functools import partial
 from typing import Any, Final, TypeAlias
 
 from rdflive.engine.connected import AskedPaths, WalkPlan, compile_walk
@@ -268,16 +267,11 @@ class Kernel:
         conditions = [
             ([segment.variables[slot] for slot in test.slots], test.passes) for test in segment.conditions
         ]
-        meter = segment.meter
         state.plan = WalkPlan(
-            segment.joined, joined, masks, segment.projection, conditions, path, meter, asked
+            segment.joined, joined, masks, segment.projection, conditions, path, segment.meter, asked
         )
         # Before `load`: a walk that is compiled asks for the paths that are to be filled.
         walks = [compile_walk(state.plan, array) for array in segment.arrays]
-        if meter is not None:
-            # An update runs the walks of all queries in turn. A budget that stops this one must not raise
-            # here, or the walks after it would miss the update. `attempt` notes the error for later.
-            walks = [partial(meter.attempt, walk) for walk in walks]
         fresh.load(snapshot)
         # last, so that no update runs a walk whose paths are not filled
         for pattern_state in relations:

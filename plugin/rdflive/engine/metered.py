@@ -10,29 +10,38 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeAlias
+from math import inf
+from typing import Any, Final, TypeAlias, TypeVar
 
 from rdflive.engine.demand import Demand
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.multiset import Row, Weights
 from rdflive.engine.operators import Operator
-from rdflive.engine.query import Answers, QueryState, Take, TermWeights
+from rdflive.engine.query import Answers, QueryState, Take, TermWeights, Use
 from rdflive.engine.terms import TermTable
+from rdflive.errors import BudgetError
 from rdflive.model import Term, Terms
 from rdflive.query import algebra
-from rdflive.query.budget import Meter
+from rdflive.query.budget import Budget, Meter, largest
 from rdflive.query.plan import Plan, Step
 
 __all__ = ["MeteredQuery"]
 
+Result = TypeVar("Result")
+
+_FEW: Final = 100
+"""So many rows go into operators before they are counted together."""
 Length: TypeAlias = Callable[[Row], int]
 """Gives how many characters the strings computed in a step add to a row."""
 
 
 class MeteredQuery(QueryState):
-    """A query that is given up, by `BudgetError`, where it would cost more than its budget."""
+    """A query that is given up, by `BudgetError`, where it would cost more than its budget.
 
-    __slots__ = ("_lengths",)
+    It runs under the largest budget of its members.
+    """
+
+    __slots__ = ("_counted", "_made", "budgets")
 
     def __init__(
         self,
@@ -43,31 +52,89 @@ class MeteredQuery(QueryState):
         demand: Demand,
         meter: Meter,
     ) -> None:
-        terms = terms.metered(meter)
+        terms = terms.metered(meter, measures=any(map(_makes_strings, plan.steps)))
         steps = tuple(_metered(step, meter) for step in plan.steps)
         super().__init__(replace(plan, steps=steps), dictionary.metered(meter), terms, to_native, demand)
         self.meter: Meter = meter
+        self.budgets: dict[Budget, int] = {}
+        """The budgets of the members, each with how many have it."""
         self.is_large = False  # each step is counted
-        self._lengths = [_length(step, terms) for step in steps]
+        self._made = terms.lengths
+        # of each step, whether copies of a row cost as much as the row, and what measures its strings
+        self._counted = [(isinstance(step.node, algebra.Construct), _length(step, terms)) for step in steps]
+
+    def put(self, use: Use) -> bool:
+        """Take a member, with its budget."""
+        assert use.budget is not None  # noqa: S101 - others have a plan without
+        self.budgets[use.budget] = self.budgets.get(use.budget, 0) + 1
+        self._allow()
+        return super().put(use)
+
+    def remove(self, use: Use) -> bool:
+        """Undo `put`."""
+        if self.has(use):
+            assert use.budget is not None  # noqa: S101 - as in `put`
+            self.budgets[use.budget] -= 1
+            if not self.budgets[use.budget]:
+                del self.budgets[use.budget]
+            if self.budgets:
+                self._allow()
+        return super().remove(use)
+
+    def _allow(self) -> None:
+        budget = largest(self.budgets)
+        self.meter.least_rows = min(b.rows for b in self.budgets) if len(self.budgets) > 1 else inf
+        if budget != self.meter.budget:
+            self.meter.allow(budget)
 
     def open(self, fill: Callable[[], Answers]) -> Answers:
         """Begin, on the budget of an opening."""
-        self.meter.kept_rows = self.meter.kept_characters = 0
+        # what is asked for is held by rows, too
+        self.meter.renew(sum(map(bool, self._uses)))
         return self.meter.open(fill)
+
+    def join(self, work: Callable[[], Result], use: Use) -> Result:
+        """Do what is to be done for one more member, on the budget of its own opening.
+
+        Where all ask for the same, what is kept is kept for each of them.
+        """
+        return self.meter.open(work, budget=use.budget, joins=self.members > 1)
+
+    def leave(self, asked: Row) -> None:
+        """Undo `ask`, which costs as much as it did."""
+        self.meter.open(super().leave, asked)
 
     def drain(self) -> dict[Row, TermWeights]:
         """Take what the segments found since the last commit, on the budget of the present one."""
-        return self.meter.run(super().drain)
+        meter = self.meter
+        if meter.error is not None:
+            raise meter.error
+        try:
+            meter.begin()
+            return super().drain()
+        finally:
+            meter.end()
+
+    def exceeded(self) -> dict[Budget, BudgetError]:
+        """Give the budgets of members that do not allow for what the present commit cost, each with why."""
+        if len(self.budgets) == 1:
+            return {}  # it is the budget that the work was done under
+        found = ((budget, self.meter.excess(budget)) for budget in self.budgets)
+        return {budget: error for budget, error in found if error is not None}
 
     def current(
-        self, solutions: Callable[..., Iterable[Row]], most: int | None = None, asked: Row = ()
+        self,
+        solutions: Callable[..., Iterable[Row]],
+        most: int | None = None,
+        asked: Row = (),
+        budget: Budget | None = None,
     ) -> list[tuple[Terms, int]]:
         """List the answer on the budget of an opening; rows made for that are not counted as kept."""
         meter = self.meter
         # The operators of this evaluation are dropped at its end, with all that they kept.
         kept = meter.kept_rows, meter.kept_characters
         try:
-            return meter.open(partial(super().current, solutions, most, asked))
+            return meter.open(partial(super().current, solutions, most, asked), budget=budget, joins=True)
         finally:
             meter.kept_rows, meter.kept_characters = kept
 
@@ -76,23 +143,30 @@ class MeteredQuery(QueryState):
         that come out.
         """
         results: list[Weights] = []
-        late = self._late(operators)
-        for number, (step, operator, length) in enumerate(
-            zip(self.plan.steps, operators, self._lengths, strict=True)
+        late, rows = self._late(operators), 0
+        for number, (step, operator, (copied, length)) in enumerate(
+            zip(self.plan.steps, operators, self._counted, strict=True)
         ):
             if operator is None:
                 results.append(take(number, results))
                 continue
             inputs = [results[i] for i in step.inputs]
+            if not (first or any(inputs) or number in late):
+                results.append({})
+                continue
             # a template with blank nodes makes other nodes for each copy of a row, so each copy costs
             # Elsewhere equal rows are one entry with a weight, and cost one computation.
-            copied = isinstance(step.node, algebra.Construct)
-            self.meter.spend(sum(_copies(rows) if copied else len(rows) for rows in inputs))
-            is_run = first or any(inputs) or number in late
-            results.append(self._update(number, operator, inputs) if is_run else {})
+            for given in inputs:
+                rows += _copies(given) if copied else len(given)
+            if rows > _FEW:
+                self.meter.spend(rows)
+                rows = 0
+            results.append(self._update(number, operator, inputs))
             if length is not None:
                 made = sum(length(row) * weight for row, weight in results[-1].items())
                 self.meter.keep(0, made)
+        self._made.clear()
+        self.meter.spend(rows)
         return results[-1]
 
     def _list(self, weights: Weights) -> list[tuple[Terms, int]]:
@@ -102,6 +176,9 @@ class MeteredQuery(QueryState):
 
 
 def _copies(weights: Weights) -> int:
+    if len(weights) == 1:  # as most commits bring
+        (weight,) = weights.values()
+        return abs(weight)
     return sum(map(abs, weights.values()))
 
 
@@ -112,15 +189,21 @@ def _metered(step: Step, meter: Meter) -> Step:
     return replace(step, basic=replace(step.basic, segments=segments))
 
 
+def _makes_strings(step: Step) -> bool:
+    return isinstance(step.node, algebra.Extend) and not step.node.expression.is_plain
+
+
 def _length(step: Step, terms: TermTable) -> Length | None:
     """Give the function that measures the strings that a step computes; None if it computes none."""
     node = step.node
-    if isinstance(node, algebra.Extend):
-        makes, columns = not node.expression.is_plain, 1
-    elif isinstance(node, algebra.Group):
-        makes, columns = any(node.argument(a) is not None for a in node.aggregates), len(node.aggregates)
-    else:
+    if _makes_strings(step):
+        # computed for each row that comes or goes, and so noted right before
+        lengths = terms.lengths
+        return lambda row: lengths.get(row[-1], 0)
+    if not isinstance(node, algebra.Group):
         return None
+    made = (a for a in node.aggregates if a.name not in ("COUNT", "SUM", "AVG"))
+    makes, columns = any(node.argument(a) is not None for a in made), len(node.aggregates)
 
     def length(row: Row) -> int:
         made = map(terms.value, row[len(row) - columns :])

@@ -13,7 +13,7 @@ from functools import partial
 from heapq import heappop, heappush, nsmallest
 from itertools import islice, product
 from operator import itemgetter
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from rdflive.engine.build import Sorter, make_operator, make_sorter
 from rdflive.engine.demand import Demand
@@ -25,13 +25,16 @@ from rdflive.engine.operators import Clocked, Operator
 from rdflive.engine.present import Present
 from rdflive.engine.relation import Relation
 from rdflive.engine.terms import TermTable
+from rdflive.errors import BudgetError
 from rdflive.model import Term, Terms
 from rdflive.query import algebra
 from rdflive.query.bgp import Variable
-from rdflive.query.budget import Meter
+from rdflive.query.budget import Budget, Meter
 from rdflive.query.plan import Plan, Step
 
 __all__ = ["Answers", "Found", "QueryState", "Take", "TermWeights", "Use", "add_up", "common_losses"]
+
+Result = TypeVar("Result")
 
 _MANY: Final = 16
 """A plan of more steps is large: to ask each whether its inputs changed would take longer than the rest."""
@@ -48,12 +51,14 @@ class Use(ABC):
     """One subscription of a query: what it asks for, and how it is told."""
 
     # a store may have a million of them
-    __slots__ = ("asked", "query")
+    __slots__ = ("asked", "budget", "query")
 
     query: QueryState
-    """Set when it is added, as is `asked`."""
+    """Set when it is added, as are `asked` and `budget`."""
     asked: Row
     """The ids of the terms that stand for the parameters of the plan."""
+    budget: Budget | None
+    """What it may cost."""
 
     @property
     @abstractmethod
@@ -65,6 +70,18 @@ class Use(ABC):
         """Take a delta, the number of its commit, whether it is the whole answer (an initial delta), and the
         solutions that were removed because time passed, each with its count. Called under the store's lock.
         """
+
+    @staticmethod
+    def emit_together(uses: Sequence[Use], weights: TermWeights, sequence: int, /) -> Sequence[Use]:  # noqa: ARG004
+        """Take a delta for several who ask for the same; gives those who are to be told one by one."""
+        return uses
+
+    def end(self, error: BudgetError) -> None:
+        """Take the reason why it is told no more: it would exceed its budget. Called under the store's lock.
+
+        One without a budget is told always.
+        """
+        raise NotImplementedError from error
 
 
 def add_up(listed: Iterable[tuple[Terms, int]]) -> TermWeights:
@@ -307,8 +324,16 @@ class QueryState:
         return [state for leaf in self.leaves if isinstance(leaf, Leaf) for state in leaf.states]
 
     def open(self, fill: Callable[[], Answers]) -> Answers:
-        """Run `fill`, which starts the query; a query with a budget overrides this."""
+        """Run `fill`, which starts the query; a query with a budget overrides this, and `join`."""
         return fill()
+
+    def join(self, work: Callable[[], Result], use: Use) -> Result:  # noqa: ARG002
+        """Do what is to be done for one more member."""
+        return work()
+
+    def exceeded(self) -> dict[Budget, BudgetError]:
+        """Give the budgets of members that what the present commit cost exceeds."""
+        return {}
 
     def load(self, solutions: Callable[[SegmentState], Iterable[Row]]) -> TermWeights:
         """Fill the operators from the whole answers of the leaves, and give the answer of the query."""
@@ -354,7 +379,11 @@ class QueryState:
         return self._name(self._run(self.operators, lambda number, _: leaves[number] or {}, first=first))
 
     def current(
-        self, solutions: Callable[..., Iterable[Row]], most: int | None = None, asked: Row = ()
+        self,
+        solutions: Callable[..., Iterable[Row]],
+        most: int | None = None,
+        asked: Row = (),
+        budget: Budget | None = None,  # noqa: ARG002 - of the member, for a query with one
     ) -> list[tuple[Terms, int]]:
         """List the whole answer with weights, in order where the query has one; of a family, one member's.
 
@@ -600,7 +629,7 @@ def _lone(plan: Plan, leaf: Leaf) -> Callable[[tuple[Term, ...]], Terms] | None:
     segment, *others = leaf.plan.segments
     pattern, *more = segment.patterns
     tests = segment.filters[0] or segment.conditions
-    if others or more or leaf.answers or segment.asked or tests or segment.meter or None in plan.places:
+    if others or more or leaf.answers or segment.asked or tests or None in plan.places:
         return None
     places = [tuple(pattern).index(segment.projection[place]) for place in plan.places if place is not None]
     if len(places) > 1:

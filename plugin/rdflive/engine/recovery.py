@@ -8,9 +8,10 @@ from typing import Any
 from weakref import proxy
 
 from rdflive.engine.multiset import Row
-from rdflive.engine.query import Found, QueryState, TermWeights
+from rdflive.engine.query import Found, QueryState, TermWeights, Use
 from rdflive.engine.view import View
 from rdflive.errors import BudgetError, is_interruption
+from rdflive.query.budget import Budget
 
 __all__ = ["Recovery"]
 
@@ -31,6 +32,8 @@ class Recovery:
         """The views that have failed half-way."""
         self._stopped: dict[QueryState, None] = {}
         """Queries that were interrupted while they were started anew, perhaps half-way through a kernel."""
+        self._exceeding: dict[QueryState, None] = {}
+        """Queries with a budget that this commit exceeds."""
 
     def give_up(self, view: View) -> None:
         """Start a view and its queries again at the next commit, because the view failed half-way."""
@@ -39,6 +42,11 @@ class Recovery:
     def forget_query(self, query: QueryState) -> None:
         """Forget a query that nobody uses any more."""
         self._stopped.pop(query, None)
+        self._exceeding.pop(query, None)
+
+    def exceed(self, query: QueryState) -> None:
+        """See at the end of the commit to a query that exceeds a budget; until then it does nothing."""
+        self._exceeding[query] = None
 
     def each(self, views: Iterable[View], act: Callable[[View], object]) -> BaseException | None:
         """Have each view act, and note which failed half-way. Gives the interruption to raise at the end."""
@@ -80,12 +88,24 @@ class Recovery:
             state.commits.mended(query)
             self._tell_anew(query, sequence)
 
-    def drain(self, query: QueryState) -> Found:
-        """Give the deltas of a query. A query that fails is started again, and the whole answer is told."""
+    def drain(self, query: QueryState, told: int = 0) -> Found:
+        """Give the deltas of a query, beside solutions that were told in terms, so many.
+
+        A query that fails is started again, and the whole answer is told.
+        """
+        meter = query.meter
         try:
-            return query.drain(), False
+            found = query.drain()
+            if meter is not None:
+                if told:
+                    meter.spend(told)
+                if query.exceeded():
+                    self.exceed(query)
+            return found, False
         except BudgetError as error:
-            self.end(query, error)
+            assert meter is not None  # noqa: S101 - who else would raise that
+            meter.error = error
+            self.exceed(query)
             return {}, False
         except Exception:
             log.exception("a query failed on an update and is started anew: %s", query.plan.query.text)
@@ -93,13 +113,70 @@ class Recovery:
         answers = self._restart(query)
         return ({}, False) if answers is None else (answers, True)
 
+    def restart(self, query: QueryState) -> None:
+        """Start a query anew that was left half-way as a member came; no answer has changed."""
+        self._state.stop(query)
+        if self._restart(query) is not None:
+            self._state.commits.forget_query(query)
+
+    def settle(self, sequence: int) -> None:
+        """See to the queries that exceed a budget. Members who cost too much end, and the others go on.
+
+        What the members cost together is charged to each, if they all ask for the same. If they do not, the
+        part of each is not known, so they are divided. Those whose budget is too small have a query of their
+        own from now on; where the largest budget is too small, one half of the members has. So a member that
+        costs too much is soon alone.
+        """
+        while self._exceeding:
+            query, _ = self._exceeding.popitem()
+            error = None if query.meter is None else query.meter.error
+            if error is None:
+                self._part(query, query.exceeded(), sequence)
+            elif query.members > 1:
+                self._divide(query, sequence)
+            else:
+                self.end(query, error)
+
+    def _part(self, query: QueryState, exceeded: dict[Budget, BudgetError], sequence: int) -> None:
+        """Part members with small budgets from a query that goes on."""
+        uses = [(use, exceeded[use.budget]) for use in query.uses if use.budget in exceeded]
+        if uses and query.members > 1:
+            self._tell_anew(self._state.part(query, [use for use, _ in uses]), sequence)
+            return
+        for use, error in uses:
+            self.end_use(use, error)
+
+    def _divide(self, query: QueryState, sequence: int) -> None:
+        """Start a query anew that was stopped half-way, without one half of what is asked of it."""
+        state = self._state
+        state.commits.owe_query(query)
+        state.stop(query)
+        half = set(query.asked[query.members // 2 :])
+        own = state.part(query, [use for use in query.uses if use.asked in half])
+        for one in (query, own):
+            state.commits.mended(one)
+            self._tell_anew(one, sequence)
+
     def end(self, query: QueryState, error: BudgetError) -> None:
-        """Stop a query that would exceed its budget, and say so. It stays here until it is removed."""
+        """Stop a query whose members all exceed their budgets, and say so. It stays here until these go."""
         assert query.meter is not None  # noqa: S101 - who else would raise that
+        meter = query.meter
+        uses = [(use, (use.budget and meter.excess(use.budget)) or error) for use in query.uses]
         query.forget_uses()
         self._state.commits.forget_query(query)
         self._state.stop(query)
-        query.meter.fail(error)
+        for use, reason in uses:
+            use.end(reason)
+
+    def end_use(self, use: Use, error: BudgetError) -> None:
+        """Stop telling somebody who exceeds a budget, and say so."""
+        query = use.query
+        self._state.commits.forget(use)
+        query.remove(use)
+        if not query.is_used:
+            self._state.commits.forget_query(query)
+            self._state.stop(query)
+        use.end(error)
 
     def reload(self, sequence: int) -> None:
         """Forget what is cached, read the store again, and hand everybody the whole answer."""
@@ -138,6 +215,7 @@ class Recovery:
         state.commits.begin_anew()
         self.broken.clear()
         self._stopped.clear()
+        self._exceeding.clear()
         for view in state.views.values():
             view.forget()
         # also of one whose close was interrupted
@@ -176,7 +254,11 @@ class Recovery:
             answers = self._state.start(query)
             return {(): self._state.answer_to(query, ())} if answers is None else answers
         except BudgetError as error:
-            self.end(query, error)
+            assert query.meter is not None  # noqa: S101 - who else would raise that
+            query.meter.error = error
+            self._state.stop(query)
+            self.exceed(query)
+            self.settle(self._state.capture.sequence)
         except Exception as error:
             text = query.plan.query.text
             if is_interruption(error):

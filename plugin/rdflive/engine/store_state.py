@@ -19,9 +19,10 @@ from rdflive.engine.query import Answers, QueryState, TermWeights, Use, add_up
 from rdflive.engine.recovery import Recovery
 from rdflive.engine.terms import TermTable
 from rdflive.engine.view import View
+from rdflive.errors import BudgetError
 from rdflive.model import Term, Terms
 from rdflive.query.bgp import TriplePattern, Variable
-from rdflive.query.budget import Meter
+from rdflive.query.budget import Budget, Meter
 from rdflive.query.demand import by_demand
 from rdflive.query.plan import Plan
 from rdflive.store.capture import Capture
@@ -95,15 +96,16 @@ class StoreState:
         family: Hashable = None,
         answer: bool = True,
         every: bool = False,
-        meter: Meter | None = None,
+        budget: Budget | None = None,
         present: Present | None = None,
     ) -> list[TermWeights | None]:
         """Start maintaining a query on what the store holds now, for all who use it.
 
         Whoever gives the same `family` shares the query; the store can hold the terms of each. Returns the
         answer of each, or None in its place if starting did not compute it. With `every` each report of its
-        windows is handed on, also one that changes nothing. With a meter the query ends when it costs too
-        much. `present` is what NOW() is, where the plan has it.
+        windows is handed on, also one that changes nothing. With a `budget`, which all who share the query
+        have, each of them ends when it costs more; raises `BudgetError` where the answer does already.
+        `present` is what NOW() is, where the plan has it.
         """
         query = self._families.get(family)
         if query is not None and not query.is_used:  # its close was interrupted
@@ -113,16 +115,12 @@ class StoreState:
             query = None
         whole: Answers = None
         if query is None:
-            query = self._make(plan, view_of, every=every, meter=meter)
-            if present is not None:
-                query.present, present.queries[query] = present, None
+            query = self._make(by_demand(plan), view_of, present, every=every, budget=budget)
             try:
                 if plan.parameters:
                     query.sample = self._asked(uses[0])
                 whole = self.start(query)
-                self.queries[query] = None
-                if query.every:
-                    self.every[query] = None
+                self._register(query)
             except BaseException:
                 self._end(query)
                 raise
@@ -131,29 +129,46 @@ class StoreState:
                 query.family = family
         for use in uses:
             use.query, use.asked = query, self._asked(use) if plan.parameters else ()
+            use.budget = budget
         answers: list[TermWeights | None] = [None if whole is None else whole.get((), {})] * len(uses)
         is_asked = False
+
+        def enter(uses: Sequence[Use], is_first: Sequence[bool]) -> list[TermWeights | None]:
+            nonlocal is_asked
+            query.ask([use.asked for use in compress(uses, is_first)], answer=answer)
+            is_asked = True
+            found = query.drain()
+            # one that begins anew may have what is asked for already, and find nothing new
+            owed = self.commits.owes(query)
+            nothing: TermWeights = {}
+            return [
+                None
+                if not answer
+                else found.get(use.asked, nothing)
+                if first and not owed
+                else self._answer_again(use)
+                for use, first in zip(uses, is_first, strict=True)
+            ]
+
         try:
-            is_first = [query.put(use) for use in uses]
-            if plan.parameters:
-                query.ask([use.asked for use in compress(uses, is_first)], answer=answer)
-                is_asked = True
-                found = query.drain()
-                if answer:
-                    # one that begins anew may have what is asked for already, and find nothing new
-                    owed = self.commits.owes(query)
-                    nothing: TermWeights = {}
-                    answers = [
-                        found.get(use.asked, nothing) if first and not owed else self._answer_again(use)
-                        for use, first in zip(uses, is_first, strict=True)
-                    ]
-        except BaseException:
+            # with a budget one by one, because each is charged its own opening
+            groups = [uses] if budget is None else [[use] for use in uses]
+            entered: list[TermWeights | None] = []
+            for group in groups:
+                is_first = [query.put(use) for use in group]
+                entered += query.join(
+                    partial(enter, group, is_first) if plan.parameters else list[TermWeights | None], group[0]
+                )
+            answers = entered or answers
+        except BaseException as error:
             for use in uses:
                 query.remove(use)
             if not query.is_used:
                 self._end(query)
             elif is_asked:  # what nobody is told of any more is forgotten as the query begins anew
                 self.commits.owe_query(query)
+                if isinstance(error, BudgetError):
+                    self.recovery.restart(query)
             raise
         self.sweep()
         return answers
@@ -175,33 +190,61 @@ class StoreState:
         self.commits.forget_query(query)
         return answer
 
-    def _make(self, plan: Plan, view_of: ViewOf, *, every: bool, meter: Meter | None) -> QueryState:
-        plan = by_demand(plan)
-        if meter is None:
+    def _make(
+        self,
+        plan: Plan,
+        view_of: ViewOf | None,
+        present: Present | None,
+        *,
+        every: bool,
+        budget: Budget | None,
+    ) -> QueryState:
+        if budget is None:
             query = QueryState(plan, self.dictionary, self.terms, self.to_native, self.demand)
         else:
+            meter = Meter(budget, self.capture)
             query = MeteredQuery(plan, self.dictionary, self.terms, self.to_native, self.demand, meter)
-            meter.owe = partial(self.commits.owe_query, query)
+            meter.owe = partial(self.recovery.exceed, query)
         query.view_of, query.every = view_of, every
+        if present is not None:
+            query.present, present.queries[query] = present, None
         return query
+
+    def _register(self, query: QueryState) -> None:
+        self.queries[query] = None
+        if query.every:
+            self.every[query] = None
+
+    def part(self, query: QueryState, uses: Sequence[Use]) -> QueryState:
+        """Give some of those who share a query one of their own, which is to be started."""
+        own = self._make(query.plan, query.view_of, query.present, every=query.every, budget=uses[0].budget)
+        own.sample = uses[0].asked
+        self._register(own)
+        for use in uses:
+            self._take_out(use)
+            use.query = own
+            own.put(use)
+        return own
 
     def answers(self, use: Use, most: int | None = None) -> list[tuple[Terms, int]]:
         """List the whole current answer of somebody with weights, in order where it has one.
 
         With `most` only its first rows, so many if there are.
         """
-        listed = use.query.current(self.solutions, most, use.asked)
+        listed = use.query.current(self.solutions, most, use.asked, use.budget)
         if not self.capture.is_used:
             self.sweep()
         return listed
 
     def answer(self, use: Use) -> TermWeights:
         """Give the whole current answer of somebody."""
-        return self.answer_to(use.query, use.asked)
+        return self.answer_to(use.query, use.asked, use.budget)
 
-    def answer_to(self, query: QueryState, asked: tuple[int, ...]) -> TermWeights:
-        """Give the whole current answer to what is asked of a query."""
-        answer = add_up(query.current(self.solutions, None, asked))
+    def answer_to(
+        self, query: QueryState, asked: tuple[int, ...], budget: Budget | None = None
+    ) -> TermWeights:
+        """Give the whole current answer to what is asked of a query, within the budget of who asks."""
+        answer = add_up(query.current(self.solutions, None, asked, budget))
         if not self.capture.is_used:
             self.sweep()
         return answer
@@ -209,16 +252,21 @@ class StoreState:
     def remove(self, use: Use) -> None:
         """Stop telling somebody, and free what only that needed; views may be left without queries."""
         query = use.query
+        self._take_out(use)
+        if not query.is_used:
+            self._end(query)
+        self.sweep()
+
+    def _take_out(self, use: Use) -> None:
+        """Stop telling somebody of a query, which forgets what only that one asked for."""
+        query = use.query
         self.commits.forget(use)
-        if query.remove(use) and query.plan.parameters and query.is_used:
+        if query.remove(use) and query.plan.parameters and query.is_used and not query.is_stopped:
             try:
                 query.leave(use.asked)
             except Exception:
                 log.exception("what somebody asked for could not be forgotten; the query is started anew")
                 self.commits.owe_query(query)
-        if not query.is_used:
-            self._end(query)
-        self.sweep()
 
     def _end(self, query: QueryState) -> None:
         """Stop maintaining a query that nobody uses."""

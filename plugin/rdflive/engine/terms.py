@@ -17,7 +17,7 @@ __all__ = ["TermTable"]
 class TermTable:
     """Looks ids up as the terms that expressions compute with, and interns what they compute."""
 
-    __slots__ = ("_dictionary", "_to_native", "_to_value", "meter", "value")
+    __slots__ = ("_dictionary", "_to_native", "_to_value", "lengths", "meter", "value")
 
     value: Callable[[int], Any]
     """The term of an id for expressions, None for an unbound one."""
@@ -33,6 +33,8 @@ class TermTable:
         self._to_value = to_value
         self.meter: Meter | None = None
         """Counts what expressions over these terms cost; None where nobody does."""
+        self.lengths: dict[int, int] = {}
+        """How long the strings are that were computed, until they are charged; see `metered`."""
         if to_value is None:
             # entry 0 is None, so an unbound id needs no test
             self.value = dictionary.terms.__getitem__
@@ -57,9 +59,14 @@ class TermTable:
         except ValueError:
             return UNBOUND
 
-    def metered(self, meter: Meter) -> TermTable:
-        """Give the same table for the use of one subscription, whose expressions are counted."""
+    def metered(self, meter: Meter, *, measures: bool = False) -> TermTable:
+        """Give the same table for the use of one plan, whose expressions are counted.
+
+        It `measures` the strings that are computed if they are to be charged as long as they are kept.
+        """
         table = copy(self)
+        if measures:
+            table = _Measuring(self._dictionary, self._to_native, self._to_value)
         table.meter = meter
         return table
 
@@ -83,6 +90,19 @@ class TermTable:
     def text(self, number: int) -> str:
         """Write the term of an id such that different terms differ."""
         return to_text(self.value(number))
+
+
+class _Measuring(TermTable):
+    """The table of one plan with a budget, which notes how long computed strings are."""
+
+    __slots__ = ()
+
+    def intern(self, term: Any) -> int:
+        """Give the id of a computed term."""
+        number = super().intern(term)
+        if isinstance(term, str):
+            self.lengths[number] = len(term)
+        return number
 
 
 def _converted(dictionary: Dictionary, to_value: Callable[[Term], Any]) -> Callable[[int], Any]:

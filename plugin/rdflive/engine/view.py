@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from time import perf_counter
 from typing import Any, Final, Literal, Protocol, TypeAlias
@@ -409,7 +410,7 @@ class View:
             for pattern, filters in zip(segment.patterns, segment.filters, strict=True)
         )
         conditions = tuple(
-            self._test(condition, segment.variables, segment.meter) for condition in segment.conditions
+            self._condition(condition, segment.variables, segment.meter) for condition in segment.conditions
         )
         return replace(segment, patterns=patterns, filters=tests, conditions=conditions)
 
@@ -424,16 +425,23 @@ class View:
     def _filter(self, condition: Condition, variables: tuple[Variable, ...], meter: Meter | None) -> RowTest:
         """Compile a filter of one pattern.
 
-        Patterns are shared, so their tests must be the same for all subscriptions. A test that the budget of
-        one subscription may stop would end the others' walks too; it gets a text of its own, which makes the
-        pattern the subscription's own.
+        Patterns are shared, so their tests must be the same for all plans. A test that the budget of one plan
+        may stop would end the others' walks too; it gets a text of its own, which makes the pattern the
+        plan's own.
         """
         if meter is None or condition.is_plain:
             return self._test(condition, variables, None)
         test = self._test(condition, variables, meter)
-        attempt, passes = meter.attempt, test.passes
-        own = f"{test.text} # {id(meter)}"
-        return replace(test, text=own, passes=lambda row: bool(attempt(passes, row)))
+        return replace(test, text=f"{test.text} # {id(meter)}", passes=meter.guard(test.passes))
+
+    def _condition(
+        self, condition: Condition, variables: tuple[Variable, ...], meter: Meter | None
+    ) -> RowTest:
+        """Compile a filter of several patterns, which runs in walks; its time counts if it may be long."""
+        test = self._test(condition, variables, meter)
+        if meter is None or condition.is_plain:
+            return test
+        return replace(test, passes=partial(meter.run, test.passes))
 
     def _test(self, condition: Condition, variables: tuple[Variable, ...], meter: Meter | None) -> RowTest:
         """Compile a filter to a test of the values of the variables that it reads."""

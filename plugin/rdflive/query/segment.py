@@ -49,7 +49,7 @@ class Segment:
     conditions: tuple[Any, ...]
     """The other conditions. Each runs when the last of its variables is bound."""
     meter: Meter | None = None
-    """Counts the costs of a subscription with a budget."""
+    """Counts the costs of a plan with a budget."""
     asked: tuple[Variable, ...] = ()
     """The parameters of a family that are bound by what its members ask for.
 

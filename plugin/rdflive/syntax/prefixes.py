@@ -109,6 +109,16 @@ class Prefixes:
         manager = getattr(graph, "namespace_manager", None)  # what is no graph of rdflib has no prefixes
         self._store = None if manager is None else weakref.ref(manager.store)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Prefixes) and self._parts == other._parts
+
+    def __hash__(self) -> int:
+        return hash(self._query)
+
+    @property
+    def _parts(self) -> tuple[Any, ...]:
+        return self._query, self._given, self._store
+
     def __call__(self) -> dict[str, str]:
         """Give each prefix with its namespace."""
         given = {prefix: str(namespace) for prefix, namespace in self._given.items()}

@@ -88,7 +88,7 @@ def test_what_patterns_keep_is_what_the_engine_keeps(query: str, options: dict[s
     with subscribed(query, **options) as subscription:
         explanation = subscription.explain()
         # in a shared plan the IRI stands where the filter has the variable, unless that is a predicate
-        equal = dict(re.findall(r"(\?[^p]) = :(\w+)", "" if "budget" in options else query))
+        equal = dict(re.findall(r"(\?[^p]) = :(\w+)", query))
         said = {
             (tuple(f"u:{equal[term]}" if term in equal else term for term in map(name, (graph, *p))), what)
             for (graph, p), what in explanation._kept.items()
@@ -112,14 +112,14 @@ def test_a_comparison_with_a_constant_keeps_every_match() -> None:
     assert str(rdflive.explain(PREFIX + LATE)) == text
 
 
-def test_a_query_with_a_budget_keeps_what_passes() -> None:
-    """It shares its plan with nobody: a comparison with a constant runs before anything is kept."""
-    with subscribed(LATE, budget=rdflive.Budget()) as subscription:
+def test_a_query_with_an_algorithm_of_a_class_keeps_what_passes() -> None:
+    """It shares its plan with none: a comparison with a constant runs before anything is kept."""
+    with subscribed(LATE, algorithm="connected") as subscription:
         assert subscription.stats.entries == 0
         text = str(subscription.explain())
     assert "filter ?m > 5, before anything is cached" in text
     assert "cached: nothing\n" in text
-    assert str(rdflive.explain(PREFIX + LATE, budget=rdflive.Budget())) == text
+    assert str(rdflive.explain(PREFIX + LATE, algorithm="connected")) == text
 
 
 def test_the_last_line_counts_what_has_happened() -> None:
@@ -139,4 +139,4 @@ def test_pictures_mark_the_match_states_that_are_kept() -> None:
     """A star whose constants may differ is found by its neighbours, and has no state of its own."""
     query = PREFIX + "SELECT ?t { ?t a :C1 ; :line :L1 }"
     assert "variable state" not in rdflive.explain(query).svg()
-    assert "variable state" in rdflive.explain(query, budget=rdflive.Budget()).svg()
+    assert "variable state" in rdflive.explain(query, algorithm="star").svg()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -31,7 +32,7 @@ def call(name: str, pattern: Node, flags: str = "") -> Tree:
 
 
 def meter(**limits: Any) -> Meter:
-    return Meter(Budget(**limits), lambda: 1, print)
+    return Meter(Budget(**limits), SimpleNamespace(sequence=1))
 
 
 def drawn_pattern(random: Random, depth: int = 0) -> str:

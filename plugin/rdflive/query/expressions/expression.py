@@ -108,7 +108,7 @@ class Expression:
 
         A variable without a column is unbound.
         """
-        return _evaluated(Compiler(columns, terms, self._base).term(self._node), terms)
+        return self._evaluated(Compiler(columns, terms, self._base).term(self._node), terms)
 
     def value(self, columns: Mapping[str, int], terms: Terms) -> Callable[[Row], int]:
         """Compile to the id of the value of a row; 0 where SPARQL raises an error."""
@@ -123,26 +123,27 @@ class Expression:
             term = evaluate(row)
             return 0 if term is None else intern(term)
 
-        return _evaluated(value, terms, 0)
+        return self._evaluated(value, terms, 0)
 
     def condition(self, columns: Mapping[str, int], terms: Terms) -> Callable[[Row], bool]:
         """Compile to the effective boolean value of a row; false where SPARQL raises an error."""
         truth = Compiler(columns, terms, self._base).truth(self._node)
-        return _evaluated(lambda row: truth(row) is True, terms, False)
+        return self._evaluated(lambda row: truth(row) is True, terms, False)
 
+    def _evaluated(
+        self, function: Callable[[Row], Any], terms: Terms, otherwise: Any = None
+    ) -> Callable[[Row], Any]:
+        """Guard the compiled expression; within a budget, look before each row whether there is time left."""
+        attempt, meter = guarded(function, otherwise), terms.meter
+        # rows are counted where they are made, and one that takes no time needs no look at the clock
+        if meter is None or self.is_plain:
+            return attempt
 
-def _evaluated(function: Callable[[Row], Any], terms: Terms, otherwise: Any = None) -> Callable[[Row], Any]:
-    """Guard an expression; within a budget, look before each row whether there is time left."""
-    attempt, meter = guarded(function, otherwise), terms.meter
-    if meter is None:
-        return attempt
+        def looked_at(row: Row) -> Any:
+            meter.look()
+            return attempt(row)
 
-    def counted(row: Row) -> Any:
-        # 0 looks at the time alone: rows are counted where they are made
-        meter.spend(0)
-        return attempt(row)
-
-    return counted
+        return looked_at
 
 
 def _made(node: Any, base: str | None) -> Expression:

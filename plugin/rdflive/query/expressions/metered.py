@@ -19,7 +19,9 @@ def metered(meter: Meter, node: Tree, function: Callable[..., Any]) -> Callable[
     """Make a function of terms one that stays within a budget; REGEX and REPLACE take linear time then."""
     if node.name in ("Builtin_REGEX", "Builtin_REPLACE"):
         return linear_function(meter, node)
-    measure: Callable[..., int] = _MEASURES.get(node.name, _nothing)
+    measure = _MEASURES.get(node.name)
+    if measure is None:
+        return _counted(meter, function)
 
     def counted(*arguments: Any) -> Any:
         # what the function may make is counted before it runs, and put right when it has run
@@ -32,8 +34,16 @@ def metered(meter: Meter, node: Tree, function: Callable[..., Any]) -> Callable[
     return counted
 
 
-def _nothing(*_: Any) -> int:
-    return 0
+def _counted(meter: Meter, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Count what a function has made, which is about as long as what it was given."""
+
+    def counted(*arguments: Any) -> Any:
+        result = function(*arguments)
+        if isinstance(result, str):
+            meter.make(len(result))
+        return result
+
+    return counted
 
 
 def _digits(lexical: Any, datatype: Any) -> int:

@@ -96,7 +96,6 @@ class ExplainQuery:
             graph=graph,
             initNs=dict(dataset.namespaces()),
             initBindings=self.bindings,
-            budget=Budget(),  # as subscriptions here have one
         )
         told = {
             "form": explanation.form,
