@@ -140,7 +140,7 @@ class _Writer:
                 self._leave_to(j)
         row = "".join(f"{self.names[v]}, " for v in self.plan.projection)
         self.source.line(f"out.append(({row}))")
-        walk: Walk = self.source.function("walk")
+        walk: Walk = self.source.function()
         return walk
 
     def _tuple(self, variables: Sequence[Variable]) -> str:

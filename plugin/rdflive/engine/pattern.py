@@ -216,7 +216,7 @@ def _guard(key: Key, tests: Sequence[RowTest]) -> Callable[..., bool] | None:
     if not demands:
         return None
     source.line("return " + " and ".join(demands))
-    return source.function("guard")
+    return source.function()
 
 
 def _matches(path: tuple[int, ...], found: Any, arity: int) -> Iterator[tuple[int, ...]]:
@@ -244,7 +244,7 @@ def _writer(pattern: PatternState, operation: str) -> Update:
     # for a pattern that keeps nothing: it only starts walks
     source.line("pass")
     _write_match(source, pattern, operation)
-    return source.function(operation)
+    return source.function()
 
 
 def _alone(pattern: PatternState, operation: str, walk: Walk, state: Any, dirty: dict[Any, None]) -> Update:
@@ -268,7 +268,7 @@ def _alone(pattern: PatternState, operation: str, walk: Walk, state: Any, dirty:
         source.line(f"{source.name(dirty)}[{source.name(state)}] = None")
     if operation == "exit":
         _write_match(source, pattern, "delete")
-    return source.function(operation)
+    return source.function()
 
 
 def _write_match(source: Source, pattern: PatternState, operation: str) -> None:
@@ -294,7 +294,7 @@ def loader(pattern: PatternState, paths: Sequence[tuple[int, ...]], masks: Masks
         _write_path(source, pattern, path, pattern.paths[path], [], "insert")
     for slot, entries in masks.items():
         _write_masks(source, entries, _expression(pattern, (slot,)), "insert")
-    return source.function("insert")
+    return source.function()
 
 
 def _write_path(
