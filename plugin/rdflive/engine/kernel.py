@@ -358,6 +358,8 @@ class _Fresh:
             pattern.write()
             if pattern.is_asked:
                 continue  # nobody has asked for anything yet
-            insert = loader(pattern, self.paths.get(pattern, ()), masks.get(pattern, {}))
+            insert = None
             for triple in snapshot(pattern):
+                if insert is None:
+                    insert = loader(pattern, self.paths.get(pattern, ()), masks.get(pattern, {}))
                 insert(*triple)

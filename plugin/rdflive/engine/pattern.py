@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -81,8 +82,8 @@ class PatternState:
     triples (x, knows, y), (x, knows, z), the path from slot 0 is `{x: {y, z}}`, the path from slot 1 is `{y:
     x, z: x}`, and the path from both is `{(x, y), (x, z)}`.
 
-    `insert` and `delete` keep paths and masks. They are generated functions, written anew whenever a path or
-    a mask comes or goes. Each of `walks` is called with the ids of a triple and the list that collects
+    `insert` and `delete` keep paths and masks. They are generated functions, written anew when they are used
+    after a path or a mask has come or gone. Each of `walks` is called with the ids of a triple and the list that collects
     solutions. `enter` and `exit` do both for a pattern with one walk, where a triple matches no other: they
     are written when they are first needed, and None until then.
     """
@@ -91,6 +92,9 @@ class PatternState:
         "_make", "alone", "arity", "delete", "enter", "exit", "guard", "held", "hits", "identity", "insert",
         "is_asked", "keeps", "key", "masks", "paths", "places", "users", "uses", "walks",
     )  # fmt: skip
+
+    insert: Update
+    delete: Update
 
     def __init__(
         self, key: Key, tests: Sequence[RowTest] = (), make: Callable[[], Neighbours] = dict
@@ -164,11 +168,24 @@ class PatternState:
         return tuple(t if t >= 0 else values[-1 - t] for t in self.key)
 
     def write(self) -> None:
-        """Write `insert` and `delete` anew: called when paths or masks have come or gone."""
+        """Write `insert` and `delete` anew: called when paths or masks have come or gone.
+
+        They are written when they are first called, for many queries may begin before the next update.
+        """
         self.keeps = bool(self.paths or self.masks)
-        self.insert = _writer(self, "insert")
-        self.delete = _writer(self, "delete")
+        with suppress(AttributeError):
+            del self.insert
+        with suppress(AttributeError):
+            del self.delete
         self._forget_alone()
+
+    def __getattr__(self, name: str) -> Update:
+        """Write `insert` or `delete`, which is not there yet."""
+        if name not in ("insert", "delete"):
+            raise AttributeError(name)
+        update = _writer(self, name)
+        setattr(self, name, update)
+        return update
 
     def add_walk(self, walk: Walk, state: Any) -> None:
         """Run a walk of a segment at each update."""
