@@ -129,6 +129,7 @@ def _shape(plan: WalkPlan) -> Shape:
     # variables first, so that their numbers tell them from constants
     variables = [v for pattern in plan.patterns for v in pattern.variables]
     count = len({number(v) for v in variables})
+    comparisons = () if plan.asked is None else plan.asked.comparisons
     return (
         count,
         tuple([(type(pattern) is Asked, *map(number, pattern)) for pattern in plan.patterns]),
@@ -136,9 +137,7 @@ def _shape(plan: WalkPlan) -> Shape:
         tuple([number(v) for v in plan.projection]),
         tuple([tuple(map(number, read)) for read, _ in plan.conditions]),
         plan.meter is not None,
-        None
-        if plan.asked is None
-        else tuple([(number(one), operator, number(other)) for one, operator, other in plan.asked.comparisons]),
+        tuple([(number(one), operator, number(other)) for one, operator, other in comparisons]),
     )
 
 
@@ -309,7 +308,7 @@ class _Writer:
             self._loop(self._bind((variable,)), f"({both} if type({a}) is set else {lone})")
             return
         lookups = ", ".join(names)
-        helper = self._name(lambda plan: intersect)
+        helper = self._name(_intersect)
         self._loop(self._bind((variable,)), f"{helper}([{lookups}])")
 
     def _check(self, j: int) -> None:
@@ -321,7 +320,7 @@ class _Writer:
             return  # the full mask of its only variable, or of the ground pattern, says so already
         if len(slots) == 2:
             lookup = f"{self._path(j, slots[:1])}.get({self.names[slots[0]]})"
-            offered = f"{self._name(lambda plan: each)}({lookup})"
+            offered = f"{self._name(_each)}({lookup})"
             self.source.line(f"if {self.names[slots[1]]} not in {offered}: {self.fail}")
         else:
             row = self._tuple(slots) if slots else "()"
@@ -370,6 +369,14 @@ def _test(number: int) -> Need:
 
 def _term(j: int, place: int) -> Need:
     return lambda plan: tuple(plan.patterns[j])[place]
+
+
+def _each(_: WalkPlan) -> object:
+    return each
+
+
+def _intersect(_: WalkPlan) -> object:
+    return intersect
 
 
 def _spend(plan: WalkPlan) -> object:

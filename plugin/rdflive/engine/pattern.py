@@ -83,9 +83,9 @@ class PatternState:
     x, z: x}`, and the path from both is `{(x, y), (x, z)}`.
 
     `insert` and `delete` keep paths and masks. They are generated functions, written anew when they are used
-    after a path or a mask has come or gone. Each of `walks` is called with the ids of a triple and the list that collects
-    solutions. `enter` and `exit` do both for a pattern with one walk, where a triple matches no other: they
-    are written when they are first needed, and None until then.
+    after a path or a mask has come or gone. Each of `walks` is called with the ids of a triple and the list
+    that collects solutions. `enter` and `exit` do both for a pattern with one walk, where a triple matches no
+    other: they are written when they are first needed, and None until then.
     """
 
     __slots__ = (
