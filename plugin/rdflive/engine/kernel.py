@@ -23,6 +23,7 @@ from rdflive.engine.pattern import (
 from rdflive.engine.relation import Relation
 from rdflive.engine.router import EMPTY, Patterns, Router
 from rdflive.engine.star import NO_CENTRE, Star, star_key
+from rdflive.engine.trie import Gates, put, take
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.segment import Segment
 
@@ -39,14 +40,16 @@ class SegmentState:
     A segment is a part of a basic graph pattern whose patterns are connected by variables.
     """
 
-    __slots__ = ("added", "paths", "patterns", "plan", "relation", "removed", "segment", "stars")
+    __slots__ = ("added", "paths", "patterns", "plan", "rank", "relation", "removed", "segment", "stars")
 
     plan: WalkPlan
 
-    def __init__(self, segment: Segment, relation: Relation | None = None) -> None:
+    def __init__(self, segment: Segment, relation: Relation | None = None, rank: int = 0) -> None:
         self.segment = segment
         self.relation = relation
         """What the members of a family ask for, where that is joined with the patterns."""
+        self.rank = rank
+        """Its place among the segments of the kernel: those that began before have their solutions first."""
         self.added: list[Row] = []
         self.removed: list[Row] = []
         self.patterns: list[PatternState] = []
@@ -68,6 +71,9 @@ class Kernel:
         self.router = Router(make)
         self.patterns: dict[Identity, PatternState] = {}
         self.stars: dict[Any, Star] = {}
+        self.gates = Gates(make)
+        self._begun = 0
+        """How many segments have begun."""
         self.dirty: dict[SegmentState, None] = {}
         """The segments that have solutions to be taken; a dict, because order must not depend on hashes."""
 
@@ -115,7 +121,8 @@ class Kernel:
                 pattern.insert(s, p, o)
             try:
                 for pattern in found:
-                    for walk, state in pattern.walks:
+                    trie = pattern.trie
+                    for walk, state in pattern.walks if trie is None else trie.reached((s, p, o)):
                         walk(s, p, o, state.added)
                         if state.added:
                             self.dirty[state] = None
@@ -126,7 +133,8 @@ class Kernel:
             # Walked before any pattern changes: afterwards the solutions that go would not be found. So a
             # walk that raises leaves nothing to take back.
             for pattern in found:
-                for walk, state in pattern.walks:
+                trie = pattern.trie
+                for walk, state in pattern.walks if trie is None else trie.reached((s, p, o)):
                     walk(s, p, o, state.removed)
                     if state.removed:
                         self.dirty[state] = None
@@ -163,7 +171,8 @@ class Kernel:
 
         For a family `asked` has its relation, of which nobody has asked for anything yet.
         """
-        state = SegmentState(segment, None if asked is None else asked.relation)
+        self._begun += 1
+        state = SegmentState(segment, None if asked is None else asked.relation, self._begun)
         try:
             self._add(state, snapshot, asked)
         except BaseException:
@@ -218,7 +227,10 @@ class Kernel:
         if asked is not None:
             asked.relation.pattern.write()
         for pattern_state, walk in zip(joined, walks, strict=True):
-            pattern_state.add_walk(walk, state)
+            if pattern_state in state.patterns:
+                put(self.gates, pattern_state, walk, state)
+            else:
+                pattern_state.add_walk(walk, state)
 
     def solutions(self, state: SegmentState, snapshot: Snapshot, most: int | None = None) -> list[Row]:
         """List the current solutions of a segment, from the pattern that has the fewest matches.
@@ -256,12 +268,12 @@ class Kernel:
         holds their ids in the dictionary.
         """
         self.dirty.pop(state, None)
+        relation = [] if state.relation is None else [state.relation.pattern]
+        for pattern in dict.fromkeys((*state.patterns, *relation)):
+            take(pattern, state)
         # Taken before the paths go. These are generators over the path objects, which outlive their removal
         # here.
         kept = {pattern: pattern.matches() for pattern in state.patterns}
-        relation = [] if state.relation is None else [state.relation.pattern]
-        for pattern in (*state.patterns, *relation):
-            pattern.drop_walks(state)
         for star in state.stars:
             star.users -= 1
             if not star.users:
@@ -321,7 +333,8 @@ class QuadKernel(Kernel):
                 pattern.insert(*quad)
         try:
             for pattern in found:
-                for walk, state in pattern.walks:
+                trie = pattern.trie
+                for walk, state in pattern.walks if trie is None else trie.reached(quad):
                     solutions = state.added if sign > 0 else state.removed
                     walk(*quad, solutions)
                     if solutions:

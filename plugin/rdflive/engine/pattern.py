@@ -90,7 +90,8 @@ class PatternState:
 
     __slots__ = (
         "_make", "alone", "arity", "delete", "enter", "exit", "guard", "held", "hits", "identity", "insert",
-        "is_asked", "keeps", "key", "masks", "paths", "places", "users", "uses", "walks",
+        "is_asked", "keeps", "key", "masks", "paths", "places", "trie", "users", "uses",
+        "walks",
     )  # fmt: skip
 
     insert: Update
@@ -109,6 +110,8 @@ class PatternState:
         self.paths: dict[tuple[int, ...], Any] = {}
         self.masks: Masks = {}
         self.walks: list[tuple[Walk, Any]] = []
+        self.trie: Any = None
+        """Tells which of many walks have to be run, see `rdflive.engine.trie`; None where they are few."""
         self.uses: dict[tuple[int, ...], int] = {}
         self.users = 0
         self.hits = 0
