@@ -219,7 +219,8 @@ class _Writer:
                 mask, full = self._name(_mask(at)), self._name(_full(at))
                 # A ground pattern set has no centre; its star has one entry, under the empty tuple.
                 value = "()" if centre is None else self.names[centre]
-                self.source.line(f"if {mask}[{value}] != {full}: {self.fail}")
+                # The mask may have bits of other stars too, and none of a value that only members ask for.
+                self.source.line(f"if {mask}.get({value}, 0) & {full} != {full}: {self.fail}")
 
     def _loop(self, target: str, values: str) -> None:
         """Write a loop over `values`; the rest of the function goes inside it."""

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from rdflive.engine.connected import AskedPaths, WalkPlan, compile_walk
+from rdflive.engine.gates import Gates
 from rdflive.engine.pattern import (
     Identity,
     Masks,
@@ -23,7 +24,7 @@ from rdflive.engine.pattern import (
 from rdflive.engine.relation import Relation
 from rdflive.engine.router import EMPTY, Patterns, Router
 from rdflive.engine.star import NO_CENTRE, Star, star_key
-from rdflive.engine.trie import Gates, put, take
+from rdflive.engine.trie import put, take
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.segment import Segment
 
@@ -60,7 +61,7 @@ class SegmentState:
         """List the dictionaries and sets that cache something for this segment (shared ones too)."""
         kept = [(pattern, path) for pattern, path in self.paths if pattern in self.patterns]
         paths = {id(pattern.paths[path]): pattern.paths[path] for pattern, path in kept}
-        return [*paths.values(), *(star.mask for star in self.stars)]
+        return [*paths.values(), *{id(star.mask): star.mask for star in self.stars}.values()]
 
 
 class Kernel:
@@ -189,7 +190,8 @@ class Kernel:
             for pattern, tests in zip(segment.patterns, segment.filters, strict=True)
         ]
         fresh = _Fresh()
-        masks = {centre: self._star(state, centre, fresh) for centre in segment.centres}
+        stars = {centre: self._star(state, centre, fresh) for centre in segment.centres}
+        masks = {centre: (star.mask, star.full) for centre, star in stars.items() if star is not None}
 
         joined = state.patterns if asked is None else [*state.patterns, asked.relation.pattern]
 
@@ -223,6 +225,7 @@ class Kernel:
             # here, or the walks after it would miss the update. `attempt` notes the error for later.
             walks = [partial(meter.attempt, walk) for walk in walks]
         fresh.load(snapshot)
+        self.gates.fill()
         # last, so that no update runs a walk whose paths are not filled
         if asked is not None:
             asked.relation.pattern.write()
@@ -306,20 +309,23 @@ class Kernel:
 
     def _star(
         self, state: SegmentState, centre: Variable | None, fresh: _Fresh
-    ) -> tuple[MutableMapping[Any, int], int]:
+    ) -> Star | None:
         members = [
             (state.patterns[j], pattern.variables.index(centre) if centre else NO_CENTRE)
             for j, pattern in enumerate(state.segment.patterns)
-            if centre is None or centre in pattern.variables
+            # those of a family are looked up: with their bits the star would be the family's own
+            if (centre is None or centre in pattern.variables) and not state.patterns[j].is_asked
         ]
+        if len(members) < 2 and len(state.patterns) > 1:
+            return None
         star = self.stars.get(star_key(members))
         if star is None:
-            star = self.stars[star_key(members)] = Star(members, self._make)
+            star = self.stars[star_key(members)] = Star(members, self._make, self.gates)
             star.watch()
             fresh.stars.append(star)
         star.users += 1
         state.stars.append(star)
-        return star.mask, star.full
+        return star
 
 
 class QuadKernel(Kernel):
@@ -365,7 +371,7 @@ class _Fresh:
     def load(self, snapshot: Snapshot) -> None:
         masks: dict[PatternState, Masks] = {}
         for star in self.stars:
-            for pattern, slot, bit in star.members:
+            for pattern, slot, bit in star.own_members:
                 masks.setdefault(pattern, {}).setdefault(slot, []).append((star.mask, bit))
         for pattern in {**self.paths, **masks}:
             pattern.write()

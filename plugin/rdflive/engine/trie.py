@@ -5,119 +5,22 @@ unless y has some :p2, and a walk on to `?b :line :S1` nothing unless y is on th
 behind *gates*: pairs of a pattern and one of its variables, which must have a match with what the triple has
 in that place. Walks that begin with the same gates share them, in a trie: its root looks up which gates are
 open at x and at y, once for all walks, and only the walks behind these are run.
-
-What is open is kept like the match state of a star: per value a bit for each gate, in masks of 240 bits
-that patterns set and clear as they do with those of stars.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import MutableMapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from rdflive.engine.gates import Gate, Gates, is_wide
 from rdflive.engine.pattern import PatternState, Walk
 
-__all__ = ["Gates", "Trie", "put", "take"]
+__all__ = ["Trie", "put", "take"]
 
 FEW: Final = 16
 """So many walks of a pattern are all run: to look for their gates would take longer."""
-_WIDTH: Final = 240
-"""Bits of a mask. An integer of so many takes 60 bytes, at the values that have the highest."""
 Entry: TypeAlias = tuple[Walk, Any]
 """A walk, and the state of its segment."""
-
-
-class Mask:
-    """The open gates of a part of all gates, by value."""
-
-    __slots__ = ("free", "gates", "values")
-
-    def __init__(self, values: MutableMapping[Any, int]) -> None:
-        self.values = values
-        self.free = [1 << bit for bit in reversed(range(_WIDTH))]
-
-
-class Gate:
-    """A pattern and one of its slots: it is open at the values that the pattern has a match with there."""
-
-    __slots__ = ("bit", "mask", "number", "pattern", "slot", "users")
-
-    def __init__(self, pattern: PatternState, slot: int, mask: Mask, number: tuple[bool, int]) -> None:
-        self.pattern = pattern
-        self.slot = slot
-        self.mask = mask
-        self.bit = mask.free.pop()
-        self.number = number
-        """By which gates stand behind each other: few values first."""
-        self.users = 0
-
-
-class Gates:
-    """The gates of a kernel, shared by the tries of its patterns."""
-
-    def __init__(self, make: Callable[[], MutableMapping[Any, Any]]) -> None:
-        self._make = make
-        self._gates: dict[tuple[PatternState, int], Gate] = {}
-        self._masks: tuple[list[Mask], list[Mask]] = [], []
-        """For patterns that match every triple with a predicate, and for others."""
-        self._made = 0
-
-    def containers(self) -> list[Any]:
-        """List the masks, for measuring."""
-        return [mask.values for masks in self._masks for mask in masks]
-
-    def of(self, pattern: PatternState, slot: int) -> Gate | None:
-        """Give a gate, if it is in use."""
-        return self._gates.get((pattern, slot))
-
-    def use(self, pattern: PatternState, slot: int) -> Gate:
-        """Give a gate for one more user; the first has what is open noted."""
-        gate = self._gates.get((pattern, slot))
-        if gate is None:
-            is_wide = not pattern.is_asked and pattern.arity > 1
-            masks = self._masks[is_wide]
-            mask = next((mask for mask in masks if mask.free), None)
-            if mask is None:
-                mask = Mask(self._make())
-                masks.append(mask)
-            self._made += 1
-            gate = self._gates[pattern, slot] = Gate(pattern, slot, mask, (is_wide, self._made))
-            pattern.join_star(slot, mask.values, gate.bit)
-            pattern.write()
-            values, bit = mask.values, gate.bit
-            for value in _values(pattern, slot):
-                values[value] = values.get(value, 0) | bit
-        gate.users += 1
-        return gate
-
-    def leave(self, gate: Gate) -> None:
-        """Count one user less; the last one frees the gate."""
-        gate.users -= 1
-        if gate.users:
-            return
-        pattern, slot, mask = gate.pattern, gate.slot, gate.mask
-        del self._gates[pattern, slot]
-        pattern.leave_star(slot, mask.values)
-        pattern.write()
-        for value in _values(pattern, slot):
-            left = mask.values.get(value, 0) & ~gate.bit
-            if left:
-                mask.values[value] = left
-            else:
-                mask.values.pop(value, None)
-        mask.free.append(gate.bit)
-        if len(mask.free) == _WIDTH:
-            for masks in self._masks:
-                if mask in masks:
-                    masks.remove(mask)
-
-
-def _values(pattern: PatternState, slot: int) -> Iterator[Any]:
-    """List the values that a pattern has matches with."""
-    found = pattern.paths.get((slot,))
-    if found is not None:
-        return iter(found)
-    return (values[slot] for values in pattern.matches() or ())
 
 
 class _Branch:
@@ -153,7 +56,7 @@ class Trie:
         self._root = _Node()
 
     def reached(self, ids: Sequence[int]) -> list[Entry]:
-        """List the walks that a triple (or quad) of the pattern has to run, in the order of their segments."""
+        """List the walks that a triple (or quad) of the pattern has to run, by the order of segments."""
         found: list[Entry] = []
         nodes = [self._root]
         while nodes:
@@ -171,19 +74,19 @@ class Trie:
     def add(self, entry: Entry, seed: int) -> None:
         """Have a walk wait behind its gates; it begins at the pattern of its segment with this number."""
         node = self._root
-        gates = [(self._gates.use(*of), place) for place, *of in _needed(entry[1], seed)]
+        gates = [(self._gates.use(of, slot), place) for place, of, slot in _needed(entry[1], seed)]
         for gate, place in sorted(gates, key=_order):
             key = place, id(gate.mask)
             branch = node.branches.get(key)
             if branch is None:
-                branch = node.branches[key] = _Branch(place, gate.mask.values)
+                branch = node.branches[key] = _Branch(place, gate.values)
             branch.bits |= gate.bit
             node = branch.nodes.setdefault(gate.bit, _Node())
         node.walks.append(entry)
 
     def remove(self, state: Any, seed: int) -> None:
         """Undo `add`; an interruption may have left it undone."""
-        found = [(self._gates.of(*of), place) for place, *of in _needed(state, seed)]
+        found = [(self._gates.of(of, slot), place) for place, of, slot in _needed(state, seed)]
         gates = sorted([(gate, place) for gate, place in found if gate is not None], key=_order)
         way: list[tuple[_Node, tuple[int, int], int]] = []
         node = self._root
@@ -222,6 +125,7 @@ def put(gates: Gates, pattern: PatternState, walk: Walk, state: Any) -> None:
             for entry, seed in zip(own, _seeds(pattern, of), strict=False):
                 trie.add(entry, seed)
         pattern.trie = trie
+    gates.fill()
 
 
 def take(pattern: PatternState, state: Any) -> None:
@@ -260,8 +164,9 @@ def _needed(state: Any, seed: int) -> dict[tuple[int, PatternState, int], None]:
 
 
 def _order(found: tuple[Gate, int]) -> tuple[bool, int, int]:
+    """Put first what few values pass, then what was there first, which many walks share."""
     gate, place = found
-    return (*gate.number, place)
+    return is_wide(gate.pattern), gate.number, place
 
 
 def _rank(entry: Entry) -> int:
