@@ -307,9 +307,7 @@ class Kernel:
         state.users += 1
         return state
 
-    def _star(
-        self, state: SegmentState, centre: Variable | None, fresh: _Fresh
-    ) -> Star | None:
+    def _star(self, state: SegmentState, centre: Variable | None, fresh: _Fresh) -> Star | None:
         members = [
             (state.patterns[j], pattern.variables.index(centre) if centre else NO_CENTRE)
             for j, pattern in enumerate(state.segment.patterns)

@@ -97,7 +97,11 @@ class Trie:
             if branch is None or gate.bit not in branch.nodes:
                 return
             node = branch.nodes[gate.bit]
-        node.walks = [entry for entry in node.walks if entry[1] is not state]
+        # one only: two walks of a segment may be behind the same gates
+        at = next((at for at, entry in enumerate(node.walks) if entry[1] is state), None)
+        if at is None:
+            return
+        del node.walks[at]
         for above, key, bit in reversed(way):
             branch = above.branches[key]
             node = branch.nodes[bit]

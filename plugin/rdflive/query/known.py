@@ -46,8 +46,6 @@ class Asked:
     """The terms of its own, one for each parameter of the plan."""
 
 
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Shape:
     """A plan, and the names in it that others may have in their place."""
