@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from itertools import product
 from random import Random
 from typing import Any
 
@@ -109,6 +110,20 @@ def test_only_walks_whose_next_pattern_has_a_match_are_run() -> None:
     assert [len(state.added) for state in states] == [int(i == 7) for i in range(200)]
     kernel.apply(-1, 1, 11, 2)
     assert [len(state.removed) for state in states] == [int(i == 7) for i in range(200)]
+
+
+def test_a_gate_that_only_others_use_leads_nowhere() -> None:
+    """It is open still, for the walks of another pattern."""
+    kernel = Kernel()
+    states = {}
+    for first, i in product((11, 12), range(40)):
+        patterns = TriplePattern(X, first, Y), TriplePattern(Y, 100 + i, Variable("z"))
+        states[first, i] = kernel.add(make_segment(patterns, (X,)), lambda _: ())
+    kernel.apply(1, 2, 107, 3)
+    kernel.remove(states[11, 7])
+    for first in (11, 12):
+        kernel.apply(1, 1, first, 2)
+    assert list(kernel.dirty) == [states[12, 7]]
 
 
 def test_many_segments_of_quads() -> None:

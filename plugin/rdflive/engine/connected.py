@@ -67,19 +67,21 @@ class WalkPlan:
     """Is told of every row that a walk looks at."""
     asked: AskedPaths | None = None
     """For a family: its relation is the last of the patterns."""
-    shape: Shape = field(init=False)
-    """What the text of its walks depends on: plans of one shape have the same walks."""
+    written: Written = field(init=False)
+    """The walks that were written for plans of its shape, by the pattern that they begin at, and `once`."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "shape", _shape(self))
+        if len(_written) >= _MOST:
+            _written.clear()
+        object.__setattr__(self, "written", _written.setdefault(_shape(self), {}))
 
 
-Shape: TypeAlias = tuple[Any, ...]
 Need: TypeAlias = Callable[[WalkPlan], object]
 """Gives what a name in the text of a walk stands for."""
-_MOST: Final = 4096
-"""Walks that are kept; beyond that all are forgotten."""
-_known: Final[dict[Shape, tuple[CodeType, tuple[Need, ...]]]] = {}
+Written: TypeAlias = dict[tuple[int, bool], tuple[CodeType, tuple[Need, ...]]]
+_MOST: Final = 1024
+"""Shapes whose walks are kept; beyond that all are forgotten."""
+_written: Final[dict[tuple[Any, ...], Written]] = {}
 
 
 def intersect(found: list[Any]) -> Collection[Any]:
@@ -110,17 +112,16 @@ def compile_walk(plan: WalkPlan, array: OrderedArray, *, once: bool = True) -> W
     own walk gives them. A full evaluation starts from one pattern only, so it needs all of them and passes
     False.
     """
-    key = *plan.shape, array.seed, once
-    found = _known.get(key)
+    key = array.seed, once
+    found = plan.written.get(key)
     if found is None:
-        if len(_known) >= _MOST:
-            _known.clear()
-        found = _known[key] = _Writer(plan, array).write(once)
+        found = plan.written[key] = _Writer(plan, array).write(once)
     code, needs = found
     return bind(code, [need(plan) for need in needs])
 
 
-def _shape(plan: WalkPlan) -> Shape:
+def _shape(plan: WalkPlan) -> tuple[Any, ...]:
+    """Give what the text of walks depends on."""
     numbers: dict[Any, int] = {}
 
     def number(term: Any) -> int:

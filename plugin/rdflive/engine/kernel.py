@@ -41,9 +41,14 @@ class SegmentState:
     A segment is a part of a basic graph pattern whose patterns are connected by variables.
     """
 
-    __slots__ = ("added", "paths", "patterns", "plan", "rank", "relation", "removed", "segment", "stars")
+    __slots__ = (
+        "added", "fresh", "joined", "paths", "patterns", "plan", "rank", "relation", "removed", "segment",
+        "stars",
+    )  # fmt: skip
 
     plan: WalkPlan
+    joined: Sequence[PatternState]
+    """What walks go through: the patterns, and what members ask for."""
 
     def __init__(self, segment: Segment, relation: Relation | None = None, rank: int = 0) -> None:
         self.segment = segment
@@ -56,6 +61,19 @@ class SegmentState:
         self.patterns: list[PatternState] = []
         self.paths: list[tuple[PatternState, tuple[int, ...]]] = []
         self.stars: list[Star] = []
+        self.fresh: _Fresh | None = None
+        """What is to be filled before the first update; None from then on."""
+
+    def path(self, j: int, slots: tuple[int, ...]) -> Any:
+        """Give the access path of a pattern from some of its slots, making it where it is new."""
+        pattern = self.joined[j]
+        if (pattern, slots) not in self.paths:
+            is_new = pattern.use(slots)
+            # behind `use`: what is in the list is taken back if an interruption comes
+            self.paths.append((pattern, slots))
+            if is_new and j < len(self.patterns) and self.fresh is not None:
+                self.fresh.paths.setdefault(pattern, []).append(slots)
+        return pattern.paths[slots]
 
     def containers(self) -> list[Any]:
         """List the dictionaries and sets that cache something for this segment (shared ones too)."""
@@ -189,34 +207,25 @@ class Kernel:
             self._pattern(pattern, numbers, tests)
             for pattern, tests in zip(segment.patterns, segment.filters, strict=True)
         ]
-        fresh = _Fresh()
+        state.fresh = fresh = _Fresh()
         stars = {centre: self._star(state, centre, fresh) for centre in segment.centres}
         masks = {centre: (star.mask, star.full) for centre, star in stars.items() if star is not None}
-
-        joined = state.patterns if asked is None else [*state.patterns, asked.relation.pattern]
-
-        def path(j: int, slots: tuple[int, ...]) -> Any:
-            pattern = joined[j]
-            if (pattern, slots) not in state.paths:
-                is_new = pattern.use(slots)
-                # behind `use`: what is in the list is taken back if an interruption comes
-                state.paths.append((pattern, slots))
-                if is_new and j < len(state.patterns):
-                    fresh.paths.setdefault(pattern, []).append(slots)
-            return pattern.paths[slots]
+        state.joined = joined = state.patterns
+        if asked is not None:
+            state.joined = joined = [*state.patterns, asked.relation.pattern]
 
         # A mask loses the bit of a pattern when the path from the centre has no neighbour left. So a star
         # needs that path even if no walk does. Patterns of one variable have none: a delete clears the bit.
         for centre in segment.centres:
             for j, pattern in enumerate(segment.patterns):
                 if centre in pattern.variables and len(pattern.variables) > 1:
-                    path(j, (pattern.variables.index(centre),))
+                    state.path(j, (pattern.variables.index(centre),))
         conditions = [
             ([segment.variables[slot] for slot in test.slots], test.passes) for test in segment.conditions
         ]
         meter = segment.meter
         state.plan = WalkPlan(
-            segment.joined, joined, masks, segment.projection, conditions, path, meter, asked
+            segment.joined, joined, masks, segment.projection, conditions, state.path, meter, asked
         )
         # Before `load`: a walk that is compiled asks for the paths that are to be filled.
         walks = [compile_walk(state.plan, array) for array in segment.arrays]
@@ -225,6 +234,7 @@ class Kernel:
             # here, or the walks after it would miss the update. `attempt` notes the error for later.
             walks = [partial(meter.attempt, walk) for walk in walks]
         fresh.load(snapshot)
+        state.fresh = None
         self.gates.fill()
         # last, so that no update runs a walk whose paths are not filled
         if asked is not None:

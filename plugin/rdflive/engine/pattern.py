@@ -53,7 +53,7 @@ class RowTest:
     """True where the router itself sees to it, so that nothing is to be tested."""
 
 
-Identity: TypeAlias = tuple[Key, frozenset[tuple[str, tuple[int, ...]]]]
+Identity: TypeAlias = tuple[Key, tuple[tuple[str, tuple[int, ...]], ...]]
 """What makes two patterns equal: their key, and the text and slots of their tests."""
 
 
@@ -214,7 +214,7 @@ class PatternState:
 
 def pattern_identity(key: Key, tests: Sequence[RowTest]) -> Identity:
     """Tell equal patterns from different ones."""
-    return key, frozenset((test.text, test.slots) for test in tests)
+    return key, tuple(sorted({(test.text, test.slots) for test in tests}))
 
 
 def _arguments(key: Key) -> str:

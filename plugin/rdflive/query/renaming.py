@@ -48,7 +48,6 @@ def renamed(plan: Plan, names: Mapping[Any, Any], text: str, parameters: Mapping
         if found is None:
             s, p, o = pattern.subject, pattern.predicate, pattern.object
             found = TriplePattern(names.get(s, s), names.get(p, p), names.get(o, o), pattern.graph)
-            vars(found)["variables"] = pattern.variables
             terms[pattern] = found
         return found
 
