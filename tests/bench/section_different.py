@@ -117,8 +117,11 @@ def _measure(count: int, predicates: int, nodes: int, edges: int) -> dict[str, C
     for name, triples in kinds.items():
         rows = 0
         found[name] = _timed(graph.add, triples)
-        found["rows"] = rows / len(triples)
+        came = rows
+        found["rows"] = came / len(triples)
         found["deletes"] = _timed(graph.remove, triples)
+        if rows != 2 * came:
+            raise AssertionError("what adds brought has not gone with the deletes")
     start = process_time()
     for subscription in opened[:few]:
         subscription.close()
