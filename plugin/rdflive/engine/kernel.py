@@ -239,9 +239,9 @@ class Kernel:
         # last, so that no update runs a walk whose paths are not filled
         if asked is not None:
             asked.relation.pattern.write()
-        for pattern_state, walk in zip(joined, walks, strict=True):
-            if pattern_state in state.patterns:
-                put(self.gates, pattern_state, walk, state)
+        for seed, (pattern_state, walk) in enumerate(zip(joined, walks, strict=True)):
+            if seed < len(state.patterns):
+                put(self.gates, pattern_state, walk, state, seed)
             else:
                 pattern_state.add_walk(walk, state)
 

@@ -115,19 +115,19 @@ class Trie:
             self._gates.leave(gate)
 
 
-def put(gates: Gates, pattern: PatternState, walk: Walk, state: Any) -> None:
-    """Have a pattern run a walk of a segment; those of a segment are put in the order of its patterns."""
+def put(gates: Gates, pattern: PatternState, walk: Walk, state: Any, seed: int) -> None:
+    """Have a pattern run a walk of a segment, which begins at the pattern of the segment with this number."""
     pattern.add_walk(walk, state)
     trie = pattern.trie
     if trie is not None:
-        own = [entry for entry in pattern.walks if entry[1] is state]
-        trie.add(own[-1], _seeds(pattern, state)[len(own) - 1])
+        trie.add(pattern.walks[-1], seed)
     elif len(pattern.walks) > FEW:
         trie = Trie(gates)
         for of in dict.fromkeys(of for _, of in pattern.walks):
             own = [entry for entry in pattern.walks if entry[1] is of]
-            for entry, seed in zip(own, _seeds(pattern, of), strict=False):
-                trie.add(entry, seed)
+            # of the last segment not all walks may be there yet
+            for entry, number in zip(own, _seeds(pattern, of), strict=False):
+                trie.add(entry, number)
         pattern.trie = trie
     gates.fill()
 
