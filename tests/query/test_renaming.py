@@ -89,3 +89,14 @@ def test_what_is_equal_in_one_text_alone_tells_plans_apart() -> None:
         text = f"SELECT * {{ ?x <{E}{first}> ?y . ?x <{E}{second}> ?z . ?u <{E}p> ?x }}"
         plan = find_plan(text, init_ns={}).plan
         assert _seen(plan) == _seen(make_plan(parse_query(text)))
+
+
+def test_a_name_is_none_that_a_variable_is_bound_to() -> None:
+    """The term of a variable is put into patterns too, and stays what it is where a name changes."""
+    for name, term in (("p", "q"), ("q", "q"), ("q", "r"), ("r", "q")):
+        text = f"SELECT * {{ ?x <{E}{name}> ?y . ?y ?z ?x }}"
+        for family in (False, True):
+            bindings = {"z": URIRef(E + term)}
+            found = find_plan(text, init_ns={}, init_bindings=bindings, family=family).plan
+            made = make_plan(parse_query(text, init_bindings=bindings, family=family))
+            assert _seen(found) == _seen(made)

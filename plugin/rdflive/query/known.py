@@ -117,8 +117,8 @@ def _note(
     own = fills[: len(fills) - len(names)]
     renamable: tuple[Node, ...] = ()
     if predicates is not None and found is not None:
-        others = {*constants, *fills[len(own) :]}
-        renamable = tuple(n for n in query.renamable if n in own and n not in others and found.may_change(n))
+        may_be_others = set(query.renamable).difference(constants, fills[len(own) :])
+        renamable = tuple(n for n in dict.fromkeys(own) if n in may_be_others and found.may_change(n))
         constants |= {name: -1 - at for at, name in enumerate(renamable)}
     holes: _Holes = (
         *(constants.get(term) if found is not None and found.may_change(term) else None for term in own),
@@ -143,9 +143,11 @@ def _forget() -> None:
         if _shapes.pop(oldest, None) is not None:
             key, holes, _ = oldest
             counts = _holes.get(key, {})
-            counts[holes] = counts.get(holes, 1) - 1
-            if not counts[holes]:
-                del counts[holes]
+            left = counts.get(holes, 1) - 1
+            if left > 0:
+                counts[holes] = left
+            else:
+                counts.pop(holes, None)
             if not counts:
                 _holes.pop(key, None)
 
@@ -183,12 +185,14 @@ def _filled(holes: _Holes, fills: tuple[Node, ...], found: Skeleton) -> Mapping[
         if hole is not None and filled.setdefault(hole, fill) != fill:
             return None
     written = {hole for hole in holes[: len(found.constants)] if hole is not None}
+    bound = fills[len(found.constants) :]
     own = {filled[hole] for hole in written}
     if len(own) < len(written) or not all(map(found.may_change, own)):
         return None
-    if not all(isinstance(filled[hole], URIRef) for hole in written if hole < 0):
+    names = {filled[hole] for hole in written if hole < 0}
+    if not all(isinstance(name, URIRef) for name in names) or names.intersection(bound):
         return None
-    others = (fill for hole, fill in zip(holes, fills, strict=True) if hole not in written)
+    others = (fill for hole, fill in zip(holes, found.constants, strict=False) if hole is None)
     return None if own.intersection(others) else filled
 
 
