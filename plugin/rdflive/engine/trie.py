@@ -41,9 +41,10 @@ class _Node:
     __slots__ = ("branches", "walks")
 
     def __init__(self) -> None:
-        self.walks: list[Entry] = []
-        self.branches: dict[tuple[int, int], _Branch] = {}
-        """By place, and by the identity of the mask."""
+        # a tuple, because most nodes have one or none
+        self.walks: tuple[Entry, ...] = ()
+        self.branches: dict[tuple[int, int], _Branch] | None = None
+        """By place, and by the identity of the mask; None where there are none."""
 
 
 class Trie:
@@ -62,6 +63,8 @@ class Trie:
         while nodes:
             node = nodes.pop()
             found += node.walks
+            if node.branches is None:
+                continue
             for branch in node.branches.values():
                 bits = branch.values.get(ids[branch.place], 0) & branch.bits
                 while bits:
@@ -76,41 +79,45 @@ class Trie:
         node = self._root
         gates = [(self._gates.use(of, slot), place) for place, of, slot in _needed(entry[1], seed)]
         for gate, place in sorted(gates, key=_order):
+            if node.branches is None:
+                node.branches = {}
             key = place, id(gate.mask)
             branch = node.branches.get(key)
             if branch is None:
                 branch = node.branches[key] = _Branch(place, gate.values)
             branch.bits |= gate.bit
             node = branch.nodes.setdefault(gate.bit, _Node())
-        node.walks.append(entry)
+        node.walks += (entry,)
 
     def remove(self, state: Any, seed: int) -> None:
         """Undo `add`; an interruption may have left it undone."""
         found = [(self._gates.of(of, slot), place) for place, of, slot in _needed(state, seed)]
         gates = sorted([(gate, place) for gate, place in found if gate is not None], key=_order)
-        way: list[tuple[_Node, tuple[int, int], int]] = []
+        way: list[tuple[_Node, dict[tuple[int, int], _Branch], tuple[int, int], int]] = []
         node = self._root
         for gate, place in gates:
             key = place, id(gate.mask)
-            way.append((node, key, gate.bit))
-            branch = node.branches.get(key)
-            if branch is None or gate.bit not in branch.nodes:
+            branch = None if node.branches is None else node.branches.get(key)
+            if node.branches is None or branch is None or gate.bit not in branch.nodes:
                 return
+            way.append((node, node.branches, key, gate.bit))
             node = branch.nodes[gate.bit]
         # one only: two walks of a segment may be behind the same gates
         at = next((at for at, entry in enumerate(node.walks) if entry[1] is state), None)
         if at is None:
             return
-        del node.walks[at]
-        for above, key, bit in reversed(way):
-            branch = above.branches[key]
-            node = branch.nodes[bit]
-            if node.walks or node.branches:
+        node.walks = node.walks[:at] + node.walks[at + 1 :]
+        for above, branches, key, bit in reversed(way):
+            if node.walks or node.branches is not None:
                 break
+            branch = branches[key]
             del branch.nodes[bit]
             branch.bits ^= bit
             if not branch.bits:
-                del above.branches[key]
+                del branches[key]
+            if not branches:
+                above.branches = None
+            node = above
         for gate, _ in gates:
             self._gates.leave(gate)
 
