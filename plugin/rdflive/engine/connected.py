@@ -138,6 +138,7 @@ def _shape(plan: WalkPlan) -> tuple[Any, ...]:
         tuple([number(v) for v in plan.projection]),
         tuple([tuple(map(number, read)) for read, _ in plan.conditions]),
         plan.meter is not None,
+        plan.asked is not None,
         tuple([(number(one), operator, number(other)) for one, operator, other in comparisons]),
     )
 
@@ -220,8 +221,10 @@ class _Writer:
                 mask, full = self._name(_mask(at)), self._name(_full(at))
                 # A ground pattern set has no centre; its star has one entry, under the empty tuple.
                 value = "()" if centre is None else self.names[centre]
-                # The mask may have bits of other stars too, and none of a value that only members ask for.
-                self.source.line(f"if {mask}.get({value}, 0) & {full} != {full}: {self.fail}")
+                # a pattern with parameters has no bits, and may be all that a value is in
+                bits = f"{mask}[{value}]" if self.plan.asked is None else f"{mask}.get({value}, 0)"
+                # the mask may have bits of other stars too
+                self.source.line(f"if {bits} & {full} != {full}: {self.fail}")
 
     def _loop(self, target: str, values: str) -> None:
         """Write a loop over `values`; the rest of the function goes inside it."""
