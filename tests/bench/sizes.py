@@ -62,6 +62,8 @@ class Sizes:
     rows: int = sized(1_000_000, quick=10_000)  # (r) Rows of a DataFrame
     # (t) Subscriptions
     standing: tuple[int, ...] = sized((1, 1_000, 10_000, 100_000, 1_000_000), quick=(1, 50))
+    different: tuple[int, ...] = sized((1, 1_000, 10_000), quick=(1, 50))  # (ad) Different queries
+    crowded: int = sized(20_000, quick=500)  # (ad) Half the edges of the graph
     latest: tuple[int, ...] = sized((1_000, 10_000, 100_000), quick=(200, 600))  # (z) Readings
     repeat: int = sized(5, quick=2)
 

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from bench import child, deep_schemas, figures, overview, section_guard, section_standing
+from bench import child, deep_schemas, figures, overview, section_different, section_guard, section_standing
 from bench.__main__ import SECTIONS, main
 from bench.bibliography import SCHEMA, instances, term
 from bench.histories import History, social_network, train_benchmark
@@ -76,7 +76,7 @@ NEEDS = {
 RATIOS = ("ratio", "over_", "of_")
 WITHOUT = {
     "match", "memory", "load", "spark", "spark-operators", "thresholds", "windows", "serve", "standing",
-    "validate",
+    "validate", "different",
 }  # fmt: skip
 """Sections that compare nothing, or only where there is more to measure."""
 
@@ -86,6 +86,7 @@ def little_in_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Do little, and call functions here that get a process of their own otherwise, as in a hunt."""
     monkeypatch.setattr(child, "HAS_PROCESSES", HUNT)
     monkeypatch.setattr(section_standing, "FEW", 20)
+    monkeypatch.setattr(section_different, "FEW", 20)
     monkeypatch.setattr(section_guard, "DEVICES", 50)
 
 

@@ -11,18 +11,22 @@ A triple that matches several patterns of one query must yield each solution onc
 pattern 0 sees it for pattern 1 too and gives (x, x, x). The walk from pattern 1 finds the same solution and
 skips it, because pattern 0 is mapped to the very triple that the walk began with. For a delete the order is
 reversed, walk first and clear after, so that both walks still see the triple.
+
+A walk is written once for each shape: where queries differ in constants and in the names of variables alone,
+their walks are the same code with other containers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, MutableMapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from types import CodeType
+from typing import Any, Final, TypeAlias
 
 from rdflive.engine.pattern import PatternState, Walk, arguments, each
 from rdflive.engine.ranges import Place
 from rdflive.engine.relation import Relation
-from rdflive.engine.source import Source
+from rdflive.engine.source import Source, bind
 from rdflive.errors import BudgetError
 from rdflive.query.bgp import Asked, TriplePattern, Variable
 from rdflive.query.budget import Meter
@@ -64,6 +68,21 @@ class WalkPlan:
     """Is told of the rows that a walk looks at."""
     asked: AskedPaths | None = None
     """For a family: its relation is behind the patterns."""
+    written: Written = field(init=False)
+    """The walks that were written for plans of its shape, by the pattern that they begin at, and `once`."""
+
+    def __post_init__(self) -> None:
+        if len(_written) >= _MOST:
+            _written.clear()
+        object.__setattr__(self, "written", _written.setdefault(_shape(self), {}))
+
+
+Need: TypeAlias = Callable[[WalkPlan], object]
+"""Gives what a name in the text of a walk stands for."""
+Written: TypeAlias = dict[tuple[int, bool], tuple[CodeType, tuple[Need, ...]]]
+_MOST: Final = 1024
+"""Shapes whose walks are kept; beyond that all are forgotten."""
+_written: Final[dict[tuple[Any, ...], Written]] = {}
 
 
 def intersect(found: list[Any]) -> Collection[Any]:
@@ -99,7 +118,35 @@ def compile_walk(plan: WalkPlan, array: OrderedArray, *, once: bool = True) -> W
     own walk gives them. A full evaluation starts from one pattern only, so it needs all of them and passes
     False.
     """
-    return _Writer(plan, array).write(once)
+    key = array.seed, once
+    found = plan.written.get(key)
+    if found is None:
+        found = plan.written[key] = _Writer(plan, array).write(once)
+    code, needs = found
+    return bind(code, [need(plan) for need in needs])
+
+
+def _shape(plan: WalkPlan) -> tuple[Any, ...]:
+    """Give what the text of walks depends on."""
+    numbers: dict[Any, int] = {}
+
+    def number(term: Any) -> int:
+        return numbers.setdefault(term, len(numbers))
+
+    # variables first, so that their numbers tell them from constants
+    variables = [v for pattern in plan.patterns for v in pattern.variables]
+    count = len({number(v) for v in variables})
+    comparisons = () if plan.asked is None else plan.asked.comparisons
+    return (
+        count,
+        tuple([(type(pattern) is Asked, *map(number, pattern)) for pattern in plan.patterns]),
+        tuple([-1 if centre is None else number(centre) for centre in plan.masks]),
+        tuple([number(v) for v in plan.projection]),
+        tuple([tuple(map(number, read)) for read, _ in plan.conditions]),
+        plan.meter is not None,
+        plan.asked is not None,
+        tuple([(number(one), operator, number(other)) for one, operator, other in comparisons]),
+    )
 
 
 class _Writer:
@@ -110,9 +157,10 @@ class _Writer:
         self.source = Source(f"def walk({', '.join(self.arguments)}, out):")
         self._relations = sum(isinstance(pattern, Asked) for pattern in plan.patterns)
         """How many of the patterns, the last ones, are relations of what is asked for."""
+        self.needs: list[Need] = []
         # distinct variables: in `?x :p ?x` the pattern's guard has compared the two before any walk
         self.slots = [pattern.variables for pattern in plan.patterns]
-        self.conditions = list(plan.conditions)
+        self.conditions = list(enumerate(variables for variables, _ in plan.conditions))
         # How the generated code gives up: the innermost loop goes on with its next value, and before the
         # first loop the function returns.
         self.fail = "return"
@@ -124,7 +172,7 @@ class _Writer:
             if isinstance(term, Variable):
                 self.names.setdefault(term, argument)
 
-    def write(self, once: bool) -> Walk:
+    def write(self, once: bool) -> tuple[CodeType, tuple[Need, ...]]:
         if self.plan.meter is not None:
             self.source.enter("try:")
             self._count("1")
@@ -153,11 +201,15 @@ class _Writer:
         if self.plan.meter is not None:
             # an update runs the walks of all plans in turn, and one that is stopped must not stop the others
             self.source.leave()
-            error = self.source.name(BudgetError)
+            error = self._name(lambda _: BudgetError)
             with self.source.block(f"except {error} as error:"):
-                self.source.line(f"{self.source.name(self.plan.meter.put_off)}(error)")
-        walk: Walk = self.source.function("walk")
-        return walk
+                self.source.line(f"{self._name(_put_off)}(error)")
+        return self.source.code, tuple(self.needs)
+
+    def _name(self, need: Need) -> str:
+        """Name what each plan has of its own."""
+        self.needs.append(need)
+        return self.source.name(None)
 
     def _tuple(self, variables: Sequence[Variable]) -> str:
         names = [self.names[v] for v in variables]
@@ -180,19 +232,20 @@ class _Writer:
             and bound
             and set(self.plan.patterns[self.array.seed]).issuperset(bound)
         ):
-            return self.source.name(asked.listed(self.plan.states[j], key))
-        return self.source.name(self.plan.path(j, key))
+            return self._name(lambda plan: plan.asked.listed(plan.states[j], key))  # type: ignore[union-attr]
+        return self._name(lambda plan: plan.path(j, key))
 
     def _demand_full(self, centres: Sequence[Variable | None]) -> None:
         """Give up unless the match state of each of these centres is full."""
         for centre in centres:
             if centre in self.plan.masks:
-                mask, full = map(self.source.name, self.plan.masks[centre])
+                at = list(self.plan.masks).index(centre)
+                mask, full = self._name(_mask(at)), self._name(_full(at))
                 # A ground pattern set has no centre; its star has one entry, under the empty tuple.
                 value = "()" if centre is None else self.names[centre]
-                # a value that is asked for may be in no triple, and then in no mask
-                found = f"{mask}.get({value})" if self._relations else f"{mask}[{value}]"
-                self.source.line(f"if {found} != {full}: {self.fail}")
+                # a pattern that is held by demand has no bits, and may be all that a value is in;
+                # the mask may have bits of other stars too
+                self.source.line(f"if {mask}.get({value}, 0) & {full} != {full}: {self.fail}")
 
     def _loop(self, target: str, values: str) -> None:
         """Write a loop over `values`; the rest of the function goes inside it."""
@@ -202,7 +255,7 @@ class _Writer:
     def _count(self, rows: str, condition: str = "") -> None:
         """Count the rows that are about to be looked at, with a budget."""
         if self.plan.meter is not None:
-            spend = f"{self.source.name(self.plan.meter.spend)}({rows})"
+            spend = f"{self._name(_spend)}({rows})"
             self.source.line(f"if {condition}: {spend}" if condition else spend)
 
     def _scan(self, j: int) -> None:
@@ -264,9 +317,9 @@ class _Writer:
         parameter, operator, variable = comparison
         given.sort(key=lambda v: v != parameter)
         places = tuple(slots.index(v) for v in bound), tuple(slots.index(v) for v in given)
-        ranges = self.source.name(asked.relation.ordered(*places, asked.place))
+        ranges = self._name(lambda plan: plan.asked.relation.ordered(*places, plan.asked.place))  # type: ignore[union-attr]
         key = "(" + "".join(f"{self.names[v]}, " for v in bound) + ")"
-        place = f"{self.source.name(asked.place)}({self.names[variable]})"
+        place = f"{self._name(_place)}({self.names[variable]})"
         values = f"{ranges}.fitting({key}, {operator!r}, {place})"
         target = "(" + "".join(f"{self._bind((v,))}, " for v in given) + ")"
         self._loop(target, values)
@@ -286,8 +339,8 @@ class _Writer:
             self._loop(self._bind((variable,)), f"({both} if type({a}) is set else {lone})")
             return
         lookups = ", ".join(names)
-        self._count(f"{self.source.name(_least)}([{lookups}])")
-        helper = self.source.name(intersect)
+        self._count(f"{self._name(lambda _: _least)}([{lookups}])")
+        helper = self._name(_intersect)
         self._loop(self._bind((variable,)), f"{helper}([{lookups}])")
 
     def _check(self, j: int) -> None:
@@ -306,7 +359,7 @@ class _Writer:
             return  # the full mask of its only variable, or of the ground pattern, says so already
         if len(slots) == 2:
             lookup = f"{self._path(j, slots[:1])}.get({self.names[slots[0]]})"
-            offered = f"{self.source.name(each)}({lookup})"
+            offered = f"{self._name(_each)}({lookup})"
             self.source.line(f"if {self.names[slots[1]]} not in {offered}: {self.fail}")
         else:
             row = self._tuple(slots) if slots else "()"
@@ -314,26 +367,65 @@ class _Writer:
 
     def _filter(self) -> None:
         """Run the filters whose variables are all bound by now."""
-        for variables, passes in tuple(self.conditions):
+        for number, variables in tuple(self.conditions):
             if all(v in self.names for v in variables):
-                self.conditions.remove((variables, passes))
+                self.conditions.remove((number, variables))
                 row = "".join(f"{self.names[v]}, " for v in variables)
-                self.source.line(f"if not {self.source.name(passes)}(({row})): {self.fail}")
+                self.source.line(f"if not {self._name(_test(number))}(({row})): {self.fail}")
 
     def _leave_to(self, j: int) -> None:
         """Skip a solution that maps the earlier pattern j to this walk's triple: the walk of j gives it."""
         if isinstance(self.plan.patterns[self.array.seed], Asked):
             return  # it began with no triple
         tests = []
-        for argument, term, seeded in zip(
-            self.arguments, self.plan.patterns[j], self.plan.patterns[self.array.seed], strict=True
-        ):
+        places = zip(self.arguments, self.plan.patterns[j], self.plan.patterns[self.array.seed], strict=True)
+        for place, (argument, term, seeded) in enumerate(places):
             if isinstance(term, Variable):
                 tests.append(f"{self.names[term]} == {argument}")
             elif isinstance(seeded, Variable):
-                tests.append(f"{argument} == {self.source.name(term)}")
+                tests.append(f"{argument} == {self._name(_term(j, place))}")
             elif term != seeded:
                 return  # two constants that differ: no triple matches both
         # A comparison of a name with itself is always true.
         tests = [test for test in tests if len(set(test.split(" == "))) > 1]
         self.source.line(f"if {' and '.join(tests) or 'True'}: {self.fail}")
+
+
+# What names stand for; the plan at hand is not in them, for others of its shape have the same walks.
+
+
+def _mask(at: int) -> Need:
+    return lambda plan: list(plan.masks.values())[at][0]
+
+
+def _full(at: int) -> Need:
+    return lambda plan: list(plan.masks.values())[at][1]
+
+
+def _test(number: int) -> Need:
+    return lambda plan: plan.conditions[number][1]
+
+
+def _term(j: int, place: int) -> Need:
+    return lambda plan: tuple(plan.patterns[j])[place]
+
+
+def _each(_: WalkPlan) -> object:
+    return each
+
+
+def _intersect(_: WalkPlan) -> object:
+    return intersect
+
+
+def _put_off(plan: WalkPlan) -> object:
+    assert plan.meter is not None  # noqa: S101 - it is in the shape
+    return plan.meter.put_off
+
+
+def _spend(plan: WalkPlan) -> object:
+    return plan.meter.spend  # type: ignore[union-attr]  # there is one, where it is asked for
+
+
+def _place(plan: WalkPlan) -> object:
+    return plan.asked.place  # type: ignore[union-attr]

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from rdflive.engine.connected import AskedPaths, WalkPlan, compile_walk
 from rdflive.engine.demand import Demand, Fed, Feeding
+from rdflive.engine.gates import Gates
 from rdflive.engine.pattern import (
     Identity,
     Masks,
@@ -23,6 +24,7 @@ from rdflive.engine.pattern import (
 from rdflive.engine.relation import Relation
 from rdflive.engine.router import EMPTY, Patterns, Router
 from rdflive.engine.star import NO_CENTRE, Star, star_key
+from rdflive.engine.trie import put, take
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.demand import ROWS, Origins
 from rdflive.query.segment import Segment
@@ -41,23 +43,47 @@ class SegmentState:
     A segment is a part of a basic graph pattern whose patterns are connected by variables.
     """
 
-    __slots__ = ("added", "paths", "patterns", "plan", "relation", "removed", "rows", "segment", "stars")
+    __slots__ = (
+        "added", "fresh", "joined", "paths", "patterns", "plan", "rank", "relation", "removed", "rows",
+        "segment", "stars",
+    )  # fmt: skip
 
     plan: WalkPlan
+    joined: Sequence[PatternState]
+    """What walks go through: the patterns, and what members ask for."""
 
     def __init__(
-        self, segment: Segment, relation: Relation | None = None, rows: Relation | None = None
+        self,
+        segment: Segment,
+        relation: Relation | None = None,
+        rows: Relation | None = None,
+        rank: int = 0,
     ) -> None:
         self.segment = segment
         self.relation = relation
         """What the members of a family ask for, where that is joined with the patterns."""
         self.rows = rows
         """What the rows of another step ask for, where that is joined with the patterns."""
+        self.rank = rank
+        """Its place among the segments of the kernel: those that began before have their solutions first."""
         self.added: list[Row] = []
         self.removed: list[Row] = []
         self.patterns: list[PatternState] = []
         self.paths: list[tuple[PatternState, tuple[int, ...]]] = []
         self.stars: list[Star] = []
+        self.fresh: _Fresh | None = None
+        """What is to be filled before the first update; None from then on."""
+
+    def path(self, j: int, slots: tuple[int, ...]) -> Any:
+        """Give the access path of a pattern from some of its slots, making it where it is new."""
+        pattern = self.joined[j]
+        if (pattern, slots) not in self.paths:
+            is_new = pattern.use(slots)
+            # behind `use`: what is in the list is taken back if an interruption comes
+            self.paths.append((pattern, slots))
+            if is_new and j < len(self.patterns) and self.fresh is not None:
+                self.fresh.paths.setdefault(pattern, []).append(slots)
+        return pattern.paths[slots]
 
     def containers(self) -> list[Any]:
         """List the dictionaries and sets that cache something for this segment (shared ones too)."""
@@ -66,7 +92,7 @@ class SegmentState:
         links = {fed.link: None for pattern in self.patterns for fed in pattern.feeds if not fed.is_member}
         demand = [container for link in links for container in (link.wanted, link.opened)]
         rows = [] if self.rows is None else self.rows.containers()
-        return [*paths.values(), *(star.mask for star in self.stars), *demand, *rows]
+        return [*paths.values(), *{id(star.mask): star.mask for star in self.stars}.values(), *demand, *rows]
 
 
 class Kernel:
@@ -85,6 +111,9 @@ class Kernel:
         self.router = Router(make)
         self.patterns: dict[Identity, PatternState] = {}
         self.stars: dict[Any, Star] = {}
+        self.gates = Gates(make)
+        self._begun = 0
+        """How many segments have begun."""
         self.dirty: dict[SegmentState, None] = {}
         """The segments that have solutions to be taken; a dict, because order must not depend on hashes."""
 
@@ -134,7 +163,8 @@ class Kernel:
                 if self.demand.fresh:
                     found = self._follow(found, s, p, o)
                 for pattern in found:
-                    for walk, state in pattern.walks:
+                    trie = pattern.trie
+                    for walk, state in pattern.walks if trie is None else trie.reached((s, p, o)):
                         walk(s, p, o, state.added)
                         if state.added:
                             self.dirty[state] = None
@@ -145,7 +175,8 @@ class Kernel:
             # Walked before any pattern changes: afterwards the solutions that go would not be found. So a
             # walk that raises leaves nothing to take back.
             for pattern in found:
-                for walk, state in pattern.walks:
+                trie = pattern.trie
+                for walk, state in pattern.walks if trie is None else trie.reached((s, p, o)):
                     walk(s, p, o, state.removed)
                     if state.removed:
                         self.dirty[state] = None
@@ -207,7 +238,8 @@ class Kernel:
         For a family `asked` has its relation, and `rows` is what rows of another step ask for; nothing is
         asked for yet. The patterns with `origins` are held by demand, and `view` lists their triples.
         """
-        state = SegmentState(segment, None if asked is None else asked.relation, rows)
+        self._begun += 1
+        state = SegmentState(segment, None if asked is None else asked.relation, rows, self._begun)
         try:
             self._add(state, snapshot, asked, view, origins)
         except BaseException:
@@ -227,7 +259,7 @@ class Kernel:
         segment = state.segment
         # negative, because ids of constants are not
         numbers = {v: -1 - i for i, v in enumerate(segment.variables)}
-        fresh = _Fresh(self.demand)
+        state.fresh = fresh = _Fresh(self.demand)
         made: dict[int | None, PatternState] = {}
         if state.relation is not None:
             made[None] = state.relation.pattern
@@ -243,41 +275,36 @@ class Kernel:
             # one by one: what is in the list is taken back if an interruption comes
             state.patterns.append(made[j])
         state.patterns = [made[j] for j in range(len(segment.patterns))]
-        masks = {centre: self._star(state, centre, fresh) for centre in segment.centres}
-
+        stars = {centre: self._star(state, centre, fresh) for centre in segment.centres}
+        masks = {centre: (star.mask, star.full) for centre, star in stars.items() if star is not None}
         relations = [relation.pattern for relation in (state.relation, state.rows) if relation is not None]
-        joined = [*state.patterns, *relations]
-
-        def path(j: int, slots: tuple[int, ...]) -> Any:
-            pattern = joined[j]
-            if (pattern, slots) not in state.paths:
-                is_new = pattern.use(slots)
-                # behind `use`: what is in the list is taken back if an interruption comes
-                state.paths.append((pattern, slots))
-                if is_new and j < len(state.patterns):
-                    fresh.paths.setdefault(pattern, []).append(slots)
-            return pattern.paths[slots]
+        state.joined = joined = [*state.patterns, *relations]
 
         # A mask loses the bit of a pattern when the path from the centre has no neighbour left. So a star
         # needs that path even if no walk does. Patterns of one variable have none: a delete clears the bit.
         for centre in segment.centres:
             for j, pattern in enumerate(segment.patterns):
                 if centre in pattern.variables and len(pattern.variables) > 1:
-                    path(j, (pattern.variables.index(centre),))
+                    state.path(j, (pattern.variables.index(centre),))
         conditions = [
             ([segment.variables[slot] for slot in test.slots], test.passes) for test in segment.conditions
         ]
         state.plan = WalkPlan(
-            segment.joined, joined, masks, segment.projection, conditions, path, segment.meter, asked
+            segment.joined, joined, masks, segment.projection, conditions, state.path, segment.meter, asked
         )
         # Before `load`: a walk that is compiled asks for the paths that are to be filled.
         walks = [compile_walk(state.plan, array) for array in segment.arrays]
         fresh.load(snapshot)
+        state.fresh = None
+        self.gates.fill()
         # last, so that no update runs a walk whose paths are not filled
         for pattern_state in relations:
             pattern_state.write()
-        for pattern_state, walk in zip(joined, walks, strict=True):
-            pattern_state.add_walk(walk, state)
+        for seed, (pattern_state, walk) in enumerate(zip(joined, walks, strict=True)):
+            if seed < len(state.patterns):
+                put(self.gates, pattern_state, walk, state, seed)
+            else:
+                pattern_state.add_walk(walk, state)
 
     def solutions(self, state: SegmentState, snapshot: Snapshot, most: int | None = None) -> list[Row]:
         """List the current solutions of a segment, from the pattern that has the fewest matches.
@@ -315,12 +342,12 @@ class Kernel:
         holds their ids in the dictionary.
         """
         self.dirty.pop(state, None)
+        relations = [relation.pattern for relation in (state.relation, state.rows) if relation is not None]
+        for pattern in dict.fromkeys((*state.patterns, *relations)):
+            take(pattern, state)
         # Taken before the paths go. These are generators over the path objects, which outlive their removal
         # here.
         kept = {pattern: pattern.matches() for pattern in state.patterns}
-        relations = [relation.pattern for relation in (state.relation, state.rows) if relation is not None]
-        for pattern in (*state.patterns, *relations):
-            pattern.drop_walks(state)
         for star in state.stars:
             star.users -= 1
             if not star.users:
@@ -361,22 +388,23 @@ class Kernel:
         state.users += 1
         return state
 
-    def _star(
-        self, state: SegmentState, centre: Variable | None, fresh: _Fresh
-    ) -> tuple[MutableMapping[Any, int], int]:
+    def _star(self, state: SegmentState, centre: Variable | None, fresh: _Fresh) -> Star | None:
         members = [
             (state.patterns[j], pattern.variables.index(centre) if centre else NO_CENTRE)
             for j, pattern in enumerate(state.segment.patterns)
-            if centre is None or centre in pattern.variables
+            # those held by demand are looked up: with their bits the star would be theirs alone
+            if (centre is None or centre in pattern.variables) and not state.patterns[j].feeds
         ]
+        if not members or (len(members) < 2 and len(state.patterns) > 1):
+            return None
         star = self.stars.get(star_key(members))
         if star is None:
-            star = self.stars[star_key(members)] = Star(members, self._make)
+            star = self.stars[star_key(members)] = Star(members, self._make, self.gates)
             star.watch()
             fresh.stars.append(star)
         star.users += 1
         state.stars.append(star)
-        return star.mask, star.full
+        return star
 
 
 class QuadKernel(Kernel):
@@ -392,7 +420,8 @@ class QuadKernel(Kernel):
             if self.demand.fresh:
                 found = self._follow(found, *quad)
             for pattern in found:
-                for walk, state in pattern.walks:
+                trie = pattern.trie
+                for walk, state in pattern.walks if trie is None else trie.reached(quad):
                     solutions = state.added if sign > 0 else state.removed
                     walk(*quad, solutions)
                     if solutions:
@@ -430,15 +459,10 @@ class _Fresh:
     def load(self, snapshot: Snapshot) -> None:
         masks: dict[PatternState, Masks] = {}
         for star in self.stars:
-            for pattern, slot, bit in star.members:
+            for pattern, slot, bit in star.own_members:
                 masks.setdefault(pattern, {}).setdefault(slot, []).append((star.mask, bit))
         for pattern in {**self.paths, **masks}:
             pattern.write()
-            if pattern in self.patterns:
-                # also counts what is in demand for others
-                insert = pattern.insert
-            else:
-                insert = loader(pattern, self.paths.get(pattern, ()), masks.get(pattern, {}))
             if not pattern.feeds:
                 triples = snapshot(pattern)
             elif pattern in self.patterns:
@@ -446,7 +470,15 @@ class _Fresh:
             else:
                 # listed by the first path, which is no new one
                 triples = map(pattern.triple, list(pattern.matches() or ()))
+            insert = None
             for triple in triples:
+                if insert is None:
+                    insert = (
+                        # also counts what is in demand for others
+                        pattern.insert
+                        if pattern in self.patterns
+                        else loader(pattern, self.paths.get(pattern, ()), masks.get(pattern, {}))
+                    )
                 insert(*triple)
         for fed, values in self.feeds:
             self._demand.open(fed, values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -52,7 +53,7 @@ class RowTest:
 
 
 Identity: TypeAlias = tuple[
-    Key, frozenset[tuple[str, tuple[int, ...]]], frozenset[tuple["PatternState", int, int]]
+    Key, tuple[tuple[str, tuple[int, ...]], ...], tuple[tuple["PatternState", int, int], ...]
 ]
 """What makes two patterns equal: their key, the text and slots of their tests, and what they are fed by."""
 
@@ -82,16 +83,20 @@ class PatternState:
     triples (x, knows, y), (x, knows, z), the path from slot 0 is `{x: {y, z}}`, the path from slot 1 is `{y:
     x, z: x}`, and the path from both is `{(x, y), (x, z)}`.
 
-    `insert` and `delete` keep paths and masks. They are generated functions, written anew whenever a path or
-    a mask comes or goes. Each of `walks` is called with the ids of a triple and the list that collects
-    solutions. `enter` and `exit` do both for a pattern with one walk, where a triple matches no other: they
-    are written when they are first needed, and None until then.
+    `insert` and `delete` keep paths and masks. They are generated functions, written anew when they are used
+    after a path or a mask has come or gone. Each of `walks` is called with the ids of a triple and the list
+    that collects solutions. `enter` and `exit` do both for a pattern with one walk, where a triple matches no
+    other: they are written when they are first needed, and None until then.
     """
 
     __slots__ = (
         "_make", "alone", "arity", "delete", "enter", "exit", "feeds", "guard", "held", "hits",
-        "identity", "insert", "keeps", "key", "links", "masks", "paths", "places", "users", "uses", "walks",
+        "identity", "insert", "keeps", "key", "links", "masks", "paths", "places", "trie", "users", "uses",
+        "walks",
     )  # fmt: skip
+
+    insert: Update
+    delete: Update
 
     def __init__(
         self,
@@ -117,6 +122,8 @@ class PatternState:
         self.paths: dict[tuple[int, ...], Any] = {}
         self.masks: Masks = {}
         self.walks: list[tuple[Walk, Any]] = []
+        self.trie: Any = None
+        """Tells which of many walks have to be run, see `rdflive.engine.trie`; None where they are few."""
         self.uses: dict[tuple[int, ...], int] = {}
         self.users = 0
         self.hits = 0
@@ -210,11 +217,24 @@ class PatternState:
         return tuple(t if t >= 0 else values[-1 - t] for t in self.key)
 
     def write(self) -> None:
-        """Write `insert` and `delete` anew: called when paths or masks have come or gone."""
+        """Write `insert` and `delete` anew: called when paths or masks have come or gone.
+
+        They are written when they are first called, for many queries may begin before the next update.
+        """
         self.keeps = bool(self.paths or self.masks or self.links)
-        self.insert = _writer(self, "insert")
-        self.delete = _writer(self, "delete")
+        with suppress(AttributeError):
+            del self.insert
+        with suppress(AttributeError):
+            del self.delete
         self._forget_alone()
+
+    def __getattr__(self, name: str) -> Update:
+        """Write `insert` or `delete`, which is not there yet."""
+        if name not in ("insert", "delete"):
+            raise AttributeError(name)
+        update = _writer(self, name)
+        setattr(self, name, update)
+        return update
 
     def add_walk(self, walk: Walk, state: Any) -> None:
         """Run a walk of a segment at each update."""
@@ -240,8 +260,8 @@ class PatternState:
 
 def pattern_identity(key: Key, tests: Sequence[RowTest], feedings: Sequence[Feeding] = ()) -> Identity:
     """Tell equal patterns from different ones."""
-    fed = frozenset((feeding.source, feeding.slot, feeding.place) for feeding in feedings)
-    return key, frozenset((test.text, test.slots) for test in tests), fed
+    fed = tuple([(feeding.source, feeding.slot, feeding.place) for feeding in feedings])
+    return key, tuple(sorted({(test.text, test.slots) for test in tests})), fed
 
 
 def _arguments(key: Key) -> str:
@@ -264,7 +284,7 @@ def _guard(key: Key, tests: Sequence[RowTest], feeds: Sequence[Fed] = ()) -> Cal
     if not demands:
         return None
     source.line("return " + " and ".join(demands))
-    return source.function("guard")
+    return source.function()
 
 
 def _matches(path: tuple[int, ...], found: Any, arity: int) -> Iterator[tuple[int, ...]]:
@@ -292,7 +312,7 @@ def _writer(pattern: PatternState, operation: str) -> Update:
     # for a pattern that keeps nothing: it only starts walks
     source.line("pass")
     _write_match(source, pattern, operation)
-    return source.function(operation)
+    return source.function()
 
 
 def _alone(pattern: PatternState, operation: str, walk: Walk, state: Any, dirty: dict[Any, None]) -> Update:
@@ -316,7 +336,7 @@ def _alone(pattern: PatternState, operation: str, walk: Walk, state: Any, dirty:
         source.line(f"{source.name(dirty)}[{source.name(state)}] = None")
     if operation == "exit":
         _write_match(source, pattern, "delete")
-    return source.function(operation)
+    return source.function()
 
 
 def _write_match(source: Source, pattern: PatternState, operation: str) -> None:
@@ -361,7 +381,7 @@ def loader(pattern: PatternState, paths: Sequence[tuple[int, ...]], masks: Masks
         _write_path(source, pattern, path, pattern.paths[path], [], "insert")
     for slot, entries in masks.items():
         _write_masks(source, entries, _expression(pattern, (slot,)), "insert")
-    return source.function("insert")
+    return source.function()
 
 
 def _write_path(

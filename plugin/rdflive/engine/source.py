@@ -2,23 +2,29 @@
 
 An update of a pattern touches a handful of dictionaries, and interpreting a plan would cost more than the
 probes. Constants and containers are bound to names and never written into the text, so plans of the same
-shape have the same text and share one compiled code object.
+shape have the same text and share one compiled code object. The names are arguments with defaults: a function
+is the code and a tuple of values, which takes less than a namespace of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import builtins
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from types import CodeType
-from typing import Any
+from types import CodeType, FunctionType
+from typing import Any, Final
 
-__all__ = ["Source"]
+__all__ = ["Source", "bind"]
+
+_BUILTINS: Final[dict[str, Any]] = {"__builtins__": builtins}
+"""What all generated functions see beside their arguments."""
 
 
 @lru_cache(maxsize=4096)
 def _compiled(text: str) -> CodeType:
-    return compile(text, "<rdflive plan>", "exec")
+    module = compile(text, "<rdflive plan>", "exec")
+    return next(part for part in module.co_consts if isinstance(part, CodeType))
 
 
 class Source:
@@ -63,13 +69,17 @@ class Source:
         return name
 
     @property
-    def text(self) -> str:
-        """The source as Python would read it."""
-        return "\n".join(self._lines) + "\n"
+    def code(self) -> CodeType:
+        """The compiled function, which takes what the names stand for behind its own arguments."""
+        head, *body = self._lines
+        arguments = ", ".join((head.removesuffix("):"), *self._names))
+        return _compiled("\n".join((f"{arguments}):", *body)) + "\n")
 
-    def function(self, name: str) -> Callable[..., Any]:
-        """Compile the text and return the function called `name`."""
-        namespace = dict(self._names)
-        exec(_compiled(self.text), namespace)  # noqa: S102 - the text comes from the planner, never from input
-        function: Callable[..., Any] = namespace[name]
-        return function
+    def function(self) -> Callable[..., Any]:
+        """Compile the text and return the function."""
+        return bind(self.code, self._names.values())
+
+
+def bind(code: CodeType, values: Iterable[object]) -> Callable[..., Any]:
+    """Give the function of a source's code whose names stand for these values, in the order of the names."""
+    return FunctionType(code, _BUILTINS, None, tuple(values))

@@ -1,7 +1,7 @@
 """Triple match states: Algorithms 1 (ground) and 2 (var-centric stars) of Gergatsoulis and Damigos, mended.
 
 A star is a set of patterns that share a variable, its centre. It keeps, per value of the centre, one bit for
-each pattern that has a match there. Only a value whose mask is full can be part of an answer. Example: for
+each pattern that has a match there. Only a value that has all bits can be part of an answer. Example: for
 `?t :delay ?m ; :nextStop ?s`, the triple (T101, delay, 4) sets bit 0 of T101. T101 counts when (T101,
 nextStop, ...) has set bit 1 too. Ground patterns are the star without a centre, whose only value is the empty
 tuple.
@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, MutableMapping, Sequence
 from typing import Any, Final
 
+from rdflive.engine.gates import Gates, is_wide
 from rdflive.engine.pattern import Identity, PatternState
 
 __all__ = ["NO_CENTRE", "Star", "star_key"]
@@ -31,28 +32,51 @@ def star_key(members: Sequence[tuple[PatternState, int]]) -> StarKey:
 
 
 class Star:
-    """The match state of one star, shared by every segment that contains an equal star."""
+    """The match state of one star, shared by every segment that contains an equal star.
 
-    __slots__ = ("full", "key", "mask", "members", "users")
+    A pattern with other variables may be in many stars. Its bits stand in a mask of all such patterns, so
+    that a triple is noted there once, however many stars read it.
+    """
+
+    __slots__ = ("_gates", "_shared", "full", "key", "mask", "members", "users")
 
     def __init__(
-        self, members: Sequence[tuple[PatternState, int]], make: Callable[[], MutableMapping[Any, Any]]
+        self,
+        members: Sequence[tuple[PatternState, int]],
+        make: Callable[[], MutableMapping[Any, Any]],
+        gates: Gates,
     ) -> None:
         self.key = star_key(members)
         # The same pattern written twice, as in `?x a :A . ?x a :A`, is one member: it could never set two
         # bits apart.
-        distinct = {(pattern.identity, slot): pattern for pattern, slot in members}
-        self.members = [(pattern, slot, 1 << i) for i, ((_, slot), pattern) in enumerate(distinct.items())]
-        self.full = (1 << len(self.members)) - 1
-        self.mask: MutableMapping[Any, int] = make()
+        distinct = list({(pattern.identity, slot): (pattern, slot) for pattern, slot in members}.values())
+        self._gates = gates
+        shared = all(is_wide(pattern) for pattern, _ in distinct)
+        self._shared = gates.use_together(distinct) if shared else None
+        bits = [1 << i for i in range(len(distinct))]
+        self.mask: MutableMapping[Any, int]
+        if self._shared is None:
+            self.mask = make()
+        else:
+            self.mask = self._shared[0].values
+            bits = [gate.bit for gate in self._shared]
+        self.members = [(*member, bit) for member, bit in zip(distinct, bits, strict=True)]
+        self.full = sum(bits)
         self.users = 0
+
+    @property
+    def own_members(self) -> Sequence[tuple[PatternState, int, int]]:
+        """The patterns whose bits are in a mask of its own."""
+        return self.members if self._shared is None else ()
 
     def watch(self) -> None:
         """Have the patterns keep the mask."""
-        for pattern, slot, bit in self.members:
+        for pattern, slot, bit in self.own_members:
             pattern.join_star(slot, self.mask, bit)
 
     def release(self) -> None:
         """Undo `watch`."""
-        for pattern, slot, _ in self.members:
+        for pattern, slot, _ in self.own_members:
             pattern.leave_star(slot, self.mask)
+        for gate in self._shared or ():
+            self._gates.leave(gate)

@@ -111,7 +111,7 @@ class _Writer:
             source.line("r = [()]")
         source.line(f"tally[0] += {max(0, len(self.order) - 1)}")
         source.line("return r")
-        run: Run = source.function("run")
+        run: Run = source.function()
         return run
 
     def _start(self, pattern: int, *, last: bool) -> None:

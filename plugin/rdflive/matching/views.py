@@ -75,7 +75,7 @@ class _Writer:
         for i, (pattern, _) in enumerate(self.patterns):
             self._once(i, pattern)
         source.line(f"return ({''.join(f'v{i}, ' for i in range(len(self.patterns)))})")
-        partition: Partition = source.function("partition")
+        partition: Partition = source.function()
         return partition
 
     def _by_predicate(self) -> dict[int, list[int]]:

@@ -98,7 +98,7 @@ def compile_walk(automata: Sequence[Automaton], shown: Sequence[Sequence[Any]], 
         source.line(f"r{i} = []")
         _Writer(source, automaton, library, buckets).write(f"r{i}", columns)
     source.line(f"return ({''.join(f'r{i}, ' for i in range(len(automata)))})")
-    walk: Walk = source.function("walk")
+    walk: Walk = source.function()
     return walk
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 __all__ = ["BGP", "Asked", "PatternClass", "TriplePattern", "VarOrTerm", "Variable", "classify", "to_text"]
@@ -34,8 +33,7 @@ VarOrTerm: TypeAlias = Hashable
 """A `Variable` or a constant of any hashable type."""
 
 
-# without slots, which would leave `cached_property` no place for its values
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class TriplePattern:
     """One query triple; each position holds a `Variable` or a constant.
 
@@ -47,6 +45,12 @@ class TriplePattern:
     predicate: VarOrTerm
     object: VarOrTerm
     graph: Variable | None = None
+    variables: tuple[Variable, ...] = field(init=False, compare=False, repr=False)
+    """The distinct variables, in order of position."""
+
+    def __post_init__(self) -> None:
+        distinct = dict.fromkeys(term for term in self.terms if isinstance(term, Variable))
+        object.__setattr__(self, "variables", tuple(distinct))
 
     def __iter__(self) -> Iterator[VarOrTerm]:
         triple = (self.subject, self.predicate, self.object)
@@ -57,11 +61,6 @@ class TriplePattern:
         """The variables and constants, in order of position."""
         for term in self:
             yield from term.terms if isinstance(term, TriplePattern) else (term,)
-
-    @cached_property
-    def variables(self) -> tuple[Variable, ...]:
-        """The distinct variables, in order of position."""
-        return tuple(dict.fromkeys(term for term in self.terms if isinstance(term, Variable)))
 
     def __str__(self) -> str:
         return " ".join(to_text(term) for term in self)

@@ -96,14 +96,15 @@ def by_demand(plan: Plan) -> Plan:
     The patterns of the other input are joined with what they ask for, so that it has these rows alone.
     """
     asking = _Asking(plan.steps)
-    steps = list(plan.steps)
+    steps = [_without_states(step) for step in plan.steps]
     for number, step in enumerate(plan.steps):
         # `FILTER(?x IN (:a, :b))` asks for these terms, where no rows do
         rows = [values for segment in _segments(step) if (values := _values_in(segment)) is not None]
         if rows and number not in asking.found:
             asking.found[number] = len(steps), {rows[0].columns[0]: 0}
             steps.append(Step(rows[0], (), rows[0].columns))
-    return _sorted(replace(plan, steps=tuple(steps)), asking, len(plan.steps) - 1) if asking.found else plan
+    made = replace(plan, steps=tuple(steps))
+    return _sorted(made, asking, len(plan.steps) - 1) if asking.found else made
 
 
 class _Asking:
@@ -185,8 +186,27 @@ class _Asking:
 
 
 def _has_constant(segment: Segment) -> bool:
+    """Tell whether a subject or an object is a constant, or what members of a family ask for."""
     ends = (end for pattern in segment.patterns for end in (pattern.subject, pattern.object))
-    return bool(segment.asked) or any(not isinstance(end, Variable) for end in ends)
+    return any(not isinstance(end, Variable) or end in segment.asked for end in ends)
+
+
+def _without_states(step: Step) -> Step:
+    """Keep no match states where patterns are held by demand, for most of what they hold is in solutions."""
+    if step.basic is None:
+        return step
+    segments = tuple(
+        replace(segment, centres=())
+        if segment.centres
+        and len(segment.patterns) > 1
+        and segment.state != "whole"
+        and _has_constant(segment)
+        else segment
+        for segment in step.basic.segments
+    )
+    if segments == step.basic.segments:
+        return step
+    return replace(step, basic=replace(step.basic, segments=segments))
 
 
 def _asked_of(segment: Segment, given: Given) -> algebra.Columns:
@@ -244,7 +264,7 @@ def _with_rows(step: Step, source: int, given: Given) -> Step:
         rows = _asked_of(segment, given)
         places.append(tuple(given[v] for v in rows))
         if rows:
-            joined = replace(segment, rows=rows)
+            joined = replace(segment, rows=rows, centres=())
             arrays = tuple(ordered_array(joined.joined, seed) for seed in range(len(joined.joined)))
             joined = replace(joined, arrays=arrays)
         segments.append(joined if rows else segment)

@@ -22,7 +22,7 @@ from rdflive.query.shapes import operands_of
 from rdflive.syntax.algebra import AGGREGATE
 from rdflive.syntax.tree import Tree
 
-__all__ = ["constants_of", "places_of", "shape_of"]
+__all__ = ["constants_of", "names_of", "places_of", "shape_of"]
 
 _MOST: Final = 8
 """Parameters of a query; the members of one with more constants have a plan each."""
@@ -49,27 +49,68 @@ def places_of(algebra: Tree, bound: Collection[str] = ()) -> list[Node]:
     return [term for term, count in possible.items() if count + shown[term] == everywhere[term]]
 
 
-def shape_of(node: Any, parameters: Mapping[Node, Any]) -> str:
-    """Write a part of rdflib's algebra with parameters in the place of constants: families differ in it."""
+def names_of(query: Tree) -> tuple[URIRef, ...]:
+    """List the IRIs that stand nowhere but in the triple patterns of a query's algebra, paths aside.
+
+    >>> from rdflive.syntax.algebra import algebra_of
+    >>> from rdflive.syntax.reader import read_query
+    >>> text = "SELECT * { ?s <http://e/p> <http://e/o> ; <http://e/q>+ ?x FILTER(?x != <http://e/o>) }"
+    >>> names_of(algebra_of(read_query(text)))
+    (rdflib.term.URIRef('http://e/p'),)
+    """
+    inside = Counter(_in_patterns(query))
+    everywhere = Counter(_terms(query, frozenset()))
+    return tuple(name for name, count in inside.items() if count == everywhere[name])
+
+
+def _in_patterns(node: Any) -> Iterator[URIRef]:
     if isinstance(node, Tree):
+        if node.name == "BGP":
+            # a path may give its ends without a triple
+            plain = (triple for triple in node.triples if not isinstance(triple[1], Path))
+            yield from (term for triple in plain for term in triple if isinstance(term, URIRef))
+            return
+        for value in node.fields.values():
+            yield from _in_patterns(value)
+    elif isinstance(node, list | tuple):
+        for part in node:
+            yield from _in_patterns(part)
+
+
+def shape_of(node: Any, parameters: Mapping[Node, Any], names: list[Node]) -> str:
+    """Write a part of rdflib's algebra with parameters in the place of constants.
+
+    The IRIs of triple patterns are appended to `names` instead: families differ in the text and in these.
+    """
+    if isinstance(node, Tree):
+        if node.name == "BGP":
+            triples = ([_name_of(term, parameters, names) for term in triple] for triple in node.triples)
+            return f"BGP({', '.join(map(' '.join, triples))})"
         # a separator is no term, though it may equal one
         parts = (
-            f"{key}={shape_of(value, {} if key == 'separator' else parameters)}"
+            f"{key}={shape_of(value, {} if key == 'separator' else parameters, names)}"
             for key, value in node.fields.items()
         )
         return f"{node.name}({', '.join(parts)})"
     if isinstance(node, dict):
-        return f"{{{shape_of(list(node.items()), parameters)}}}"
+        return f"{{{shape_of(list(node.items()), parameters, names)}}}"
     if isinstance(node, list | tuple):
-        return f"[{', '.join(shape_of(part, parameters) for part in node)}]"
+        return f"[{', '.join(shape_of(part, parameters, names) for part in node)}]"
     if isinstance(node, set | frozenset):
-        return f"{{{', '.join(sorted(shape_of(part, parameters) for part in node))}}}"
+        return f"{{{', '.join(sorted(shape_of(part, parameters, names) for part in node))}}}"
     if isinstance(node, Path):
         # as rdflib writes !(<a>|<b>), it could be !<a,b>, where <a,b> is one IRI
-        return f"{type(node).__name__}{shape_of(list(vars(node).items()), parameters)}"
+        return f"{type(node).__name__}{shape_of(list(vars(node).items()), parameters, names)}"
     if isinstance(node, Node) and node in parameters:
         return f"${parameters[node].name}"
     return repr(node)
+
+
+def _name_of(term: Any, parameters: Mapping[Node, Any], names: list[Node]) -> str:
+    if not isinstance(term, URIRef) or term in parameters:
+        return shape_of(term, parameters, names)
+    names.append(term)
+    return "%"
 
 
 def _places(node: Any, variables: Set[Node]) -> Iterator[Node]:

@@ -1,31 +1,37 @@
 """Plans of queries that were asked before: nothing is read again where a text differs in constants alone.
 
-Say a text has `?t :line :S1`, of which `:S1` became a parameter. Then the plan is noted under the tokens
-of the text with holes for its constants, what fills the holes that are no parameters, and which hole is which
-parameter. A later text with `?t :line :S2` finds the plan by that, with `:S2` as the term of its own.
+Say a text has `?t :line :S1`, of which `:S1` became a parameter. Then the plan is noted under the tokens of
+the text with holes for its constants, what fills the holes that are no parameters, and which hole is which
+parameter. A later text with `?t :line :S2` finds the plan by that, with `:S2` as the term of its own. One
+with `?t :stop :S2` finds it too, and has it with another name (`renaming`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import lt
 from typing import Any, Final, TypeAlias
 
-from rdflib.term import Node
+from rdflib.term import Node, URIRef
 
 from rdflive.query.expressions import is_current
 from rdflive.query.given import check_bindings
 from rdflive.query.parse import parse_query
 from rdflive.query.plan import Plan, make_plan
+from rdflive.query.renaming import predicates_of, renamed
 from rdflive.query.segment import Algorithm
 from rdflive.syntax.skeleton import Skeleton, skeleton_of
 
 __all__ = ["Asked", "find_plan"]
 
 _MOST: Final = 1024
-"""Plans that are kept; the oldest goes first."""
+"""Plans that are kept, and plans with other names; the oldest goes first."""
+_ORDERS: Final = 23
+"""Plans that differ in the order of their names; four names have 24 orders."""
 _Holes: TypeAlias = tuple[int | None, ...]
-"""For each hole the number of the parameter that it is, None where it tells plans apart."""
+"""For each hole the number of the parameter that it is, or -1, -2, ... for names; None where it tells plans
+apart."""
 _Fixed: TypeAlias = tuple[tuple[Node, str | None], ...]
 """What fills the holes that are no parameters, each with its language tag as it is written."""
 _Key: TypeAlias = tuple[Any, ...]
@@ -40,8 +46,26 @@ class Asked:
     """The terms of its own, one for each parameter of the plan."""
 
 
-_holes: Final[dict[_Key, tuple[_Holes, ...]]] = {}
-_plans: Final[dict[tuple[_Key, _Holes, _Fixed], Asked]] = {}
+@dataclass(frozen=True, slots=True, eq=False)
+class _Shape:
+    """A plan, and the names in it that others may have in their place."""
+
+    asked: Asked
+    names: tuple[Node, ...]
+    predicates: tuple[URIRef, ...]
+    """All predicates, in the order that they must keep."""
+
+    def fits(self, names: Sequence[Node]) -> Mapping[Node, Node] | None:
+        """Give what stands for each name; None where they would be planned otherwise."""
+        new = dict(zip(self.names, names, strict=True))
+        order = [str(new.get(predicate, predicate)) for predicate in self.predicates]
+        return new if all(map(lt, order, order[1:])) else None
+
+
+_holes: Final[dict[_Key, dict[_Holes, int]]] = {}
+"""By the tokens of a text, what its holes may be, and how many shapes have these."""
+_shapes: Final[dict[tuple[_Key, _Holes, _Fixed], list[_Shape]]] = {}
+_renamed: Final[dict[tuple[_Shape, tuple[Node, ...]], Plan]] = {}
 
 
 def find_plan(
@@ -64,13 +88,15 @@ def find_plan(
     names = tuple(sorted(bindings))
     key = found.tokens, names, algorithm, family, clock
     fills = *found.constants, *(bindings[name] for name in names)
-    for holes in _holes.get(key, ()):
-        known = _plans.get((key, holes, _fixed(holes, fills)))
-        if known is not None and not is_current(known.plan.query.functions):
-            known = None
-        terms = None if known is None else _terms(known, holes, fills, found)
-        if known is not None and terms is not None:
-            return Asked(known.plan, terms)
+    for holes in tuple(_holes.get(key, ())):
+        filled = _filled(holes, fills, found)
+        if filled is None:
+            continue
+        for shape in tuple(_shapes.get((key, holes, _fixed(holes, fills)), ())):
+            if is_current(shape.asked.plan.query.functions):
+                known = _known(shape, filled, text)
+                if known is not None:
+                    return known
     written: list[Node] = []
     parsed = parse_query(
         text, init_ns=init_ns, init_bindings=bindings, family=family, clock=clock, constants=written
@@ -87,26 +113,87 @@ def _note(
     query = asked.plan.query
     number = {variable: at for at, variable in enumerate(query.parameters)}
     constants = {term: number[v] for v, term in query.parameters.items() if v not in query.bound.values()}
+    predicates = predicates_of(asked.plan)
+    own = fills[: len(fills) - len(names)]
+    renamable: tuple[Node, ...] = ()
+    if predicates is not None and found is not None:
+        may_be_others = set(query.renamable).difference(constants, fills[len(own) :])
+        renamable = tuple(n for n in dict.fromkeys(own) if n in may_be_others and found.may_change(n))
+        constants |= {name: -1 - at for at, name in enumerate(renamable)}
     holes: _Holes = (
-        *(
-            constants.get(term) if found is not None and found.may_change(term) else None
-            for term in fills[: len(fills) - len(names)]
-        ),
+        *(constants.get(term) if found is not None and found.may_change(term) else None for term in own),
         *(number[query.bound[name]] if name in query.bound else None for name in names),
     )
-    if len(_plans) >= _MOST:
+    if len(_shapes) >= _MOST:
         _forget()
-    _plans[key, holes, _fixed(holes, fills)] = asked
-    if holes not in _holes.get(key, ()):
-        _holes[key] = (*_holes.get(key, ()), holes)
+    at = key, holes, _fixed(holes, fills)
+    shapes = _shapes.get(at)
+    if shapes is None:
+        shapes = _shapes[at] = []
+        counts = _holes.setdefault(key, {})
+        counts[holes] = counts.get(holes, 0) + 1
+    # at most so many orders of names, and the same with functions that have been replaced
+    del shapes[_ORDERS:]
+    shapes.insert(0, _Shape(asked, renamable, predicates or ()))
 
 
 def _forget() -> None:
     """Forget the oldest plan."""
-    oldest, *others = list(_plans)  # listed at once: other threads note plans too
-    _plans.pop(oldest, None)
-    if not any(key == oldest[0] for key, _, _ in others):
-        _holes.pop(oldest[0], None)
+    for oldest in list(_shapes)[:1]:  # listed at once: other threads note plans too
+        if _shapes.pop(oldest, None) is not None:
+            key, holes, _ = oldest
+            counts = _holes.get(key, {})
+            left = counts.get(holes, 1) - 1
+            if left > 0:
+                counts[holes] = left
+            else:
+                counts.pop(holes, None)
+            if not counts:
+                _holes.pop(key, None)
+
+
+def _known(shape: _Shape, filled: Mapping[int, Node], text: str) -> Asked | None:
+    """Give the plan of a shape for what fills its holes; None where it is none for these names."""
+    terms = list(shape.asked.terms)
+    for hole, fill in filled.items():
+        if hole >= 0:
+            terms[hole] = fill
+    names = tuple([filled[-1 - at] for at in range(len(shape.names))])
+    if names == shape.names:
+        return Asked(shape.asked.plan, tuple(terms))
+    plan = _renamed.get((shape, names))
+    if plan is None:
+        new = shape.fits(names)
+        if new is None:
+            return None
+        original = shape.asked.plan
+        parameters = dict(zip(original.query.parameters, terms, strict=True))
+        plan = renamed(original, new, text, parameters)
+        if len(_renamed) >= _MOST:
+            for oldest in list(_renamed)[:1]:
+                _renamed.pop(oldest, None)
+        _renamed[shape, names] = plan
+    return Asked(plan, tuple(terms))
+
+
+def _filled(holes: _Holes, fills: tuple[Node, ...], found: Skeleton) -> Mapping[int, Node] | None:
+    """Give what fills the holes that may differ, by their numbers; None where constants are equal that were
+    not, or the reverse.
+    """
+    filled: dict[int, Node] = {}
+    for hole, fill in zip(holes, fills, strict=True):
+        if hole is not None and filled.setdefault(hole, fill) != fill:
+            return None
+    written = {hole for hole in holes[: len(found.constants)] if hole is not None}
+    bound = fills[len(found.constants) :]
+    own = {filled[hole] for hole in written}
+    if len(own) < len(written) or not all(map(found.may_change, own)):
+        return None
+    names = {filled[hole] for hole in written if hole < 0}
+    if not all(isinstance(name, URIRef) for name in names) or names.intersection(bound):
+        return None
+    others = (fill for hole, fill in zip(holes, found.constants, strict=False) if hole is None)
+    return None if own.intersection(others) else filled
 
 
 def _fixed(holes: _Holes, fills: tuple[Node, ...]) -> _Fixed:
@@ -116,20 +203,3 @@ def _fixed(holes: _Holes, fills: tuple[Node, ...]) -> _Fixed:
         for hole, fill in zip(holes, fills, strict=True)
         if hole is None
     )
-
-
-def _terms(known: Asked, holes: _Holes, fills: tuple[Node, ...], found: Skeleton) -> tuple[Node, ...] | None:
-    """Give the terms of the parameters; None where constants are equal that were not, or the reverse."""
-    terms = list(known.terms)
-    filled: dict[int, Node] = {}
-    for hole, fill in zip(holes, fills, strict=True):
-        if hole is not None:
-            if filled.setdefault(hole, fill) != fill:
-                return None
-            terms[hole] = fill
-    written = {hole for hole in holes[: len(found.constants)] if hole is not None}
-    own = {filled[hole] for hole in written}
-    if len(own) < len(written) or not all(map(found.may_change, own)):
-        return None
-    others = (fill for hole, fill in zip(holes, found.constants, strict=False) if hole is None)
-    return None if own.intersection(others) else tuple(terms)

@@ -14,7 +14,6 @@ from rdflive.syntax.tokens import tokenize
 __all__ = ["query_notes"]
 
 
-@lru_cache(maxsize=256)  # a plan serves many queries
 def query_notes(plan: Plan) -> tuple[str, ...]:
     """Say which variables a query shows, reads or is given a term for, and never binds; with the nearest.
     What stands first are the calls that are errors in every row.
@@ -24,6 +23,12 @@ def query_notes(plan: Plan) -> tuple[str, ...]:
     >>> query_notes(make_plan(parse_query("SELECT ?trian { ?train <urn:delay> ?minutes }")))
     ('no pattern binds ?trian; the nearest variable is ?train',)
     """
+    # names in patterns have no part in it
+    return _notes_of(plan.original or plan)
+
+
+@lru_cache(maxsize=256)  # a plan serves many queries
+def _notes_of(plan: Plan) -> tuple[str, ...]:
     query = plan.query
     nodes = algebra.topological(query.root)
     # SELECT may name what is not grouped by: that is SAMPLE(?x) AS ?x

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
+from sys import intern
 from typing import Any, Literal, TypeAlias, cast
 
 from rdflib.term import BNode, Node, URIRef
@@ -15,7 +16,7 @@ from rdflive.errors import UnsupportedQueryError
 from rdflive.query import algebra
 from rdflive.query.algebra import OrderCondition
 from rdflive.query.bgp import TriplePattern, Variable
-from rdflive.query.family import constants_of, places_of, shape_of
+from rdflive.query.family import constants_of, names_of, places_of, shape_of
 from rdflive.query.given import check_bindings, read_query
 from rdflive.query.modifiers import modified, peel
 from rdflive.query.refusals import depth_limited, refused
@@ -51,14 +52,17 @@ class ParsedQuery:
     """What stands for constants in which the members of a family differ, with those of this text."""
     bound: Mapping[str, Variable] = field(default_factory=dict)
     """The parameters that are variables of the query: those of `initBindings`, or of another query."""
-    shape: str = ""
-    """What the members of a family have in common; empty for a query without parameters."""
+    shape: tuple[str, tuple[Node, ...]] | tuple[()] = ()
+    """What the members of a family have in common: a text, and the IRIs of triple patterns, for which it has
+    holes. Empty for a query without parameters."""
     iris: frozenset[Variable] = frozenset()
     """The parameters that filters compare with `=` and that stand for IRIs."""
     functions: Mapping[URIRef, int] = field(default_factory=dict)
     """The registered functions that it calls, with the numbers that `is_current` takes."""
     notes: tuple[str, ...] = ()
     """What it calls that has no value in any row."""
+    renamable: tuple[Node, ...] = ()
+    """The IRIs that stand in triple patterns alone."""
 
 
 @depth_limited()
@@ -153,13 +157,14 @@ def parse_query(
             text, form, root, names, fixed, order, beside, bound=bound, functions=functions, notes=notes
         )
     values = {v: preset.get(str(t), t) if isinstance(t, RdflibVariable) else t for t, v in parameters.items()}
-    shape = ""
+    shape: tuple[str, tuple[Node, ...]] | tuple[()] = ()
     if parameters:
         rest = sorted((name, repr(term)) for name, term in fixed.items())
         same = sorted(map(_name, shared.iris))
         called = sorted(shared.functions.items())
-        shape = f"{shape_of(node, parameters)} {names} {rest} {tree.base} {same} {called}"
-    iris = frozenset(shared.iris)
+        iris: list[Node] = []
+        written = shape_of(node, parameters, iris)
+        shape = intern(f"{written} {names} {rest} {tree.base} {same} {called}"), tuple(iris)
     return ParsedQuery(
         text,
         form,
@@ -171,9 +176,10 @@ def parse_query(
         values,
         bound,
         shape,
-        iris,
+        frozenset(shared.iris),
         shared.functions,
         tuple(shared.notes),
+        names_of(node),
     )
 
 

@@ -47,6 +47,8 @@ class Plan:
     """The parameters that are variables of `initBindings`: their names, and their places among all."""
     algorithm: Algorithm = "auto"
     """What was asked for."""
+    original: Plan | None = None
+    """The plan that this one is with other names; see `rdflive.query.renaming`."""
 
     @property
     def basics(self) -> tuple[BasicPlan, ...]:

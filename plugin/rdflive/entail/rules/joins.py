@@ -86,7 +86,7 @@ class Join:
                     source.line(f"{source.name(heappush)}(order, -least)")
                 with source.block("else:"):
                     source.line("bucket.add(head)")
-        return source.function("join")
+        return source.function()
 
     @cached_property
     def doubt(self) -> Callable[[Values, Iterable[IdTriple], int, list[tuple[IdTriple, int]]], None]:
@@ -104,14 +104,14 @@ class Join:
             with source.block(f"if old is not None and old <= least{writer.also(head)}:"):
                 source.line(f"kept = {explicit}(head)")
                 source.line("if kept is None or kept < old: out.append((head, old))")
-        return source.function("join")
+        return source.function()
 
     @cached_property
     def open(self) -> Callable[[Values, Iterable[IdTriple], int, list[Values]], None]:
         """Append the values of the guided variables, for each match of guides."""
         writer = _Writer(self, "fixed, triples, label, out", lazy=True)
         writer.source.line(f"out.append({writer.guided})")
-        return writer.source.function("join")
+        return writer.source.function()
 
     @cached_property
     def best(self) -> Callable[[Values, Iterable[IdTriple], int, Container[Values]], int | None]:
@@ -119,16 +119,18 @@ class Join:
 
         What the guides bind must be among the given rows, if the join does not know it from the start.
         """
-        writer = _Writer(self, "fixed, triples, enough, rows, best=None")
+        writer = _Writer(self, "fixed, triples, enough, rows")
         writer.among("rows")
         source = writer.source
+        # an argument with a default, so it may be assigned
+        best = source.name(None)
         writer.combine("least")
-        with source.block("if best is None or best < least:"):
-            source.line("best = least")
-            source.line("if best >= enough: return best")
+        with source.block(f"if {best} is None or {best} < least:"):
+            source.line(f"{best} = least")
+            source.line(f"if {best} >= enough: return {best}")
         source.leave()
-        source.line("return best")
-        return source.function("join")
+        source.line(f"return {best}")
+        return source.function()
 
     @cached_property
     def matches(
@@ -143,7 +145,7 @@ class Join:
         values = range(self.known, len(self.rule.constants) + len(self.rule.variables))
         writer.combine("least")
         writer.source.line(f"yield fixed + {writer.row(values)}, least")
-        return writer.source.function("join")
+        return writer.source.function()
 
 
 class _Writer:

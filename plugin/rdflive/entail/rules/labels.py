@@ -329,10 +329,10 @@ def _index_writer(
     source = Source("def run(triples):")
     if not indexes:
         source.line("pass")
-        return source.function("run")
+        return source.function()
     source.enter("for t in triples:")
     source.line("s, p, o = t")
     for places, index in indexes.items():
         names = ["spo"[place] for place in places]
         write(source, source.name(index), names[0] if len(names) == 1 else f"({', '.join(names)})", "t")
-    return source.function("run")
+    return source.function()

@@ -1,0 +1,154 @@
+"""What is known of a value: a bit for each pattern and slot, set while the pattern has a match with it there.
+
+It is the triple match state of Gergatsoulis and Damigos, kept once for all queries: each star reads the bits
+of its own patterns, and so do the gates of walks (`trie`). Example: (T101, delay, 4) sets the bit of `?t
+:delay ?m` and ?t at T101, and that of ?m at 4.
+
+Bits stand in masks of 240, which patterns set and clear; see `PatternState.join_star`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from typing import Any, Final
+
+from rdflive.engine.pattern import PatternState
+
+__all__ = ["Gate", "Gates", "is_wide"]
+
+_WIDTH: Final = 240
+"""Bits of a mask. An integer of so many takes 60 bytes, at the values that have the highest."""
+
+
+class _Mask:
+    """A part of all bits, by value."""
+
+    __slots__ = ("free", "values")
+
+    def __init__(self, values: MutableMapping[Any, int]) -> None:
+        self.values = values
+        self.free = [1 << bit for bit in reversed(range(_WIDTH))]
+
+
+class Gate:
+    """The bit of a pattern and one of its slots."""
+
+    __slots__ = ("bit", "mask", "number", "pattern", "slot", "users")
+
+    def __init__(self, pattern: PatternState, slot: int, mask: _Mask, number: int) -> None:
+        self.pattern = pattern
+        self.slot = slot
+        self.mask = mask
+        self.bit = mask.free.pop()
+        self.number = number
+        """How many were made before it."""
+        self.users = 0
+
+    @property
+    def values(self) -> MutableMapping[Any, int]:
+        """The mask, by value."""
+        return self.mask.values
+
+
+class Gates:
+    """The bits of a kernel; who uses one counts as one of its users."""
+
+    def __init__(self, make: Callable[[], MutableMapping[Any, Any]]) -> None:
+        self._make = make
+        self._gates: dict[tuple[PatternState, int], Gate] = {}
+        # apart, so that few masks have all bits of patterns that most values are in
+        self._masks: dict[bool, list[_Mask]] = {False: [], True: []}
+        self._made = 0
+        self._unfilled: list[Gate] = []
+
+    def containers(self) -> list[Any]:
+        """List the masks, for measuring."""
+        return [mask.values for masks in self._masks.values() for mask in masks]
+
+    def of(self, pattern: PatternState, slot: int) -> Gate | None:
+        """Give a gate, if it is in use."""
+        return self._gates.get((pattern, slot))
+
+    def use(self, pattern: PatternState, slot: int) -> Gate:
+        """Use a gate; `fill` has to follow."""
+        gate = self.of(pattern, slot)
+        if gate is None:
+            gate = self._open(pattern, slot, self._mask(1, wide=is_wide(pattern)))
+        gate.users += 1
+        return gate
+
+    def use_together(self, members: Sequence[tuple[PatternState, int]]) -> list[Gate] | None:
+        """Use gates of one mask; None where they are in several already."""
+        found = [self.of(*member) for member in members]
+        masks = {gate.mask for gate in found if gate is not None}
+        missing = found.count(None)
+        if len(masks) > 1 or any(len(mask.free) < missing for mask in masks):
+            return None
+        mask = next(iter(masks), None) or self._mask(missing, wide=True)
+        gates = [
+            self._open(*member, mask) if gate is None else gate
+            for member, gate in zip(members, found, strict=True)
+        ]
+        for gate in gates:
+            gate.users += 1
+        return gates
+
+    def fill(self) -> None:
+        """Set the bits of new gates at the values that their patterns have matches with."""
+        while self._unfilled:
+            gate = self._unfilled.pop()
+            values, bit = gate.values, gate.bit
+            for value in _values(gate):
+                values[value] = values.get(value, 0) | bit
+
+    def leave(self, gate: Gate) -> None:
+        """Use a gate no more; the last user frees it."""
+        gate.users -= 1
+        if gate.users:
+            return
+        del self._gates[gate.pattern, gate.slot]
+        gate.pattern.leave_star(gate.slot, gate.values)
+        gate.pattern.write()
+        values, mask = gate.values, gate.mask
+        if gate in self._unfilled:
+            self._unfilled.remove(gate)
+        else:
+            for value in _values(gate):
+                left = values[value] & ~gate.bit
+                if left:
+                    values[value] = left
+                else:
+                    del values[value]
+        mask.free.append(gate.bit)
+        if len(mask.free) == _WIDTH:
+            self._masks[is_wide(gate.pattern)].remove(mask)
+
+    def _open(self, pattern: PatternState, slot: int, mask: _Mask) -> Gate:
+        self._made += 1
+        gate = self._gates[pattern, slot] = Gate(pattern, slot, mask, self._made)
+        pattern.join_star(slot, gate.values, gate.bit)
+        pattern.write()
+        self._unfilled.append(gate)
+        return gate
+
+    def _mask(self, count: int, *, wide: bool) -> _Mask:
+        """Give a mask with so many free bits."""
+        masks = self._masks[wide]
+        mask = next((mask for mask in masks if len(mask.free) >= count), None)
+        if mask is None:
+            mask = _Mask(self._make())
+            masks.append(mask)
+        return mask
+
+
+def is_wide(pattern: PatternState) -> bool:
+    """Tell whether a pattern matches many values: it has no constant but its predicate."""
+    return pattern.arity > 1 and not pattern.feeds
+
+
+def _values(gate: Gate) -> Iterator[Any]:
+    """List the values that a pattern has matches with."""
+    found = gate.pattern.paths.get((gate.slot,))
+    if found is not None:
+        return iter(found)
+    return (values[gate.slot] for values in gate.pattern.matches() or ())
