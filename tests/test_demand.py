@@ -160,3 +160,174 @@ def test_demand_changes_no_answer(kind: str, haste: str) -> None:
         kinds += play(random, kind)
     assert kinds["by demand"]
     assert bool(kinds["whole"]) is (haste == "eager")
+
+
+def followed(text: str, triples: str, **options: Any) -> tuple[Any, Follower, StoreState]:
+    """Subscribe to a query that is held by demand, on a graph of triples such as `a p b`."""
+    graph = rdflib.Graph()
+    for triple in parsed(triples):
+        graph.add(triple)
+    follower = Follower(graph, PREFIX + text, **({"algorithm": "demand"} | options))
+    return graph, follower, follower.subscription._live()
+
+
+def parsed(triples: str) -> list[tuple[Any, ...]]:
+    return [tuple(map(E.__getitem__, triple.split())) for triple in triples.split(" . ")]
+
+
+def rows(follower: Follower, *names: str) -> list[str]:
+    """Give what rows have for some variables."""
+    found = []
+    for row in follower.now.elements():
+        terms = dict(row)
+        found.append(" ".join(terms[name][len(E) :] if name in terms else "-" for name in names))
+    return sorted(found)
+
+
+def entries(follower: Follower) -> int:
+    return follower.subscription.stats.entries
+
+
+CHAIN = "SELECT * { :a :p ?y . ?y :q ?z . ?z :r ?v }"
+
+
+def test_irrelevant_triples_leave_nothing() -> None:
+    """A triple of a value that nothing asks for is not held, and what is asked for is held alone."""
+    graph, follower, state = followed(CHAIN, "a p b . b q c . c r d . x q c . y r d . x p y")
+    kept = entries(follower)
+    for triple in parsed("m q n . n r o . x q n . x p n . o p a"):
+        graph.add(triple)
+    assert entries(follower) == kept
+    assert rows(follower, "y", "z", "v") == ["b c d"]
+    graph.add((E.a, E.p, E.x))
+    assert rows(follower, "y", "z", "v") == ["b c d", "x c d", "x n o"]
+    graph.remove((E.a, E.p, None))
+    assert rows(follower, "y", "z", "v") == []
+    assert (
+        sum(len(pattern.paths) > 0 and bool(list(pattern.matches() or ())) for pattern in patterns(state))
+        == 0
+    )
+
+
+def patterns(state: StoreState) -> list[Any]:
+    return [pattern for view in state.views.values() for pattern in view.kernel.patterns.values()]
+
+
+def test_a_commit_that_asks_and_answers() -> None:
+    """What one commit brings is found whichever of its triples comes first, once."""
+    graph, follower, state = followed(CHAIN, "b q c")
+    with rdflive.batch(graph):
+        for triple in parsed("c r d . b q e . a p b . e r f"):
+            graph.add(triple)
+        graph.remove((E.b, E.q, E.c))
+    assert rows(follower, "y", "z", "v") == ["b e f"]
+    check_held(state)
+
+
+def test_a_value_that_loses_one_match_and_gets_another() -> None:
+    """It stays in demand over the commit, and is not looked up again."""
+    graph, follower, state = followed(CHAIN, "a p b . a p x . b q c . c r d . c r e")
+    with rdflive.batch(graph):
+        graph.remove((E.b, E.q, E.c))
+        graph.add((E.x, E.q, E.c))
+    assert rows(follower, "y", "z", "v") == ["x c d", "x c e"]
+    check_held(state)
+    graph.remove((E.c, E.r, None))
+    assert rows(follower, "y", "z", "v") == []
+    follower.subscription.close()
+    assert len(state.dictionary) == 0
+
+
+@pytest.mark.parametrize("text", ["SELECT * { :a :p ?y . ?y :p ?z }", "SELECT * { ?y :p ?z . :a :p ?y }"])
+def test_a_triple_that_asks_for_itself(text: str) -> None:
+    """A triple of both patterns makes each solution once, whichever pattern is written first."""
+    graph, follower, state = followed(text, "b p c")
+    graph.add((E.a, E.p, E.a))
+    assert rows(follower, "y", "z") == ["a a"]
+    with rdflive.batch(graph):
+        graph.add((E.a, E.p, E.b))
+        graph.add((E.b, E.p, E.b))
+    assert rows(follower, "y", "z") == ["a a", "a b", "b b", "b c"]
+    check_held(state)
+    graph.remove((E.a, E.p, E.a))
+    assert rows(follower, "y", "z") == ["b b", "b c"]
+
+
+def test_a_guard_looks_at_what_a_commit_asks_for() -> None:
+    """A guard is asked before the store has the commit, and sees all triples that come to be asked for."""
+    graph = rdflib.Graph()
+    shapes = rdflib.Graph().parse(
+        data=f"""
+        @prefix sh: <http://www.w3.org/ns/shacl#> . @prefix : <{E}> .
+        :Shape a sh:NodeShape ; sh:targetNode :a ; sh:sparql [
+          sh:message "found" ;
+          sh:select "SELECT $this {{ $this <{E}p> ?y . ?y <{E}q> ?z . ?z <{E}r> ?v }}" ] .
+        """,
+        format="turtle",
+    )
+    with rdflive.guard(graph, shapes):
+        all_three = [(1, triple) for triple in parsed("c r d . b q c . a p b")]
+        with pytest.raises(rdflive.ValidationError):
+            write(graph, all_three)
+        write(graph, all_three[:2])
+        with pytest.raises(rdflive.ValidationError):
+            graph.add((E.a, E.p, E.b))
+    assert len(graph) == 2
+
+
+def test_members_that_ask_for_the_same_again() -> None:
+    """What goes when a member is asked for once more goes once, also where two parts share no variable."""
+    text = "SELECT * { ?x :q :a . { ?x :z ?y } UNION { ?x :q ?u . ?y :r ?v } }"
+    graph, follower, _ = followed(text, "e q e . a q a . a r a . e r d")
+    others = [Follower(graph, PREFIX + text, algorithm="demand") for _ in range(2)]
+    graph.remove((E.e, E.r, E.d))
+    assert [rows(each, "x", "y", "u", "v") for each in (follower, *others)] == [["a a a a"]] * 3
+
+
+def test_a_path_holds_the_edges_that_it_reaches() -> None:
+    """An edge that nothing reaches is not held, until another edge leads to it."""
+    graph, follower, state = followed("SELECT * { :a :p+ ?y }", "a p b . b p c . x p y . y p x")
+    kept = entries(follower)
+    for triple in parsed("m p n . n p m . x p n"):
+        graph.add(triple)
+    assert entries(follower) == kept
+    graph.add((E.c, E.p, E.m))
+    assert rows(follower, "y") == ["b", "c", "m", "n"]
+    with rdflive.batch(graph):
+        graph.remove((E.a, E.p, E.b))
+        graph.add((E.a, E.p, E.x))
+    assert rows(follower, "y") == ["m", "n", "x", "y"]
+    check_held(state)
+    graph.remove((E.a, E.p, E.x))
+    assert rows(follower, "y") == []
+    assert not [row for pattern in patterns(state) for row in pattern.matches() or ()]
+
+
+def test_a_pattern_is_held_whole_and_by_demand_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """explain() says which; answers stay what they are."""
+    eager(monkeypatch)
+    values = " . ".join(f"a p n{i} . n{i} q m{i}" for i in range(9))
+    graph, follower, state = followed("SELECT * { :a :p ?y . ?y :q ?z }", values, algorithm="auto")
+    (line,) = follower.subscription.explain().demand
+    assert line.endswith("all triples; asked for are 9 values of ?y")
+    assert len(follower.now) == 9
+    for triple in parsed(" . ".join(f"o{i} q m{i}" for i in range(9))):
+        graph.add(triple)
+    for i in range(1, 9):
+        graph.remove((E.a, E.p, E[f"n{i}"]))
+    # as many changes of the graph as the pattern has values
+    graph.add((E.o0, E.q, E.n0))
+    graph.add((E.a, E.p, E.o0))
+    graph.remove((E.a, E.p, E.o0))
+    (line,) = follower.subscription.explain().demand
+    assert line.endswith("the triples of 1 value of ?y")
+    assert rows(follower, "y", "z") == ["n0 m0"]
+    check_held(state)
+
+
+def test_the_way_is_forced() -> None:
+    """`demand` and `whole` hold patterns as they say."""
+    triples = " . ".join(f"n{i} q m{i}" for i in range(20)) + " . a p n1"
+    text = "SELECT * { :a :p ?y . ?y :q ?z }"
+    counts = [entries(followed(text, triples, algorithm=way)[1]) for way in ("demand", "whole", "auto")]
+    assert counts[0] == counts[2] < 10 < counts[1]

@@ -65,7 +65,7 @@ def make_text(random: Random, *, graphs: bool = False) -> str:
         return " . ".join(triple() for _ in range(random.randint(1, most)))
 
     def part() -> str:
-        match random.randrange(10):
+        match random.randrange(11):
             case 0 | 1:
                 return f"OPTIONAL {{ {some()} }}"
             case 2:
@@ -85,7 +85,10 @@ def make_text(random: Random, *, graphs: bool = False) -> str:
                 path = f"?{random.choice(variables)} :p{random.choice('+*')} ?{end}"
                 variables.append(end)
                 return path
-            case 8 if graphs:
+            case 8:
+                terms = ", ".join(random.sample(NODES, 2))
+                return f"FILTER(?{random.choice(variables)} {random.choice(('', 'NOT '))}IN ({terms}))"
+            case 9 if graphs:
                 return f"GRAPH {random.choice(('?g', ':g', ':h'))} {{ {some()} }}"
             case _:
                 return some()

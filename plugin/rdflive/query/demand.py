@@ -173,8 +173,7 @@ class _Asking:
             sources = {v: node.source(v) for v in given}
             return [{old: given[v] for v, old in sources.items() if old is not None}]
         if isinstance(node, algebra.Group):
-            # a group that is there without rows would not be
-            return [{v: at for v, at in given.items() if v in node.keys and node.seeds is None}]
+            return [{v: at for v, at in given.items() if v in node.keys}]
         if isinstance(node, algebra.Join | algebra.Union):
             certain = [self._steps[below].node.certain for below in step.inputs]
             return [{v: at for v, at in given.items() if v in of} for of in certain]

@@ -190,7 +190,7 @@ def _held(names: Names, pattern: TriplePattern, variable: Variable, values: int,
     """Say what a pattern holds that others ask for."""
     name = names.variable(variable)
     count = f"{values:,} {'value' if values == 1 else 'values'} of {name}"
-    held = f"all triples, as {count} are asked for" if is_whole else f"the triples of {count}"
+    held = f"all triples; asked for are {count}" if is_whole else f"the triples of {count}"
     return f"{names.pattern(pattern)}: {held}"
 
 
