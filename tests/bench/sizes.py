@@ -64,6 +64,8 @@ class Sizes:
     standing: tuple[int, ...] = sized((1, 1_000, 10_000, 100_000, 1_000_000), quick=(1, 50))
     different: tuple[int, ...] = sized((1, 1_000, 10_000), quick=(1, 50))  # (ad) Different queries
     crowded: int = sized(20_000, quick=500)  # (ad) Half the edges of the graph
+    # (ae) Triples of the graphs, by store; the largest only on Oxigraph
+    demand: tuple[int, ...] = sized((100_000, 1_000_000, 10_000_000), quick=(1_000,))
     latest: tuple[int, ...] = sized((1_000, 10_000, 100_000), quick=(200, 600))  # (z) Readings
     repeat: int = sized(5, quick=2)
 
