@@ -174,7 +174,7 @@ WORLDS: Final[dict[str, World]] = {
                 "a product",
                 ":product1 :label ?l ; :producer ?m ; :feature ?f . ?m :label ?ml . ?f :label ?fl",
                 ":product1 :label ?l ; :producer ?m ; :feature ?f . ?m :label ?ml . ?f :label ?fl",
-                ("product1", "feature", "feature3"),
+                ("product1", "feature", "feature-new"),
             ),
             Asked(
                 "its offers and reviews",

@@ -122,6 +122,8 @@ def _row(graph: _Graph, store: str, world: str, asked: Asked, repeat: int) -> di
             )
             whole.append(seconds)
             subscription.close()
+    if ox.Quad(*graph.native(asked.relevant)) in graph.bare:
+        raise AssertionError(f"{asked.relevant} is there already")
     predicate, other = WORLDS[world].irrelevant
     subscription = rdflive.subscribe(graph.graph, asked.text, _ignore)
     stats = subscription.stats

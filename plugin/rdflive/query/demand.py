@@ -209,9 +209,11 @@ def _without_states(step: Step) -> Step:
 
 
 def _asked_of(segment: Segment, given: Given) -> algebra.Columns:
-    """Give the variables of a segment that are given; none where a store finds no triples by them."""
+    """Give the variables of a segment that are given; none where a store finds no triples by them, or only by
+    what members of a family ask for.
+    """
     ends = {end for pattern in segment.patterns for end in (pattern.subject, pattern.object)}
-    if segment.state == "whole" or ends.isdisjoint(given):
+    if segment.state == "whole" or (ends - {*segment.asked}).isdisjoint(given):
         return ()
     return tuple(v for v in segment.variables if v in given)
 
