@@ -71,15 +71,19 @@ def chain(
     if root is not None:
         reach(root)
     left = [j for j in range(len(patterns)) if j != root]
-    while reached := {j: places for j in left if (places := _places(patterns[j], bound))}:
+    while left:
+        reached = {j: places for j in left if (places := _places(patterns[j], bound))}
         for j, places in reached.items():
             # one will do: what a pattern holds beyond what all of them ask for does no harm
             variable, place = places[0]
             found[j] = [(*bound[variable], place)]
-        for j in reached:
+        # what members ask for reaches more, where only a parameter is shared
+        more = [*reached] or [j for j in left if j in asked][:1]
+        if not more:
+            break
+        for j in more:
             reach(j)
-        left = [j for j in left if j not in reached]
-    found.update((j, list(asked[j])) for j in left if j in asked)
+        left = [j for j in left if j not in more]
     return found
 
 
