@@ -23,7 +23,7 @@ NAMES: Final = (
     "engine", "adds", "fresh", "memory", "load", "masks", "operators", "queries", "paths", "feeds", "spark",
     "spark-operators", "entail", "thresholds", "match", "expiry", "windows", "serve", "frames", "standing",
     "bulk", "validate", "guard", "reading", "calls", "values", "latest", "clock", "budgets", "different",
-    "demand",
+    "demand", "held",
 )  # fmt: skip
 SECTIONS: Final[dict[str, Callable[[Sizes], Section]]] = {
     name: import_module(f"bench.section_{name.replace('-', '_')}").run for name in NAMES

@@ -66,6 +66,7 @@ class Sizes:
     crowded: int = sized(20_000, quick=500)  # (ad) Half the edges of the graph
     # (ae) Triples of the graphs, by store; the largest only on Oxigraph
     demand: tuple[int, ...] = sized((100_000, 1_000_000, 10_000_000), quick=(1_000,))
+    held: int = sized(1_000_000, quick=2_000)  # (af) Triples of the graphs
     latest: tuple[int, ...] = sized((1_000, 10_000, 100_000), quick=(200, 600))  # (z) Readings
     repeat: int = sized(5, quick=2)
 

@@ -16,7 +16,7 @@ pattern is held whole, and when few values are in demand for long, only these ag
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -26,7 +26,7 @@ Row: TypeAlias = tuple[int, ...]
 _FEW: Final = 256
 """Look-ups that take no longer than to list what one value of a pattern may have."""
 _LOOK_UP: Final = 4
-"""What a look-up costs, where a triple that is listed costs 1."""
+"""What a look-up costs, where a triple that is listed costs 1; and what it costs to forget a value."""
 _CHEAP: Final = 1000
 """Work that is not worth a count of what the whole pattern has."""
 _SPARSE: Final = 64
@@ -40,14 +40,12 @@ _OFTEN: Final = 256
 class Link:
     """The values of one slot of a pattern, which others are held for; `Demand` is told of their changes."""
 
-    __slots__ = ("fed", "opened", "wanted")
+    __slots__ = ("fed", "wanted")
 
     def __init__(self) -> None:
         self.wanted: dict[int, int] = {}
         """How many matches have a value. One without a match stays, with 0, to the end of the commit."""
         self.fed: list[Fed] = []
-        self.opened: set[int] = set()
-        """The values that patterns have followed; only kept where one is fed by several links."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,8 @@ class Fed:
     """A pattern that holds only triples with the values of a link at one place."""
 
     __slots__ = (
-        "_bound", "_feeding", "_patience", "_since", "_spent", "is_wide", "link", "pattern", "place", "view",
+        "_bound", "_feeding", "_patience", "_since", "_spent", "followed", "is_wide", "link", "pattern",
+        "place", "view",
     )  # fmt: skip
 
     def __init__(self, feeding: Feeding, pattern: Any, link: Link) -> None:
@@ -83,6 +82,8 @@ class Fed:
         self.link = link
         self.is_wide = False
         """Whether the pattern holds triples with any value now."""
+        self.followed: set[int] = set()
+        """The values that the pattern holds triples for; not kept where only what members ask for matters."""
         self._feeding = feeding
         self._spent = 0
         """The work that look-ups took, less one for each change of the graph, which the whole would take."""
@@ -111,14 +112,13 @@ class Fed:
             # first, for what follows from a graph is worked out where it is asked for
             self.view.open_to(self.pattern, self.place, value)
         # before the triples are listed, and so after those of the values that other links brought with it
-        if len(self.pattern.feeds) > 1:
-            self.link.opened.add(value)
+        if self._tracks:
+            self.followed.add(value)
         if self.pattern.keeps:
             # listed at once: to hold a triple changes the dictionary that a lister reads
             triples = list(self._listed(value))
             self._spent += _LOOK_UP + len(triples)
-            for ids in triples:
-                self.view.hold(self.pattern, ids)
+            self.view.hold(self.pattern, triples)
 
     def close(self, value: int, *, reads: bool = True) -> None:
         """Undo `open`, also half of it; the store is read where no path lists the triples, unless told not
@@ -127,16 +127,19 @@ class Fed:
         if self.is_wide:
             return
         if self.pattern.keeps:
-            triples = self._held(value, reads=reads)
             # what has cost much may be asked for again
-            if reads and self._may_widen and self._work(len(triples)) > self._bound:
-                self._reconsider(len(triples))
+            if reads and self._may_widen:
+                count = self.pattern.count_at(self._slot, value)
+                if self._work(count) > self._bound:
+                    self._reconsider(count)
                 if self.is_wide:
                     return
-            for ids in triples:
-                self.view.drop(self.pattern, ids)
+            triples = self._held(value, reads=reads)
+            self._spent += _LOOK_UP + len(triples)
+            self.view.drop(self.pattern, triples)
         if self.routes:
             self.view.close_to(self.pattern, self.place, value)
+        self.followed.discard(value)
 
     def stop(self) -> None:
         """Have no triples taken to the pattern any more; what it holds is left to the caller."""
@@ -144,21 +147,22 @@ class Fed:
         if self.is_wide:
             self.view.close_all(self.pattern)
         elif self.routes:
-            for value in self.link.wanted:
+            for value in self.followed if self._tracks else self.link.wanted:
                 self.view.close_to(self.pattern, self.place, value)
         if not self.link.fed:
             self._feeding.source.unlink(self._feeding.slot)
 
     def widen(self) -> None:
         """Hold triples with any value from now on."""
-        known = {row[self._slot] for row in self.pattern.matches() or ()}
-        for value in self.link.wanted:
+        known, self.followed = self.followed, set()
+        for value in known:
             self.view.close_to(self.pattern, self.place, value)
         self.view.open_all(self.pattern)
         self.is_wide = True
         # the triples of values that are held are all there
-        for ids in [ids for ids in self.view.present(self.pattern, {}) if ids[self.place] not in known]:
-            self.view.hold(self.pattern, ids)
+        place = self.place
+        found = [ids for ids in self.view.present(self.pattern, {}) if ids[place] not in known]
+        self.view.hold(self.pattern, found)
         self._since = self.view.seen
 
     def narrow(self) -> bool:
@@ -173,10 +177,10 @@ class Fed:
         wanted = self.link.wanted
         for value in wanted:
             self.view.open_to(self.pattern, self.place, value)
-        if len(self.pattern.feeds) > 1:
-            self.link.opened.update(wanted)
-        for values in [values for values in self.pattern.matches() if values[self._slot] not in wanted]:
-            self.view.drop(self.pattern, self.pattern.triple(values))
+        self.followed.update(wanted)
+        slot = self._slot
+        left = [values for values in self.pattern.matches() if values[slot] not in wanted]
+        self.view.drop(self.pattern, list(map(self.pattern.triple, left)))
         return True
 
     @property
@@ -193,6 +197,10 @@ class Fed:
     @property
     def _may_widen(self) -> bool:
         return self.routes and self._feeding.may_widen and not self.is_member
+
+    @property
+    def _tracks(self) -> bool:
+        return len(self.pattern.feeds) > 1 or not self.is_member
 
     def _work(self, more: int) -> int:
         """Give the work that has been done lately, or that the values in demand take, and some more."""
@@ -211,15 +219,21 @@ class Fed:
 
     def _listed(self, value: int) -> Iterable[Row]:
         """List the triples of the store with a value whose other values are in demand as well."""
+        if len(self.pattern.feeds) == 1:
+            found: Iterable[Row] = self.view.present(self.pattern, {self.place: value})
+            return found
+        return self._among_others(value)
+
+    def _among_others(self, value: int) -> Iterator[Row]:
         others = [fed for fed in self.pattern.feeds if fed is not self and not fed.is_wide]
         at = [{self.place: value}]
-        fewest = min(others, key=lambda fed: len(fed.link.opened), default=None)
+        fewest = min(others, key=lambda fed: len(fed.followed), default=None)
         # a class may have very many instances, of which few are in demand
-        if fewest is not None and len(fewest.link.opened) < _FEW:
-            at = [{self.place: value, fewest.place: other} for other in fewest.link.opened]
+        if fewest is not None and len(fewest.followed) < _FEW:
+            at = [{self.place: value, fewest.place: other} for other in fewest.followed]
         for values in at:
             for ids in self.view.present(self.pattern, values):
-                if all(ids[fed.place] in fed.link.opened for fed in others):
+                if all(ids[fed.place] in fed.followed for fed in others):
                     yield ids
 
     def _held(self, value: int, *, reads: bool) -> Sequence[Row]:
@@ -280,7 +294,6 @@ class Demand:
                     fed.close(value, reads=reads)
                     if fed.is_wide:
                         self.wide[fed] = None
-                link.opened.discard(value)
                 del link.wanted[value]
         loose.clear()
         # to hold a pattern whole may ask for more

@@ -90,7 +90,7 @@ class SegmentState:
         kept = [(pattern, path) for pattern, path in self.paths if pattern in self.patterns]
         paths = {id(pattern.paths[path]): pattern.paths[path] for pattern, path in kept}
         links = {fed.link: None for pattern in self.patterns for fed in pattern.feeds if not fed.is_member}
-        demand = [container for link in links for container in (link.wanted, link.opened)]
+        demand = [link.wanted for link in links]
         rows = [] if self.rows is None else self.rows.containers()
         return [*paths.values(), *{id(star.mask): star.mask for star in self.stars}.values(), *demand, *rows]
 

@@ -184,12 +184,25 @@ class PatternState:
         del self.links[slot]
         self.write()
 
+    def count_at(self, slot: int, value: int) -> int:
+        """Count the triples that the path from one slot has for a value; 0 without that path."""
+        path = self.paths.get((slot,))
+        return len(each(path.get(value))) if path is not None and self.arity > 1 else 0
+
     def held_at(self, slot: int, value: int) -> list[tuple[int, ...]]:
         """List the triples that the path from one slot has for a value."""
         found = self.paths[slot,]
         if self.arity == 1:
             return [self.triple((value,))] if value in found else []
         rest = [other for other in range(self.arity) if other != slot]
+        if len(rest) == 1:
+            places = self.places[slot], self.places[rest[0]]
+            triple = list(self.triple((value, value)))
+            triples = []
+            for other in each(found.get(value)):
+                triple[places[1]] = other
+                triples.append(tuple(triple))
+            return triples
         triples = []
         for values in each(found.get(value)):
             row = dict(zip(rest, values if len(rest) > 1 else (values,), strict=True))
@@ -277,7 +290,7 @@ def _guard(key: Key, tests: Sequence[RowTest], feeds: Sequence[Fed] = ()) -> Cal
         f"{names[i]} == {names[j]}" for i in places for j in range(i) if key[i] < 0 and key[i] == key[j]
     ]
     source = Source(f"def guard({_arguments(key)}):")
-    demands += [f"{names[fed.place]} in {source.name(fed.link.opened)}" for fed in feeds]
+    demands += [f"{names[fed.place]} in {source.name(fed.followed)}" for fed in feeds]
     for test in tests:
         values = "".join(f"{names[key.index(-1 - slot)]}, " for slot in test.slots)
         demands.append(f"{source.name(test.passes)}(({values}))")

@@ -323,17 +323,21 @@ class View:
         """Count what the graph holds that matches the constants of a pattern, as far as `most`."""
         return self.count(tuple(max(term, UNBOUND) for term in pattern.key[:3]), most)
 
-    def hold(self, pattern: PatternState, ids: tuple[int, ...]) -> None:
-        """Have a pattern take a triple that is there, because it is in demand now."""
-        pattern.insert(*ids)
+    def hold(self, pattern: PatternState, triples: Iterable[tuple[int, ...]]) -> None:
+        """Have a pattern take triples that are there, because they are in demand now."""
+        insert = pattern.insert
+        for ids in triples:
+            insert(*ids)
         if pattern.held:
-            self._dictionary.hold([ids[place] for place in pattern.places])
+            self._dictionary.hold([ids[place] for ids in triples for place in pattern.places])
 
-    def drop(self, pattern: PatternState, ids: tuple[int, ...]) -> None:
+    def drop(self, pattern: PatternState, triples: Iterable[tuple[int, ...]]) -> None:
         """Undo `hold`."""
-        pattern.delete(*ids)
+        delete = pattern.delete
+        for ids in triples:
+            delete(*ids)
         if pattern.held:
-            self._dictionary.drop([ids[place] for place in pattern.places])
+            self._dictionary.drop([ids[place] for ids in triples for place in pattern.places])
 
     def present(self, pattern: PatternState, at: Mapping[int, int]) -> Iterator[tuple[int, ...]]:
         """List what a pattern would hold now that has some ids at these places, if it were all in demand."""
@@ -350,9 +354,8 @@ class View:
         guard = pattern.guard
         # variables are negative, and 0 asks for any term
         s, p, o = (max(at.get(place, term), UNBOUND) for place, term in enumerate(pattern.key[:3]))
-        for ids in self.matching((s, p, o)):
-            if guard is None or guard(*ids):
-                yield ids
+        found = self.matching((s, p, o))
+        return found if guard is None else (ids for ids in found if guard(*ids))
 
     def matching(self, key: tuple[int, int, int]) -> Iterator[tuple[int, ...]]:
         """List the triples with these ids; 0 stands for any term."""
