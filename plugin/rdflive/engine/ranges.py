@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from sortedcontainers import SortedList
 
 from rdflive.engine.multiset import Row
-from rdflive.values import near, order_key
+from rdflive.values import Value, near, order_key, value_key
 
 __all__ = ["Place", "Ranges", "is_sure", "place_of_id", "place_of_term"]
 
@@ -23,11 +23,14 @@ Place: TypeAlias = tuple[str, Any]
 """A space and a key there: values of two spaces are compared as `near` says."""
 
 
-def place_of_id(value: Callable[[int], Any]) -> Callable[[int], Place]:
+def place_of_id(
+    value: Callable[[int], Any], content: Callable[[int], Value | None]
+) -> Callable[[int], Place]:
     """Compile the place of an id, for all comparisons, `=` included."""
 
     def place(number: int) -> Place:
-        space, key = order_key(value(number))
+        known = content(number)
+        space, key = (None if known is None else value_key(known)) or order_key(value(number))
         # equal terms have equal ids
         return space, number if space == "term" else key
 

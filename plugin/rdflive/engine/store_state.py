@@ -23,6 +23,7 @@ from rdflive.query.bgp import TriplePattern
 from rdflive.query.budget import Meter
 from rdflive.query.plan import Plan
 from rdflive.store.capture import Capture
+from rdflive.values import Value
 
 __all__ = ["StoreState", "ViewOf"]
 
@@ -40,12 +41,16 @@ class StoreState:
     """
 
     def __init__(
-        self, capture: Capture, to_native: Callable[[Any], Term], to_value: Callable[[Term], Any] | None
+        self,
+        capture: Capture,
+        to_native: Callable[[Any], Term],
+        to_value: Callable[[Term], Any] | None,
+        to_content: Callable[[Term], Value | None],
     ) -> None:
         self.capture = capture
         self.to_native = to_native
         self.dictionary = Dictionary()
-        self.terms = TermTable(self.dictionary, to_native, to_value)
+        self.terms = TermTable(self.dictionary, to_native, to_value, to_content)
         self.views: dict[Any, View] = {}
         """The views in use, by whatever key the caller chose."""
         self.queries: dict[QueryState, None] = {}

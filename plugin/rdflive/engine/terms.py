@@ -4,29 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from typing import Any
+from typing import Any, Final
 
 from rdflive.engine.dictionary import UNBOUND, Dictionary
 from rdflive.model import Term, TripleTerm
 from rdflive.query.budget import Meter
 from rdflive.query.terms import FALSE, TRUE, Foreign, blank_node, is_triple, to_text
+from rdflive.values import Value, typed_value
 
 __all__ = ["TermTable"]
+
+_MOST: Final = 1024
+"""Values that are kept."""
 
 
 class TermTable:
     """Looks ids up as the terms that expressions compute with, and interns what they compute."""
 
-    __slots__ = ("_dictionary", "_to_native", "_to_value", "meter", "value")
+    __slots__ = ("_dictionary", "_to_native", "_to_value", "content", "meter", "value")
 
     value: Callable[[int], Any]
     """The term of an id for expressions, None for an unbound one."""
+    content: Callable[[int], Value | None]
+    """The value of an id whose term is a literal with a datatype, else None."""
 
     def __init__(
         self,
         dictionary: Dictionary,
         to_native: Callable[[Any], Term],
         to_value: Callable[[Term], Any] | None,
+        to_content: Callable[[Term], Value | None] | None = None,
     ) -> None:
         self._dictionary = dictionary
         self._to_native = to_native
@@ -38,6 +45,9 @@ class TermTable:
             self.value = dictionary.terms.__getitem__
         else:
             self.value = _converted(dictionary, to_value)
+        if to_content is None:
+            to_content = typed_value if to_value is None else lambda term: typed_value(to_value(term))
+        self.content = _remembered(dictionary, to_content)
 
     def constant(self, term: Any) -> Any:
         """Give the value of a constant in an expression: the store may spell it in another way."""
@@ -83,6 +93,27 @@ class TermTable:
     def text(self, number: int) -> str:
         """Write the term of an id such that different terms differ."""
         return to_text(self.value(number))
+
+
+def _remembered(
+    dictionary: Dictionary, to_content: Callable[[Term], Value | None]
+) -> Callable[[int], Value | None]:
+    """Keep the numbers and moments that were read last: what others are compared with is read each time."""
+    terms, kept = dictionary.terms, dict[int, tuple[Term, Value]]()
+
+    def content(number: int) -> Value | None:
+        term, found = terms[number], kept.get(number)
+        # an id is used again for other terms
+        if found is not None and found[0] is term:
+            return found[1]
+        value = None if term is None else to_content(term)
+        if value is not None and value[0] != "string":
+            if len(kept) >= _MOST:
+                kept.clear()
+            kept[number] = term, value
+        return value
+
+    return content
 
 
 def _converted(dictionary: Dictionary, to_value: Callable[[Term], Any]) -> Callable[[int], Any]:

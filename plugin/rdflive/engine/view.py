@@ -311,7 +311,7 @@ class View:
         return Kernel()
 
     def _asked(self, segment: Segment, relation: Relation) -> AskedPaths:
-        place = place_of_id(self.state.terms.value)
+        place = place_of_id(self.state.terms.value, self.state.terms.content)
 
         def listed(pattern: PatternState, slots: tuple[int, ...]) -> Listed:
             return Listed(self.listed, pattern, slots)

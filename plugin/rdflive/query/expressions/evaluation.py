@@ -26,7 +26,16 @@ from rdflive.query.expressions.rdflib_evaluation import (
 from rdflive.query.expressions.registry import registered, unknown
 from rdflive.syntax.iris import resolve
 from rdflive.syntax.tree import Tree
-from rdflive.values import compare, effective_boolean, equal, in_fixed_context, text
+from rdflive.values import (
+    Value,
+    compare,
+    compare_values,
+    effective_boolean,
+    equal,
+    in_fixed_context,
+    text,
+    typed_value,
+)
 from rdflive.values.arithmetic import calculate
 from rdflive.values.casts import CASTS
 
@@ -92,6 +101,16 @@ class Compiler:
                 return no_value(error, None)
 
         return variable
+
+    def content(self, node: Any) -> Callable[[Row], Value | None] | None:
+        """Compile to the value of a variable or a constant where it is a literal with a datatype; None for
+        other expressions.
+        """
+        if isinstance(node, Variable):
+            place, content = self.columns.get(str(node)), self.terms.content
+            return None if place is None else lambda row: content(row[place])
+        constant = None if isinstance(node, Tree) else typed_value(self.terms.constant(node))
+        return None if constant is None else lambda _: constant
 
     def call(self, node: Tree, function: Callable[..., Any]) -> Callable[[Row], Any]:
         """Compile a function that is an error where one of its arguments is."""
@@ -188,7 +207,23 @@ def _relation(compiler: Compiler, node: Tree) -> TruthOf:
     if operator in ("IN", "NOT IN"):
         return _membership(compiler, node, operator == "IN")
     left, right = compiler.term(node.expr), compiler.term(node.other)
-    return _strict(lambda one, other: compare(operator, one, other), [left, right])
+    by_terms = _strict(lambda one, other: compare(operator, one, other), [left, right])
+    one, other = compiler.content(node.expr), compiler.content(node.other)
+    if one is None or other is None:
+        return by_terms
+
+    def relation(row: Row) -> bool | None:
+        try:
+            mine = one(row)
+            if mine is not None:
+                theirs = other(row)
+                if theirs is not None:
+                    return compare_values(operator, mine, theirs)
+        except Exception as error:  # noqa: BLE001 - as in `_strict`
+            return no_value(error, None)
+        return by_terms(row)
+
+    return relation
 
 
 def _membership(compiler: Compiler, node: Tree, positive: bool) -> TruthOf:
