@@ -10,10 +10,11 @@ from time import perf_counter
 from typing import Any, Final
 from weakref import proxy
 
+from rdflive.engine.lone import News
 from rdflive.engine.multiset import Row
 from rdflive.engine.query import Found, QueryState, TermWeights, Use, add_up, common_losses
 from rdflive.engine.recovery import Recovery
-from rdflive.engine.view import News, View
+from rdflive.engine.view import View
 from rdflive.errors import BudgetError, is_interruption
 from rdflive.model import Terms
 
@@ -67,8 +68,8 @@ class Commits:
             or self._recovery.broken
             or self._gathering
         ):  # one triple, and one query that needs no ids: there is nothing to drain, and nothing to sweep
-            query, solution, sign = self.news.pop()
-            for use in query.uses_of(()):
+            query, asked, solution, sign = self.news.pop()
+            for use in query.uses_of(asked):
                 self._tell_use(use, sequence, {solution: sign}, {})
             return
         start = perf_counter()
@@ -215,9 +216,9 @@ class Commits:
 
     def _deltas(self) -> dict[QueryState, Found]:
         """Take the deltas of the queries whose segments have solutions to be taken."""
-        changed: dict[QueryState, list[tuple[Terms, int]]] = {}
-        for query, solution, sign in self.news:
-            changed.setdefault(query, []).append((solution, sign))
+        changed: dict[QueryState, list[tuple[Row, Terms, int]]] = {}
+        for query, asked, solution, sign in self.news:
+            changed.setdefault(query, []).append((asked, solution, sign))
         for view in self.touched:
             for state in view.kernel.dirty:
                 owner = self._owners.get(state)
@@ -249,12 +250,15 @@ class Commits:
             for present in behind:
                 self._passed.update(dict.fromkeys(present.move()))
 
-    def _found(self, query: QueryState, news: list[tuple[Terms, int]]) -> Found:
+    def _found(self, query: QueryState, news: list[tuple[Row, Terms, int]]) -> Found:
         """Take the deltas of a query, with the solutions that were told in terms."""
         found, is_whole = self._recovery.drain(query)
         if news and not is_whole:
-            net = add_up((*found.get((), {}).items(), *news))
-            found = {(): net} if net else {}
+            told: dict[Row, list[tuple[Terms, int]]] = {}
+            for asked, solution, sign in news:
+                told.setdefault(asked, []).append((solution, sign))
+            nets = {a: add_up((*found.get(a, {}).items(), *own)) for a, own in told.items()}
+            found = {a: net for a, net in (found | nets).items() if net}
         return found, is_whole
 
     def _flush(self, sequence: int) -> None:

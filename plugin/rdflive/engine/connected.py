@@ -15,19 +15,22 @@ reversed, walk first and clear after, so that both walks still see the triple.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, MutableMapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 from rdflive.engine.pattern import PatternState, Walk, arguments, each
 from rdflive.engine.ranges import Place
-from rdflive.engine.relation import Relation
+from rdflive.engine.relation import Lister, Relation
 from rdflive.engine.source import Source
 from rdflive.query.bgp import Asked, TriplePattern, Variable
 from rdflive.query.budget import Meter
 from rdflive.query.decompose import OrderedArray
+from rdflive.query.expressions import TURNED, Expression
+from rdflive.query.segment import Segment
 
-__all__ = ["AskedPaths", "WalkPlan", "compile_walk", "intersect"]
+__all__ = ["AskedPaths", "Scan", "WalkPlan", "comparisons_of", "compile_walk", "intersect"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,66 @@ class AskedPaths:
 
     Only a member that comes or goes needs it, so no path is kept for that.
     """
+    lister: Lister | None
+    """Lists the graph for members, in the place of an only pattern's matches, which are not kept either; None
+    where the graph may be ahead of what the members know.
+    """
+    scans: list[Scan] = field(default_factory=list)
+    """What lists the graph so."""
+
+    def fitting(
+        self,
+        source: Source,
+        given: Sequence[Variable],
+        names: Mapping[Variable, str],
+        place: Callable[[Any], Place],
+    ) -> tuple[Sequence[Variable], str] | None:
+        """Write what lists the tuples for which a comparison with a variable that has a name may hold.
+
+        `place` gives the place of what has the name. Gives the order of the parameters with the text; None
+        where there is no such comparison.
+        """
+        slots = self.relation.columns
+        fitting = (c for c in self.comparisons if c[0] in given and c[2] in names)
+        comparison = next(fitting, None)
+        if comparison is None:
+            return None
+        parameter, operator, variable = comparison
+        bound = [v for v in slots if v in names]
+        given = sorted(given, key=lambda v: v != parameter)
+        places = tuple(map(slots.index, bound)), tuple(map(slots.index, given))
+        ranges = source.name(self.relation.ordered(*places, self.place))
+        key = "(" + "".join(f"{names[v]}, " for v in bound) + ")"
+        return given, f"{ranges}.fitting({key}, {operator!r}, {source.name(place)}, {names[variable]})"
+
+
+class Scan:
+    """Lists what the graph holds that matches a pattern, by its variables, for walks from members.
+
+    Within a `with` block the graph is read once.
+    """
+
+    __slots__ = ("_listed", "_pattern", "_rows")
+
+    def __init__(self, listed: Lister, pattern: PatternState) -> None:
+        self._listed = listed
+        self._pattern = pattern
+        self._rows: list[Any] | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        rows = self._rows
+        if rows is None:
+            places = self._pattern.places
+            # listed at once: what reads the rows may change the dictionary that a lister reads
+            found = list(self._listed(self._pattern, {}))
+            rows = list(map(itemgetter(*places), found))
+        return iter(rows)
+
+    def __enter__(self) -> None:
+        self._rows = list(self)
+
+    def __exit__(self, *_: object) -> None:
+        self._rows = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +126,20 @@ class WalkPlan:
     """Is told of every row that a walk looks at."""
     asked: AskedPaths | None = None
     """For a family: its relation is the last of the patterns."""
+
+
+def comparisons_of(segment: Segment) -> Iterator[tuple[Variable, str, Variable]]:
+    """List the comparisons of a parameter with another variable, such as `?limit < ?minutes`."""
+    columns = {v.name: v for v in segment.variables if v.readable}
+    for condition in segment.conditions:
+        found = condition.relation if isinstance(condition, Expression) else None
+        if found is not None:
+            operator = found[1]
+            left, right = (columns.get(str(part)) for part in (found[0], found[2]))
+            if left in segment.asked and right is not None:
+                yield left, operator, right
+            elif right in segment.asked and left is not None:
+                yield right, TURNED[operator], left
 
 
 def intersect(found: list[Any]) -> Collection[Any]:
@@ -185,8 +262,18 @@ class _Writer:
         if self._fit(j):
             return
         slots = self.slots[j]
-        path = self._path(j, slots)
-        self._loop(self._bind(slots), path)
+        self._loop(self._bind(slots), self._scanned(j) or self._path(j, slots))
+
+    def _scanned(self, j: int) -> str:
+        """Name what lists the graph for a member; empty where the matches of the pattern are kept."""
+        asked = self.plan.asked
+        # a triple that comes finds the members by what they compare with, and looks at no other triple
+        is_only = len(self.plan.patterns) == 2 and not isinstance(self.plan.patterns[j], Asked)
+        if asked is None or asked.lister is None or not is_only:
+            return ""
+        scan = Scan(asked.lister, self.plan.states[j])
+        asked.scans.append(scan)
+        return self.source.name(scan)
 
     def _lookup(self, j: int) -> tuple[str, list[Variable]]:
         """Give the expression that looks pattern j up by its bound variables, and the variables it then
@@ -228,20 +315,12 @@ class _Writer:
         asked = self.plan.asked
         if asked is None or not isinstance(self.plan.patterns[j], Asked):
             return False
-        slots = self.slots[j]
-        bound, given = [v for v in slots if v in self.names], [v for v in slots if v not in self.names]
-        fitting = (c for c in asked.comparisons if c[0] in given and c[2] in self.names)
-        comparison = next(fitting, None)
-        if comparison is None:
+        given = [v for v in self.slots[j] if v not in self.names]
+        found = asked.fitting(self.source, given, self.names, asked.place)
+        if found is None:
             return False
-        parameter, operator, variable = comparison
-        given.sort(key=lambda v: v != parameter)
-        places = tuple(slots.index(v) for v in bound), tuple(slots.index(v) for v in given)
-        ranges = self.source.name(asked.relation.ordered(*places, asked.place))
-        key = "(" + "".join(f"{self.names[v]}, " for v in bound) + ")"
-        place = f"{self.source.name(asked.place)}({self.names[variable]})"
-        values = f"{ranges}.fitting({key}, {operator!r}, {place})"
-        target = "(" + "".join(f"{self._bind((v,))}, " for v in given) + ")"
+        ordered, values = found
+        target = "(" + "".join(f"{self._bind((v,))}, " for v in ordered) + ")"
         self._loop(target, values)
         return True
 

@@ -8,7 +8,8 @@ parameters is a family too, whose members all ask for the empty tuple.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from heapq import heappop, heappush, nsmallest
 from itertools import islice, product
@@ -19,6 +20,7 @@ from rdflive.engine.build import Sorter, make_operator, make_sorter
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.kernel import SegmentState
 from rdflive.engine.leaf import AskedLeaf, Leaf
+from rdflive.engine.lone import News, Tell, is_lone, make_tell
 from rdflive.engine.multiset import Row, Weights
 from rdflive.engine.operators import Clocked, Operator
 from rdflive.engine.present import Present
@@ -92,7 +94,7 @@ class QueryState:
 
     __slots__ = (
         "_clocked", "_dictionary", "_leaf", "_pick", "_preset", "_readers", "_relations", "_sorter", "_terms",
-        "_uses", "changed", "every", "family", "is_large", "leaves", "lone", "meter", "operators", "plan",
+        "_uses", "changed", "every", "family", "is_large", "is_lone", "leaves", "meter", "operators", "plan",
         "present", "view_of", "views",
     )  # fmt: skip
 
@@ -132,11 +134,9 @@ class QueryState:
         """The leaves of a large plan that have something to be drained."""
         self.renew()
         self._sorter: Sorter | None = make_sorter(plan, terms)
-        self.lone = None if self._leaf is None or self._sorter else _lone(plan, self._leaf)
-        """Makes the solution of a triple, where each triple of one pattern is a solution, and that is all.
-
-        Such a query keeps and compares nothing, so its changes need no ids.
-        """
+        first = self.leaves[0]
+        self.is_lone = self._sorter is None and isinstance(first, Leaf) and is_lone(plan, first)
+        """Whether its solutions are made of the terms of a triple; see `rdflive.engine.lone`."""
 
     def renew(self) -> None:
         """Start with new leaves and operators; the old ones may be half-way through a change."""
@@ -231,7 +231,7 @@ class QueryState:
     @property
     def _keeps(self) -> bool:
         """True where the answers of members are kept, so that they must be known to come and go."""
-        return self._leaf is None or bool(self._leaf.answers)
+        return not self.is_lone and (self._leaf is None or bool(self._leaf.answers))
 
     def ask(self, asked: Sequence[Row], *, answer: bool = True) -> None:
         """Begin to maintain what is asked for; `drain` gives the answers by that, unless nobody wants them.
@@ -244,8 +244,9 @@ class QueryState:
         before = [len(rows) for rows in lists]
         taken: list[Taken] = []
         try:
-            for row, relation in product(asked, relations):
-                taken.append(relation.ask(row, walk=walk))
+            with self._reading(len(asked)):
+                for row, relation in product(asked, relations):
+                    taken.append(relation.ask(row, walk=walk))
         except BaseException:
             done = list(zip(product(asked, relations), taken, strict=False))
             for (row, relation), triples in reversed(done):
@@ -253,6 +254,20 @@ class QueryState:
             for rows, length in zip(lists, before, strict=True):
                 del rows[length:]
             raise
+
+    @contextmanager
+    def _reading(self, members: int) -> Iterator[None]:
+        """Have what lists the graph for members read it once for all of them."""
+        with ExitStack() as stack:
+            for state in self.states if members > 1 else ():
+                asked = state.plan.asked
+                for scan in () if asked is None else asked.scans:
+                    stack.enter_context(scan)
+            yield
+
+    def tell(self, state: SegmentState, news: News) -> Tell:
+        """Make the function that adds what a triple of a lone query's segment brings to the news."""
+        return make_tell(self, state, self._dictionary, self._terms, self._preset, news)
 
     def ask_again(self, asked: Row) -> TermWeights:
         """Give the answer to what somebody asks for: all that goes with it is taken out and put back.
@@ -488,19 +503,6 @@ def _picker(plan: Plan) -> Callable[[Row], Iterable[int]] | None:
     if places == sorted(places):
         return lambda row: row
     return itemgetter(*places)
-
-
-def _lone(plan: Plan, leaf: Leaf) -> Callable[[tuple[Term, ...]], Terms] | None:
-    """Make what `QueryState.lone` says, from the places that a triple has its shown terms in."""
-    segment, *others = leaf.plan.segments
-    pattern, *more = segment.patterns
-    tests = segment.filters[0] or segment.conditions
-    if others or more or leaf.answers or segment.asked or tests or segment.meter or None in plan.places:
-        return None
-    places = [tuple(pattern).index(segment.projection[place]) for place in plan.places if place is not None]
-    if len(places) > 1:
-        return itemgetter(*places)
-    return lambda triple: tuple([triple[place] for place in places])  # `itemgetter` would give a bare term
 
 
 def _current(

@@ -274,8 +274,8 @@ class StoreState:
             for segment in leaf.plan.segments:
                 state = view.add(segment, query.relation(segment.asked) if segment.asked else None)
                 leaf.states.append(state)
-                if query.lone is not None:
-                    view.lone[state] = query, query.lone
+                if query.is_lone:
+                    view.lone[state] = query.tell(state, self.news)
                 self.owners[state] = query, view, number
                 if leaf.answers:
                     # as if all solutions were inserted now; the answers take them, and the delta is not told

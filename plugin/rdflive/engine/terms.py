@@ -21,7 +21,7 @@ _MOST: Final = 1024
 class TermTable:
     """Looks ids up as the terms that expressions compute with, and interns what they compute."""
 
-    __slots__ = ("_dictionary", "_to_native", "_to_value", "content", "meter", "value")
+    __slots__ = ("_dictionary", "_to_content", "_to_native", "_to_value", "content", "meter", "value")
 
     value: Callable[[int], Any]
     """The term of an id for expressions, None for an unbound one."""
@@ -47,6 +47,7 @@ class TermTable:
             self.value = _converted(dictionary, to_value)
         if to_content is None:
             to_content = typed_value if to_value is None else lambda term: typed_value(to_value(term))
+        self._to_content = to_content
         self.content = _remembered(dictionary, to_content)
 
     def constant(self, term: Any) -> Any:
@@ -66,6 +67,15 @@ class TermTable:
             return self._dictionary.intern(native)
         except ValueError:
             return UNBOUND
+
+    def number(self, given: Any) -> int:
+        """Give the id of what a row holds: of an id itself."""
+        number: int = given
+        return number
+
+    def mixed(self) -> TermTable:
+        """Give a table for rows that hold terms of the store in the places of some ids."""
+        return _Mixed(self)
 
     def metered(self, meter: Meter) -> TermTable:
         """Give the same table for the use of one subscription, whose expressions are counted."""
@@ -93,6 +103,35 @@ class TermTable:
     def text(self, number: int) -> str:
         """Write the term of an id such that different terms differ."""
         return to_text(self.value(number))
+
+
+class _Mixed(TermTable):
+    """Looks terms up as themselves, and ids as another table does; what it interns stays a term."""
+
+    __slots__ = ()
+
+    def __init__(self, table: TermTable) -> None:
+        for name in TermTable.__slots__:
+            setattr(self, name, getattr(table, name))
+        value, content = table.value, table.content
+        to_value, to_content = self._to_value or _same, self._to_content
+        self.value = lambda given: value(given) if type(given) is int else to_value(given)
+        self.content = lambda given: content(given) if type(given) is int else to_content(given)
+
+    def number(self, given: Any) -> int:
+        """Give the id of what a row holds; -1 for a term without one, which equals no term that has one."""
+        return given if type(given) is int else self._dictionary.ids.get(given, -1)
+
+    def intern(self, term: Any) -> Any:
+        """Give a computed term as the store has it; unbound if it cannot hold such a term."""
+        try:
+            return term.native if isinstance(term, Foreign) else self._to_native(term)
+        except ValueError:  # as in `TermTable`
+            return UNBOUND
+
+
+def _same(term: Any) -> Any:
+    return term
 
 
 def _remembered(

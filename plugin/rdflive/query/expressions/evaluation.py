@@ -6,6 +6,7 @@ The values inside are rdflib terms. None stands for an error: SPARQL never tells
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from rdflib.term import Literal, Node, URIRef, Variable
@@ -39,10 +40,12 @@ from rdflive.values import (
 from rdflive.values.arithmetic import calculate
 from rdflive.values.casts import CASTS
 
-__all__ = ["Compiler", "guarded"]
+__all__ = ["TURNED", "Compiler", "guarded"]
 
 TruthOf: TypeAlias = Callable[[Row], bool | None]
 
+TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
+"""What a comparison becomes when its sides change places."""
 TRUE: Final = Literal(True)
 FALSE: Final = Literal(False)
 
@@ -102,15 +105,14 @@ class Compiler:
 
         return variable
 
-    def content(self, node: Any) -> Callable[[Row], Value | None] | None:
-        """Compile to the value of a variable or a constant where it is a literal with a datatype; None for
-        other expressions.
-        """
-        if isinstance(node, Variable):
-            place, content = self.columns.get(str(node)), self.terms.content
-            return None if place is None else lambda row: content(row[place])
-        constant = None if isinstance(node, Tree) else typed_value(self.terms.constant(node))
-        return None if constant is None else lambda _: constant
+    def column(self, node: Any) -> int | None:
+        """Give the place of a variable; None for other expressions, and for one without a column."""
+        return self.columns.get(str(node)) if isinstance(node, Variable) else None
+
+    def constant(self, node: Any) -> Value | None:
+        """Give the value of a constant that is a literal with a datatype; None for other expressions."""
+        is_constant = not isinstance(node, Tree | Variable)
+        return typed_value(self.terms.constant(node)) if is_constant else None
 
     def call(self, node: Tree, function: Callable[..., Any]) -> Callable[[Row], Any]:
         """Compile a function that is an error where one of its arguments is."""
@@ -207,16 +209,21 @@ def _relation(compiler: Compiler, node: Tree) -> TruthOf:
     if operator in ("IN", "NOT IN"):
         return _membership(compiler, node, operator == "IN")
     left, right = compiler.term(node.expr), compiler.term(node.other)
-    by_terms = _strict(lambda one, other: compare(operator, one, other), [left, right])
-    one, other = compiler.content(node.expr), compiler.content(node.other)
-    if one is None or other is None:
+    by_terms: TruthOf = _strict(partial(compare, operator), [left, right])
+    one, other = compiler.column(node.expr), compiler.column(node.other)
+    if one is None:  # so that a constant is on the right
+        one, other, node, operator = other, one, node.changed(other=node.expr), TURNED[operator]
+    constant = compiler.constant(node.other) if other is None else None
+    if one is None or (other is None and constant is None):
         return by_terms
+    place, content = one, compiler.terms.content
 
+    # most comparisons are of literals with a datatype, whose values may be known without their terms
     def relation(row: Row) -> bool | None:
         try:
-            mine = one(row)
+            mine = content(row[place])
             if mine is not None:
-                theirs = other(row)
+                theirs = constant if other is None else content(row[other])
                 if theirs is not None:
                     return compare_values(operator, mine, theirs)
         except Exception as error:  # noqa: BLE001 - as in `_strict`

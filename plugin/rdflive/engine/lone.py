@@ -1,0 +1,96 @@
+"""Queries over one pattern that keep nothing: their solutions are made of the terms of a triple.
+
+No term needs a number, so such a query costs little more than the write. Say the query is `?s :delay ?m
+FILTER(?m > 5) BIND(?m * 60 AS ?t)`: what is generated for it tests the object of a triple, computes ?t of it
+and gives (?s, ?m, ?t). Members of a family are found by what they compare with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from rdflive.engine.connected import comparisons_of
+from rdflive.engine.dictionary import Dictionary
+from rdflive.engine.kernel import SegmentState
+from rdflive.engine.leaf import Leaf
+from rdflive.engine.ranges import place_of_id
+from rdflive.engine.source import Source
+from rdflive.engine.steps import count_steps, row_of, write_steps, write_test
+from rdflive.engine.terms import TermTable
+from rdflive.model import Term, Terms
+from rdflive.query.bgp import Variable
+from rdflive.query.plan import Plan
+
+__all__ = ["News", "Tell", "is_lone", "make_tell"]
+
+News: TypeAlias = list[tuple[Any, tuple[int, ...], Terms, int]]
+"""Solutions in terms: of which query, for members that ask for what, and whether it came (1) or went (-1)."""
+Tell: TypeAlias = Callable[[int, tuple[Term, ...], int], object]
+"""Takes the sign of a triple and its terms, and how many matches of the pattern are to be counted."""
+
+_PLACES = ("s", "p", "o")
+
+
+def is_lone(plan: Plan, leaf: Leaf) -> bool:
+    """Tell whether each triple of one pattern makes at most one row for a member, and nothing is kept."""
+    if [len(segment.patterns) for segment in leaf.plan.segments] != [1] or leaf.answers:
+        return False
+    (segment,) = leaf.plan.segments
+    (pattern,) = segment.patterns
+    # a pattern of one variable keeps which values it has
+    if segment.meter or segment.centres or pattern.graph is not None:
+        return False
+    # else triples are routed by what is asked for, or each concerns all members
+    is_compared = any(variable in pattern.variables for _, _, variable in comparisons_of(segment))
+    if segment.asked and (not is_compared or not set(segment.asked).isdisjoint(pattern.variables)):
+        return False
+    return count_steps(plan, 1) == len(plan.steps) - 1
+
+
+def make_tell(
+    query: Any,
+    state: SegmentState,
+    dictionary: Dictionary,
+    terms: TermTable,
+    preset: Sequence[Term],
+    news: News,
+) -> Tell:
+    """Generate the function that adds what a triple of a lone query's pattern brings to the news."""
+    plan: Plan = query.plan
+    mixed = terms.mixed()
+    (segment,) = plan.basics[0].segments
+    source = Source("def tell(sign, change, hits):")
+    source.line(f"{', '.join(_PLACES)} = change")
+    pairs = zip(segment.patterns[0], _PLACES, strict=True)
+    names = {term: place for term, place in pairs if isinstance(term, Variable)}
+    for condition in segment.filters[0]:
+        write_test(source, condition, tuple(names), tuple(names.values()), mixed, "return")
+    source.line(f"{source.name(state.patterns[0])}.hits += hits")
+    fail = "return"
+    if segment.asked:
+        asked = state.plan.asked
+        assert asked is not None  # noqa: S101 - it is a family's
+        given, values = asked.fitting(source, segment.asked, names, place_of_id(mixed))  # type: ignore[misc]  # there is one
+        names |= {v: f"a{number}" for number, v in enumerate(given)}
+        source.enter(f"for {row_of([names[v] for v in given])} in {values}:")
+        fail = "continue"
+    for condition in segment.conditions:
+        write_test(source, condition, tuple(names), tuple(names.values()), mixed, fail)
+    row = write_steps(
+        source, plan, range(1, len(plan.steps)), [names[v] for v in segment.projection], mixed, fail
+    )
+    shown = []
+    for at, fixed in zip(plan.places, preset, strict=True):
+        name = "" if at is None else row[at]
+        if name in _PLACES:
+            shown.append(name)
+        elif name[:1] == "c":
+            shown.append(f"None if type({name}) is int else {name}")
+        elif name[:1] == "a":  # the number of what a member asks for
+            shown.append(f"{source.name(dictionary.terms)}[{name}]")
+        else:
+            shown.append(source.name(fixed) if at is None else "None")
+    told = f"{source.name(query)}, {row_of([row[at] for at in plan.member])}, {row_of(shown)}, sign"
+    source.line(f"{source.name(news.append)}(({told}))")
+    return source.function("tell")
