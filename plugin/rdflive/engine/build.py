@@ -247,7 +247,9 @@ def _group(node: algebra.Group, build: _Build) -> Operator:
     ]
     keys = tuple(columns.index(v) for v in node.keys)
     implicit = node.seeds is not None
-    return operators.Group(build.dictionary, keys, aggregates, build.terms.intern, implicit)
+    return operators.Group(
+        build.dictionary, keys, aggregates, build.terms.intern, build.terms.count, implicit
+    )
 
 
 @_make.register

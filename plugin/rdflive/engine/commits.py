@@ -60,17 +60,9 @@ class Commits:
 
     def run(self, sequence: int) -> None:
         """Hand the net delta of each changed query to those who use it. A second call does nothing."""
-        if len(self.news) == 1 and not (
-            self.touched
-            or self._unflushed
-            or self._owed
-            or self._owed_uses
-            or self._recovery.broken
-            or self._gathering
-        ):  # one triple, and one query that needs no ids: there is nothing to drain, and nothing to sweep
-            query, asked, solution, sign = self.news.pop()
-            for use in query.uses_of(asked):
-                self._tell_use(use, sequence, {solution: sign}, {})
+        if not (
+            self._unflushed or self._owed or self._owed_uses or self._recovery.broken or self._gathering
+        ) and self._run_one(sequence):
             return
         start = perf_counter()
         # The solutions of a delete are read by their ids, so nothing may sweep the dictionary until all
@@ -93,6 +85,54 @@ class Commits:
         else:
             for query, found in deltas.items():
                 self.tell(query, sequence, found)
+        self._end(sequence)
+
+    def _run_one(self, sequence: int) -> bool:
+        """Hand on what a commit came to that concerns one query at most; false of others.
+
+        As most commits do: one triple is written, and one query has a solution more or less.
+        """
+        news, touched = self.news, self.touched
+        if len(news) + len(touched) != 1:
+            return False
+        if news:  # of a query that needs no ids: there is nothing to drain
+            query, asked, solution, sign = news.pop()
+            for use in query.uses_of(asked):
+                self._tell_use(use, sequence, {solution: sign}, {})
+            if self._gathering or self._owed_uses:
+                self._end(sequence)
+            return True
+        ((view, _),) = touched.items()
+        dirty = view.kernel.dirty
+        if len(dirty) > 1 or self._state.presents:
+            return False
+        owner = self._owners.get(next(iter(dirty), None))
+        if owner is None:
+            if dirty:
+                return False
+            touched.clear()
+            self._dictionary.sweep()
+            return True
+        start = perf_counter()
+        query, _, leaf = owner
+        if query.is_large:
+            query.changed.add(leaf)
+        # as in `_deltas`
+        self._owed[query] = None
+        dirty.clear()
+        touched.clear()
+        self.is_telling = True
+        try:
+            found = self._recovery.drain(query)
+        finally:
+            self.is_telling = False
+        self.seconds += perf_counter() - start
+        self.tell(query, sequence, found)
+        self._end(sequence)
+        return True
+
+    def _end(self, sequence: int) -> None:
+        """Tell whole answers that are owed, and what was gathered; forget terms that have gone."""
         for use in tuple(self._owed_uses):
             self._tell_whole(use, sequence)
         for tell in tuple(self._gathering):

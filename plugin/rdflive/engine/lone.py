@@ -7,18 +7,22 @@ and gives (?s, ?m, ?t). Members of a family are found by what they compare with.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import pairwise
 from typing import Any, TypeAlias
 
+from rdflive.engine.build import readable
 from rdflive.engine.connected import comparisons_of
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.kernel import SegmentState
 from rdflive.engine.leaf import Leaf
 from rdflive.engine.ranges import place_of_id
 from rdflive.engine.source import Source
-from rdflive.engine.steps import count_steps, row_of, write_steps, write_test
+from rdflive.engine.steps import ALONE, line_of, row_of, write_step
 from rdflive.engine.terms import TermTable
 from rdflive.model import Term, Terms
+from rdflive.query import algebra
 from rdflive.query.bgp import Variable
 from rdflive.query.plan import Plan
 
@@ -45,7 +49,8 @@ def is_lone(plan: Plan, leaf: Leaf) -> bool:
     is_compared = any(variable in pattern.variables for _, _, variable in comparisons_of(segment))
     if segment.asked and (not is_compared or not set(segment.asked).isdisjoint(pattern.variables)):
         return False
-    return count_steps(plan, 1) == len(plan.steps) - 1
+    line = line_of(plan)
+    return len(line) == len(plan.steps) and all(isinstance(plan.steps[at].node, ALONE) for at in line[1:])
 
 
 def make_tell(
@@ -65,7 +70,7 @@ def make_tell(
     pairs = zip(segment.patterns[0], _PLACES, strict=True)
     names = {term: place for term, place in pairs if isinstance(term, Variable)}
     for condition in segment.filters[0]:
-        write_test(source, condition, tuple(names), tuple(names.values()), mixed, "return")
+        _write_test(source, condition, names, mixed, "return")
     source.line(f"{source.name(state.patterns[0])}.hits += hits")
     fail = "return"
     if segment.asked:
@@ -76,10 +81,10 @@ def make_tell(
         source.enter(f"for {row_of([names[v] for v in given])} in {values}:")
         fail = "continue"
     for condition in segment.conditions:
-        write_test(source, condition, tuple(names), tuple(names.values()), mixed, fail)
-    row = write_steps(
-        source, plan, range(1, len(plan.steps)), [names[v] for v in segment.projection], mixed, fail
-    )
+        _write_test(source, condition, names, mixed, fail)
+    row: Sequence[str] = [names[v] for v in segment.projection]
+    for pair in pairwise(line_of(plan)):
+        row = write_step(source, plan, pair, row, partial(_function, plan, mixed), fail)
     shown = []
     for at, fixed in zip(plan.places, preset, strict=True):
         name = "" if at is None else row[at]
@@ -94,3 +99,24 @@ def make_tell(
     told = f"{source.name(query)}, {row_of([row[at] for at in plan.member])}, {row_of(shown)}, sign"
     source.line(f"{source.name(news.append)}(({told}))")
     return source.function("tell")
+
+
+def _write_test(
+    source: Source, condition: Any, names: Mapping[Variable, str], mixed: TermTable, fail: str
+) -> None:
+    """Write the line that gives up where a condition does not hold of what has these names."""
+    test = condition.condition(readable(tuple(names)), mixed)
+    source.line(f"if not {source.name(test)}({row_of(tuple(names.values()))}): {fail}")
+
+
+def _function(plan: Plan, mixed: TermTable, number: int) -> Callable[[Any], Any]:
+    """Compile the test or the value of a step for rows that hold terms."""
+    step = plan.steps[number]
+    places, node = readable(plan.steps[step.inputs[0]].columns), step.node
+    found: Callable[[Any], Any]
+    if isinstance(node, algebra.Filter):
+        found = node.condition.condition(places, mixed)
+    else:
+        assert isinstance(node, algebra.Extend)  # noqa: S101 - no other has a function
+        found = node.expression.value(places, mixed)
+    return found

@@ -25,6 +25,8 @@ from rdflive.engine.multiset import Row, Weights
 from rdflive.engine.operators import Clocked, Operator
 from rdflive.engine.present import Present
 from rdflive.engine.relation import Relation, Taken
+from rdflive.engine.steps import line_of
+from rdflive.engine.straight import Straight, make_straight
 from rdflive.engine.terms import TermTable
 from rdflive.model import Term, Terms
 from rdflive.query import algebra
@@ -93,9 +95,9 @@ class QueryState:
     """The leaves and operators of one query, one per step of its plan, and who uses it."""
 
     __slots__ = (
-        "_clocked", "_dictionary", "_leaf", "_pick", "_preset", "_readers", "_relations", "_sorter", "_terms",
-        "_uses", "changed", "every", "family", "is_large", "is_lone", "leaves", "meter", "operators", "plan",
-        "present", "view_of", "views",
+        "_clocked", "_dictionary", "_leaf", "_line", "_pick", "_preset", "_readers", "_relations", "_sorter",
+        "_straight", "_terms", "_uses", "changed", "every", "family", "is_large", "is_lone", "leaves",
+        "meter", "operators", "plan", "present", "view_of", "views",
     )  # fmt: skip
 
     def __init__(
@@ -115,6 +117,8 @@ class QueryState:
         self.present: Present | None = None
         """What NOW() is; set before the query begins, where it has it."""
         self._clocked = plan.clocked
+        self._line = line_of(plan) if dictionary.meter is None else ()
+        """The steps from its only leaf on, where each is of the one before; none where a budget counts."""
         self.meter: Meter | None = None
         """Counts what the query costs, where it has a budget."""
         self._dictionary = dictionary
@@ -146,6 +150,8 @@ class QueryState:
         leaf = self.leaves[0] if len(self.leaves) == 1 else None
         self._leaf = leaf if isinstance(leaf, Leaf) else None
         self.operators: list[Operator | None] = [None] * len(steps)
+        self._straight: Straight | None = None
+        """Takes one solution to what is told; made when it is first needed."""
 
     def _make_leaf(self, step: Step) -> Leaf | AskedLeaf | None:
         if isinstance(step.node, algebra.Parameters):
@@ -301,7 +307,7 @@ class QueryState:
 
     def load(self, solutions: Callable[[SegmentState], Iterable[Row]]) -> TermWeights:
         """Fill the operators from the whole answers of the leaves, and give the answer of the query."""
-        self.operators = self._make()
+        self.operators, self._straight = self._make(), None
         contents = [None if leaf is None else _current(leaf, solutions) for leaf in self.leaves]
         rows = self._run(self.operators, contents, first=True)
         self._note_due()
@@ -311,6 +317,10 @@ class QueryState:
         """Take the solutions that the segments found since the last commit, and what the present changes;
         gives deltas by who asks.
         """
+        if self._line:
+            found = self._drain_one(self._line)
+            if found is not None:
+                return found
         if self._leaf is not None:
             rows = self._leaf.drain()
         elif self.is_large:
@@ -323,6 +333,26 @@ class QueryState:
             relation.removed.clear()
         self._note_due()
         return self._by_use(rows)
+
+    def _drain_one(self, line: tuple[int, ...]) -> dict[Row, TermWeights] | None:
+        """Take the only solution that was found, as most commits bring one; None where there are others."""
+        leaf = self.leaves[line[0]]
+        assert isinstance(leaf, Leaf)  # noqa: S101 - a line begins with one
+        if len(leaf.states) != 1:
+            return None
+        added, removed = leaf.states[0].added, leaf.states[0].removed
+        if len(added) + len(removed) != 1:
+            return None
+        straight = self._straight
+        if straight is None:
+            straight = self._straight = make_straight(
+                self.plan, leaf, self.operators, self._dictionary, self._preset
+            )
+        self.changed.clear()
+        for relation in self._relations.values():
+            relation.added.clear()
+            relation.removed.clear()
+        return straight(added.pop(), 1) if added else straight(removed.pop(), -1)
 
     def _by_use(self, rows: Weights) -> dict[Row, TermWeights]:
         """Turn rows into solutions, by what is asked for."""
@@ -340,7 +370,7 @@ class QueryState:
     def feed(self, leaves: list[Weights | None], *, first: bool) -> TermWeights:
         """Take the answers of the leaves from elsewhere: the `first` time whole, then deltas."""
         if first:
-            self.operators = self._make()
+            self.operators, self._straight = self._make(), None
         return self._name(self._run(self.operators, leaves, first=first))
 
     def current(

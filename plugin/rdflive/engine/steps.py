@@ -1,26 +1,35 @@
-"""Steps of a plan that take each row by itself, as lines of a function: FILTER, BIND and projection."""
+"""Plans whose steps are in a line, each of the rows of the one before, as lines of a generated function."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
-from rdflive.engine.build import readable
 from rdflive.engine.source import Source
 from rdflive.query import algebra
-from rdflive.query.algebra import Columns
 from rdflive.query.plan import Plan
 
-__all__ = ["count_steps", "row_of", "write_steps", "write_test"]
+__all__ = ["ALONE", "line_of", "row_of", "write_step"]
+
+ALONE: Final = (algebra.Filter, algebra.Extend, algebra.Project)
+"""Nodes that make at most one row of each row, whatever the others are."""
+_COUNTED: Final = (algebra.Distinct, algebra.Group)
+"""Nodes that may be in a line too, and count rows."""
 
 
-def count_steps(plan: Plan, first: int) -> int:
-    """Count the steps in a line from one on that make at most one row of each row, and keep nothing."""
-    for number, step in enumerate(plan.steps[first:], first):
-        takes_rows = isinstance(step.node, algebra.Filter | algebra.Extend | algebra.Project)
-        if not takes_rows or step.inputs != (number - 1,):
-            return number - first
-    return len(plan.steps) - first
+def line_of(plan: Plan) -> tuple[int, ...]:
+    """List the numbers of the steps from the only basic graph pattern to the answer; none of other plans.
+
+    What an empty group begins with (`Values`) may stand beside them, because it never changes.
+    """
+    steps, line = plan.steps, [len(plan.steps) - 1]
+    while steps[line[-1]].inputs:
+        line.append(steps[line[-1]].inputs[0])
+    line.reverse()
+    beside = set(range(len(steps))).difference(line)
+    is_line = all(isinstance(steps[number].node, (*ALONE, *_COUNTED)) for number in line[1:])
+    fits = is_line and all(isinstance(steps[number].node, algebra.Values) for number in beside)
+    return tuple(line) if fits and steps[line[0]].basic is not None else ()
 
 
 def row_of(names: Sequence[str]) -> str:
@@ -28,31 +37,27 @@ def row_of(names: Sequence[str]) -> str:
     return "(" + "".join(f"{name}, " for name in names) + ")"
 
 
-def write_test(
-    source: Source, condition: Any, columns: Columns, names: Sequence[str], terms: Any, fail: str
-) -> None:
-    """Write the line that gives up where a condition does not hold of a row whose values have these names."""
-    test = source.name(condition.condition(readable(columns), terms))
-    source.line(f"if not {test}({row_of(names)}): {fail}")
-
-
-def write_steps(
-    source: Source, plan: Plan, numbers: range, names: Sequence[str], terms: Any, fail: str
+def write_step(
+    source: Source,
+    plan: Plan,
+    pair: tuple[int, int],
+    names: Sequence[str],
+    function: Callable[[Any], Any],
+    fail: str,
 ) -> Sequence[str]:
-    """Write some steps in a line for a row whose values have these names; gives the names of the result's.
+    """Write the second of two steps, one of `ALONE`, for a row of the first whose values have these names.
 
-    The name of a value that is computed begins with c, and `0` is unbound.
+    `function` gives the test or the value of a row as the node makes it. Gives the names of the values of
+    the new row: `0` is unbound, and the name of a computed value begins with c.
     """
-    for number in numbers:
-        node, columns = plan.steps[number].node, plan.steps[number - 1].columns
-        if isinstance(node, algebra.Filter):
-            write_test(source, node.condition, columns, names, terms, fail)
-        elif isinstance(node, algebra.Extend):
-            value = source.name(node.expression.value(readable(columns), terms))
-            source.line(f"c{number} = {value}({row_of(names)})")
-            names = (*names, f"c{number}")
-        else:
-            assert isinstance(node, algebra.Project)  # noqa: S101 - it takes rows
-            sources = map(node.source, plan.steps[number].columns)
-            names = ["0" if of is None or of not in columns else names[columns.index(of)] for of in sources]
+    below, number = pair
+    node, columns = plan.steps[number].node, plan.steps[below].columns
+    if isinstance(node, algebra.Filter):
+        source.line(f"if not {source.name(function(number))}({row_of(names)}): {fail}")
+    elif isinstance(node, algebra.Extend):
+        source.line(f"c{number} = {source.name(function(number))}({row_of(names)})")
+        return (*names, f"c{number}")
+    elif isinstance(node, algebra.Project):
+        sources = map(node.source, plan.steps[number].columns)
+        return ["0" if of is None or of not in columns else names[columns.index(of)] for of in sources]
     return names

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from functools import lru_cache
 from typing import Any, Final
 
 from rdflive.engine.dictionary import UNBOUND, Dictionary
 from rdflive.model import Term, TripleTerm
+from rdflive.query.aggregates import integer
 from rdflive.query.budget import Meter
 from rdflive.query.terms import FALSE, TRUE, Foreign, blank_node, is_triple, to_text
 from rdflive.values import Value, typed_value
@@ -21,7 +23,9 @@ _MOST: Final = 1024
 class TermTable:
     """Looks ids up as the terms that expressions compute with, and interns what they compute."""
 
-    __slots__ = ("_dictionary", "_to_content", "_to_native", "_to_value", "content", "meter", "value")
+    __slots__ = (
+        "_counted", "_dictionary", "_to_content", "_to_native", "_to_value", "content", "meter", "value",
+    )  # fmt: skip
 
     value: Callable[[int], Any]
     """The term of an id for expressions, None for an unbound one."""
@@ -48,6 +52,8 @@ class TermTable:
         if to_content is None:
             to_content = typed_value if to_value is None else lambda term: typed_value(to_value(term))
         self._to_content = to_content
+        # groups come to the same few counts again and again
+        self._counted = lru_cache(_MOST)(lambda number: to_native(integer(number)))
         self.content = _remembered(dictionary, to_content)
 
     def constant(self, term: Any) -> Any:
@@ -67,6 +73,10 @@ class TermTable:
             return self._dictionary.intern(native)
         except ValueError:
             return UNBOUND
+
+    def count(self, number: int) -> int:
+        """Give the id of a number as a term."""
+        return self._dictionary.intern(self._counted(number))
 
     def number(self, given: Any) -> int:
         """Give the id of what a row holds: of an id itself."""
