@@ -41,7 +41,6 @@ def make_straight(
         node, operator = plan.steps[number].node, operators[number]
         if isinstance(node, algebra.Group):
             source.line(f"came, went = {source.name(operator.one)}({row_of(names)}, weight)")
-            # first what came: what counts these rows is to count no row below zero
             source.enter("for row, weight in ((came, 1), (went, -1)):")
             fail = "continue"
             source.line(f"if row is None: {fail}")

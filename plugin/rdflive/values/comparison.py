@@ -6,6 +6,7 @@ None stands for a type error throughout.
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import eq, ge, gt, le, lt, ne
 from typing import Any, Final
 
 from rdflib import XSD
@@ -82,18 +83,16 @@ def compare_values(operator: str, one: Value, other: Value) -> bool | None:
         # "1" is a string, and so not 1
         return {"=": False, "!=": True}.get(operator)
     right = other[1]
-    if type(left) is int and type(right) is int:
-        sign = bool(left > right) - bool(left < right)
-    else:
-        found = value_order(one, other)
-        if found is None:
-            if operator in ("=", "!="):
-                # W3C's date-2; moments with and without a time zone are unequal for want of one
-                return None if space == "date" else operator == "!="
-            # NaN is in no order, and that is no error: a comparison with it is false (IEEE 754)
-            return False if space == "number" else None
-        sign = found
-    return _HOLDS[operator](sign)
+    if type(left) is int and type(right) is int:  # as most numbers are
+        return bool(_HOLDS[operator](left, right))
+    sign = value_order(one, other)
+    if sign is not None:
+        return bool(_HOLDS[operator](sign, 0))
+    if operator in ("=", "!="):
+        # W3C's date-2; moments with and without a time zone are unequal for want of one
+        return None if space == "date" else operator == "!="
+    # NaN is in no order, and that is no error: a comparison with it is false (IEEE 754)
+    return False if space == "number" else None
 
 
 def value_order(one: Value, other: Value) -> int | None:
@@ -105,14 +104,9 @@ def _plain_order(one: Any, other: Any) -> int:
     return bool(one > other) - bool(one < other)
 
 
-_HOLDS: Final[dict[str, Callable[[int], bool]]] = {
-    "=": lambda sign: sign == 0,
-    "!=": lambda sign: sign != 0,
-    "<": lambda sign: sign < 0,
-    ">": lambda sign: sign > 0,
-    "<=": lambda sign: sign <= 0,
-    ">=": lambda sign: sign >= 0,
-}
+_HOLDS: Final[dict[str, Callable[[int, int], Any]]] = {
+    "=": eq, "!=": ne, "<": lt, ">": gt, "<=": le, ">=": ge,
+}  # fmt: skip
 _ORDERS: Final[dict[str, Callable[[Any, Any], int | None]]] = {
     "number": number_order,
     "duration": duration_order,

@@ -163,16 +163,18 @@ def value_in(datatype: str, form: str) -> Value | None:
     known = DATATYPES.get(datatype)
     if known is None:
         return None
+    space, read = known
     try:
-        value = known.read(form)
+        value = read(form)
     except ValueError:  # Python reads no integer of over 4300 digits
         return None
-    return None if value is None else (known.space, value)
+    return None if value is None else (space, value)
 
 
 def typed_value(term: Any) -> Value | None:
     """Give the space and the value of a literal with a datatype; None for other terms, and as `value_of`."""
-    return value_of(term) if isinstance(term, Literal) and term.datatype is not None else None
+    datatype = term.datatype if isinstance(term, Literal) else None
+    return None if datatype is None else value_in(str(datatype), str(term))
 
 
 def number(term: Any) -> Number | None:
