@@ -47,6 +47,10 @@ OTHERS = (
     "SELECT ?s ?p { ?s ?p :a }",
     "SELECT ?o { ?s :p ?o } ORDER BY ?o",
     "ASK { ?s :p ?o }",
+    "SELECT (COUNT(?o) AS ?n) { ?s :p ?o FILTER(isNUMERIC(?o) && ?o > 1) }",
+    "SELECT (COUNT(?o) AS ?n) { ?s :p ?o FILTER(isNUMERIC(?o) && ?o > 0) }",
+    "SELECT * { ?s :p ?o FILTER(?o != 1) OPTIONAL { ?s :q ?x FILTER(isIRI(?x)) } }",
+    "SELECT * { ?s :p ?o . ?x :q ?y FILTER(?y = 2 && isIRI(?o)) }",
 )
 NODES = [URIRef(E + name) for name in "abcd"]
 LITERALS = [Literal(0), Literal(1), Literal(2), Literal(2.5), Literal(3), Literal("a", lang="en")]
@@ -116,6 +120,33 @@ def test_a_lone_pattern_numbers_nothing(monkeypatch: pytest.MonkeyPatch) -> None
     assert len(taken) == 1
     assert followed.state() == {frozenset({("s", NODES[1]), ("o", NODES[1])}): 1}
     assert followed.subscription.stats.matched == 3
+
+
+def test_what_a_filter_leaves_out_is_not_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A group counts what passes; of that only what it shows has a number."""
+    taken: list[Any] = []
+    monkeypatch.setattr(View, "take", lambda *given: taken.append(given))
+    graph, text = rdflib.Graph(), "SELECT ?s (COUNT(?o) AS ?n) { ?s :p ?o FILTER(?o > 10) } GROUP BY ?s"
+    with rdflive.subscribe(graph, PREFIX + text) as subscription:
+        dictionary = subscription._live().dictionary
+        before = len(dictionary)
+        for number, known in ((9, 0), (10, 0), (11, 2), (12, 2)):  # the subject, and a count
+            graph.add((NODES[0], URIRef(E + "p"), Literal(number)))
+            assert len(dictionary) == before + known
+        assert [(row.s, row.n.toPython()) for row in subscription.answers()] == [(NODES[0], 2)]
+        assert subscription.stats.matched == 4
+    assert not taken
+
+
+def test_a_pattern_that_names_a_variable_twice_is_compared_with_itself() -> None:
+    """It keeps no value where `join` is forced, and its triples are told by their numbers."""
+    graph, told = rdflib.Graph(), Counter[Any]()
+    with rdflive.subscribe(
+        graph, PREFIX + "SELECT ?s { ?s :p ?s }", lambda delta: told.update(delta.weights()), algorithm="join"
+    ):
+        for node in NODES[:2]:
+            graph.add((node, URIRef(E + "p"), NODES[1]))
+    assert {row.s: weight for row, weight in told.items()} == {NODES[1]: 1}
 
 
 def test_members_that_come_at_once_read_the_graph_once(monkeypatch: pytest.MonkeyPatch) -> None:

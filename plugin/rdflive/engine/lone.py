@@ -1,8 +1,9 @@
-"""Queries over one pattern that keep nothing: their solutions are made of the terms of a triple.
+"""Segments of one pattern that keep nothing: their rows are made of the terms of a triple.
 
-No term needs a number, so such a query costs little more than the write. Say the query is `?s :delay ?m
-FILTER(?m > 5) BIND(?m * 60 AS ?t)`: what is generated for it tests the object of a triple, computes ?t of it
-and gives (?s, ?m, ?t). Members of a family are found by what they compare with.
+A filter tests the terms before any gets a number, and what is not shown gets none. Of a query that has no
+more than such a pattern, filters, BIND and projection no term gets a number, so it costs little more than the
+write. Say it is `?s :delay ?m FILTER(?m > 5) BIND(?m * 60 AS ?t)`: what is generated tests the object of a
+triple, computes ?t of it and gives (?s, ?m, ?t). Members of a family are found by what they compare with.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from typing import Any, TypeAlias
 
 from rdflive.engine.build import readable
 from rdflive.engine.connected import comparisons_of
-from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.kernel import SegmentState
 from rdflive.engine.leaf import Leaf
 from rdflive.engine.ranges import place_of_id
@@ -25,8 +25,9 @@ from rdflive.model import Term, Terms
 from rdflive.query import algebra
 from rdflive.query.bgp import Variable
 from rdflive.query.plan import Plan
+from rdflive.query.segment import Segment
 
-__all__ = ["News", "Tell", "is_lone", "make_tell"]
+__all__ = ["News", "Tell", "is_lone", "make_tell", "takes_terms"]
 
 News: TypeAlias = list[tuple[Any, tuple[int, ...], Terms, int]]
 """Solutions in terms: of which query, for members that ask for what, and whether it came (1) or went (-1)."""
@@ -36,35 +37,38 @@ Tell: TypeAlias = Callable[[int, tuple[Term, ...], int], object]
 _PLACES = ("s", "p", "o")
 
 
-def is_lone(plan: Plan, leaf: Leaf) -> bool:
-    """Tell whether each triple of one pattern makes at most one row for a member, and nothing is kept."""
-    if [len(segment.patterns) for segment in leaf.plan.segments] != [1] or leaf.answers:
+def takes_terms(segment: Segment) -> bool:
+    """Tell whether the rows of a segment are found by the terms of a triple: it is one pattern, which a
+    triple is compared with and nothing else.
+    """
+    if len(segment.patterns) > 1 or segment.meter is not None:
         return False
-    (segment,) = leaf.plan.segments
     (pattern,) = segment.patterns
+    variables = [term for term in pattern if isinstance(term, Variable)]
     # a pattern of one variable keeps which values it has
-    if segment.meter or segment.centres or pattern.graph is not None:
+    if segment.centres or pattern.graph is not None or len(variables) > len(pattern.variables):
         return False
     # else triples are routed by what is asked for, or each concerns all members
     is_compared = any(variable in pattern.variables for _, _, variable in comparisons_of(segment))
-    if segment.asked and (not is_compared or not set(segment.asked).isdisjoint(pattern.variables)):
+    return not segment.asked or (is_compared and set(segment.asked).isdisjoint(pattern.variables))
+
+
+def is_lone(plan: Plan, leaf: Leaf) -> bool:
+    """Tell whether a triple of one pattern makes at most one solution for a member, and nothing is kept."""
+    if len(leaf.plan.segments) != 1 or leaf.answers or not takes_terms(leaf.plan.segments[0]):
         return False
     line = line_of(plan)
     return len(line) == len(plan.steps) and all(isinstance(plan.steps[at].node, ALONE) for at in line[1:])
 
 
-def make_tell(
-    query: Any,
-    state: SegmentState,
-    dictionary: Dictionary,
-    terms: TermTable,
-    preset: Sequence[Term],
-    news: News,
-) -> Tell:
-    """Generate the function that adds what a triple of a lone query's pattern brings to the news."""
-    plan: Plan = query.plan
+def make_tell(query: Any, leaf: Leaf, state: SegmentState, view: Any, terms: TermTable) -> Tell:
+    """Generate the function that takes what a triple brings to the rows of a segment, or to the news.
+
+    What filters leave out, and what is not shown, gets no number.
+    """
     mixed = terms.mixed()
-    (segment,) = plan.basics[0].segments
+    # as it was written: that of the state has ids
+    segment = leaf.plan.segments[leaf.states.index(state)]
     source = Source("def tell(sign, change, hits):")
     source.line(f"{', '.join(_PLACES)} = change")
     pairs = zip(segment.patterns[0], _PLACES, strict=True)
@@ -75,30 +79,47 @@ def make_tell(
     fail = "return"
     if segment.asked:
         asked = state.plan.asked
-        assert asked is not None  # noqa: S101 - it is a family's
-        given, values = asked.fitting(source, segment.asked, names, place_of_id(mixed))  # type: ignore[misc]  # there is one
+        found = None if asked is None else asked.fitting(source, segment.asked, names, place_of_id(mixed))
+        assert found is not None  # noqa: S101 - see `takes_terms`
+        given, values = found
         names |= {v: f"a{number}" for number, v in enumerate(given)}
         source.enter(f"for {row_of([names[v] for v in given])} in {values}:")
         fail = "continue"
     for condition in segment.conditions:
         _write_test(source, condition, names, mixed, fail)
-    row: Sequence[str] = [names[v] for v in segment.projection]
+    row = [names[v] for v in segment.projection]
+    if query.is_lone:
+        _write_news(source, query, row, mixed, view.state, fail)
+    else:
+        intern = source.name(view.state.dictionary.intern)
+        numbers = row_of([f"{intern}({name})" if name in _PLACES else name for name in row])
+        added, removed = source.name(state.added), source.name(state.removed)
+        source.line(f"({added} if sign > 0 else {removed}).append({numbers})")
+        source.line(f"{source.name(view.kernel.dirty)}[{source.name(state)}] = None")
+        source.line(f"{source.name(view.state.touched)}[{source.name(view)}] = None")
+    return source.function("tell")
+
+
+def _write_news(
+    source: Source, query: Any, row: Sequence[str], mixed: TermTable, state: Any, fail: str
+) -> None:
+    """Write the steps above the pattern, and the line that adds the solution to the news."""
+    plan: Plan = query.plan
     for pair in pairwise(line_of(plan)):
         row = write_step(source, plan, pair, row, partial(_function, plan, mixed), fail)
     shown = []
-    for at, fixed in zip(plan.places, preset, strict=True):
+    for at, fixed in zip(plan.places, query.preset, strict=True):
         name = "" if at is None else row[at]
         if name in _PLACES:
             shown.append(name)
         elif name[:1] == "c":
             shown.append(f"None if type({name}) is int else {name}")
         elif name[:1] == "a":  # the number of what a member asks for
-            shown.append(f"{source.name(dictionary.terms)}[{name}]")
+            shown.append(f"{source.name(state.dictionary.terms)}[{name}]")
         else:
             shown.append(source.name(fixed) if at is None else "None")
     told = f"{source.name(query)}, {row_of([row[at] for at in plan.member])}, {row_of(shown)}, sign"
-    source.line(f"{source.name(news.append)}(({told}))")
-    return source.function("tell")
+    source.line(f"{source.name(state.news.append)}(({told}))")
 
 
 def _write_test(

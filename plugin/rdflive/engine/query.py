@@ -20,7 +20,7 @@ from rdflive.engine.build import Sorter, make_operator, make_sorter
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.kernel import SegmentState
 from rdflive.engine.leaf import AskedLeaf, Leaf
-from rdflive.engine.lone import News, Tell, is_lone, make_tell
+from rdflive.engine.lone import Tell, is_lone, make_tell
 from rdflive.engine.multiset import Row, Weights
 from rdflive.engine.operators import Clocked, Operator
 from rdflive.engine.present import Present
@@ -95,9 +95,9 @@ class QueryState:
     """The leaves and operators of one query, one per step of its plan, and who uses it."""
 
     __slots__ = (
-        "_clocked", "_dictionary", "_leaf", "_line", "_pick", "_preset", "_readers", "_relations", "_sorter",
+        "_clocked", "_dictionary", "_leaf", "_line", "_pick", "_readers", "_relations", "_sorter",
         "_straight", "_terms", "_uses", "changed", "every", "family", "is_large", "is_lone", "leaves",
-        "meter", "operators", "plan", "present", "view_of", "views",
+        "meter", "operators", "plan", "present", "preset", "view_of", "views",
     )  # fmt: skip
 
     def __init__(
@@ -124,7 +124,8 @@ class QueryState:
         self._dictionary = dictionary
         self._terms = terms
         preset = {name: to_native(term) for name, term in plan.query.preset.items()}
-        self._preset = tuple(preset.get(name) for name in plan.query.names)
+        self.preset = tuple(preset.get(name) for name in plan.query.names)
+        """Per projected variable, the term that the caller gave for it, if any."""
         self._pick = _picker(plan)
         self.is_large = len(plan.steps) > _MANY and not plan.parameters
         """Whether a commit looks at the steps that it reaches, and at no others."""
@@ -271,9 +272,11 @@ class QueryState:
                     stack.enter_context(scan)
             yield
 
-    def tell(self, state: SegmentState, news: News) -> Tell:
-        """Make the function that adds what a triple of a lone query's segment brings to the news."""
-        return make_tell(self, state, self._dictionary, self._terms, self._preset, news)
+    def tell(self, number: int, state: SegmentState, view: Any) -> Tell:
+        """Make the function that takes what the terms of a triple bring to a segment of a leaf."""
+        leaf = self.leaves[number]
+        assert isinstance(leaf, Leaf)  # noqa: S101 - it has segments
+        return make_tell(self, leaf, state, view, self._terms)
 
     def ask_again(self, asked: Row) -> TermWeights:
         """Give the answer to what somebody asks for: all that goes with it is taken out and put back.
@@ -346,7 +349,7 @@ class QueryState:
         straight = self._straight
         if straight is None:
             straight = self._straight = make_straight(
-                self.plan, leaf, self.operators, self._dictionary, self._preset
+                self.plan, leaf, self.operators, self._dictionary, self.preset
             )
         self.changed.clear()
         for relation in self._relations.values():
@@ -515,7 +518,7 @@ class QueryState:
             term, pick = self._dictionary.terms.__getitem__, self._pick
             return [(tuple(map(term, pick(row))), weights[row]) for row in rows]
         terms = self._dictionary.terms
-        shown = tuple(zip(self.plan.places, self._preset, strict=True))
+        shown = tuple(zip(self.plan.places, self.preset, strict=True))
         return [
             (tuple(fixed if place is None else terms[row[place]] for place, fixed in shown), weights[row])
             for row in rows

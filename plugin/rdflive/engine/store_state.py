@@ -12,6 +12,7 @@ from rdflive.engine.commits import Commits
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.kernel import SegmentState
 from rdflive.engine.leaf import Leaf
+from rdflive.engine.lone import takes_terms
 from rdflive.engine.metered import MeteredQuery
 from rdflive.engine.present import Present
 from rdflive.engine.query import Answers, QueryState, TermWeights, Use, add_up
@@ -274,8 +275,8 @@ class StoreState:
             for segment in leaf.plan.segments:
                 state = view.add(segment, query.relation(segment.asked) if segment.asked else None)
                 leaf.states.append(state)
-                if query.is_lone:
-                    view.lone[state] = query.tell(state, self.news)
+                if takes_terms(segment):
+                    view.lone[state] = partial(query.tell, number, state, view)
                 self.owners[state] = query, view, number
                 if leaf.answers:
                     # as if all solutions were inserted now; the answers take them, and the delta is not told

@@ -41,7 +41,7 @@ class State(Protocol):
     terms: TermTable
     to_native: Callable[[Any], Term]
     news: News
-    """The solutions of this commit of queries that need no ids; see `View.lone`."""
+    """The solutions of this commit of queries that need no ids; see `QueryState.is_lone`."""
     touched: dict[Any, None]
     """The views whose kernels took a change of this commit."""
 
@@ -79,8 +79,10 @@ class View:
         self._dictionary = state.dictionary
         self.kernel = self._make_kernel()
         self._known, self._router = self._dictionary.ids.get, self.kernel.router
-        self.lone: dict[SegmentState, Tell] = {}
-        """Segments whose solutions are made of the terms of a triple, and what tells of them."""
+        self.lone: dict[SegmentState, Callable[[], Tell]] = {}
+        """Segments whose rows are made of the terms of a triple, and what makes the function that does."""
+        self._made: dict[SegmentState, Tell] = {}
+        """What `lone` has made."""
         self._tells: dict[int, tuple[Any, tuple[Any, ...]]] = {}
         """A cache: by predicate, its shelves and what `_find_lone` found there."""
         self.queries = 0
@@ -139,7 +141,7 @@ class View:
         except Exception:  # noqa: BLE001 - logged; the write has happened
             self._give_up()
             return True
-        return bool(self.state.news)
+        return bool(self.state.news or self.state.touched)
 
     def _take(self, sign: Literal[1, -1], change: tuple[Term, ...]) -> bool:
         """Take a change, and never raise: the write has happened, so a view that fails is started again
@@ -165,9 +167,15 @@ class View:
         walks = [(pattern, state) for pattern in free for _, state in pattern.walks]
         if not any(keyed) and all(not p.keeps and s in self.lone for p, s in walks):
             firsts = {id(pattern): state for pattern, state in reversed(walks)}  # a match is counted once
-            told = tuple((self.lone[s], int(firsts[id(p)] is s)) for p, s in walks)
+            told = tuple((self._tell_of(s), int(firsts[id(p)] is s)) for p, s in walks)
         self._tells[predicate] = shelves, told
         return told
+
+    def _tell_of(self, state: SegmentState) -> Tell:
+        tell = self._made.get(state)
+        if tell is None:
+            tell = self._made[state] = self.lone[state]()
+        return tell
 
     def take(self, sign: int, ids: tuple[int, ...]) -> None:
         """Take one change, given as ids."""
@@ -227,6 +235,7 @@ class View:
         """Stop maintaining a segment and free what only it used."""
         dictionary = self._dictionary
         self.lone.pop(state, None)
+        self._made.pop(state, None)
         self._tells.clear()
         for pattern, matches in self.kernel.remove(state):
             pattern.held = False
@@ -288,6 +297,7 @@ class View:
         self.kernel = self._make_kernel()
         self._router = self.kernel.router
         self.lone.clear()
+        self._made.clear()
         self._tells.clear()
         self.reset()
 
