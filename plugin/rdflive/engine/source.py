@@ -71,5 +71,6 @@ class Source:
         """Compile the text and return the function called `name`."""
         namespace = dict(self._names)
         exec(_compiled(self.text), namespace)  # noqa: S102 - the text comes from the planner, never from input
-        function: Callable[..., Any] = namespace[name]
+        # taken out, for it would be a circle that keeps what the text names until garbage is collected
+        function: Callable[..., Any] = namespace.pop(name)
         return function
