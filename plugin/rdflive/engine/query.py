@@ -251,7 +251,7 @@ class QueryState:
         before = [len(rows) for rows in lists]
         taken: list[Taken] = []
         try:
-            with self._reading(len(asked)):
+            with self._reading(len(asked) if walk else 0):
                 for row, relation in product(asked, relations):
                     taken.append(relation.ask(row, walk=walk))
         except BaseException:
