@@ -41,7 +41,7 @@ def takes_terms(segment: Segment) -> bool:
     """Tell whether the rows of a segment are found by the terms of a triple: it is one pattern, which a
     triple is compared with and nothing else.
     """
-    if len(segment.patterns) > 1 or segment.meter is not None:
+    if len(segment.patterns) != 1 or segment.meter is not None:
         return False
     (pattern,) = segment.patterns
     variables = [term for term in pattern if isinstance(term, Variable)]
