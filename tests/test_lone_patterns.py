@@ -13,7 +13,9 @@ from rdflib import Literal, URIRef
 
 import rdflive
 from bench.worlds import STORES
+from rdflive.engine.lone import takes_terms
 from rdflive.engine.view import View
+from rdflive.query.segment import make_segment
 from support.effort import checked, drawn_from, rounds
 from support.worlds import Face, Follower
 
@@ -180,3 +182,8 @@ def test_members_that_come_at_once_read_the_graph_once(monkeypatch: pytest.Monke
         assert -told == Counter()
         state = first[0]._live()
     assert (len(state.dictionary), state.views) == (0, {})
+
+
+def test_a_segment_without_a_pattern_takes_no_terms() -> None:
+    """It has what members ask for alone, as where a group is empty but for its OPTIONAL."""
+    assert not takes_terms(make_segment((), (), "join"))
