@@ -62,7 +62,12 @@ class Commits:
     def run(self, sequence: int) -> None:
         """Hand the net delta of each changed query to those who use it. A second call does nothing."""
         if not (
-            self._unflushed or self._owed or self._owed_uses or self._recovery.broken or self._gathering
+            self._unflushed
+            or self._owed
+            or self._owed_uses
+            or self._recovery.broken
+            or self._recovery.exceeding
+            or self._gathering
         ) and self._run_one(sequence):
             return
         start = perf_counter()
