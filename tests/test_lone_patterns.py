@@ -13,7 +13,9 @@ from rdflib import Literal, URIRef
 
 import rdflive
 from bench.worlds import STORES
+from rdflive.engine.lone import takes_terms
 from rdflive.engine.view import View
+from rdflive.query.segment import make_segment
 from support.effort import checked, drawn_from, rounds
 from support.worlds import Face, Follower
 
@@ -24,19 +26,36 @@ LONE = (
     "SELECT ?o ?s { ?s :p ?o }",
     "SELECT ?o { ?s :p ?o }",
     "SELECT ?s ?o { ?s :q ?o }",
+    "SELECT ?s ?o { ?s :p ?o FILTER(isIRI(?o)) }",
+    "SELECT ?o ?s { ?s :p ?o FILTER(?o != 1) }",
+    "SELECT ?s ?o { ?s :p ?o FILTER(isNUMERIC(?o) && ?o > 1) }",
+    "SELECT ?s ?o { ?s :p ?o FILTER(?o > 2 && isNUMERIC(?o)) }",
+    "SELECT ?s ?o { ?s :p ?o FILTER(isNUMERIC(?o)) FILTER(2 > ?o) }",
+    "SELECT ?s ?o { ?s :p ?o FILTER(isNUMERIC(?o) && ?o > 0 && ?o <= 2) }",
+    "SELECT ?o { ?s :p ?o FILTER(?o = 2) }",
+    "SELECT ?s ?o { ?s :p ?o FILTER(?o = ?s) }",
+    "SELECT ?s ?o { ?s :p ?o FILTER(isNUMERIC(?o) && ?o > 0 && ?o <= 1) }",
+    "SELECT ?x ?s { ?s :p ?o BIND(?o + 1 AS ?x) }",
+    "SELECT ?s ?x { ?s :p ?o FILTER(isNUMERIC(?o) && ?o < 3) BIND(?o - 1 AS ?x) FILTER(BOUND(?x)) }",
+    "SELECT ?s ?y { ?s :p ?o BIND(?o + 1 AS ?x) BIND(IF(?x > 3, ?s, ?x) AS ?y) FILTER(?y != 2) }",
+    "SELECT ?s ?x { ?s :p ?o BIND(?o - 1 AS ?x) FILTER(isNUMERIC(?x)) FILTER(1 > ?x) }",
+    "SELECT (?o AS ?a) ?never (?s AS ?b) { ?s :p ?o }",
 )
 OTHERS = (
     "SELECT DISTINCT ?o { ?s :p ?o }",
     "SELECT ?s { ?s :p :a }",
     "SELECT ?s { ?s :p ?s }",
-    "SELECT ?s ?o { ?s :p ?o FILTER(isIRI(?o)) }",
     "SELECT ?s ?o ?x { ?s :p ?o ; :q ?x }",
     "SELECT ?s ?p { ?s ?p :a }",
     "SELECT ?o { ?s :p ?o } ORDER BY ?o",
     "ASK { ?s :p ?o }",
+    "SELECT (COUNT(?o) AS ?n) { ?s :p ?o FILTER(isNUMERIC(?o) && ?o > 1) }",
+    "SELECT (COUNT(?o) AS ?n) { ?s :p ?o FILTER(isNUMERIC(?o) && ?o > 0) }",
+    "SELECT * { ?s :p ?o FILTER(?o != 1) OPTIONAL { ?s :q ?x FILTER(isIRI(?x)) } }",
+    "SELECT * { ?s :p ?o . ?x :q ?y FILTER(?y = 2 && isIRI(?o)) }",
 )
 NODES = [URIRef(E + name) for name in "abcd"]
-LITERALS = [Literal(1), Literal(True), Literal("a", lang="en")]
+LITERALS = [Literal(0), Literal(1), Literal(2), Literal(2.5), Literal(3), Literal("a", lang="en")]
 
 
 def check(text: str, follower: Follower, plain: rdflib.Graph) -> None:
@@ -55,12 +74,18 @@ def drawn_triple(draw: Random) -> tuple[Any, Any, Any]:
 def test_deltas_of_lone_patterns_add_up_to_the_answer(store: str) -> None:
     """One by one and in batches, while others make the engine number terms, or let it stop."""
     draw = drawn_from("lone patterns", store)
-    for _ in range(rounds(60)):
+    for number in range(rounds(60)):
         graph, plain = STORES[store](), rdflib.Graph()
-        face, texts = Face(graph), [PREFIX + draw.choice(LONE)]
-        followers = [Follower(face, texts[0])]
+        for _ in range(draw.randrange(4)):
+            triple = drawn_triple(draw)
+            graph.add(triple)
+            plain.add(triple)
+        face, texts = Face(graph), [PREFIX + text for text in LONE[number % 3 :: 3]]
+        followers = [Follower(face, text) for text in texts]
+        for follower in followers:
+            assert follower.subscription._use.query.is_lone, follower.subscription.query
         state = followers[0].subscription._live()
-        for _, is_compared in checked(range(40)):
+        for _, is_compared in checked(range(30)):
             kind = draw.random()
             if kind < 0.1:
                 texts.append(PREFIX + draw.choice((*LONE, *OTHERS)))
@@ -97,3 +122,68 @@ def test_a_lone_pattern_numbers_nothing(monkeypatch: pytest.MonkeyPatch) -> None
     assert len(taken) == 1
     assert followed.state() == {frozenset({("s", NODES[1]), ("o", NODES[1])}): 1}
     assert followed.subscription.stats.matched == 3
+
+
+def test_what_a_filter_leaves_out_is_not_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A group counts what passes; of that only what it shows has a number."""
+    taken: list[Any] = []
+    monkeypatch.setattr(View, "take", lambda *given: taken.append(given))
+    graph, text = rdflib.Graph(), "SELECT ?s (COUNT(?o) AS ?n) { ?s :p ?o FILTER(?o > 10) } GROUP BY ?s"
+    with rdflive.subscribe(graph, PREFIX + text) as subscription:
+        dictionary = subscription._live().dictionary
+        before = len(dictionary)
+        for number, known in ((9, 0), (10, 0), (11, 2), (12, 2)):  # the subject, and a count
+            graph.add((NODES[0], URIRef(E + "p"), Literal(number)))
+            assert len(dictionary) == before + known
+        assert [(row.s, row.n.toPython()) for row in subscription.answers()] == [(NODES[0], 2)]
+        assert subscription.stats.matched == 4
+    assert not taken
+
+
+def test_a_pattern_that_names_a_variable_twice_is_compared_with_itself() -> None:
+    """It keeps no value where `join` is forced, and its triples are told by their numbers."""
+    graph, told = rdflib.Graph(), Counter[Any]()
+    with rdflive.subscribe(
+        graph, PREFIX + "SELECT ?s { ?s :p ?s }", lambda delta: told.update(delta.weights()), algorithm="join"
+    ):
+        for node in NODES[:2]:
+            graph.add((node, URIRef(E + "p"), NODES[1]))
+    assert {row.s: weight for row, weight in told.items()} == {NODES[1]: 1}
+
+
+def test_members_that_come_at_once_read_the_graph_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One who comes later reads it as it is then; each is told its own, and of what goes nothing stays."""
+    graph, told = rdflib.Graph(), Counter[Any]()
+    read: list[Any] = []
+    listed = View.listed
+    monkeypatch.setattr(View, "listed", lambda *given: read.append(given) or listed(*given))
+    for number in range(6):
+        graph.add((NODES[0], URIRef(E + "p"), Literal(number)))
+
+    def tell(delta: rdflive.Delta) -> None:
+        for sign, rows in ((1, delta.added), (-1, delta.removed)):
+            for row in rows:
+                told[delta.parameters["least"].toPython(), row.o.toPython()] += sign
+
+    late = rdflive.prepare(PREFIX + "SELECT ?o { ?s :p ?o FILTER(?o >= ?least) }")
+    rows = [{"least": Literal(least)} for least in (4, 5, 5, 7)]
+    with late.subscribe(graph, tell, rows) as first:
+        assert len(read) == 2  # for all together, and for the second who asks for 5
+        assert first[0].stats.entries == 0
+        graph.add((NODES[1], URIRef(E + "p"), Literal(8)))
+        with late.subscribe(graph, tell, {"least": Literal(6)}):
+            graph.remove((NODES[0], URIRef(E + "p"), Literal(5)))
+            with rdflive.batch(graph):
+                graph.remove((NODES[1], URIRef(E + "p"), Literal(8)))
+                graph.add((NODES[0], URIRef(E + "p"), Literal(6)))
+        graph.remove((None, None, Literal(6)))
+        wanted = Counter({(4, 4): 1, (6, 6): 1})  # who has gone is told nothing of 6
+        assert +told == wanted
+        assert -told == Counter()
+        state = first[0]._live()
+    assert (len(state.dictionary), state.views) == (0, {})
+
+
+def test_a_segment_without_a_pattern_takes_no_terms() -> None:
+    """It has what members ask for alone, as where a group is empty but for its OPTIONAL."""
+    assert not takes_terms(make_segment((), (), "join"))

@@ -30,7 +30,7 @@ from rdflive.store.rdflib_graphs import (
 )
 from rdflive_stores.oxigraph_kept import has_kept
 from rdflive_stores.oxigraph_store import LiveStore
-from rdflive_stores.oxigraph_terms import is_possible, to_native, to_rdflib, to_value
+from rdflive_stores.oxigraph_terms import is_possible, to_native, to_parts, to_rdflib, to_value
 
 if TYPE_CHECKING:
     from oxrdflib import OxigraphStore
@@ -136,6 +136,10 @@ class LiveStoreAdapter:
     def to_value(self) -> Callable[[Term], Any] | None:
         """Give the conversion that knows strings with a direction, and triples."""
         return to_value
+
+    def to_parts(self) -> Callable[[Term], tuple[str, str] | None]:
+        """Give what takes literals apart."""
+        return to_parts
 
     def write(self, graph: Any, transaction: Transaction) -> None:
         """Apply one entry of a feed in one native transaction, what is kept in the reserved graph."""

@@ -14,7 +14,7 @@ from pyoxigraph import BaseDirection, BlankNode, Literal, NamedNode, Quad, Store
 
 from rdflive.model import DirectionalString, TripleTerm, exact_literal
 
-__all__ = ["OxigraphTerm", "canonical", "is_possible", "to_native", "to_rdflib", "to_value"]
+__all__ = ["OxigraphTerm", "canonical", "is_possible", "to_native", "to_parts", "to_rdflib", "to_value"]
 
 OxigraphTerm: TypeAlias = NamedNode | BlankNode | Literal | Triple
 
@@ -138,6 +138,16 @@ def to_value(term: Any) -> Any:
         if isinstance(term, Literal) and term.direction is not None and term.language is not None:
             return DirectionalString(term.value, term.language, term.direction.value)
         raise
+
+
+def to_parts(term: Any) -> tuple[str, str] | None:
+    """Give the datatype's IRI and the lexical form of a literal; None for other terms.
+
+    >>> to_parts(Literal(7)), to_parts(NamedNode("urn:seven"))
+    (('http://www.w3.org/2001/XMLSchema#integer', '7'), None)
+    """
+    # one with a language has a datatype of RDF, which has no values of its own
+    return (term.datatype.value, term.value) if type(term) is Literal else None
 
 
 def is_possible(s: Any, p: Any, o: Any) -> bool:

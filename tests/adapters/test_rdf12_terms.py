@@ -17,7 +17,7 @@ pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
 
 import pyoxigraph
 from oxrdflib import OxigraphStore
-from pyoxigraph import BaseDirection, DefaultGraph, Literal, NamedNode, Quad, Store, Triple
+from pyoxigraph import BaseDirection, BlankNode, DefaultGraph, Literal, NamedNode, Quad, Store, Triple
 from rdflib.plugins.stores.auditable import AuditableStore
 
 import rdflive
@@ -25,8 +25,10 @@ from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.terms import TermTable
 from rdflive.query.expressions import Expression
 from rdflive.store import value_of
+from rdflive.values import value_in
+from rdflive.values import value_of as value_of_literal
 from rdflive_stores.oxigraph import LiveStore
-from rdflive_stores.oxigraph_terms import canonical, to_native, to_rdflib, to_value
+from rdflive_stores.oxigraph_terms import canonical, to_native, to_parts, to_rdflib, to_value
 from support import expressions as e
 from support.effort import examples
 from support.oxigraph import node, typed
@@ -295,3 +297,51 @@ def test_triples_are_ordered_by_their_objects_alone_where_the_rest_is_equal() ->
     query = f"SELECT ?s {{ ?s {node('a')} ?x ; {node('b')} ?y FILTER(?x < ?y) }}"
     with rdflive.subscribe(live, query) as subscription:
         assert [row["s"] for row in subscription.answers()] == [node("s0")]
+
+
+FORMS = (
+    "7",
+    "-7",
+    "007",
+    "7.50",
+    "1e3",
+    "INF",
+    "true",
+    "a",
+    "",
+    "2024-05-01",
+    "2024-05-01T12:00:00Z",
+    "P1M",
+    "PT1H",
+)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "integer",
+        "byte",
+        "decimal",
+        "double",
+        "float",
+        "boolean",
+        "string",
+        "token",
+        "date",
+        "dateTime",
+        "duration",
+        "dayTimeDuration",
+        "gYear",
+    ],
+)
+def test_a_literal_taken_apart_has_the_value_of_its_term(name: str) -> None:
+    """Comparisons read the parts, and expressions compute with the term: both see one value."""
+    literals = [Literal(form, datatype=NamedNode(str(rdflib.XSD[name]))) for form in FORMS]
+    for literal in literals:
+        term = to_value(literal)
+        assert value_in(*to_parts(literal)) == value_of_literal(term), literal
+    with_language = Literal("7", language="en")
+    assert value_in(*to_parts(with_language)) is None
+    assert [to_parts(term) for term in (NamedNode("urn:x"), BlankNode("b"), *TRIPLES)] == [None] * (
+        2 + len(TRIPLES)
+    )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable
-from time import perf_counter
+from dataclasses import replace
+from time import process_time
+from typing import Any, Final
 
-import rdflib
 from rdflib import Graph, Literal, URIRef
 
 import rdflive
@@ -19,7 +20,27 @@ from bench.worlds import EX, STORES
 CHUNKS = 20
 """Pieces per repeat after which the variants take turns."""
 
-Triples = list[tuple[rdflib.term.Node, rdflib.term.Node, rdflib.term.Node]]
+SUBJECTS = 1_000
+"""Subjects of the triples that are added above one pattern; each has one other triple, for joins."""
+WAYS: Final = {
+    "a match": ("SELECT * { ?s :p ?o }", ""),
+    "a match, FILTER(?o > 5)": ("SELECT * { ?s :p ?o FILTER(?o > 5) }", "a match"),
+    "a match, FILTER(?o != 5)": ("SELECT * { ?s :p ?o FILTER(?o != 5) }", "a match"),
+    "a match, BIND(?o + 1 AS ?x)": ("SELECT * { ?s :p ?o BIND(?o + 1 AS ?x) }", "a match"),
+    "a match, DISTINCT ?o": ("SELECT DISTINCT ?o { ?s :p ?o }", "a match"),
+    "a match, COUNT per ?s": ("SELECT ?s (COUNT(?o) AS ?n) { ?s :p ?o } GROUP BY ?s", "a match"),
+    "a match, SUM per ?s": ("SELECT ?s (SUM(?o) AS ?n) { ?s :p ?o } GROUP BY ?s", "a match"),
+    "a match, MAX per ?s": ("SELECT ?s (MAX(?o) AS ?n) { ?s :p ?o } GROUP BY ?s", "a match"),
+    "a match, OPTIONAL without one": ("SELECT * { ?s :p ?o OPTIONAL { ?s :r ?x } }", "a match"),
+    "join of two": ("SELECT * { ?s :p ?o ; :q ?x }", ""),
+    "join of two, FILTER(?o > 5)": ("SELECT * { ?s :p ?o ; :q ?x FILTER(?o > 5) }", "join of two"),
+    "join of two, COUNT per ?x": (
+        "SELECT ?x (COUNT(?o) AS ?n) { ?s :p ?o ; :q ?x } GROUP BY ?x", "join of two",
+    ),
+}  # fmt: skip
+"""Queries of which each add brings one solution, and which of the others each is compared with."""
+
+Triples = list[Any]
 
 
 def run(sizes: Sizes) -> Section:
@@ -28,12 +49,69 @@ def run(sizes: Sizes) -> Section:
         "adds",
         f"graph.add, {sizes.adds:,} fresh triples per repeat, one predicate",
         sizes.adds,
-        "store | subscriptions | micros: µs per add | ratio: of the bare store",
+        "store | subscriptions | micros: µs per add | ratio: of the bare store | "
+        "above: of the same without what is behind the comma",
         repeat=sizes.repeat,
     )
     for store in STORES:
         section.rows += _store(store, sizes)
+    few = replace(sizes, adds=sizes.adds // 5)  # there are more graphs
+    for store in ("Memory", "LiveStore"):
+        section.rows += _ways(store, few)
+    section.notes.append(f"Rows with a match or a join are of {few.adds:,} triples per repeat.")
     return section
+
+
+def _ways(store: str, sizes: Sizes) -> Iterable[dict[str, Cell]]:
+    """Add integers to graphs with one query each, which differ in what is between match and callback."""
+    seen = [0]
+
+    def count(_: rdflive.Delta) -> None:
+        seen[0] += 1
+
+    def prepared(query: str) -> Any:
+        graph: Any = Graph() if store == "Memory" else rdflive.LiveStore()
+        for name in ("p", "r"):
+            graph.add(*_terms(store, name, [(SUBJECTS, 9)]))
+        for triple in _terms(store, "q", ((i, i % 50) for i in range(SUBJECTS))):
+            graph.add(triple)
+        kept.append(rdflive.subscribe(graph, f"PREFIX : <{EX}> {query}", count, initial=False))
+        return graph
+
+    kept: list[rdflive.Subscription] = []
+    graphs = {"none": prepared("SELECT * { ?s :r ?o }")} | {
+        name: prepared(query) for name, (query, _) in WAYS.items()
+    }
+    kept.pop(0).close()
+
+    def fresh(number: int, size: int) -> Triples:
+        start = 10 + number * size
+        return _terms(store, "p", ((i % SUBJECTS, start + i) for i in range(size)))
+
+    seconds = _measure(graphs, sizes, fresh)
+    if seen[0] != len(WAYS) * sizes.adds * sizes.repeat:
+        raise AssertionError(f"{store}: {seen[0]} deltas for {len(WAYS)} × {sizes.adds * sizes.repeat} adds")
+    for name, found in seconds.items():
+        below = WAYS[name][1] if name in WAYS else ""
+        row = cells(
+            store=store,
+            subscriptions=name,
+            micros=middle(found) / sizes.adds * 1e6,
+            ratio=ratio(found, seconds["none"]),
+        )
+        yield row | ({"above": ratio(found, seconds[below])} if below else {})
+
+
+def _terms(store: str, predicate: str, numbers: Iterable[tuple[int, int]]) -> Triples:
+    """Make triples, or quads, of a numbered subject and an integer."""
+    if store == "Memory":
+        p = URIRef(EX + predicate)
+        return [(URIRef(f"{EX}s{s}"), p, Literal(o)) for s, o in numbers]
+    from pyoxigraph import Literal as Term
+    from pyoxigraph import NamedNode, Quad
+
+    name = NamedNode(EX + predicate)
+    return [Quad(NamedNode(f"{EX}s{s}"), name, Term(o)) for s, o in numbers]
 
 
 def _store(store: str, sizes: Sizes) -> Iterable[dict[str, Cell]]:
@@ -75,7 +153,7 @@ def _store(store: str, sizes: Sizes) -> Iterable[dict[str, Cell]]:
     }
     graphs = {name: STORES[store]() for name in variants}
     kept = [prepare(graphs[name]) for name, prepare in variants.items()]
-    seconds = _measure(graphs, sizes)
+    seconds = _measure(graphs, sizes, _fresh)
     total = sizes.adds * sizes.repeat
     if seen[0] != 3 * total or any(len(graph) != total for graph in graphs.values()):
         raise AssertionError(f"{store}: {seen[0]} deltas for 3 × {total} adds")
@@ -87,11 +165,13 @@ def _store(store: str, sizes: Sizes) -> Iterable[dict[str, Cell]]:
         )
 
 
-def _measure(graphs: dict[str, Graph], sizes: Sizes) -> dict[str, list[float]]:
+def _measure(
+    graphs: dict[str, Any], sizes: Sizes, fresh: Callable[[int, int], Triples]
+) -> dict[str, list[float]]:
     seconds: dict[str, list[float]] = {name: [] for name in graphs}
     names = list(graphs)
     for number in range(sizes.repeat):
-        triples = _fresh(number, sizes.adds)
+        triples = fresh(number, sizes.adds)
         size = max(1, sizes.adds // CHUNKS)
         spent = dict.fromkeys(graphs, 0.0)
         with quiet():
@@ -105,12 +185,12 @@ def _measure(graphs: dict[str, Graph], sizes: Sizes) -> dict[str, list[float]]:
     return seconds
 
 
-def _add(graph: Graph, triples: Triples) -> float:
+def _add(graph: Any, triples: Triples) -> float:
     add = graph.add
-    start = perf_counter()
+    start = process_time()
     for triple in triples:
         add(triple)
-    return perf_counter() - start
+    return process_time() - start
 
 
 def _fresh(number: int, count: int) -> Triples:

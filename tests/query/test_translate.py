@@ -72,6 +72,10 @@ QUERIES = {
         "SELECT ?y (COUNT(?x) AS ?all) (COUNT(?z) AS ?some) (COUNT(DISTINCT ?x) AS ?different)"
         f" {{ ?x {P} ?y OPTIONAL {{ ?x {Q} ?z }} }} GROUP BY ?y"
     ),
+    "groups by what an OPTIONAL without a match would bind": (
+        f"SELECT ?w ?y (COUNT(*) AS ?n) {{ ?x {P} ?y OPTIONAL {{ ?x {Q} ?w }} FILTER(!BOUND(?w)) }}"
+        " GROUP BY ?w ?y"
+    ),
     "order by exists downwards, a slice": (
         f"SELECT ?s ?o {ROWS} ORDER BY DESC({HAS}) ?o ?s LIMIT 3 OFFSET 1"
     ),

@@ -14,6 +14,7 @@ from rdflive.query.expressions import Expression, replace
 from rdflive.syntax.algebra import algebra_of
 from rdflive.syntax.reader import read_query
 from rdflive.syntax.tree import Tree
+from rdflive.values import Value, typed_value
 
 PREFIXES = "PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> PREFIX ex: <http://example.org/> "
 
@@ -28,6 +29,9 @@ class Numbers:
 
     def value(self, number: int, /) -> Node | None:
         return self.terms[number]
+
+    def content(self, number: int, /) -> Value | None:
+        return typed_value(self.value(number))
 
     def constant(self, term: Node, /) -> Node:
         return term

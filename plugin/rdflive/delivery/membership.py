@@ -28,7 +28,7 @@ from rdflive.model import Term
 from rdflive.query.algebra import CLASSIFIED
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.budget import Budget
-from rdflive.store import NAMED, Adapter, GraphKey, Listener, value_of
+from rdflive.store import NAMED, Adapter, GraphKey, Listener, content_of, value_of
 from rdflive.store.snapshot import committed_quads, committed_triples
 from rdflive.time.clock import Clock
 from rdflive.time.expiry import Expiry
@@ -260,7 +260,7 @@ def _state(adapter: Adapter) -> StoreState:
     known = next(_states(adapter), None)
     if known is not None:
         return known
-    return StoreState(adapter.capture, adapter.to_native, value_of(adapter))
+    return StoreState(adapter.capture, adapter.to_native, value_of(adapter), content_of(adapter))
 
 
 def _present(adapter: Adapter, state: StoreState, clock: Clock) -> Present:

@@ -21,7 +21,7 @@ from rdflive.query.inequalities import Inequality, inequality_of
 from rdflive.query.ordering import descending, term_key
 from rdflive.query.plan import Plan, Step
 
-__all__ = ["Sorter", "make_operator", "make_sorter"]
+__all__ = ["Sorter", "make_operator", "make_sorter", "readable"]
 
 Sorter: TypeAlias = Callable[[Row], Any]
 
@@ -80,15 +80,15 @@ class _Build:
 
     def test(self, condition: Any, columns: Columns) -> Callable[[Row], bool]:
         """Compile a condition on rows of these columns."""
-        test: Callable[[Row], bool] = condition.condition(_readable(columns), self.terms)
+        test: Callable[[Row], bool] = condition.condition(readable(columns), self.terms)
         return test
 
     def order(self, found: Inequality | None, right: Columns) -> operators.Order | None:
         """Compile an inequality between rows of the left input and rows of these columns."""
         if found is None:
             return None
-        left = found.left.term(_readable(self.inputs[0]), self.terms)
-        other = found.right.term(_readable(right), self.terms)
+        left = found.left.term(readable(self.inputs[0]), self.terms)
+        other = found.right.term(readable(right), self.terms)
         return operators.Order(place_of_term(left), found.operator, place_of_term(other))
 
     def partners(self, node: algebra.Exists) -> operators.Partners | operators.Matched:
@@ -121,7 +121,8 @@ def _place(columns: Columns, variable: Variable | None) -> int:
     return columns.index(variable) if variable is not None and variable in columns else -1
 
 
-def _readable(columns: Columns) -> Mapping[str, int]:
+def readable(columns: Columns) -> Mapping[str, int]:
+    """Give the places of the columns that expressions can read, by name."""
     return {v.name: place for place, v in enumerate(columns) if v.readable}
 
 
@@ -131,7 +132,7 @@ def _sorter(order: tuple[OrderCondition, ...], columns: Columns, terms: TermTabl
     The terms break ties, so that a row has one position whatever order the changes came in. Without that a
     delete could take another row out of a slice than the insert put in.
     """
-    places = _readable(columns)
+    places = readable(columns)
     parts = [(o.expression.term(places, terms), o.descending) for o in order]
     shown = [place for place, v in enumerate(columns) if v.distinguished]
     value = terms.value
@@ -205,14 +206,14 @@ def _filter(node: algebra.Filter, build: _Build) -> Operator:
 @_make.register
 def _clocked(node: algebra.Clocked, build: _Build) -> Operator:
     assert build.present is not None  # noqa: S101 - a query with NOW() begins with it
-    phases = node.condition.phases(_readable(build.inputs[0]), build.terms)
+    phases = node.condition.phases(readable(build.inputs[0]), build.terms)
     marks = build.terms.marks if node.mark is not None else None
     return operators.Clocked(build.dictionary, phases, build.present, marks)
 
 
 @_make.register
 def _extend(node: algebra.Extend, build: _Build) -> Operator:
-    return operators.Extend(node.expression.value(_readable(build.inputs[0]), build.terms))
+    return operators.Extend(node.expression.value(readable(build.inputs[0]), build.terms))
 
 
 @_make.register
@@ -229,7 +230,7 @@ def _distinct(node: algebra.Distinct, build: _Build) -> Operator:  # noqa: ARG00
 @_make.register
 def _group(node: algebra.Group, build: _Build) -> Operator:
     columns = build.inputs[0]
-    places = _readable(columns)
+    places = readable(columns)
     aggregates = [
         (
             None if (argument := node.argument(a)) is None else argument.term(places, build.terms),
@@ -246,7 +247,9 @@ def _group(node: algebra.Group, build: _Build) -> Operator:
     ]
     keys = tuple(columns.index(v) for v in node.keys)
     implicit = node.seeds is not None
-    return operators.Group(build.dictionary, keys, aggregates, build.terms.intern, implicit)
+    return operators.Group(
+        build.dictionary, keys, aggregates, build.terms.intern, build.terms.count, implicit
+    )
 
 
 @_make.register

@@ -10,10 +10,11 @@ from time import perf_counter
 from typing import Any, Final
 from weakref import proxy
 
+from rdflive.engine.lone import News
 from rdflive.engine.multiset import Row
 from rdflive.engine.query import Found, QueryState, TermWeights, Use, add_up, common_losses
 from rdflive.engine.recovery import Recovery
-from rdflive.engine.view import News, View
+from rdflive.engine.view import View
 from rdflive.errors import BudgetError, is_interruption
 from rdflive.model import Terms
 
@@ -60,16 +61,14 @@ class Commits:
 
     def run(self, sequence: int) -> None:
         """Hand the net delta of each changed query to those who use it. A second call does nothing."""
-        if len(self.news) == 1 and not (
-            self.touched
-            or self._unflushed
+        if not (
+            self._unflushed
             or self._owed
             or self._owed_uses
             or self._recovery.broken
+            or self._recovery.exceeding
             or self._gathering
-        ):  # one triple, and one query that needs no ids: there is nothing to drain, and nothing to sweep
-            query, solution, sign = self.news.pop()
-            self._tell_uses(query.uses_of(()), sequence, {solution: sign})
+        ) and self._run_one(sequence):
             return
         start = perf_counter()
         # The solutions of a delete are read by their ids, so nothing may sweep the dictionary until all
@@ -93,6 +92,55 @@ class Commits:
         else:
             for query, found in deltas.items():
                 self.tell(query, sequence, found)
+        self._end(sequence)
+
+    def _run_one(self, sequence: int) -> bool:
+        """Hand on what a commit came to that concerns one query at most; false of others.
+
+        As most commits do: one triple is written, and one query has a solution more or less.
+        """
+        news, touched = self.news, self.touched
+        if len(news) + len(touched) != 1:
+            return False
+        if news:  # of a query that needs no ids: there is nothing to drain
+            query, asked, solution, sign = news.pop()
+            self._tell_uses(query.uses_of(asked), sequence, {solution: sign})
+            if self._gathering or self._owed_uses:
+                self._end(sequence)
+            return True
+        ((view, _),) = touched.items()
+        dirty = view.kernel.dirty
+        if len(dirty) > 1 or self._state.presents:
+            return False
+        owner = self._owners.get(next(iter(dirty), None))
+        if owner is None:
+            if dirty:
+                return False
+            touched.clear()
+            self._demand.sweep()
+            self._dictionary.sweep()
+            return True
+        start = perf_counter()
+        query, _, leaf = owner
+        if query.is_large:
+            query.changed.add(leaf)
+        # as in `_deltas`
+        self._owed[query] = None
+        dirty.clear()
+        touched.clear()
+        self.is_telling = True
+        try:
+            found = self._recovery.drain(query)
+            self._recovery.settle(sequence)
+        finally:
+            self.is_telling = False
+        self.seconds += perf_counter() - start
+        self.tell(query, sequence, found)
+        self._end(sequence)
+        return True
+
+    def _end(self, sequence: int) -> None:
+        """Tell whole answers that are owed, and what was gathered; forget terms that have gone."""
         for use in tuple(self._owed_uses):
             self._tell_whole(use, sequence)
         for tell in tuple(self._gathering):
@@ -230,9 +278,9 @@ class Commits:
 
     def _deltas(self) -> dict[QueryState, Found]:
         """Take the deltas of the queries whose segments have solutions to be taken."""
-        changed: dict[QueryState, list[tuple[Terms, int]]] = {}
-        for query, solution, sign in self.news:
-            changed.setdefault(query, []).append((solution, sign))
+        changed: dict[QueryState, list[tuple[Row, Terms, int]]] = {}
+        for query, asked, solution, sign in self.news:
+            changed.setdefault(query, []).append((asked, solution, sign))
         for view in self.touched:
             for state in view.kernel.dirty:
                 owner = self._owners.get(state)
@@ -264,12 +312,15 @@ class Commits:
             for present in behind:
                 self._passed.update(dict.fromkeys(present.move()))
 
-    def _found(self, query: QueryState, news: list[tuple[Terms, int]]) -> Found:
+    def _found(self, query: QueryState, news: list[tuple[Row, Terms, int]]) -> Found:
         """Take the deltas of a query, with the solutions that were told in terms."""
         found, is_whole = self._recovery.drain(query, len(news))
         if news and not is_whole:
-            net = add_up((*found.get((), {}).items(), *news))
-            found = {(): net} if net else {}
+            told: dict[Row, list[tuple[Terms, int]]] = {}
+            for asked, solution, sign in news:
+                told.setdefault(asked, []).append((solution, sign))
+            nets = {a: add_up((*found.get(a, {}).items(), *own)) for a, own in told.items()}
+            found = {a: net for a, net in (found | nets).items() if net}
         return found, is_whole
 
     def _flush(self, sequence: int) -> None:

@@ -45,21 +45,23 @@ class Multiset:
 
     def update(self, delta: Weights) -> Weights:
         """Add a delta and return the rows that are new (+1) or gone (-1): the delta of DISTINCT."""
+        one = self.one
+        return {row: turned for row, change in delta.items() if (turned := one(row, change))}
+
+    def one(self, row: Row, change: int) -> int:
+        """Add to the count of one row, and tell whether it is new (1), gone (-1) or neither (0)."""
         weights = self.weights
-        turned: Weights = {}
-        for row, change in delta.items():
-            before = weights.get(row, 0)
-            after = before + change
-            if after:
-                weights[row] = after
-                if not before:
-                    turned[row] = 1
-                    self._dictionary.hold(row)
-            else:
-                del weights[row]
-                turned[row] = -1
-                self._dictionary.drop(row)
-        return turned
+        before = weights.get(row, 0)
+        after = before + change
+        if after:
+            weights[row] = after
+            if before:
+                return 0
+            self._dictionary.hold(row)
+            return 1
+        del weights[row]
+        self._dictionary.drop(row)
+        return -1
 
     def clear(self) -> None:
         """Forget every row."""

@@ -8,7 +8,8 @@ parameters is a family too, whose members all ask for the empty tuple.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from heapq import heappop, heappush, nsmallest
 from itertools import islice, product
@@ -20,10 +21,13 @@ from rdflive.engine.demand import Demand
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.kernel import SegmentState
 from rdflive.engine.leaf import AskedLeaf, Leaf
+from rdflive.engine.lone import Tell, is_lone, make_tell
 from rdflive.engine.multiset import Row, Weights, add_weights
 from rdflive.engine.operators import Clocked, Operator
 from rdflive.engine.present import Present
 from rdflive.engine.relation import Relation
+from rdflive.engine.steps import line_of
+from rdflive.engine.straight import Straight, make_straight
 from rdflive.engine.terms import TermTable
 from rdflive.errors import BudgetError
 from rdflive.model import Term, Terms
@@ -110,9 +114,9 @@ class QueryState:
     """The leaves and operators of one query, one per step of its plan, and who uses it."""
 
     __slots__ = (
-        "_asking", "_clocked", "_demand", "_dictionary", "_leaf", "_loops", "_pick", "_preset", "_readers",
-        "_relations", "_sorter", "_terms", "_uses", "changed", "every", "family", "is_large", "leaves",
-        "lone", "meter", "operators", "plan", "present", "sample", "view_of", "views",
+        "_asking", "_clocked", "_demand", "_dictionary", "_leaf", "_line", "_loops", "_pick", "_readers",
+        "_relations", "_sorter", "_straight", "_terms", "_uses", "changed", "every", "family", "is_large",
+        "is_lone", "leaves", "meter", "operators", "plan", "present", "preset", "sample", "view_of", "views",
     )  # fmt: skip
 
     def __init__(
@@ -140,12 +144,15 @@ class QueryState:
         self.present: Present | None = None
         """What NOW() is; set before the query begins, where it has it."""
         self._clocked = plan.clocked
+        self._line = line_of(plan) if dictionary.meter is None else ()
+        """The steps from its only leaf on, where each is of the one before; none where a budget counts."""
         self.meter: Meter | None = None
         """Counts what the query costs, where it has a budget."""
         self._dictionary = dictionary
         self._terms = terms
         preset = {name: to_native(term) for name, term in plan.query.preset.items()}
-        self._preset = tuple(preset.get(name) for name in plan.query.names)
+        self.preset = tuple(preset.get(name) for name in plan.query.names)
+        """Per projected variable, the term that the caller gave for it, if any."""
         self._pick = _picker(plan)
         self.is_large = len(plan.steps) > _MANY and not plan.parameters
         """Whether a commit looks at the steps that it reaches, and at no others."""
@@ -159,11 +166,9 @@ class QueryState:
         """The leaves of a large plan that have something to be drained."""
         self.renew()
         self._sorter: Sorter | None = make_sorter(plan, terms)
-        self.lone = None if self._leaf is None or self._sorter else _lone(plan, self._leaf)
-        """Makes the solution of a triple, where each triple of one pattern is a solution, and that is all.
-
-        Such a query keeps and compares nothing, so its changes need no ids.
-        """
+        first = self.leaves[0]
+        self.is_lone = self._sorter is None and isinstance(first, Leaf) and is_lone(plan, first)
+        """Whether its solutions are made of the terms of a triple; see `rdflive.engine.lone`."""
 
     def renew(self) -> None:
         """Start with new leaves and operators; the old ones may be half-way through a change."""
@@ -188,6 +193,8 @@ class QueryState:
         leaf = self.leaves[0] if len(self.leaves) == 1 else None
         self._leaf = leaf if isinstance(leaf, Leaf) else None
         self.operators: list[Operator | None] = [None] * len(steps)
+        self._straight: Straight | None = None
+        """Takes one solution to what is told; made when it is first needed."""
 
     def _make_leaf(self, step: Step) -> Leaf | AskedLeaf | None:
         if isinstance(step.node, algebra.Parameters):
@@ -274,7 +281,7 @@ class QueryState:
     @property
     def _keeps(self) -> bool:
         """True where the answers of members are kept, so that they must be known to come and go."""
-        return self._leaf is None or bool(self._leaf.answers)
+        return not self.is_lone and (self._leaf is None or bool(self._leaf.answers))
 
     def ask(self, asked: Sequence[Row], *, answer: bool = True) -> None:
         """Begin to maintain what is asked for; `drain` gives the answers by that, unless nobody wants them.
@@ -287,15 +294,32 @@ class QueryState:
         before = [len(rows) for rows in lists]
         done: list[tuple[Row, Relation]] = []
         try:
-            for row, relation in product(asked, relations):
-                relation.ask(row, walk=walk)
-                done.append((row, relation))
+            with self._reading(len(asked) if walk else 0):
+                for row, relation in product(asked, relations):
+                    relation.ask(row, walk=walk)
+                    done.append((row, relation))
         except BaseException:
             for row, relation in reversed(done):
                 relation.take_back(row)
             for rows, length in zip(lists, before, strict=True):
                 del rows[length:]
             raise
+
+    @contextmanager
+    def _reading(self, members: int) -> Iterator[None]:
+        """Have what lists the graph for members read it once for all of them."""
+        with ExitStack() as stack:
+            for state in self.states if members > 1 else ():
+                asked = state.plan.asked
+                for scan in () if asked is None else asked.scans:
+                    stack.enter_context(scan)
+            yield
+
+    def tell(self, number: int, state: SegmentState, view: Any) -> Tell:
+        """Make the function that takes what the terms of a triple bring to a segment of a leaf."""
+        leaf = self.leaves[number]
+        assert isinstance(leaf, Leaf)  # noqa: S101 - it has segments
+        return make_tell(self, leaf, state, view, self._terms)
 
     def ask_again(self, asked: Row) -> TermWeights:
         """Give the answer to what somebody asks for: all that goes with it is taken out and put back.
@@ -337,7 +361,7 @@ class QueryState:
 
     def load(self, solutions: Callable[[SegmentState], Iterable[Row]]) -> TermWeights:
         """Fill the operators from the whole answers of the leaves, and give the answer of the query."""
-        self.operators = self._make()
+        self.operators, self._straight = self._make(), None
         current = partial(_current, solutions=solutions)
         rows = self._run(self.operators, partial(self._taken, current), first=True)
         self._note_due()
@@ -347,6 +371,10 @@ class QueryState:
         """Take the solutions that the segments found since the last commit, and what the present changes;
         gives deltas by who asks.
         """
+        if self._line:
+            found = self._drain_one(self._line)
+            if found is not None:
+                return found
         if self._leaf is not None:
             rows = self._leaf.drain()
         elif self.is_large:
@@ -358,6 +386,26 @@ class QueryState:
             relation.removed.clear()
         self._note_due()
         return self._by_use(rows)
+
+    def _drain_one(self, line: tuple[int, ...]) -> dict[Row, TermWeights] | None:
+        """Take the only solution that was found, as most commits bring one; None where there are others."""
+        leaf = self.leaves[line[0]]
+        assert isinstance(leaf, Leaf)  # noqa: S101 - a line begins with one
+        if len(leaf.states) != 1:
+            return None
+        added, removed = leaf.states[0].added, leaf.states[0].removed
+        if len(added) + len(removed) != 1:
+            return None
+        straight = self._straight
+        if straight is None:
+            straight = self._straight = make_straight(
+                self.plan, leaf, self.operators, self._dictionary, self.preset
+            )
+        self.changed.clear()
+        for relation in self._relations.values():
+            relation.added.clear()
+            relation.removed.clear()
+        return straight(added.pop(), 1) if added else straight(removed.pop(), -1)
 
     def _by_use(self, rows: Weights) -> dict[Row, TermWeights]:
         """Turn rows into solutions, by what is asked for."""
@@ -375,7 +423,7 @@ class QueryState:
     def feed(self, leaves: list[Weights | None], *, first: bool) -> TermWeights:
         """Take the answers of the leaves from elsewhere: the `first` time whole, then deltas."""
         if first:
-            self.operators = self._make()
+            self.operators, self._straight = self._make(), None
         return self._name(self._run(self.operators, lambda number, _: leaves[number] or {}, first=first))
 
     def current(
@@ -604,7 +652,7 @@ class QueryState:
             term, pick = self._dictionary.terms.__getitem__, self._pick
             return [(tuple(map(term, pick(row))), weights[row]) for row in rows]
         terms = self._dictionary.terms
-        shown = tuple(zip(self.plan.places, self._preset, strict=True))
+        shown = tuple(zip(self.plan.places, self.preset, strict=True))
         return [
             (tuple(fixed if place is None else terms[row[place]] for place, fixed in shown), weights[row])
             for row in rows
@@ -622,19 +670,6 @@ def _picker(plan: Plan) -> Callable[[Row], Iterable[int]] | None:
     if places == sorted(places):
         return lambda row: row
     return itemgetter(*places)
-
-
-def _lone(plan: Plan, leaf: Leaf) -> Callable[[tuple[Term, ...]], Terms] | None:
-    """Make what `QueryState.lone` says, from the places that a triple has its shown terms in."""
-    segment, *others = leaf.plan.segments
-    pattern, *more = segment.patterns
-    tests = segment.filters[0] or segment.conditions
-    if others or more or leaf.answers or segment.asked or tests or None in plan.places:
-        return None
-    places = [tuple(pattern).index(segment.projection[place]) for place in plan.places if place is not None]
-    if len(places) > 1:
-        return itemgetter(*places)
-    return lambda triple: tuple([triple[place] for place in places])  # `itemgetter` would give a bare term
 
 
 def _current(

@@ -15,7 +15,8 @@ from typing import Any, TypeAlias
 from sortedcontainers import SortedList
 
 from rdflive.engine.multiset import Row
-from rdflive.values import near, order_key
+from rdflive.engine.terms import TermTable
+from rdflive.values import near, order_key, value_key
 
 __all__ = ["Place", "Ranges", "is_sure", "place_of_id", "place_of_term"]
 
@@ -23,13 +24,15 @@ Place: TypeAlias = tuple[str, Any]
 """A space and a key there: values of two spaces are compared as `near` says."""
 
 
-def place_of_id(value: Callable[[int], Any]) -> Callable[[int], Place]:
+def place_of_id(terms: TermTable) -> Callable[[Any], Place]:
     """Compile the place of an id, for all comparisons, `=` included."""
+    value, content, number = terms.value, terms.content, terms.number
 
-    def place(number: int) -> Place:
-        space, key = order_key(value(number))
+    def place(given: Any) -> Place:
+        known = content(given)
+        space, key = (None if known is None else value_key(known)) or order_key(value(given))
         # equal terms have equal ids
-        return space, number if space == "term" else key
+        return space, number(given) if space == "term" else key
 
     return place
 
@@ -101,9 +104,16 @@ class Ranges:
         if len(found) == 1:
             self._entries[key] = found[0]
 
-    def fitting(self, key: Any, operator: str, place: Place) -> Iterable[Row]:
-        """Give the rows under a key whose place may stand in a relation to another one: `<` is below it."""
-        return chain.from_iterable(self.spans(key, operator, place))
+    def fitting(self, key: Any, operator: str, place: Callable[[Any], Place], other: Any) -> Iterable[Row]:
+        """Give the rows under a key whose place may stand in a relation to that of something: `<` is below
+        it.
+        """
+        found = self._entries.get(key)
+        if found is None:
+            return ()
+        if type(found) is tuple:  # one row is tested sooner than compared
+            return (found[2],)
+        return chain.from_iterable(self.spans(key, operator, place(other)))
 
     def spans(
         self, key: Any, operator: str, place: Place, *, farthest: bool = False

@@ -32,7 +32,7 @@ class Recovery:
         """The views that have failed half-way."""
         self._stopped: dict[QueryState, None] = {}
         """Queries that were interrupted while they were started anew, perhaps half-way through a kernel."""
-        self._exceeding: dict[QueryState, None] = {}
+        self.exceeding: dict[QueryState, None] = {}
         """Queries with a budget that this commit exceeds."""
 
     def give_up(self, view: View) -> None:
@@ -42,11 +42,11 @@ class Recovery:
     def forget_query(self, query: QueryState) -> None:
         """Forget a query that nobody uses any more."""
         self._stopped.pop(query, None)
-        self._exceeding.pop(query, None)
+        self.exceeding.pop(query, None)
 
     def exceed(self, query: QueryState) -> None:
         """See at the end of the commit to a query that exceeds a budget; until then it does nothing."""
-        self._exceeding[query] = None
+        self.exceeding[query] = None
 
     def each(self, views: Iterable[View], act: Callable[[View], object]) -> BaseException | None:
         """Have each view act, and note which failed half-way. Gives the interruption to raise at the end."""
@@ -127,8 +127,8 @@ class Recovery:
         own from now on; where the largest budget is too small, one half of the members has. So a member that
         costs too much is soon alone.
         """
-        while self._exceeding:
-            query, _ = self._exceeding.popitem()
+        while self.exceeding:
+            query, _ = self.exceeding.popitem()
             error = None if query.meter is None else query.meter.error
             if error is None:
                 self._part(query, query.exceeded(), sequence)
@@ -215,7 +215,7 @@ class Recovery:
         state.commits.begin_anew()
         self.broken.clear()
         self._stopped.clear()
-        self._exceeding.clear()
+        self.exceeding.clear()
         for view in state.views.values():
             view.forget()
         # also of one whose close was interrupted

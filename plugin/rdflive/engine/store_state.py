@@ -13,6 +13,7 @@ from rdflive.engine.demand import Demand
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.kernel import SegmentState
 from rdflive.engine.leaf import Leaf
+from rdflive.engine.lone import takes_terms
 from rdflive.engine.metered import MeteredQuery
 from rdflive.engine.present import Present
 from rdflive.engine.query import Answers, QueryState, TermWeights, Use, add_up
@@ -26,6 +27,7 @@ from rdflive.query.budget import Budget, Meter
 from rdflive.query.demand import by_demand
 from rdflive.query.plan import Plan
 from rdflive.store.capture import Capture
+from rdflive.values import Value
 
 __all__ = ["StoreState", "ViewOf"]
 
@@ -43,13 +45,17 @@ class StoreState:
     """
 
     def __init__(
-        self, capture: Capture, to_native: Callable[[Any], Term], to_value: Callable[[Term], Any] | None
+        self,
+        capture: Capture,
+        to_native: Callable[[Any], Term],
+        to_value: Callable[[Term], Any] | None,
+        to_content: Callable[[Term], Value | None],
     ) -> None:
         self.capture = capture
         self.to_native = to_native
         self.dictionary = Dictionary()
         self.demand = Demand()
-        self.terms = TermTable(self.dictionary, to_native, to_value)
+        self.terms = TermTable(self.dictionary, to_native, to_value, to_content)
         self.views: dict[Any, View] = {}
         """The views in use, by whatever key the caller chose."""
         self.queries: dict[QueryState, None] = {}
@@ -343,8 +349,9 @@ class StoreState:
                 relation = query.relation(segment.asked) if segment.asked else None
                 state = view.add(segment, relation, query.asking(number, at))
                 leaf.states.append(state)
-                if query.lone is not None:
-                    view.lone[state] = query, query.lone
+                # a budget counts the rows of segments, but for solutions that are told at once
+                if takes_terms(segment) and (query.is_lone or query.meter is None):
+                    view.lone[state] = partial(query.tell, number, state, view)
                 self.owners[state] = query, view, number
                 if leaf.answers:
                     # as if all solutions were inserted now; the answers take them, and the delta is not told

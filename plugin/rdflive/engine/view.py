@@ -10,21 +10,21 @@ from itertools import islice
 from time import perf_counter
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
-from rdflive.engine.connected import AskedPaths
+from rdflive.engine.connected import AskedPaths, comparisons_of
 from rdflive.engine.demand import Demand
 from rdflive.engine.dictionary import UNBOUND, Dictionary
 from rdflive.engine.kernel import Kernel, QuadKernel, SegmentState
+from rdflive.engine.lone import News, Tell
 from rdflive.engine.pattern import PatternState, RowTest
 from rdflive.engine.ranges import place_of_id
 from rdflive.engine.relation import Listed, Relation
 from rdflive.engine.router import EMPTY
 from rdflive.engine.terms import TermTable
-from rdflive.model import Term, TermPattern, Terms
+from rdflive.model import Term, TermPattern
 from rdflive.query.algebra import Condition
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.budget import Meter
 from rdflive.query.demand import Origin, chain
-from rdflive.query.expressions import TURNED, Expression
 from rdflive.query.segment import Segment
 
 __all__ = ["Lister", "QuadView", "State", "View"]
@@ -35,8 +35,6 @@ Lister: TypeAlias = Callable[[TermPattern], Iterable[tuple[Term, ...]]]
 """Lists the triples (or quads) of a view that match; None in the pattern matches anything."""
 
 
-News: TypeAlias = list[tuple[Any, Terms, int]]
-"""Whose solution came (1) or went (-1), in terms."""
 _FEW: Final = 16
 """How many triples are counted at first, where several patterns may be the first in a chain of demand."""
 _MANY: Final = 1 << 20
@@ -50,7 +48,7 @@ class State(Protocol):
     terms: TermTable
     to_native: Callable[[Any], Term]
     news: News
-    """The solutions of this commit of queries that need no ids; see `View.lone`."""
+    """The solutions of this commit of queries that need no ids; see `QueryState.is_lone`."""
     touched: dict[Any, None]
     """The views whose kernels took a change of this commit."""
     demand: Demand
@@ -90,8 +88,10 @@ class View:
         self._dictionary = state.dictionary
         self.kernel = self._make_kernel()
         self._known, self._router = self._dictionary.ids.get, self.kernel.router
-        self.lone: dict[SegmentState, tuple[Any, Callable[[tuple[Term, ...]], Terms]]] = {}
-        """Segments whose triples are solutions: the query, and what makes them; see `QueryState.lone`."""
+        self.lone: dict[SegmentState, Callable[[], Tell]] = {}
+        """Segments whose rows are made of the terms of a triple, and what makes the function that does."""
+        self._made: dict[SegmentState, Tell] = {}
+        """What `lone` has made."""
         self._tells: dict[int, tuple[Any, tuple[Any, ...]]] = {}
         """A cache: by predicate, its shelves and what `_find_lone` found there."""
         self.queries = 0
@@ -173,15 +173,15 @@ class View:
         """Count changes that no pattern could match."""
         self.seen += count
 
-    def _tell(self, told: tuple[Any, ...], sign: int, change: tuple[Term, ...]) -> bool:
-        """Tell who wants every triple with a predicate, and keeps nothing, without a number for a term."""
+    def _tell(self, told: tuple[tuple[Tell, int], ...], sign: int, change: tuple[Term, ...]) -> bool:
+        """Tell who looks at every triple with a predicate, and keeps nothing, without a number for a term."""
         try:
-            for pattern, hits, query, solution in told:
-                pattern.hits += hits
-                self.state.news.append((query, solution(change), sign))
+            for tell, hits in told:
+                tell(sign, change, hits)
         except Exception:  # noqa: BLE001 - logged; the write has happened
             self._give_up()
-        return True
+            return True
+        return bool(self.state.news or self.state.touched)
 
     def _take(self, sign: Literal[1, -1], change: tuple[Term, ...]) -> bool:
         """Take a change, and never raise: the write has happened, so a view that fails is started again
@@ -208,11 +208,17 @@ class View:
         free, *keyed = shelves
         told: tuple[Any, ...] = ()
         walks = [(pattern, state) for pattern in free for _, state in pattern.walks]
-        if not any(keyed) and all(p.guard is None and not p.keeps and s in self.lone for p, s in walks):
+        if not any(keyed) and all(not p.keeps and s in self.lone for p, s in walks):
             firsts = {id(pattern): state for pattern, state in reversed(walks)}  # a match is counted once
-            told = tuple((p, int(firsts[id(p)] is s), *self.lone[s]) for p, s in walks)
+            told = tuple((self._tell_of(s), int(firsts[id(p)] is s)) for p, s in walks)
         self._tells[predicate] = shelves, told
         return told
+
+    def _tell_of(self, state: SegmentState) -> Tell:
+        tell = self._made.get(state)
+        if tell is None:
+            tell = self._made[state] = self.lone[state]()
+        return tell
 
     def take(self, sign: int, ids: tuple[int, ...]) -> None:
         """Take one change, given as ids."""
@@ -291,6 +297,7 @@ class View:
         """Stop maintaining a segment and free what only it used."""
         dictionary = self._dictionary
         self.lone.pop(state, None)
+        self._made.pop(state, None)
         self._tells.clear()
         for pattern, matches in self.kernel.remove(state):
             pattern.held = False
@@ -376,6 +383,7 @@ class View:
         self.kernel = self._make_kernel()
         self._router = self.kernel.router
         self.lone.clear()
+        self._made.clear()
         self._tells.clear()
         self.reset()
 
@@ -397,12 +405,13 @@ class View:
         return Kernel(demand=self.state.demand)
 
     def _asked(self, segment: Segment, relation: Relation) -> AskedPaths:
-        place = place_of_id(self.state.terms.value)
 
         def listed(pattern: PatternState, slots: tuple[int, ...]) -> Listed:
             return Listed(self.listed, pattern, slots)
 
-        return AskedPaths(relation, place, tuple(_comparisons(segment)), listed)
+        lister = None if self.lags else self.listed
+        comparisons = tuple(comparisons_of(segment))
+        return AskedPaths(relation, place_of_id(self.state.terms), comparisons, listed, lister)
 
     def _bind(self, segment: Segment) -> Segment:
         """Replace constants by ids and conditions by tests."""
@@ -521,20 +530,6 @@ class View:
     def _asked_places(self, pattern: TriplePattern, relation: Relation) -> list[int]:
         """List where parameters of a family stand in a pattern; triples are routed by the first."""
         return [place for place, term in enumerate(pattern) if term in relation.columns]
-
-
-def _comparisons(segment: Segment) -> Iterator[tuple[Variable, str, Variable]]:
-    """List the comparisons of a parameter with another variable, such as `?limit < ?minutes`."""
-    columns = {v.name: v for v in segment.variables if v.readable}
-    for condition in segment.conditions:
-        found = condition.relation if isinstance(condition, Expression) else None
-        if found is not None:
-            operator = found[1]
-            left, right = (columns.get(str(part)) for part in (found[0], found[2]))
-            if left in segment.asked and right is not None:
-                yield left, operator, right
-            elif right in segment.asked and left is not None:
-                yield right, TURNED[operator], left
 
 
 class QuadView(View):

@@ -12,6 +12,7 @@ from rdflib import XSD, BNode, Literal, URIRef
 from rdflive.model import DirectionalString, TripleTerm
 from rdflive.plugins import manager
 from rdflive.store import value_of
+from rdflive.values import Value, typed_value
 
 __all__ = ["PLAIN", "RDFLIB", "Library", "Table", "library_of", "plain", "pyoxigraph"]
 
@@ -75,6 +76,10 @@ class Table:
     def __init__(self, library: Library) -> None:
         self.value = library.value
         self.intern = library.to_native
+
+    def content(self, term: Any) -> Value | None:
+        """Give the value of a literal with a datatype."""
+        return typed_value(self.value(term))
 
     def constant(self, term: Any) -> Any:
         """Give a constant as it is: events are in no store, which would spell them in its own way."""

@@ -160,7 +160,9 @@ class _Planner:
         elif isinstance(node, algebra.Group):
             inputs = [self._index[node.input]]
             # COUNT(DISTINCT *) compares whole rows, which a column that nobody wants would tell apart
-            if any(a.distinct and a.expression is None for a in node.aggregates):
+            is_whole = any(a.distinct and a.expression is None for a in node.aggregates)
+            # and what an OPTIONAL without a match would bind has no column yet
+            if is_whole or not set(node.keys).issubset(self.steps[inputs[0]].columns):
                 inputs = [self._exactly(node.input, self._kept(node.input.columns, self._wanted[node.input]))]
             if node.seeds is not None:
                 inputs.append(self._exactly(node.seeds, node.keys))

@@ -7,6 +7,7 @@ from rdflive.store.adapter import (
     Adapter,
     GraphLike,
     Guardable,
+    LiteralParts,
     NamedGraphs,
     Rdf12Terms,
     Snapshottable,
@@ -14,6 +15,7 @@ from rdflive.store.adapter import (
     Watchable,
     Writable,
     WriteRefusedError,
+    content_of,
     value_of,
 )
 from rdflive.store.capture import OPEN, WRITING, Capture
@@ -31,6 +33,7 @@ __all__ = [
     "GraphLike",
     "Guardable",
     "Listener",
+    "LiteralParts",
     "NamedGraphs",
     "QuadTerms",
     "Rdf12Terms",
@@ -40,5 +43,6 @@ __all__ = [
     "Watchable",
     "Writable",
     "WriteRefusedError",
+    "content_of",
     "value_of",
 ]

@@ -14,11 +14,13 @@ from rdflive.errors import RdfliveError
 from rdflive.model import Foreign, Term, TermPattern, Triple
 from rdflive.store.capture import Capture
 from rdflive.store.listening import Changes, GraphKey, QuadTerms
+from rdflive.values import Value, typed_value, value_in
 
 __all__ = [
     "Adapter",
     "GraphLike",
     "Guardable",
+    "LiteralParts",
     "NamedGraphs",
     "Rdf12Terms",
     "Snapshottable",
@@ -26,6 +28,7 @@ __all__ = [
     "Watchable",
     "Writable",
     "WriteRefusedError",
+    "content_of",
     "value_of",
 ]
 
@@ -114,6 +117,17 @@ class Rdf12Terms(Protocol):
         """
 
 
+@runtime_checkable
+class LiteralParts(Protocol):
+    """An adapter that takes literals apart sooner than it makes rdflib's of them; comparisons ask for it."""
+
+    def to_parts(self) -> Callable[[Term], tuple[str, str] | None]:
+        """Give the function that gives the datatype's IRI and the lexical form of a literal of the store.
+
+        It gives None for other terms, and may do so for strings.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class Transaction:
     """One entry of a feed as a store takes it: all of it or nothing."""
@@ -189,3 +203,17 @@ def value_of(adapter: Snapshottable) -> Callable[[Term], Any] | None:
             return Foreign(term)
 
     return value
+
+
+def content_of(adapter: Snapshottable) -> Callable[[Term], Value | None]:
+    """Give the function that reads the values of a store's literals with a datatype; None for other terms."""
+    if isinstance(adapter, LiteralParts):
+        parts = adapter.to_parts()
+
+        def content(term: Term) -> Value | None:
+            found = parts(term)
+            return None if found is None else value_in(*found)
+
+        return content
+    convert = value_of(adapter)
+    return typed_value if convert is None else lambda term: typed_value(convert(term))

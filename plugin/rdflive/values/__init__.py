@@ -1,6 +1,6 @@
 """The values that literals stand for: one space of numbers, moments, durations, strings and booleans."""
 
-from rdflive.values.comparison import compare, effective_boolean, equal, text
+from rdflive.values.comparison import compare, compare_values, effective_boolean, equal, text
 from rdflive.values.datatypes import (
     DATATYPES,
     INTEGERS,
@@ -9,12 +9,14 @@ from rdflive.values.datatypes import (
     is_well_formed,
     number,
     tag_of,
+    typed_value,
+    value_in,
     value_of,
 )
 from rdflive.values.literals import as_parsed, duration_literal, moment_literal, normal, number_literal, typed
 from rdflive.values.moments import Duration, Moment, Seconds
 from rdflive.values.numbers import Number, Single, in_fixed_context
-from rdflive.values.order import UNORDERED, near, order_key
+from rdflive.values.order import UNORDERED, near, order_key, value_key
 
 __all__ = [
     "DATATYPES",
@@ -29,6 +31,7 @@ __all__ = [
     "Value",
     "as_parsed",
     "compare",
+    "compare_values",
     "duration_literal",
     "effective_boolean",
     "equal",
@@ -43,5 +46,8 @@ __all__ = [
     "tag_of",
     "text",
     "typed",
+    "typed_value",
+    "value_in",
+    "value_key",
     "value_of",
 ]

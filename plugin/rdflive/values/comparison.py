@@ -6,6 +6,7 @@ None stands for a type error throughout.
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import eq, ge, gt, le, lt, ne
 from typing import Any, Final
 
 from rdflib import XSD
@@ -16,7 +17,7 @@ from rdflive.values.datatypes import DATATYPES, Value, value_of
 from rdflive.values.moments import MOMENTS, duration_order, moment_order
 from rdflive.values.numbers import number_order
 
-__all__ = ["compare", "effective_boolean", "equal", "text", "value_order"]
+__all__ = ["compare", "compare_values", "effective_boolean", "equal", "text", "value_order"]
 
 
 def text(term: Node) -> str | None:
@@ -57,13 +58,7 @@ def equal(one: Node, other: Node) -> bool | None:
     left, right = value_of(one), value_of(other)
     if left is None or right is None:
         return True if one == other else None
-    # values of two spaces differ: "1" is a string, and so not 1
-    if left[0] != right[0]:
-        return False
-    sign = value_order(left, right)
-    if sign is None and left[0] == "date":
-        return None  # W3C's date-2; moments with and without a time zone are unequal for want of one
-    return sign == 0
+    return compare_values("=", left, right)
 
 
 def compare(operator: str, one: Node, other: Node) -> bool | None:
@@ -78,13 +73,26 @@ def compare(operator: str, one: Node, other: Node) -> bool | None:
     if not isinstance(one, Literal) or not isinstance(other, Literal):
         return None
     left, right = value_of(one), value_of(other)
-    if left is None or right is None or left[0] != right[0]:
-        return None
-    sign = value_order(left, right)
-    if sign is None:
-        # NaN is in no order, and that is no error: a comparison with it is false (IEEE 754)
-        return False if left[0] == "number" else None
-    return _HOLDS[operator](sign)
+    return None if left is None or right is None else compare_values(operator, left, right)
+
+
+def compare_values(operator: str, one: Value, other: Value) -> bool | None:
+    """Compare values as `compare` does terms; equal strings in two languages are values of two spaces."""
+    space, left = one
+    if space != other[0]:
+        # "1" is a string, and so not 1
+        return {"=": False, "!=": True}.get(operator)
+    right = other[1]
+    if type(left) is int and type(right) is int:  # as most numbers are
+        return bool(_HOLDS[operator](left, right))
+    sign = value_order(one, other)
+    if sign is not None:
+        return bool(_HOLDS[operator](sign, 0))
+    if operator in ("=", "!="):
+        # W3C's date-2; moments with and without a time zone are unequal for want of one
+        return None if space == "date" else operator == "!="
+    # NaN is in no order, and that is no error: a comparison with it is false (IEEE 754)
+    return False if space == "number" else None
 
 
 def value_order(one: Value, other: Value) -> int | None:
@@ -96,12 +104,9 @@ def _plain_order(one: Any, other: Any) -> int:
     return bool(one > other) - bool(one < other)
 
 
-_HOLDS: Final[dict[str, Callable[[int], bool]]] = {
-    "<": lambda sign: sign < 0,
-    ">": lambda sign: sign > 0,
-    "<=": lambda sign: sign <= 0,
-    ">=": lambda sign: sign >= 0,
-}
+_HOLDS: Final[dict[str, Callable[[int, int], Any]]] = {
+    "=": eq, "!=": ne, "<": lt, ">": gt, "<=": le, ">=": ge,
+}  # fmt: skip
 _ORDERS: Final[dict[str, Callable[[Any, Any], int | None]]] = {
     "number": number_order,
     "duration": duration_order,

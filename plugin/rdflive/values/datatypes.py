@@ -24,6 +24,8 @@ __all__ = [
     "is_well_formed",
     "number",
     "tag_of",
+    "typed_value",
+    "value_in",
     "value_of",
 ]
 
@@ -153,14 +155,26 @@ def value_of(literal: Literal) -> Value | None:
     if datatype is None:
         # each language is a space of its own, so that `<` between two languages is an error
         return (f"lang {tag_of(literal)}" if literal.language else "string"), str(literal)
-    known = DATATYPES.get(str(datatype))
+    return value_in(str(datatype), str(literal))
+
+
+def value_in(datatype: str, form: str) -> Value | None:
+    """Give the space and the value of a lexical form; None for other datatypes and ill-formed literals."""
+    known = DATATYPES.get(datatype)
     if known is None:
         return None
+    space, read = known
     try:
-        value = known.read(str(literal))
+        value = read(form)
     except ValueError:  # Python reads no integer of over 4300 digits
         return None
-    return None if value is None else (known.space, value)
+    return None if value is None else (space, value)
+
+
+def typed_value(term: Any) -> Value | None:
+    """Give the space and the value of a literal with a datatype; None for other terms, and as `value_of`."""
+    datatype = term.datatype if isinstance(term, Literal) else None
+    return None if datatype is None else value_in(str(datatype), str(term))
 
 
 def number(term: Any) -> Number | None:
@@ -169,7 +183,7 @@ def number(term: Any) -> Number | None:
     >>> number(Literal("2.50", datatype=XSD.decimal)), number(Literal("2.50"))
     (Decimal('2.50'), None)
     """
-    value = value_of(term) if isinstance(term, Literal) and term.datatype is not None else None
+    value = typed_value(term)
     return value[1] if value is not None and value[0] == "number" else None
 
 

@@ -13,11 +13,11 @@ from typing import Any, Final
 
 from rdflib import BNode, Literal, URIRef
 
-from rdflive.values.datatypes import value_of
+from rdflive.values.datatypes import Value, value_of
 from rdflive.values.moments import Moment
 from rdflive.values.numbers import Single, to_double
 
-__all__ = ["UNORDERED", "near", "order_key"]
+__all__ = ["UNORDERED", "near", "order_key", "value_key"]
 
 UNORDERED: Final = ""
 """The space of terms that no comparison orders: of two of them each has to be compared."""
@@ -46,15 +46,22 @@ def order_key(term: Any) -> tuple[str, Any]:
     if not isinstance(term, Literal):
         return UNORDERED, 0
     value = value_of(term)
-    if value is None:
-        return "term", term
+    return (None if value is None else value_key(value)) or ("term", term)
+
+
+def value_key(value: Value) -> tuple[str, Any] | None:
+    """Give what `order_key` does of a term with a value; None of NaN.
+
+    >>> value_key(("number", 2)), value_key(("number", float("nan")))
+    (('number', 2.0), None)
+    """
     space, content = value
     if isinstance(content, Moment):
         return (space if content.zone is not None else space + _LOCAL), to_double(content.instant)
     if space == _NUMBER:
         key = to_double(content)
         if key != key:  # NaN
-            return "term", term
+            return None
         return (_SINGLE if type(content) is Single else space), key
     # P1M and P30D have no order, so durations cannot be sorted
     return (UNORDERED, 0) if space == "duration" else (space, content)

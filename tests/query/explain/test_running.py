@@ -98,18 +98,32 @@ def test_what_patterns_keep_is_what_the_engine_keeps(query: str, options: dict[s
         assert states == sum(len(state.stars) for state in subscription._use.query.states)
 
 
-def test_a_comparison_with_a_constant_keeps_every_match() -> None:
+def test_a_comparison_with_a_constant_keeps_every_match_that_walks_look_up() -> None:
     """Who compares with another constant shares them, so none is dropped before."""
-    with subscribed(LATE) as subscription:
-        assert subscription.stats.entries == 9
+    query = "SELECT ?t { ?t :line ?l ; :delay ?m FILTER(?m > 5) }"
+    with subscribed(query) as subscription:
+        assert subscription.stats.entries == 27
         text = str(subscription.explain())
     assert (
         "filter ?m > 5, where the last variable is bound: queries with other constants share the plan" in text
     )
     assert "before anything is cached" not in text
+    assert "cached: neighbours in 2 patterns\n" in text
+    assert str(rdflive.explain(PREFIX + query)) == text
+
+
+def test_one_pattern_compared_with_a_constant_keeps_nothing() -> None:
+    """A member that comes reads the graph; over windows, which may be ahead of what is told, it cannot."""
+    with subscribed(LATE) as subscription:
+        assert subscription.stats.entries == 0
+        text = str(subscription.explain())
+    assert "cached: nothing\n" in text
+    assert "an update costs: a search for the queries of the plan whose constant fits" in text
+    assert str(rdflive.explain(PREFIX + LATE)) == text
+    with rdflive.subscribe(rdflive.Stream(), PREFIX + LATE, window=rdflive.Sliding(9)) as windowed:
+        text = str(windowed.explain())
     assert "cached: the matches of p1\n" in text
     assert "an update costs: one entry, and a search for the queries of the plan whose constant fits" in text
-    assert str(rdflive.explain(PREFIX + LATE)) == text
 
 
 def test_a_query_with_an_algorithm_of_a_class_keeps_what_passes() -> None:

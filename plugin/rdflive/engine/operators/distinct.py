@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rdflive.engine.dictionary import Dictionary
-from rdflive.engine.multiset import Multiset, Weights
+from rdflive.engine.multiset import Multiset, Row, Weights
 
 __all__ = ["Distinct"]
 
@@ -22,6 +22,10 @@ class Distinct:
         """Give the rows that are new or gone."""
         (delta,) = deltas
         return self._multiset.update(delta)
+
+    def one(self, row: Row, change: int) -> int:
+        """Take one row, and tell whether it is new (1), gone (-1) or neither (0)."""
+        return self._multiset.one(row, change)
 
     def rows(self) -> Weights:
         """Give the current output."""

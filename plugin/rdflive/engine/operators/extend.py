@@ -19,15 +19,15 @@ class Extend:
     {(7, 8, 15): 2}
     """
 
-    __slots__ = ("_value",)
+    __slots__ = ("function",)
 
     def __init__(self, value: Callable[[Row], int]) -> None:
-        self._value = value
+        self.function = value
 
     def update(self, *deltas: Weights) -> Weights:
         """Extend every row."""
         (delta,) = deltas
-        value = self._value
+        value = self.function
         return {(*row, value(row)): weight for row, weight in delta.items()}
 
     def clear(self) -> None:

@@ -17,15 +17,15 @@ class Filter:
     {(7, 8): 2}
     """
 
-    __slots__ = ("_test",)
+    __slots__ = ("function",)
 
     def __init__(self, test: Callable[[Row], bool]) -> None:
-        self._test = test
+        self.function = test
 
     def update(self, *deltas: Weights) -> Weights:
         """Test every row."""
         (delta,) = deltas
-        test = self._test
+        test = self.function
         return {row: weight for row, weight in delta.items() if test(row)}
 
     def clear(self) -> None:

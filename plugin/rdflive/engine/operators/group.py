@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from rdflive.engine.dictionary import UNBOUND, Dictionary
 from rdflive.engine.multiset import Row, Weights
 from rdflive.engine.operators.places import row_at
-from rdflive.query.aggregates import Accumulator, integer
+from rdflive.query.aggregates import Accumulator
 
 __all__ = ["Aggregate", "Group"]
 
@@ -38,12 +38,15 @@ class Group:
     A group exists while it has a row. With `implicit` it also exists while it has a seed, a row of the second
     input that consists of the key columns: `SELECT (COUNT(*) AS ?n)` over no rows still gives ?n = 0.
 
+    `intern` and `count` give the ids of a result and of a number of rows.
+
     An update costs O(1) per input row, O(log n) where an accumulator sorts, and one result of each aggregate
     per touched group.
     """
 
     __slots__ = (
-        "_aggregates", "_counting", "_dictionary", "_groups", "_implicit", "_intern", "_keeps_rows", "_key",
+        "_aggregates", "_count", "_counting", "_dictionary", "_groups", "_implicit", "_intern", "_keeps_rows",
+        "_key",
     )  # fmt: skip
 
     def __init__(
@@ -52,6 +55,7 @@ class Group:
         keys: tuple[int, ...],
         aggregates: Sequence[Aggregate],
         intern: Callable[[Any], int],
+        count: Callable[[int], int],
         implicit: bool = False,
     ) -> None:
         self._dictionary = dictionary
@@ -60,6 +64,7 @@ class Group:
         self._counting = [value is None and not distinct_rows for value, _, distinct_rows in aggregates]
         self._aggregates = [one for one, counts in zip(aggregates, self._counting, strict=True) if not counts]
         self._intern = intern
+        self._count = count
         self._implicit = implicit
         self._keeps_rows = any(distinct_rows for _, _, distinct_rows in aggregates)
         self._groups: dict[Row, _State] = {}
@@ -78,10 +83,22 @@ class Group:
             for key, change in deltas[1].items():
                 self._touch(key, touched).seeds += change
         output: Weights = {}
-        counts: dict[int, int] = {}
         for key, state in touched.items():
-            self._replace(key, state, output, counts)
+            new, old = self._replace(key, state)
+            if new is not None:
+                output[new] = 1
+            if old is not None:
+                output[old] = -1
         return output
+
+    def one(self, row: Row, change: int) -> tuple[Row | None, Row | None]:
+        """Take one row, and give what the row of its group is and what it was: None twice if it stays."""
+        key = self._key(row)
+        state = self._groups.get(key) or self._begin(key)
+        state.rows += change
+        if self._aggregates:
+            self._add(state, row, change)
+        return self._replace(key, state)
 
     def rows(self) -> Weights:
         """Give the current output."""
@@ -106,11 +123,12 @@ class Group:
     def _touch(self, key: Row, touched: dict[Row, _State]) -> _State:
         state = touched.get(key)
         if state is None:
-            state = self._groups.get(key)
-            if state is None:
-                accumulators = tuple(make() for _, make, _ in self._aggregates)
-                state = self._groups[key] = _State(accumulators, {} if self._keeps_rows else None)
-            touched[key] = state
+            state = touched[key] = self._groups.get(key) or self._begin(key)
+        return state
+
+    def _begin(self, key: Row) -> _State:
+        accumulators = tuple(make() for _, make, _ in self._aggregates)
+        state = self._groups[key] = _State(accumulators, {} if self._keeps_rows else None)
         return state
 
     def _add(self, state: _State, row: Row, change: int) -> None:
@@ -141,16 +159,11 @@ class Group:
         result = accumulator.result()
         return UNBOUND if result is None else self._intern(result)
 
-    def _replace(self, key: Row, state: _State, output: Weights, counts: dict[int, int]) -> None:
-        """Put the group's new row in the place of its old one, if they differ.
-
-        `counts` gives the ids of the counts that other groups of this update have come to.
-        """
+    def _replace(self, key: Row, state: _State) -> tuple[Row | None, Row | None]:
+        """Put the group's new row in the place of its old one and give both; None twice if they are equal."""
         new = None
         if state.rows or state.seeds:
-            count = counts.get(state.rows)
-            if count is None:
-                count = counts[state.rows] = self._intern(integer(state.rows))
+            count = self._count(state.rows)
             if self._aggregates:
                 # Results are computed once per commit and group, whatever number of rows changed.
                 results = map(self._result, state.accumulators)
@@ -161,11 +174,10 @@ class Group:
             del self._groups[key]
         old = state.output
         if new == old:
-            return
+            return None, None
         if new is not None:
             self._dictionary.hold(new)
-            output[new] = 1
         if old is not None:
             self._dictionary.drop(old)
-            output[old] = -1
         state.output = new
+        return new, old

@@ -42,7 +42,7 @@ class Explanation:
         held: Iterable[tuple[TriplePattern, Variable, int, bool]] = (),
     ) -> None:
         asked = Asked(plan) if shared is None else shared
-        running = as_run(plan, asked.plan, asked.terms)
+        running = as_run(plan, asked.plan, asked.terms, lags=bool(windows))
         self._plan = plan = running.plan
         self._kept = running.kept
         self.notes = (*query_notes(plan), *notes)

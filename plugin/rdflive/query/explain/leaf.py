@@ -28,7 +28,7 @@ _COSTS: Final = {
     "join": "one entry per access path, then the walk of the pattern's ordered array: its solutions and "
     "the values it tries",
 }
-_COMPARED: Final = "one entry, and a search for the queries of the plan whose constant fits"
+_COMPARED: Final = "a search for the queries of the plan whose constant fits"
 
 
 def leaf_lines(
@@ -89,10 +89,12 @@ class _Words:
     def _costs(self) -> str:
         if self.segment.centres:
             return _COSTS[self.segment.algorithm]
-        if not any(self.kept):
-            return "O(1): a matching triple is a solution"
         # without a match state there is nothing that could save the walk
-        return _COSTS["join"] if len(self.patterns) > 1 or not self.segment.conditions else _COMPARED
+        if len(self.patterns) > 1:
+            return _COSTS["join"]
+        if self.segment.conditions:
+            return f"one entry, and {_COMPARED}" if any(self.kept) else _COMPARED
+        return "O(1): a matching triple is a solution"
 
     def _stars(self) -> Iterator[str]:
         stars = star_decomposition(self.segment.patterns)

@@ -1,8 +1,8 @@
 """What the patterns of a query keep where its plan runs.
 
 An explanation shows the plan of one query, with its constants. Where queries that differ in constants share a
-plan (`rdflive.query.family`), that one runs, and may keep more. Example: `?t :delay ?m FILTER(?m > 5)` by
-itself tests each delay and keeps none. Together with `FILTER(?m > 7)` all delays are kept, because who comes
+plan (`rdflive.query.family`), that one runs, and may keep more. Example: `?t :line ?l ; :delay ?m FILTER(?m >
+5)` by itself keeps the delays above 5. Together with `FILTER(?m > 7)` all delays are kept, because who comes
 later may ask for less.
 """
 
@@ -40,9 +40,9 @@ class Running:
     """The patterns that keep something beside match states."""
 
 
-def as_run(plan: Plan, shared: Plan, terms: Sequence[VarOrTerm]) -> Running:
+def as_run(plan: Plan, shared: Plan, terms: Sequence[VarOrTerm], *, lags: bool = False) -> Running:
     """Say of the plan of one query what is kept where the `shared` one runs, with these terms for its
-    parameters.
+    parameters; over windows, whose content may be ahead of what members know, the plan `lags`.
     """
     plan, shared = by_demand(plan), by_demand(shared)
     values = dict(zip(shared.parameters, terms, strict=True))
@@ -55,7 +55,7 @@ def as_run(plan: Plan, shared: Plan, terms: Sequence[VarOrTerm]) -> Running:
             for segment in step.basic.segments:
                 found = _Counterpart.of(step.basic.graph, segment, others, values)
                 segments.append(found.as_run())
-                kept |= {(step.basic.graph, pattern): what for pattern, what in found.kept()}
+                kept |= {(step.basic.graph, pattern): what for pattern, what in found.kept(lags=lags)}
             step = replace(step, basic=replace(step.basic, segments=tuple(segments)))
         steps.append(step)
     return Running(replace(plan, steps=tuple(steps)), kept)
@@ -102,9 +102,9 @@ class _Counterpart:
         conditions = (*late, *self.segment.conditions)
         return replace(self.segment, centres=centres, filters=early, conditions=conditions)
 
-    def kept(self) -> Iterator[tuple[TriplePattern, Kept]]:
+    def kept(self, *, lags: bool) -> Iterator[tuple[TriplePattern, Kept]]:
         """Say which patterns keep what."""
-        looked_up = set(_looked_up(self.other))
+        looked_up = set(_looked_up(self.other, lags=lags))
         for pattern, place in zip(self.segment.patterns, self.places, strict=True):
             if (place, False) in looked_up:
                 yield pattern, "neighbours"
@@ -176,7 +176,7 @@ def _same(
     return term == its_term or (isinstance(term, Variable) and equal.get(term.name) == its_term)
 
 
-def _looked_up(segment: Segment) -> Iterator[tuple[int, bool]]:
+def _looked_up(segment: Segment, *, lags: bool) -> Iterator[tuple[int, bool]]:
     """List the look-ups in what patterns keep: the number of the pattern, and whether all of its variables
     are bound.
     """
@@ -185,6 +185,9 @@ def _looked_up(segment: Segment) -> Iterator[tuple[int, bool]]:
         # what parameters bind is read from the graph itself when a member comes or goes
         is_member = isinstance(seed, Asked) and seed.variables == segment.asked
         unkept = frozenset(seed.variables if is_member else ())
+        # and so are the matches of the only pattern
+        if is_member and len(segment.joined) == 2 and not lags:
+            continue
         for j, by in _look_ups(segment, array):
             if j < len(segment.patterns) and not (by and unkept.issuperset(by)):
                 yield j, len(by) == len(segment.patterns[j].variables)

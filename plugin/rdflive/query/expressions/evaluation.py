@@ -6,6 +6,7 @@ The values inside are rdflib terms. None stands for an error: SPARQL never tells
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from rdflib.term import Literal, Node, URIRef, Variable
@@ -26,14 +27,25 @@ from rdflive.query.expressions.rdflib_evaluation import (
 from rdflive.query.expressions.registry import registered, unknown
 from rdflive.syntax.iris import resolve
 from rdflive.syntax.tree import Tree
-from rdflive.values import compare, effective_boolean, equal, in_fixed_context, text
+from rdflive.values import (
+    Value,
+    compare,
+    compare_values,
+    effective_boolean,
+    equal,
+    in_fixed_context,
+    text,
+    typed_value,
+)
 from rdflive.values.arithmetic import calculate
 from rdflive.values.casts import CASTS
 
-__all__ = ["Compiler", "guarded"]
+__all__ = ["TURNED", "Compiler", "guarded"]
 
 TruthOf: TypeAlias = Callable[[Row], bool | None]
 
+TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
+"""What a comparison becomes when its sides change places."""
 TRUE: Final = Literal(True)
 FALSE: Final = Literal(False)
 
@@ -92,6 +104,15 @@ class Compiler:
                 return no_value(error, None)
 
         return variable
+
+    def column(self, node: Any) -> int | None:
+        """Give the place of a variable; None for other expressions, and for one without a column."""
+        return self.columns.get(str(node)) if isinstance(node, Variable) else None
+
+    def constant(self, node: Any) -> Value | None:
+        """Give the value of a constant that is a literal with a datatype; None for other expressions."""
+        is_constant = not isinstance(node, Tree | Variable)
+        return typed_value(self.terms.constant(node)) if is_constant else None
 
     def call(self, node: Tree, function: Callable[..., Any]) -> Callable[[Row], Any]:
         """Compile a function that is an error where one of its arguments is."""
@@ -188,7 +209,28 @@ def _relation(compiler: Compiler, node: Tree) -> TruthOf:
     if operator in ("IN", "NOT IN"):
         return _membership(compiler, node, operator == "IN")
     left, right = compiler.term(node.expr), compiler.term(node.other)
-    return _strict(lambda one, other: compare(operator, one, other), [left, right])
+    by_terms: TruthOf = _strict(partial(compare, operator), [left, right])
+    one, other = compiler.column(node.expr), compiler.column(node.other)
+    if one is None:  # so that a constant is on the right
+        one, other, node, operator = other, one, node.changed(other=node.expr), TURNED[operator]
+    constant = compiler.constant(node.other) if other is None else None
+    if one is None or (other is None and constant is None):
+        return by_terms
+    place, content = one, compiler.terms.content
+
+    # most comparisons are of literals with a datatype, whose values may be known without their terms
+    def relation(row: Row) -> bool | None:
+        try:
+            mine = content(row[place])
+            if mine is not None:
+                theirs = constant if other is None else content(row[other])
+                if theirs is not None:
+                    return compare_values(operator, mine, theirs)
+        except Exception as error:  # noqa: BLE001 - as in `_strict`
+            return no_value(error, None)
+        return by_terms(row)
+
+    return relation
 
 
 def _membership(compiler: Compiler, node: Tree, positive: bool) -> TruthOf:

@@ -10,7 +10,8 @@ from typing import Any
 
 from rdflib.term import Node, URIRef, Variable
 
-from rdflive.query.expressions.evaluation import Compiler, guarded
+from rdflive.query.expressions.errors import no_value
+from rdflive.query.expressions.evaluation import TURNED, Compiler, guarded
 from rdflive.query.expressions.faults import Fault, fault_of, note_of
 from rdflive.query.expressions.nodes import elements, operands
 from rdflive.query.expressions.rdflib_evaluation import Row, Terms
@@ -33,8 +34,6 @@ _PLAIN = frozenset({
 })  # fmt: skip
 """What compares terms and makes none."""
 _ORDERS = frozenset({"<", "<=", ">", ">="})
-TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
-"""What a comparison becomes when its sides change places."""
 _FEW = 100
 """Parts of an expression that is evaluated in no time."""
 
@@ -128,7 +127,17 @@ class Expression:
     def condition(self, columns: Mapping[str, int], terms: Terms) -> Callable[[Row], bool]:
         """Compile to the effective boolean value of a row; false where SPARQL raises an error."""
         truth = Compiler(columns, terms, self._base).truth(self._node)
-        return self._evaluated(lambda row: truth(row) is True, terms, False)
+        if terms.meter is not None:
+            return self._evaluated(lambda row: truth(row) is True, terms, False)
+
+        # as `guarded` does, without a call more for each row
+        def holds(row: Row) -> bool:
+            try:
+                return truth(row) is True
+            except Exception as error:  # noqa: BLE001 - the error of an expression must not break a write
+                return no_value(error, False)
+
+        return holds
 
     def _evaluated(
         self, function: Callable[[Row], Any], terms: Terms, otherwise: Any = None

@@ -15,7 +15,7 @@ from rdflive.query.budget import Meter
 from rdflive.query.expressions.errors import no_value
 from rdflive.syntax.rdflib_algebra import evaluator_of, to_rdflib
 from rdflive.syntax.tree import Tree
-from rdflive.values import in_fixed_context
+from rdflive.values import Value, in_fixed_context
 
 __all__ = ["Row", "TermOf", "Terms", "evaluate_with_rdflib", "rdflib_function"]
 
@@ -31,6 +31,12 @@ class Terms(Protocol):
 
     def value(self, id: int, /) -> Node | None:  # noqa: A002 - it is one
         """Give the term of an id; None for 0, which is no term."""
+
+    def content(self, id: int, /) -> Value | None:  # noqa: A002 - it is one
+        """Give the value that the term of an id stands for, if it is a literal with a datatype, else None.
+
+        It may be known sooner than the term.
+        """
 
     def constant(self, term: Node, /) -> Node:
         """Give the value of a constant that is written in an expression."""

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from rdflive.feeds.terms import RowReader
 from rdflive.feeds.writing import UnwritableError, write_term
+from rdflive.values import Value, typed_value
 
 __all__ = ["TextTerms"]
 
@@ -47,6 +48,10 @@ class TextTerms:
         if term is None and text is not None:
             term = self._terms[number] = RowReader(text).term("term")
         return term
+
+    def content(self, number: int, /) -> Value | None:
+        """Give the value of a number whose text is a literal with a datatype."""
+        return typed_value(self.value(number))
 
     def constant(self, term: Any, /) -> Any:
         """Give a constant as it is, like the texts."""
