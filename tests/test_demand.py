@@ -14,6 +14,7 @@ from rdflib import RDF, RDFS, Namespace, URIRef
 import rdflive
 from rdflive.engine.store_state import StoreState
 from rdflive.errors import RdfliveError
+from rdflive_stores.rdflib_memory import MemoryAdapter
 from support.demand import NODES, PREDICATES, check_held, eager, make_text
 from support.effort import drawn_from, rounds
 
@@ -159,7 +160,8 @@ def test_demand_changes_no_answer(kind: str, haste: str) -> None:
     for _ in range(rounds(300, share=10)):
         kinds += play(random, kind)
     assert kinds["by demand"]
-    assert bool(kinds["whole"]) is (haste == "eager")
+    # over rules nothing is chosen
+    assert bool(kinds["whole"]) is (haste == "eager" and kind != "rules")
 
 
 def followed(text: str, triples: str, **options: Any) -> tuple[Any, Follower, StoreState]:
@@ -322,6 +324,21 @@ def test_a_pattern_is_held_whole_and_by_demand_again(monkeypatch: pytest.MonkeyP
     (line,) = follower.subscription.explain().demand
     assert line.endswith("the triples of 1 value of ?y")
     assert rows(follower, "y", "z") == ["n0 m0"]
+    check_held(state)
+
+
+def test_a_store_that_looks_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An adapter that says so has patterns held whole, and so do rules, which plan for each value."""
+    triples = " . ".join(f"n{i} q m{i}" for i in range(20)) + " . a p n1"
+    text = "SELECT * { :a :p ?y . ?y :q ?z OPTIONAL { ?z :r ?v } }"
+    graph, follower, state = followed(text, triples, algorithm="auto", rules=RULES)
+    assert (follower.subscription.explain().demand, rows(follower, "y", "z")) == ((), ["n1 m1"])
+    monkeypatch.setattr(MemoryAdapter, "looks_up", False, raising=False)
+    graph, follower, state = followed(text, triples, algorithm="auto")
+    assert follower.subscription.explain().demand == ()
+    assert entries(follower) > 20
+    graph.add((E.a, E.p, E.n2))
+    assert rows(follower, "y", "z") == ["n1 m1", "n2 m2"]
     check_held(state)
 
 

@@ -163,9 +163,16 @@ class Subscription(BaseSubscription):
             shared = Asked(question.plan, self._terms)
             counted = "" if self._state is None else self._counted()
             held = () if self._state is None else tuple(self._state.held(self._use))
+            is_whole = plan.algorithm != "demand" and not all(view.is_by_demand for view in views)
             if question.windowed or self._state is None:
                 return Explanation(
-                    plan, windows=lines, members=members, shared=shared, counted=counted, held=held
+                    plan,
+                    windows=lines,
+                    members=members,
+                    shared=shared,
+                    counted=counted,
+                    held=held,
+                    is_whole=is_whole,
                 )
             notes = unheld_notes(self._adapter, self._graph, plan, question.regime)
         return Explanation(
@@ -177,6 +184,7 @@ class Subscription(BaseSubscription):
             shared=shared,
             counted=counted,
             held=held,
+            is_whole=is_whole,
         )
 
     @property

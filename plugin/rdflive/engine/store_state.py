@@ -25,6 +25,7 @@ from rdflive.model import Term, Terms
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.budget import Budget, Meter
 from rdflive.query.demand import by_demand
+from rdflive.query.demand import whole as whole_state
 from rdflive.query.plan import Plan
 from rdflive.store.capture import Capture
 from rdflive.values import Value
@@ -121,7 +122,10 @@ class StoreState:
             query = None
         whole: Answers = None
         if query is None:
-            query = self._make(by_demand(plan), view_of, present, every=every, budget=budget)
+            # views that are new come into use below
+            may = plan.algorithm == "demand" or all(view_of(b.graph).is_by_demand for b in plan.basics)
+            held = by_demand(plan) if may else whole_state(plan)
+            query = self._make(held, view_of, present, every=every, budget=budget)
             try:
                 if plan.parameters:
                     query.sample = self._asked(uses[0])

@@ -100,10 +100,19 @@ class View:
         """How many changes of the graph came by."""
         self.reports = False
         """Whether the last `flush` was a report of windows."""
+        self.looks_up = True
+        """Whether the triples of one subject or object are found soon, so that patterns may be held by
+        demand.
+        """
         self.seconds = 0.0
         """Time spent on the changes that matched some pattern."""
         self._together: list[tuple[Literal[1, -1], tuple[Term, ...]]] | None = None
         """Collects the changes of a commit that are to be taken together."""
+
+    @property
+    def is_by_demand(self) -> bool:
+        """Whether patterns may be held by demand."""
+        return self.looks_up
 
     def apply_all(self, changes: Sequence[tuple[Literal[1, -1], tuple[Term, ...]]]) -> bool:
         """Take the changes of a commit that happened, as `apply` takes one.

@@ -64,6 +64,10 @@ def _class_test(wanted: type) -> Callable[[Term], bool]:
 class Wanted(Protocol):
     """Computes triples for *wanted* patterns only, so that nothing is derived that no query reads."""
 
+    @property
+    def looks_up(self) -> bool:
+        """Whether to want the triples of one more subject or object takes little."""
+
     def want(self, patterns: Iterable[TermPattern]) -> None:
         """Start maintaining what matches these patterns; each call is undone by one of `unwant`.
 

@@ -81,6 +81,8 @@ class Rdfs:
 class RdfsEntailment:
     """Maintains what a graph entails by subclasses, subproperties, domains and ranges."""
 
+    looks_up = True
+
     def __init__(self, graph: ExplicitGraph, regime: Rdfs) -> None:
         self._graph = graph
         self._regime = regime

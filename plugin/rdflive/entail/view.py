@@ -38,6 +38,11 @@ class WantedView(View, ABC):
     @abstractmethod
     def _worked_out(self) -> Wanted: ...
 
+    @property
+    def is_by_demand(self) -> bool:
+        """Whether patterns may be held by demand: what follows for one value is worked out soon."""
+        return self.looks_up and self._worked_out.looks_up
+
     def add(
         self, segment: Segment, relation: Relation | None = None, rows: Relation | None = None
     ) -> SegmentState:

@@ -23,7 +23,7 @@ from rdflive.query.decompose import ordered_array
 from rdflive.query.plan import Plan, Step
 from rdflive.query.segment import Segment
 
-__all__ = ["ROWS", "Origin", "Origins", "by_demand", "chain"]
+__all__ = ["ROWS", "Origin", "Origins", "by_demand", "chain", "whole"]
 
 ROWS: Final = -1
 """Stands for the rows of another step, where demand comes from; see `Origin`."""
@@ -91,6 +91,23 @@ def _places(pattern: TriplePattern, bound: Mapping[Variable, object]) -> list[tu
     """List the variables that are bound, and where a store finds triples by them."""
     ends = ((pattern.subject, 0), (pattern.object, 2))
     return [(term, place) for term, place in ends if isinstance(term, Variable) and term in bound]
+
+
+def whole(plan: Plan) -> Plan:
+    """Have the patterns of a plan hold all that matches, but for what members of a family ask for."""
+    steps = tuple(
+        step
+        if step.basic is None
+        else replace(
+            step,
+            basic=replace(
+                step.basic,
+                segments=tuple(replace(segment, state="whole") for segment in step.basic.segments),
+            ),
+        )
+        for step in plan.steps
+    )
+    return replace(plan, steps=steps)
 
 
 def by_demand(plan: Plan) -> Plan:

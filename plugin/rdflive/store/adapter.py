@@ -21,6 +21,7 @@ __all__ = [
     "GraphLike",
     "Guardable",
     "LiteralParts",
+    "LookingUp",
     "NamedGraphs",
     "Rdf12Terms",
     "Snapshottable",
@@ -115,6 +116,17 @@ class Rdf12Terms(Protocol):
 
         The function makes of such terms a `DirectionalString` or a `TripleTerm` of `rdflive.model`.
         """
+
+
+@runtime_checkable
+class LookingUp(Protocol):
+    """An adapter that says whether its store finds the triples of one subject or object by an index.
+
+    Of one that does not say, it is taken for granted. Where the store goes through all of its triples,
+    patterns of queries hold all that matches them, so that nothing is looked up.
+    """
+
+    looks_up: bool
 
 
 @runtime_checkable

@@ -139,6 +139,8 @@ class ReportedBackground:
 class ExplicitContent:
     """The explicit triples of some windows and of the background graph, if any: their union, as a set."""
 
+    looks_up = True
+
     def __init__(self, panes: Sequence[Pane], background: ReportedBackground | None) -> None:
         self.panes = panes
         self.background = background

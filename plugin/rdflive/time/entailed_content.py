@@ -22,6 +22,8 @@ __all__ = ["EntailedContent"]
 class EntailedContent:
     """The triples entailed by explicit content, for the wanted patterns."""
 
+    looks_up = False  # a window slides, and another set of values would be wanted each time
+
     def __init__(self, held: ExplicitContent, regime: Regime, state: State) -> None:
         self.panes = held.panes
         self._held = held

@@ -159,6 +159,8 @@ class SharedClosure:
 class LabelledContent:
     """What one window entails: the wanted triples that the closure labels as lasting to its last report."""
 
+    looks_up = False  # which rules work is planned for each pattern that is wanted
+
     def __init__(self, pane: Pane, shared: SharedClosure) -> None:
         self.panes = (pane,)
         self._pane = pane

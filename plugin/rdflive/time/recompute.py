@@ -45,6 +45,8 @@ class Recompute:
 class _Recomputed:
     """The wanted entailed triples of the last update, and the entailment that gave them."""
 
+    looks_up = False  # all of it is worked out each time
+
     def __init__(self, regime: Regime, graph: ExplicitGraph) -> None:
         self._regime = regime
         self._graph = graph

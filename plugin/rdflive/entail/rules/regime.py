@@ -69,6 +69,8 @@ def prove(program: Program, graph: ExplicitGraph, triple: Triple) -> list[Proof]
 class RuleEntailment:
     """Maintains the conclusions of rules, as far as the wanted patterns depend on them."""
 
+    looks_up = False  # which rules work is planned for each pattern that is wanted
+
     def __init__(self, program: Program, graph: ExplicitGraph, algebra: Algebra) -> None:
         self._program = program
         self._graph = graph

@@ -40,9 +40,11 @@ class Explanation:
         shared: Asked | None = None,
         counted: str = "",
         held: Iterable[tuple[TriplePattern, Variable, int, bool]] = (),
+        *,
+        is_whole: bool = False,
     ) -> None:
         asked = Asked(plan) if shared is None else shared
-        running = as_run(plan, asked.plan, asked.terms, lags=bool(windows))
+        running = as_run(plan, asked.plan, asked.terms, lags=bool(windows), is_whole=is_whole)
         self._plan = plan = running.plan
         self._kept = running.kept
         self.notes = (*query_notes(plan), *notes)

@@ -20,7 +20,7 @@ from rdflib.term import Variable as SparqlVariable
 from rdflive.query.algebra import Graph
 from rdflive.query.bgp import Asked, TriplePattern, Variable, VarOrTerm
 from rdflive.query.decompose import OrderedArray
-from rdflive.query.demand import by_demand
+from rdflive.query.demand import by_demand, whole
 from rdflive.query.expressions import Expression
 from rdflive.query.plan import Plan
 from rdflive.query.segment import Segment
@@ -40,11 +40,20 @@ class Running:
     """The patterns that keep something beside match states."""
 
 
-def as_run(plan: Plan, shared: Plan, terms: Sequence[VarOrTerm], *, lags: bool = False) -> Running:
+def as_run(
+    plan: Plan,
+    shared: Plan,
+    terms: Sequence[VarOrTerm],
+    *,
+    lags: bool = False,
+    is_whole: bool = False,
+) -> Running:
     """Say of the plan of one query what is kept where the `shared` one runs, with these terms for its
-    parameters; over windows, whose content may be ahead of what members know, the plan `lags`.
+    parameters; over windows, whose content may be ahead of what members know, the plan `lags`. No pattern is
+    held by demand where it `is_whole`.
     """
-    plan, shared = by_demand(plan), by_demand(shared)
+    way = whole if is_whole else by_demand
+    plan, shared = way(plan), way(shared)
     values = dict(zip(shared.parameters, terms, strict=True))
     others = [(basic.graph, segment) for basic in shared.basics for segment in basic.segments]
     kept: dict[tuple[Graph, TriplePattern], Kept] = {}
