@@ -78,8 +78,9 @@ def drawn_triple(draw: Random) -> tuple[Any, Any, Any]:
 
 @pytest.mark.parametrize("store", STORES)
 def test_deltas_of_lone_patterns_add_up_to_the_answer(store: str) -> None:
-    """One by one and in batches, while others make the engine number terms, or let it stop. Some of these have
-    a budget, and some hold what is in demand.
+    """One by one and in batches, while others make the engine number terms, or let it stop.
+
+    Some of these have a budget, and some hold what is in demand.
     """
     draw = drawn_from("lone patterns", store)
     for number in range(rounds(60)):
@@ -202,6 +203,32 @@ def test_members_that_come_at_once_read_the_graph_once(monkeypatch: pytest.Monke
         assert -told == Counter()
         state = first[0]._live()
     assert (len(state.dictionary), state.views) == (0, {})
+
+
+def test_members_over_a_graph_and_over_a_window_have_walks_of_their_own() -> None:
+    """Those over a graph read it, and those over a window what it keeps, whoever comes first."""
+    for first in (0, 1):
+        told: dict[tuple[bool, int], list[Any]] = {}
+        stream, graph = rdflive.Stream(), rdflib.Graph()
+        for write in (graph.add, lambda triple, stream=stream: stream.add(triple, at=1)):
+            write((NODES[0], URIRef(E + "p"), Literal(7)))
+
+        def follow(*, windowed: bool, least: int, told: Any = told, on: Any = (graph, stream)) -> None:
+            def tell(delta: rdflive.Delta) -> None:
+                told.setdefault((windowed, least), []).extend(row.o.toPython() for row in delta.added)
+
+            options = {"window": rdflive.Sliding(10)} if windowed else {}
+            text = f"SELECT ?o {{ ?s :p ?o FILTER(?o > {least}) }}"
+            rdflive.subscribe(on[windowed], PREFIX + text, tell, **options)
+
+        for number in range(4):
+            follow(windowed=bool(number % 2) is not bool(first), least=number + 3)
+        graph.add((NODES[1], URIRef(E + "p"), Literal(9)))
+        stream.add((NODES[1], URIRef(E + "p"), Literal(8)), at=2)
+        assert {key: (9 in found, 8 in found) for key, found in told.items()} == {
+            key: (not key[0], key[0]) for key in told
+        }
+        assert len(told) == 4
 
 
 def test_a_segment_without_a_pattern_takes_no_terms() -> None:
