@@ -53,7 +53,13 @@ OTHERS = (
     "SELECT (COUNT(?o) AS ?n) { ?s :p ?o FILTER(isNUMERIC(?o) && ?o > 0) }",
     "SELECT * { ?s :p ?o FILTER(?o != 1) OPTIONAL { ?s :q ?x FILTER(isIRI(?x)) } }",
     "SELECT * { ?s :p ?o . ?x :q ?y FILTER(?y = 2 && isIRI(?o)) }",
+    "SELECT * { :a :q ?x . ?x :p ?y }",
+    "SELECT * { :a :p ?x . ?x :p ?y FILTER(?y != 1) }",
+    "SELECT * { :a :q ?x OPTIONAL { ?x :p ?y FILTER(isIRI(?y)) } }",
+    "SELECT * { ?s :p ?o FILTER(?o IN (:a, :b)) }",
+    "SELECT (COUNT(?s) AS ?n) { ?s :p ?o FILTER(?o IN (:a, :b)) }",
 )
+AMPLE = rdflive.Budget(rows=100_000, kept_rows=100_000)
 NODES = [URIRef(E + name) for name in "abcd"]
 LITERALS = [Literal(0), Literal(1), Literal(2), Literal(2.5), Literal(3), Literal("a", lang="en")]
 
@@ -72,7 +78,10 @@ def drawn_triple(draw: Random) -> tuple[Any, Any, Any]:
 
 @pytest.mark.parametrize("store", STORES)
 def test_deltas_of_lone_patterns_add_up_to_the_answer(store: str) -> None:
-    """One by one and in batches, while others make the engine number terms, or let it stop."""
+    """One by one and in batches, while others make the engine number terms, or let it stop.
+
+    Some of these have a budget, and some hold what is in demand.
+    """
     draw = drawn_from("lone patterns", store)
     for number in range(rounds(60)):
         graph, plain = STORES[store](), rdflib.Graph()
@@ -89,7 +98,7 @@ def test_deltas_of_lone_patterns_add_up_to_the_answer(store: str) -> None:
             kind = draw.random()
             if kind < 0.1:
                 texts.append(PREFIX + draw.choice((*LONE, *OTHERS)))
-                followers.append(Follower(face, texts[-1]))
+                followers.append(Follower(face, texts[-1], budget=draw.choice((None, None, AMPLE))))
             elif kind < 0.2 and len(followers) > 1:
                 texts.pop(closed := draw.randrange(1, len(followers)))
                 followers.pop(closed).subscription.close()
@@ -104,6 +113,18 @@ def test_deltas_of_lone_patterns_add_up_to_the_answer(store: str) -> None:
         for follower in followers:
             follower.subscription.close()
         assert (len(state.dictionary), state.views, state.news, state.touched) == (0, {}, [], {})
+
+
+@pytest.mark.parametrize(("text", "is_lone"), [(LONE[0], True), (LONE[5], False), (LONE[13], False)])
+def test_within_a_budget_a_lone_pattern_is_told_in_terms(text: str, *, is_lone: bool) -> None:
+    """Where nothing is tested and nothing computed, for these are counted. Who exceeds it ends."""
+    graph = rdflib.Graph()
+    with rdflive.subscribe(graph, PREFIX + text, budget=rdflive.Budget(rows=4)) as subscription:
+        assert subscription._use.query.is_lone is is_lone
+        with rdflive.batch(graph):
+            for number in range(5):
+                graph.add((NODES[number % 2], URIRef(E + "p"), Literal(number + 2)))
+        assert isinstance(subscription.last_error, rdflive.BudgetError)
 
 
 def test_a_lone_pattern_numbers_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,6 +203,32 @@ def test_members_that_come_at_once_read_the_graph_once(monkeypatch: pytest.Monke
         assert -told == Counter()
         state = first[0]._live()
     assert (len(state.dictionary), state.views) == (0, {})
+
+
+def test_members_over_a_graph_and_over_a_window_have_walks_of_their_own() -> None:
+    """Those over a graph read it, and those over a window what it keeps, whoever comes first."""
+    for first in (0, 1):
+        told: dict[tuple[bool, int], list[Any]] = {}
+        stream, graph = rdflive.Stream(), rdflib.Graph()
+        for write in (graph.add, lambda triple, stream=stream: stream.add(triple, at=1)):
+            write((NODES[0], URIRef(E + "p"), Literal(7)))
+
+        def follow(*, windowed: bool, least: int, told: Any = told, on: Any = (graph, stream)) -> None:
+            def tell(delta: rdflive.Delta) -> None:
+                told.setdefault((windowed, least), []).extend(row.o.toPython() for row in delta.added)
+
+            options = {"window": rdflive.Sliding(10)} if windowed else {}
+            text = f"SELECT ?o {{ ?s :p ?o FILTER(?o > {least}) }}"
+            rdflive.subscribe(on[windowed], PREFIX + text, tell, **options)
+
+        for number in range(4):
+            follow(windowed=bool(number % 2) is not bool(first), least=number + 3)
+        graph.add((NODES[1], URIRef(E + "p"), Literal(9)))
+        stream.add((NODES[1], URIRef(E + "p"), Literal(8)), at=2)
+        assert {key: (9 in found, 8 in found) for key, found in told.items()} == {
+            key: (not key[0], key[0]) for key in told
+        }
+        assert len(told) == 4
 
 
 def test_a_segment_without_a_pattern_takes_no_terms() -> None:

@@ -35,6 +35,8 @@ QUERIES = (
     "SELECT ?n (COUNT(?x) AS ?groups) { { " + GROUPS + " } } GROUP BY ?n",
     "SELECT ?x { ?s :p ?o ; :q ?x } GROUP BY ?x HAVING (COUNT(*) > 1)",
     "SELECT (COUNT(*) AS ?n) { ?s :p ?o ; :q ?x }",
+    "SELECT (COUNT(*) AS ?n) { ?s :p ?o FILTER(?o IN (:a, :b)) }",
+    "SELECT DISTINCT ?s { ?s :p ?o ; :q ?x FILTER(?o IN (:a, :b)) }",
     "SELECT (SUM(?o) AS ?n) (COUNT(DISTINCT ?o) AS ?m) { ?s :p ?o }",
     "SELECT (COUNT(DISTINCT *) AS ?n) { ?s :p ?o ; :q ?x }",
     "SELECT ?s (MIN(?o) AS ?n) (MAX(?o) AS ?m) (AVG(?o) AS ?a) { ?s :p ?o } GROUP BY ?s",

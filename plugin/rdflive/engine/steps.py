@@ -20,7 +20,8 @@ _COUNTED: Final = (algebra.Distinct, algebra.Group)
 def line_of(plan: Plan) -> tuple[int, ...]:
     """List the numbers of the steps from the only basic graph pattern to the answer; none of other plans.
 
-    What an empty group begins with (`Values`) may stand beside them, because it never changes.
+    What an empty group begins with, and the terms that a filter allows, may stand beside them (`Values`),
+    because they never change.
     """
     steps, line = plan.steps, [len(plan.steps) - 1]
     while steps[line[-1]].inputs:
@@ -29,9 +30,7 @@ def line_of(plan: Plan) -> tuple[int, ...]:
     beside = set(range(len(steps))).difference(line)
     is_line = all(isinstance(steps[number].node, (*ALONE, *_COUNTED)) for number in line[1:])
     fits = is_line and all(isinstance(steps[number].node, algebra.Values) for number in beside)
-    leaf = steps[line[0]]
-    # rows that ask for those of the leaf are followed by `QueryState`
-    return tuple(line) if fits and leaf.basic is not None and leaf.asks is None else ()
+    return tuple(line) if fits and steps[line[0]].basic is not None else ()
 
 
 def row_of(names: Sequence[str]) -> str:
