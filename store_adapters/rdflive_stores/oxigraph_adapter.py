@@ -6,6 +6,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, wraps
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from pyoxigraph import DefaultGraph, Literal, Store
@@ -75,6 +76,9 @@ def _attach_oxrdflib(store: Any) -> Adapter | None:
     return adapter
 
 
+_triple: Final = attrgetter("subject", "predicate", "object")
+
+
 class LiveStoreAdapter:
     """Watches a `LiveStore`: its users speak pyoxigraph, and its queries see the default graph."""
 
@@ -91,9 +95,10 @@ class LiveStoreAdapter:
     def triples(self, key: GraphKey, pattern: TermPattern) -> Iterator[Triple]:
         """List the triples of one graph, or of the union, that match."""
         if key is not UNION:
-            for quad in self._matching(pattern, key):
-                yield quad.subject, quad.predicate, quad.object
-            return
+            return map(_triple, self._matching(pattern, key))
+        return self._united(pattern)
+
+    def _united(self, pattern: TermPattern) -> Iterator[Triple]:
         # the store gives a triple once for each graph that holds it
         seen = set()
         for quad in self._matching(pattern, None):

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from pyoxigraph import Quad, Store
 
 from rdflive.model import Term
-from rdflive.store import UNION, WRITING, Capture, QuadTerms
+from rdflive.store import UNION, WRITING, Capture, QuadTerms, uncollected
 from rdflive_stores.oxigraph_changes import canonical_quad, record
 from rdflive_stores.oxigraph_terms import canonical, is_possible
 
@@ -24,6 +24,7 @@ __all__ = ["Changing", "change", "load_unseen"]
 _PIECE: Final = 1024
 """Quads of a document that are looked at together."""
 _predicate: Final = attrgetter("predicate")
+_ends: Final = attrgetter("subject", "object")
 _graph: Final = attrgetter("graph_name")
 
 
@@ -36,6 +37,7 @@ class Changing(NamedTuple):
     """What it inserts, if it is not there."""
 
 
+@uncollected
 def change(
     native: Store,
     capture: Capture,
@@ -134,6 +136,7 @@ def _unseen(native: Store, predicates: set[Term], quads: Iterable[Quad]) -> set[
     return absent
 
 
+@uncollected
 def _fill(
     native: Store, capture: Capture, write: Callable[[], object], predicates: Iterable[Term], graph: Any
 ) -> None:
@@ -146,11 +149,12 @@ def _fill(
         write()
     finally:  # a bulk operation may have got half way
         count = len(native)
+        # the predicate and the graph of the quads are known, and made no second time
         came: list[QuadTerms] = [
-            tuple(quad)
+            (s, predicate, o, graph)
             for predicate in predicates
             if is_possible(None, predicate, None)
-            for quad in native.quads_for_pattern(None, predicate, None, graph)
+            for s, o in map(_ends, native.quads_for_pattern(None, predicate, None, graph))
         ]
         if came:
             capture.record_all(1, came)

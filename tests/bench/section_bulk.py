@@ -16,7 +16,7 @@ import rdflive
 from bench.clock import interleave, middle, ratio, timed
 from bench.report import Section, cells
 from bench.sizes import Sizes
-from bench.worlds import EX
+from bench.worlds import EX, chain
 from rdflive.store.rdflib_graphs import ADAPTER
 
 ROUNDS: Final = 5
@@ -24,6 +24,7 @@ QUERIES: Final = {
     "no match": f"SELECT * {{ ?s <{EX}none> ?o }}",
     "matched": f"SELECT * {{ ?s <{EX}p> ?o }}",
 }
+PATH: Final = {"path of 3": f"SELECT * {{ ?a <{EX}1> ?b . ?b <{EX}2> ?c . ?c <{EX}3> ?d }}"}
 
 
 def run(sizes: Sizes) -> Section:
@@ -39,7 +40,10 @@ def run(sizes: Sizes) -> Section:
     )
     lines = [f"<{EX}s{i % 2000}> <{EX}p> <{EX}o{i}> ." for i in range(count)]
     for operation, (make, write) in _operations("\n".join(lines) + "\n", count).items():
-        section.rows += _compared(operation, make, write, count)
+        section.rows += _compared(operation, make, write, count, QUERIES)
+    edges = [f"<{EX}{s}> <{EX}{p}> <{EX}{o}> ." for s, p, o in chain(count, levels=3)]
+    for operation, (make, write) in _operations("\n".join(edges) + "\n", count).items():
+        section.rows += _compared(f"{operation}, chain", make, write, count, PATH)
     for size in (1, 10, 100, 1000):
         for operation, (make, write, changes) in _updates(lines, size).items():
             section.rows += _compared(operation, make, write, changes)
@@ -51,7 +55,10 @@ def run(sizes: Sizes) -> Section:
             micros = middle(seconds) / count * 1e6
             operation = f"LiveStore, mirror, {size:,} per transaction"
             section.rows.append({"operation": operation, "variant": "no match", "micros": micros})
-    section.notes.append("Each store is new. The query has one pattern, and its callback does nothing.")
+    section.notes.append(
+        "Each store is new, and the callback does nothing. The query has one pattern; over a chain it has "
+        "three, each of which matches a third of the changes."
+    )
     return section
 
 
@@ -118,7 +125,11 @@ def _updates(
 
 
 def _compared(
-    operation: str, make: Callable[[], Any], write: Callable[[Any], object], count: int
+    operation: str,
+    make: Callable[[], Any],
+    write: Callable[[Any], object],
+    count: int,
+    queries: dict[str, str],
 ) -> list[dict[str, Any]]:
     def once(query: str | None) -> float:
         store = make()
@@ -131,7 +142,7 @@ def _compared(
         return seconds
 
     runs: dict[str, Callable[[int], float]] = {"none": lambda _: once(None)}
-    runs |= {name: lambda _, query=query: once(query) for name, query in QUERIES.items()}  # type: ignore[misc]  # a default
+    runs |= {name: lambda _, query=query: once(query) for name, query in queries.items()}  # type: ignore[misc]  # a default
     results = interleave(runs, ROUNDS)
     return [
         cells(

@@ -11,7 +11,7 @@ from typing import Any, Final
 from weakref import proxy
 
 from rdflive.engine.lone import News
-from rdflive.engine.multiset import Row
+from rdflive.engine.multiset import Row, add_weights
 from rdflive.engine.query import Found, QueryState, TermWeights, Use, add_up, common_losses
 from rdflive.engine.recovery import Recovery
 from rdflive.engine.view import View
@@ -353,5 +353,7 @@ class Commits:
 
 def _sums(one: dict[Row, TermWeights], other: dict[Row, TermWeights]) -> dict[Row, TermWeights]:
     """Add the deltas of each who asks."""
-    asked = dict.fromkeys((*one, *other))
-    return {a: add_up((*one.get(a, {}).items(), *other.get(a, {}).items())) for a in asked}
+    sums = {asked: dict(weights) for asked, weights in one.items()}
+    for asked, weights in other.items():
+        add_weights(sums.setdefault(asked, {}), weights)
+    return sums

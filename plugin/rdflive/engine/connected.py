@@ -139,7 +139,9 @@ class WalkPlan:
     asked: AskedPaths | None = None
     """For a family: its relation is behind the patterns."""
     written: Written = field(init=False)
-    """The walks that were written for plans of its shape, by the pattern that they begin at, and `once`."""
+    """The walks that were written for plans of its shape, by the pattern that they begin at, and for walks of
+    many triples the earlier places of that pattern.
+    """
 
     def __post_init__(self) -> None:
         if len(_written) >= _MOST:
@@ -149,7 +151,7 @@ class WalkPlan:
 
 Need: TypeAlias = Callable[[WalkPlan], object]
 """Gives what a name in the text of a walk stands for."""
-Written: TypeAlias = dict[tuple[int, bool], tuple[CodeType, tuple[Need, ...]]]
+Written: TypeAlias = dict[tuple[int, tuple[int, ...] | None], tuple[CodeType, tuple[Need, ...]]]
 _MOST: Final = 1024
 """Shapes whose walks are kept; beyond that all are forgotten."""
 _written: Final[dict[tuple[Any, ...], Written]] = {}
@@ -195,17 +197,23 @@ def _least(found: list[Any]) -> int:
     return min((len(values) if type(values) is set else 0 for values in found), default=0)
 
 
-def compile_walk(plan: WalkPlan, array: OrderedArray, *, once: bool = True) -> Walk:
+def compile_walk(plan: WalkPlan, array: OrderedArray, *, many: bool = False) -> Walk:
     """Write and compile the walk of one ordered array.
 
-    With `once`, solutions that map an earlier pattern to the same triple are skipped, because that pattern's
-    own walk gives them. A full evaluation starts from one pattern only, so it needs all of them and passes
-    False.
+    Solutions that map an earlier pattern to the same triple are skipped, because that pattern's own walk
+    gives them.
+
+    With `many` the walk takes triples that came or went together, the list that collects solutions, and the
+    set of these triples; see `batch`. It skips solutions that have one of the set where an earlier walk
+    begins. A full evaluation starts from one pattern only, so it needs all and passes an empty set.
     """
-    key = array.seed, once
+    states = plan.states
+    # which earlier patterns the triples of the walk have come to as well
+    same = tuple(j for j in range(array.seed) if states[j] is states[array.seed]) if many else None
+    key = array.seed, same
     found = plan.written.get(key)
     if found is None:
-        found = plan.written[key] = _Writer(plan, array).write(once)
+        found = plan.written[key] = _Writer(plan, array, same).write()
     code, needs = found
     return bind(code, [need(plan) for need in needs])
 
@@ -235,11 +243,13 @@ def _shape(plan: WalkPlan) -> tuple[Any, ...]:
 
 
 class _Writer:
-    def __init__(self, plan: WalkPlan, array: OrderedArray) -> None:
+    def __init__(self, plan: WalkPlan, array: OrderedArray, same: tuple[int, ...] | None) -> None:
         self.plan = plan
         self.array = array
+        self.same = same
         self.arguments = arguments(len(tuple(plan.patterns[array.seed])))
-        self.source = Source(f"def walk({', '.join(self.arguments)}, out):")
+        given = (*self.arguments, "out") if same is None else ("triples", "out", "together")
+        self.source = Source(f"def walk({', '.join(given)}):")
         self._relations = sum(isinstance(pattern, Asked) for pattern in plan.patterns)
         """How many of the patterns, the last ones, are relations of what is asked for."""
         self.needs: list[Need] = []
@@ -257,9 +267,13 @@ class _Writer:
             if isinstance(term, Variable):
                 self.names.setdefault(term, argument)
 
-    def write(self, once: bool) -> tuple[CodeType, tuple[Need, ...]]:
+    def write(self) -> tuple[CodeType, tuple[Need, ...]]:
         if self.plan.meter is not None:
             self.source.enter("try:")
+        if self.same is not None:
+            self.source.enter(f"for {', '.join(self.arguments)} in triples:")
+            self.fail = "continue"
+        if self.plan.meter is not None:
             self._count("1")
         self._demand_full((None,) if None in self.plan.masks else tuple(self.names))
         for j in self.array.checks:
@@ -278,9 +292,8 @@ class _Writer:
                 self._check(j)
             self._look_ahead()
             self._filter()
-        if once:
-            for j in range(self.array.seed):
-                self._leave_to(j)
+        for j in range(self.array.seed):
+            self._leave_to(j)
         row = "".join(f"{self.names[v]}, " for v in self.plan.projection)
         self.source.line(f"out.append(({row}))")
         if self.plan.meter is not None:
@@ -471,6 +484,13 @@ class _Writer:
         """Skip a solution that maps the earlier pattern j to this walk's triple: the walk of j gives it."""
         if isinstance(self.plan.patterns[self.array.seed], Asked):
             return  # it began with no triple
+        if self.same is not None:
+            # another pattern took its own triples before or after this one, see `batch`
+            if j in self.same:
+                written = zip(self.arguments, self.plan.patterns[j], strict=True)
+                names = [self.names[term] if isinstance(term, Variable) else given for given, term in written]
+                self.source.line(f"if ({', '.join(names)}) in together: {self.fail}")
+            return
         tests = []
         places = zip(self.arguments, self.plan.patterns[j], self.plan.patterns[self.array.seed], strict=True)
         for place, (argument, term, seeded) in enumerate(places):

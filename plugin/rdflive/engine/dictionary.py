@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, TypeAlias
 
 from rdflive.model import Term
 from rdflive.query.budget import Meter
@@ -63,6 +63,25 @@ class Dictionary:
         self.ids[term] = new
         self._loose.append(new)
         return new
+
+    def intern_all(self, terms: Sequence[Term]) -> list[Id]:
+        """Give the ids of many terms, as `intern` does that of one."""
+        ids, held, references, loose = self.ids, self.terms, self._references, self._loose
+        found: list[Any] = list(map(ids.get, terms))
+        for at in [at for at, known in enumerate(found) if known is None]:
+            term = terms[at]
+            # a term may be there several times
+            new = ids.get(term)
+            if new is None and self._free:
+                new = self.intern(term)
+            elif new is None:  # `intern` written out
+                new = len(held)
+                references.append(0)
+                held.append(term)
+                ids[term] = new
+                loose.append(new)
+            found[at] = new
+        return found
 
     def hold(self, ids: Iterable[Id]) -> None:
         """Add one reference to each id."""

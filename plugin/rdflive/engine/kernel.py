@@ -6,7 +6,9 @@ pass the same tests.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, MutableMapping, Sequence
+from itertools import chain
 from typing import Any, Final, TypeAlias
 
 from rdflive.engine.connected import AskedPaths, WalkPlan, compile_walk
@@ -17,12 +19,13 @@ from rdflive.engine.pattern import (
     Masks,
     PatternState,
     RowTest,
+    Walk,
     loader,
     pattern_identity,
     pattern_key,
 )
 from rdflive.engine.relation import Relation
-from rdflive.engine.router import EMPTY, Patterns, Router
+from rdflive.engine.router import Patterns, Router
 from rdflive.engine.star import NO_CENTRE, Star, star_key
 from rdflive.engine.trie import put, take
 from rdflive.query.bgp import TriplePattern, Variable
@@ -44,8 +47,8 @@ class SegmentState:
     """
 
     __slots__ = (
-        "added", "fresh", "joined", "paths", "patterns", "plan", "rank", "relation", "removed", "rows",
-        "segment", "stars",
+        "added", "fresh", "joined", "many", "paths", "patterns", "plan", "rank", "relation", "removed",
+        "rows", "segment", "stars",
     )  # fmt: skip
 
     plan: WalkPlan
@@ -71,6 +74,8 @@ class SegmentState:
         self.patterns: list[PatternState] = []
         self.paths: list[tuple[PatternState, tuple[int, ...]]] = []
         self.stars: list[Star] = []
+        self.many: dict[int, Walk] = {}
+        """By the pattern that they begin at, the walks of many triples that were needed so far."""
         self.fresh: _Fresh | None = None
         """What is to be filled before the first update; None from then on."""
 
@@ -200,29 +205,31 @@ class Kernel:
         self.untaken.discard(ids)
         return found
 
-    def apply_lone(self, sign: int, triples: Collection[Row]) -> list[tuple[PatternState, int]] | None:
-        """Apply updates of one sign pattern by pattern, if no pattern with their predicates keeps anything.
-
-        Such patterns are segments by themselves: a solution is one triple, so the order of the updates does
-        not matter. Returns the patterns, with how many updates each matched; None if nothing was applied.
-        """
-        router = self.router
-        if router.open is not EMPTY or router.guarded:
-            return None
-        shelves = {p: router.nodes.get(p, EMPTY) for p in {triple[1] for triple in triples}}
-        if any(any(keyed) or any(q.keeps for q in free) for free, *keyed in shelves.values()):
-            return None
-        matched = []
-        for p, (free, *_) in shelves.items():
-            found = triples if len(shelves) == 1 else [triple for triple in triples if triple[1] == p]
-            for pattern in free:
-                matched.append((pattern, len(found)))
-                for walk, state in pattern.walks:
-                    solutions = state.added if sign > 0 else state.removed
-                    self.dirty[state] = None
-                    for triple in found:
-                        walk(*triple, solutions)
-        return matched
+    def walk_all(self, pattern: PatternState, triples: Sequence[Row], sign: int) -> None:
+        """Walk from triples that came to a pattern, or go from it, in all segments; see `batch`."""
+        together: Collection[Row] = ()
+        reached: dict[SegmentState, Sequence[Row]]
+        if pattern.trie is None:
+            reached = dict.fromkeys([state for _, state in pattern.walks], triples)
+        else:
+            behind: dict[SegmentState, list[Row]] = defaultdict(list)
+            for triple in triples:
+                for state in dict.fromkeys([state for _, state in pattern.trie.reached(triple)]):
+                    behind[state].append(triple)
+            reached = {**behind}
+        for state, found in reached.items():
+            seeds = [j for j, other in enumerate(state.patterns) if other is pattern]
+            if len(seeds) > 1 and not together:
+                together = set(triples)
+            solutions = state.added if sign > 0 else state.removed
+            for j in seeds:
+                walk = state.many.get(j)
+                if walk is None:
+                    walk = compile_walk(state.plan, state.segment.arrays[j], many=True)
+                    state.many[j] = walk
+                walk(found, solutions, together)
+            if solutions:
+                self.dirty[state] = None
 
     def add(
         self,
@@ -315,15 +322,18 @@ class Kernel:
         if relation is not None:
             return self.solutions_of(state, relation, list(relation))
         seed = min(range(len(state.patterns)), key=lambda j: state.patterns[j].size())
-        walk = compile_walk(state.plan, state.segment.arrays[seed], once=False)
+        walk = compile_walk(state.plan, state.segment.arrays[seed], many=True)
         pattern = state.patterns[seed]
         matches = pattern.matches()
         # A pattern that keeps nothing is read from the store.
-        triples = map(pattern.triple, matches) if matches is not None else snapshot(pattern)
+        triples = pattern.triples(matches) if matches is not None else snapshot(pattern)
         rows: list[Row] = []
-        for triple in list(triples) if most is None else triples:
-            walk(*triple, rows)
-            if most is not None and len(rows) >= most:
+        if most is None:
+            walk(list(triples), rows, ())
+            return rows
+        for triple in triples:
+            walk((triple,), rows, ())
+            if len(rows) >= most:
                 break
         return rows
 
@@ -469,17 +479,17 @@ class _Fresh:
                 continue  # filled below, or when something is asked for
             else:
                 # listed by the first path, which is no new one
-                triples = map(pattern.triple, list(pattern.matches() or ()))
-            insert = None
-            for triple in triples:
-                if insert is None:
-                    insert = (
-                        # also counts what is in demand for others
-                        pattern.insert
-                        if pattern in self.patterns
-                        else loader(pattern, self.paths.get(pattern, ()), masks.get(pattern, {}))
-                    )
-                insert(*triple)
+                triples = pattern.triples(list(pattern.matches() or ()))
+            found = iter(triples)
+            first = next(found, None)
+            if first is None:
+                continue
+            if pattern in self.patterns:
+                # also counts what is in demand for others
+                insert = pattern.insert_all
+            else:
+                insert = loader(pattern, self.paths.get(pattern, ()), masks.get(pattern, {}))
+            insert(chain((first,), found))
         for fed, values in self.feeds:
             self._demand.open(fed, values)
         self._demand.load()

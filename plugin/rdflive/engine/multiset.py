@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias, TypeVar
 
 from rdflive.engine.dictionary import Dictionary
 
@@ -12,6 +12,7 @@ __all__ = ["Multiset", "Row", "Weights", "add_rows", "add_weights"]
 Row: TypeAlias = tuple[int, ...]
 Weights: TypeAlias = dict[Row, int]
 """Rows and their weights, none of them zero."""
+Key = TypeVar("Key")
 
 
 def add_rows(weights: Weights, rows: Iterable[Row], sign: int) -> None:
@@ -24,7 +25,7 @@ def add_rows(weights: Weights, rows: Iterable[Row], sign: int) -> None:
             del weights[row]
 
 
-def add_weights(weights: Weights, changes: Weights) -> None:
+def add_weights(weights: dict[Key, int], changes: Mapping[Key, int]) -> None:
     """Add the weights of equal rows; what sums to zero vanishes."""
     for row, change in changes.items():
         weight = weights.get(row, 0) + change

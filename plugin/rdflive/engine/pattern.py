@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import repeat
+from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
 from rdflive.engine.demand import Demand, Fed, Feeding, Link
@@ -28,9 +30,18 @@ Masks: TypeAlias = dict[int, list[tuple[MutableMapping[Any, int], int]]]
 """Slot of the pattern → the star masks that have a bit for the pattern at that slot, and that bit."""
 Update: TypeAlias = Callable[..., None]
 """Takes the ids of a triple or a quad."""
+UpdateAll: TypeAlias = Callable[[Iterable[tuple[int, ...]]], None]
+"""Takes the ids of many triples or quads."""
 Walk: TypeAlias = Callable[..., None]
 """Takes the ids of a triple or a quad, and the list that collects solutions."""
 
+_UPDATES: Final = {
+    "insert": ("insert", False),
+    "delete": ("delete", False),
+    "insert_all": ("insert", True),
+    "delete_all": ("delete", True),
+}
+"""The generated functions of a pattern: the operation, and whether they take many triples."""
 _PLACES: Final = ("s", "p", "o", "g")
 
 
@@ -83,20 +94,23 @@ class PatternState:
     triples (x, knows, y), (x, knows, z), the path from slot 0 is `{x: {y, z}}`, the path from slot 1 is `{y:
     x, z: x}`, and the path from both is `{(x, y), (x, z)}`.
 
-    `insert` and `delete` keep paths and masks. They are generated functions, written anew when they are used
-    after a path or a mask has come or gone. Each of `walks` is called with the ids of a triple and the list
-    that collects solutions. `enter` and `exit` do both for a pattern with one walk, where a triple matches no
-    other: they are written when they are first needed, and None until then.
+    `insert` and `delete` keep paths and masks, `insert_all` and `delete_all` do for many triples. They are
+    generated functions, written anew when they are used after a path or a mask has come or gone. Each of
+    `walks` is called with the ids of a triple and the list that collects solutions. `enter` and `exit` do
+    both for a pattern with one walk, where a triple matches no other: they are written when they are first
+    needed, and None until then.
     """
 
     __slots__ = (
-        "_make", "alone", "arity", "delete", "enter", "exit", "feeds", "guard", "held", "hits",
-        "identity", "insert", "keeps", "key", "links", "masks", "paths", "places", "trie", "users", "uses",
-        "walks",
+        "_make", "alone", "arity", "delete", "delete_all", "enter", "exit", "feeds", "guard", "held", "hits",
+        "identity", "insert", "insert_all", "keeps", "key", "links", "masks", "paths", "places", "trie",
+        "users", "uses", "walks",
     )  # fmt: skip
 
     insert: Update
     delete: Update
+    insert_all: UpdateAll
+    delete_all: UpdateAll
 
     def __init__(
         self,
@@ -229,23 +243,30 @@ class PatternState:
         """Put slot values back into the pattern."""
         return tuple(t if t >= 0 else values[-1 - t] for t in self.key)
 
+    def triples(self, rows: Iterable[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
+        """Put the slot values of many matches back into the pattern."""
+        constants = tuple(t for t in self.key if t >= 0)
+        places = [self.arity + constants.index(t) if t >= 0 else -1 - t for t in self.key]
+        pick = itemgetter(*places)
+        return (pick(values + constants) for values in rows)
+
     def write(self) -> None:
         """Write `insert` and `delete` anew: called when paths or masks have come or gone.
 
         They are written when they are first called, for many queries may begin before the next update.
         """
         self.keeps = bool(self.paths or self.masks or self.links)
-        with suppress(AttributeError):
-            del self.insert
-        with suppress(AttributeError):
-            del self.delete
+        for name in _UPDATES:
+            with suppress(AttributeError):
+                delattr(self, name)
         self._forget_alone()
 
-    def __getattr__(self, name: str) -> Update:
-        """Write `insert` or `delete`, which is not there yet."""
-        if name not in ("insert", "delete"):
+    def __getattr__(self, name: str) -> Any:
+        """Write one of the updates, which is not there yet."""
+        if name not in _UPDATES:
             raise AttributeError(name)
-        update = _writer(self, name)
+        operation, for_all = _UPDATES[name]
+        update = _writer(self, operation, for_all=for_all)
         setattr(self, name, update)
         return update
 
@@ -305,6 +326,16 @@ def _matches(path: tuple[int, ...], found: Any, arity: int) -> Iterator[tuple[in
         yield from (found if arity != 1 else ((value,) for value in found))
         return
     rest = tuple(slot for slot in range(arity) if slot not in path)
+    if arity == 2:  # as most patterns have
+        is_turned = path == (1,)
+        for key, values in found.items():
+            if type(values) is not set:
+                yield (values, key) if is_turned else (key, values)
+            elif is_turned:
+                yield from zip(values, repeat(key), strict=False)
+            else:
+                yield from zip(repeat(key), values, strict=False)
+        return
     order = [(path + rest).index(slot) for slot in range(arity)]
     for key, values in found.items():
         head = key if len(path) > 1 else (key,)
@@ -319,13 +350,22 @@ def _expression(pattern: PatternState, slots: Sequence[int]) -> str:
     return names[0] if len(names) == 1 else "(" + ", ".join(names) + ")"
 
 
-def _writer(pattern: PatternState, operation: str) -> Update:
-    """Generate the function that puts one match into every path and mask, or takes it out."""
-    source = Source(f"def {operation}({_arguments(pattern.key)}):")
-    # for a pattern that keeps nothing: it only starts walks
-    source.line("pass")
+def _writer(pattern: PatternState, operation: str, *, for_all: bool) -> Callable[..., None]:
+    """Generate the function that puts one match into every path and mask, or takes it out, or many."""
+    source = _begun(pattern, operation, for_all=for_all)
     _write_match(source, pattern, operation)
     return source.function()
+
+
+def _begun(pattern: PatternState, operation: str, *, for_all: bool) -> Source:
+    """Begin a function of one triple, or of many with a loop over them."""
+    given = _arguments(pattern.key)
+    source = Source(f"def {operation}({'triples' if for_all else given}):")
+    if for_all:
+        source.enter(f"for {given} in triples:")
+    # for a pattern that keeps nothing: it only starts walks
+    source.line("pass")
+    return source
 
 
 def _alone(pattern: PatternState, operation: str, walk: Walk, state: Any, dirty: dict[Any, None]) -> Update:
@@ -383,13 +423,12 @@ def _write_link(source: Source, link: Link, demand: Demand, value: str, operatio
             source.line(f"{source.name(demand.loose)}.append({entry})")
 
 
-def loader(pattern: PatternState, paths: Sequence[tuple[int, ...]], masks: Masks) -> Update:
-    """Generate the function that puts one match into these paths and masks only.
+def loader(pattern: PatternState, paths: Sequence[tuple[int, ...]], masks: Masks) -> UpdateAll:
+    """Generate the function that puts many matches into these paths and masks only.
 
     It fills what one new segment needs, while the rest of the pattern is already filled.
     """
-    source = Source(f"def insert({_arguments(pattern.key)}):")
-    source.line("pass")
+    source = _begun(pattern, "insert", for_all=True)
     for path in paths:
         _write_path(source, pattern, path, pattern.paths[path], [], "insert")
     for slot, entries in masks.items():

@@ -42,6 +42,8 @@ Result = TypeVar("Result")
 
 _MANY: Final = 16
 """A plan of more steps is large: to ask each whether its inputs changed would take longer than the rest."""
+_ROWS: Final = 64
+"""Rows that are turned into terms column by column."""
 Take: TypeAlias = Callable[[int, Sequence[Weights]], Weights]
 TermWeights: TypeAlias = dict[Terms, int]
 """Solutions and their weights."""
@@ -106,7 +108,8 @@ def common_losses(net: TermWeights, passed: TermWeights) -> TermWeights:
     A commit makes two steps: its writes, then `passed`, what time changed; `net` is their sum. A solution
     that time removed but a write had only added in the same commit did not leave at all.
     """
-    losses = {solution: min(-weight, -net.get(solution, 0)) for solution, weight in passed.items()}
+    lost = ((solution, weight) for solution, weight in passed.items() if weight < 0)
+    losses = {solution: min(-weight, -net.get(solution, 0)) for solution, weight in lost}
     return {solution: count for solution, count in losses.items() if count > 0}
 
 
@@ -650,6 +653,9 @@ class QueryState:
         rows = weights if self._sorter is None else sorted(weights, key=self._sorter)
         if self._pick is not None:
             term, pick = self._dictionary.terms.__getitem__, self._pick
+            if len(weights) >= _ROWS and self.plan.places:  # by columns
+                columns = [map(term, column) for column in zip(*map(pick, rows), strict=True)]
+                return list(zip(zip(*columns, strict=True), map(weights.__getitem__, rows), strict=True))
             return [(tuple(map(term, pick(row))), weights[row]) for row in rows]
         terms = self._dictionary.terms
         shown = tuple(zip(self.plan.places, self.preset, strict=True))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Sequence
+from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
 from rdflive.engine.pattern import Key, PatternState
@@ -86,6 +87,17 @@ class Router:
             free, by_object, by_subject, by_both = self.nodes.get(p, EMPTY)
             objects[p] = None if free or by_subject or by_both else by_object or ()
         return [triple for triple in triples if (found := objects[triple[1]]) is None or triple[2] in found]
+
+    def of_predicate(self, p: int, triples: Sequence[Ids]) -> Iterator[tuple[PatternState, Sequence[Ids]]]:
+        """Route triples with one predicate; where `is_plain`."""
+        free, *keyed = self.nodes.get(p, EMPTY)
+        for pattern in free:
+            yield pattern, triples
+        for shelf, value in zip(keyed, (itemgetter(2), itemgetter(0), itemgetter(0, 2)), strict=True):
+            if shelf is not None:
+                for triple in triples:
+                    for pattern in shelf.get(value(triple), ()):
+                        yield pattern, (triple,)
 
     def add(self, pattern: PatternState) -> None:
         """Start routing to a pattern; one that is fed waits for the values in demand."""

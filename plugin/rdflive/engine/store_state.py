@@ -28,6 +28,7 @@ from rdflive.query.demand import by_demand
 from rdflive.query.demand import whole as whole_state
 from rdflive.query.plan import Plan
 from rdflive.store.capture import Capture
+from rdflive.store.garbage_collection import uncollected
 from rdflive.values import Value
 
 __all__ = ["StoreState", "ViewOf"]
@@ -236,6 +237,7 @@ class StoreState:
             own.put(use)
         return own
 
+    @uncollected
     def answers(self, use: Use, most: int | None = None) -> list[tuple[Terms, int]]:
         """List the whole current answer of somebody with weights, in order where it has one.
 
@@ -250,6 +252,7 @@ class StoreState:
         """Give the whole current answer of somebody."""
         return self.answer_to(use.query, use.asked, use.budget)
 
+    @uncollected
     def answer_to(
         self, query: QueryState, asked: tuple[int, ...], budget: Budget | None = None
     ) -> TermWeights:
@@ -338,6 +341,7 @@ class StoreState:
         """Start maintaining a query on what the store holds now, for all who use it."""
         return query.open(partial(self._fill, query))
 
+    @uncollected
     def _fill(self, query: QueryState) -> Answers:
         query.views = []
         query.sample = next(iter(query.asked), query.sample)

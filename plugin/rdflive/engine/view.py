@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import islice
+from itertools import chain, islice, repeat, zip_longest
+from operator import itemgetter, mul
 from time import perf_counter
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
+from rdflive.engine import batch
 from rdflive.engine.connected import AskedPaths, comparisons_of
 from rdflive.engine.demand import Demand
 from rdflive.engine.dictionary import UNBOUND, Dictionary
@@ -24,7 +27,8 @@ from rdflive.model import Term, TermPattern
 from rdflive.query.algebra import Condition
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.budget import Meter
-from rdflive.query.demand import Origin, chain
+from rdflive.query.demand import Origin
+from rdflive.query.demand import chain as chain_of_demand
 from rdflive.query.segment import Segment
 
 __all__ = ["Lister", "QuadView", "State", "View"]
@@ -38,6 +42,8 @@ Lister: TypeAlias = Callable[[TermPattern], Iterable[tuple[Term, ...]]]
 _FEW: Final = 16
 """How many triples are counted at first, where several patterns may be the first in a chain of demand."""
 _MANY: Final = 1 << 20
+_PIECE: Final = 4096
+"""Triples of the store whose terms are looked up together."""
 _NOBODY: Final[tuple[Any, tuple[Any, ...]]] = (None, ())
 
 
@@ -74,6 +80,8 @@ class View:
     batch.
     """
 
+    is_direct = True
+    """Whether it takes a change when it comes, and not at the next commit."""
     lags = False
     """Whether it may list what its queries are not told of yet."""
 
@@ -120,6 +128,8 @@ class View:
         Those that match no pattern are over. The others are taken together, for a pattern may come to ask for
         what a later one of them brings.
         """
+        if len(changes) >= batch.MANY and self.is_direct and self._router.open is EMPTY:
+            return self._apply_many(changes)
         # where nothing is listed meanwhile, each is taken by itself
         together: list[tuple[Literal[1, -1], tuple[Term, ...]]] = []
         if self._router.awaited and len(changes) > 1:
@@ -131,14 +141,53 @@ class View:
         finally:
             self._together = None
         if together:
-            start = perf_counter()
-            try:
-                intern = self._dictionary.intern
-                self.take_net([(sign, tuple(map(intern, change))) for sign, change in together])
-            except Exception:  # noqa: BLE001 - logged; the writes have happened
-                self._give_up()
-            self.seconds += perf_counter() - start
+            deletes = [change for sign, change in together if sign < 0]
+            inserts = [change for sign, change in together if sign > 0]
+            self._take_together(list(map(self._ids, deletes)), list(map(self._ids, inserts)))
         return matched
+
+    def _apply_many(self, changes: Sequence[tuple[Literal[1, -1], tuple[Term, ...]]]) -> bool:
+        """Take many changes as `apply_all` does, predicate by predicate."""
+        self.seen += len(changes)
+        router, known = self._router, self._known
+        signs, triples = zip(*changes, strict=True)
+        # the id of the predicate with the sign of the change; 0 where no pattern knows it
+        keys = map(mul, signs, map(known, map(itemgetter(1), triples), repeat(0)))
+        signed: dict[int, list[tuple[Term, ...]]] = defaultdict(list)
+        for key, change in zip(keys, triples, strict=True):
+            signed[key].append(change)
+        matched = False
+        deletes: list[tuple[int, ...]] = []
+        inserts: list[tuple[int, ...]] = []
+        for key, found in signed.items():
+            p = abs(key)
+            shelves = router.nodes.get(p)
+            if shelves is None:
+                continue
+            told = self._find_lone(p, shelves) if self.lone else ()
+            if told:
+                for change in found:
+                    matched = self._tell(told, 1 if key > 0 else -1, change) or matched
+                continue
+            if not shelves[0]:
+                found = [change for change in found if router.may_match(known, change)]
+            if found:
+                (inserts if key > 0 else deletes).extend(self._ids_of(found, (UNBOUND, p)))
+        if inserts or deletes:
+            self.state.touched[self] = None
+            self._take_together(deletes, inserts)
+        return matched or bool(inserts or deletes)
+
+    def _take_together(
+        self, deletes: Collection[tuple[int, ...]], inserts: Collection[tuple[int, ...]]
+    ) -> None:
+        """Take changes of a commit, and never raise, as `_take` does with one."""
+        start = perf_counter()
+        try:
+            self.take_net(deletes, inserts)
+        except Exception:  # noqa: BLE001 - logged; the writes have happened
+            self._give_up()
+        self.seconds += perf_counter() - start
 
     def apply(self, sign: Literal[1, -1], change: tuple[Term, ...], /) -> bool:
         """Take one change that really happened. A change that matches no pattern costs a few probes.
@@ -182,6 +231,18 @@ class View:
         """Count changes that no pattern could match."""
         self.seen += count
 
+    def _ids_of(
+        self, triples: Sequence[tuple[Term, ...]], known: tuple[int, ...]
+    ) -> Iterator[tuple[int, ...]]:
+        """Give the ids of triples or quads; those at some places are `known`, the others `UNBOUND` there."""
+        intern_all, count = self._dictionary.intern_all, len(triples)
+        columns: Iterable[Any] = zip_longest(zip(*triples, strict=True), known, fillvalue=UNBOUND)
+        ids = [repeat(number, count) if number else intern_all(column) for column, number in columns]
+        return zip(*ids, strict=True)
+
+    def _ids(self, change: tuple[Term, ...]) -> tuple[int, ...]:
+        return tuple(map(self._dictionary.intern, change))
+
     def _tell(self, told: tuple[tuple[Tell, int], ...], sign: int, change: tuple[Term, ...]) -> bool:
         """Tell who looks at every triple with a predicate, and keeps nothing, without a number for a term."""
         try:
@@ -202,7 +263,7 @@ class View:
             return True
         start = perf_counter()
         try:
-            self.take(sign, tuple(map(self._dictionary.intern, change)))
+            self.take(sign, self._ids(change))
         except Exception:  # noqa: BLE001 - logged
             self._give_up()
         self.seconds += perf_counter() - start
@@ -239,40 +300,27 @@ class View:
             if pattern.keeps:
                 count([ids[place] for place in pattern.places])
 
-    def take_net(self, changes: Collection[tuple[int, tuple[int, ...]]]) -> None:
+    def take_net(self, deletes: Collection[tuple[int, ...]], inserts: Collection[tuple[int, ...]]) -> None:
         """Take changes that the store has already, given as ids; each of another triple.
 
         Deletes come first. So where an insert brings a value into demand, what the store lists differs from
         the state of the patterns by the inserts that follow alone.
         """
-        for _, ids in [change for change in changes if change[0] < 0]:
+        if len(deletes) + len(inserts) >= batch.MANY:
+            came = batch.route(self.kernel, inserts)
+            # one by one where an insert may bring values into demand
+            if not any(pattern.links for pattern in came):
+                gone = batch.route(self.kernel, deletes)
+                batch.take(self.kernel, self._dictionary, gone, came)
+                return
+        for ids in deletes:
             self.take(-1, ids)
-        inserts = [ids for sign, ids in changes if sign > 0]
         untaken = self.kernel.untaken
         untaken.update(inserts)
         for ids in inserts:
             # what is left where this raises is forgotten by `reset`
             self.take(1, ids)
             untaken.discard(ids)
-
-    def take_all(self, sign: int, changes: Collection[tuple[int, ...]]) -> None:
-        """Take changes of one sign, given as ids."""
-        lone = self.kernel.apply_lone(sign, changes)
-        if lone is not None:
-            for pattern, matched in lone:
-                pattern.hits += matched
-            return
-        apply, kept = self.kernel.apply, list[int]()
-        try:
-            for ids in changes:
-                for pattern in apply(sign, *ids):
-                    pattern.hits += 1
-                    # not as a condition at the end, where Python 3.13 would pass over `finally` at Ctrl-C
-                    if not pattern.keeps:
-                        continue
-                    kept += [ids[place] for place in pattern.places]
-        finally:  # also what was taken before a failure
-            (self._dictionary.hold if sign > 0 else self._dictionary.drop)(kept)
 
     def flush(self) -> Callable[[], object] | None:
         """Take the changes that were put off until the commit; see `State.await_flush`.
@@ -298,8 +346,7 @@ class View:
             # The pattern may be shared, and its matches are held once.
             if pattern.keeps and not pattern.held:
                 pattern.held = True
-                for values in pattern.matches() or ():
-                    dictionary.hold(values)
+                dictionary.hold(chain.from_iterable(pattern.matches() or ()))
         return state
 
     def remove(self, state: SegmentState) -> None:
@@ -310,8 +357,7 @@ class View:
         self._tells.clear()
         for pattern, matches in self.kernel.remove(state):
             pattern.held = False
-            for values in matches:
-                dictionary.drop(values)
+            dictionary.drop(chain.from_iterable(matches))
         for pattern in state.patterns:
             dictionary.drop(term for term in pattern.key if term >= 0)
 
@@ -375,9 +421,14 @@ class View:
 
     def matching(self, key: tuple[int, int, int]) -> Iterator[tuple[int, ...]]:
         """List the triples with these ids; 0 stands for any term."""
-        intern, terms = self._dictionary.intern, self._dictionary.terms
-        for triple in self._triples((terms[key[0]], terms[key[1]], terms[key[2]])):
-            yield tuple(map(intern, triple))
+        return chain.from_iterable(self._matching(key))
+
+    def _matching(self, key: tuple[int, int, int]) -> Iterator[Iterator[tuple[int, ...]]]:
+        terms = self._dictionary.terms
+        triples, size = iter(self._triples((terms[key[0]], terms[key[1]], terms[key[2]]))), _FEW
+        while piece := list(islice(triples, size)):
+            yield self._ids_of(piece, key)
+            size = _PIECE
 
     def check(self, states: Iterable[SegmentState], asked: tuple[int, ...] = ()) -> None:
         """Raise if these segments cannot be maintained with the options asked for, for what somebody asks."""
@@ -483,7 +534,7 @@ class View:
         asked = {} if relation is None else self._fed_by_members(segment, relation)
         sample = {} if relation is None else dict(zip(relation.columns, relation.sample, strict=False))
         if segment.rows:
-            return chain(segment.patterns, None, asked, segment.asked, segment.rows)
+            return chain_of_demand(segment.patterns, None, asked, segment.asked, segment.rows)
         if segment.state == "whole" or len(segment.patterns) < 2:
             return asked
         sources = list(asked) or [
@@ -494,7 +545,7 @@ class View:
         if not sources:
             return asked
         root = self._smallest({j: self._sampled(segment.patterns[j], sample) for j in sources})
-        return chain(segment.patterns, root, asked, segment.asked)
+        return chain_of_demand(segment.patterns, root, asked, segment.asked)
 
     def _sampled(self, pattern: TriplePattern, sample: Mapping[Variable, int]) -> tuple[int, ...]:
         """Give the ids of a pattern, with what a member asks for in the place of parameters; 0 for any."""

@@ -9,7 +9,6 @@ from typing import Any
 
 from rdflive.entail.columns import Columns
 from rdflive.entail.entailment import ExplicitGraph
-from rdflive.entail.garbage_collection import no_collection
 from rdflive.entail.routes import Route, Routes
 from rdflive.entail.schema import Schema
 from rdflive.entail.sources import Sources
@@ -136,8 +135,7 @@ class Kinds:
         """Read the explicit triples of each kind at most once inside the block, while they do not change."""
         self._columns = {}
         try:
-            with no_collection():
-                yield
+            yield
         finally:
             self._columns = None
 

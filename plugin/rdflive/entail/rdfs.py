@@ -25,7 +25,6 @@ from rdflib import RDF, RDFS, URIRef
 from rdflive.entail.choice import Strategy, estimate, should_forget
 from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Sign
 from rdflive.entail.errors import SchemaError
-from rdflive.entail.garbage_collection import no_collection
 from rdflive.entail.kinds import Kinds
 from rdflive.entail.maintenance import follow
 from rdflive.entail.net import Net
@@ -36,6 +35,7 @@ from rdflive.entail.table import Table
 from rdflive.entail.templates import Atom, Atoms, Kind
 from rdflive.entail.ways import Ways
 from rdflive.model import TermPattern, Triple
+from rdflive.store.garbage_collection import uncollected
 
 __all__ = ["Counts", "Rdfs", "RdfsEntailment", "refusal"]
 
@@ -164,7 +164,7 @@ class RdfsEntailment:
             elif kind in kinds.tables:
                 kinds.close(kinds.tables[kind])
 
-    @no_collection()
+    @uncollected
     def _open(self, new: list[Kind]) -> None:
         """Make tables for the kinds that are newly wanted."""
         kinds, templates = self._kinds, self._kinds.templates
@@ -202,7 +202,7 @@ class RdfsEntailment:
             return p, None
         return ALL_TYPES if o is None else (p, o)
 
-    @no_collection()
+    @uncollected
     def _load(self) -> None:
         for p in self._kinds.words.schema:
             for s, _, o in self._graph.triples((None, p, None)):
@@ -287,7 +287,7 @@ class RdfsEntailment:
             if table.counts is not None and should_forget(table, self._updates):
                 self._kinds.forget(table)
 
-    @no_collection()
+    @uncollected
     def _replan(self, changes: Changes) -> None:
         """Follow changes of the schema: of its closure like data, then of what data entail by it."""
         kinds, saw_schema = self._kinds, self._sees_schema

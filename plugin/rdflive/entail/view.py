@@ -29,6 +29,8 @@ ANY: Final[TermPattern] = (None, None, None)
 class WantedView(View, ABC):
     """A view whose triples are computed on demand, for the patterns of its segments."""
 
+    is_direct = False
+
     def __init__(self, state: State, triples: Lister) -> None:
         super().__init__(state, triples)
         self._wants: dict[SegmentState | tuple[PatternState, int], list[TermPattern]] = {}
@@ -178,7 +180,9 @@ class EntailedView(WantedView):
         entailed = self.entailment.update(changes)
         # Without a query, as with `saturate`, the entailment is maintained for readers of its triples.
         if self.kernel.patterns:
-            self.take_net(list(entailed))
+            changes = list(entailed)
+            deletes = [ids for sign, ids in changes if sign < 0]
+            self.take_net(deletes, [ids for sign, ids in changes if sign > 0])
         self.seconds += perf_counter() - start
 
     def count(self, key: tuple[int, ...], most: int) -> int:

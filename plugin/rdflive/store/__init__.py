@@ -20,9 +20,11 @@ from rdflive.store.adapter import (
     value_of,
 )
 from rdflive.store.capture import OPEN, WRITING, Capture
+from rdflive.store.garbage_collection import MANY, uncollected
 from rdflive.store.listening import NAMED, UNION, Changes, GraphKey, Listener, QuadTerms
 
 __all__ = [
+    "MANY",
     "NAMED",
     "OPEN",
     "UNION",
@@ -46,5 +48,6 @@ __all__ = [
     "Writable",
     "WriteRefusedError",
     "content_of",
+    "uncollected",
     "value_of",
 ]

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, TypeVar
 from rdflive.errors import RdfliveError, WaitError, is_interruption
 from rdflive.model import Batch, Change, Quad, Term, Triple
 from rdflive.store.deliveries import Deliveries, Delivering
+from rdflive.store.garbage_collection import MANY, uncollected
 from rdflive.store.listening import NAMED, UNION, Changes, GraphKey, Judge, Listener, QuadTerms
 
 __all__ = ["IDLE", "OPEN", "WRITING", "Capture", "thread"]
@@ -398,7 +399,9 @@ class Capture:
             if self.judge is not None:
                 self.judge.renew()
         else:
-            if net:
+            if len(net) >= MANY:
+                uncollected(self._commit)(net)
+            elif net:
                 self._commit(net)
             elif passed:
                 self.sequence += 1

@@ -162,15 +162,13 @@ class WindowView(WantedView):
                 for ids in triples:
                     net[ids] = net.get(ids, 0) + sign
             self.seen += len(net)
-            self.take_net([(sign, ids) for ids, sign in net.items() if sign])
+            deletes = [ids for ids, sign in net.items() if sign < 0]
+            self.take_net(deletes, [ids for ids, sign in net.items() if sign > 0])
             return
         for sign, triples in changes:
             self.seen += len(triples)
-            # what prepares for many would take as long as one
-            if len(triples) > 1:
-                self.take_all(sign, self._router.relevant(triples))
-            elif triples:
-                self.take(sign, triples[0])
+            relevant = self._router.relevant(triples)
+            self.take_net(*(((), relevant) if sign > 0 else (relevant, ())))
 
     @property
     def _worked_out(self) -> Content:
