@@ -10,8 +10,7 @@ A pattern that stands at several places of a query has taken its triples for all
 a later place leaves out what has one of these triples at an earlier place, whose walk gives it.
 
 The loops over triples are written into the generated functions, and ids are looked up, counted and told
-column by column. Columns of numbers in arrays were measured too, and are no faster: what is joined with is in
-dictionaries, which change with each commit.
+column by column. What is joined with is in dictionaries, which change with each commit.
 """
 
 from __future__ import annotations
