@@ -46,7 +46,7 @@ def run(sizes: Sizes) -> Section:
         section.rows += _compared(f"{operation}, chain", make, write, count, PATH)
     for size in (1, 10, 100, 1000):
         for operation, (make, write, changes) in _updates(lines, size).items():
-            section.rows += _compared(operation, make, write, changes)
+            section.rows += _compared(operation, make, write, changes, QUERIES)
     with tempfile.TemporaryDirectory() as folder:
         for size in (1, 10, 100, count):
             path = Path(folder) / f"{size}.rdfp"

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from time import process_time
 from typing import Any, Final
 
-import pyoxigraph as ox
 from rdflib import Graph, URIRef
 
 import rdflive
@@ -52,10 +51,13 @@ class _Graph:
     """A graph of rdflib or a `LiveStore`, and the same triples in a bare store of Oxigraph."""
 
     def __init__(self, store: str, triples: Iterable[Triple]) -> None:
+        import pyoxigraph as ox
+
+        self._ox = ox
         self.is_native = store == "LiveStore"
         self.bare = ox.Store()
         self.graph: Any = rdflive.LiveStore(self.bare) if self.is_native else Graph()
-        quads = [ox.Quad(*self.native(triple)) for triple in dict.fromkeys(triples)]
+        quads = [self.quad(triple) for triple in dict.fromkeys(triples)]
         self.bare.bulk_extend(quads)
         self.count = len(quads)
         if not self.is_native:
@@ -64,12 +66,16 @@ class _Graph:
 
     def native(self, triple: Triple) -> Any:
         """Give the terms of pyoxigraph."""
-        return tuple(ox.NamedNode(EX + name) for name in triple)
+        return tuple(self._ox.NamedNode(EX + name) for name in triple)
+
+    def quad(self, triple: Triple) -> Any:
+        """Give what a store of pyoxigraph takes."""
+        return self._ox.Quad(*self.native(triple))
 
     def triple(self, triple: Triple) -> Any:
         """Give what `add` takes."""
         if self.is_native:
-            return ox.Quad(*self.native(triple))
+            return self.quad(triple)
         return tuple(URIRef(EX + name) for name in triple)
 
     def used(self, asked: Asked) -> int:
@@ -122,7 +128,7 @@ def _row(graph: _Graph, store: str, world: str, asked: Asked, repeat: int) -> di
             )
             whole.append(seconds)
             subscription.close()
-    if ox.Quad(*graph.native(asked.relevant)) in graph.bare:
+    if graph.quad(asked.relevant) in graph.bare:
         raise AssertionError(f"{asked.relevant} is there already")
     predicate, other = WORLDS[world].irrelevant
     subscription = rdflive.subscribe(graph.graph, asked.text, _ignore)
@@ -184,7 +190,7 @@ def _toggles(graph: _Graph, triple: Triple) -> float:
 
 def _again(graph: _Graph, asked: Asked) -> float:
     """Add to the bare store and ask after it, a few times."""
-    quad = ox.Quad(*graph.native(asked.relevant))
+    quad = graph.quad(asked.relevant)
     times = 5
     start = process_time()
     for _ in range(times):

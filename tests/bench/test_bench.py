@@ -57,6 +57,8 @@ TINY = replace(
     rows=300,
     guarded=60,
     latest=(60, 120),
+    demand=(300,),
+    held=400,
     repeat=1,
 )
 
@@ -69,6 +71,7 @@ NEEDS = {
     ),
     "frames": ("oxrdflib", "pandas"),
     "latest": ("pyoxigraph",),
+    "demand": ("pyoxigraph",),
     "spark": ("pyspark",),
     "spark-operators": ("pyspark",),
 }
