@@ -79,7 +79,7 @@ NEEDS = {
 RATIOS = ("ratio", "over_", "of_")
 WITHOUT = {
     "match", "memory", "load", "spark", "spark-operators", "thresholds", "windows", "serve", "standing",
-    "validate", "different",
+    "validate", "different", "demand",
 }  # fmt: skip
 """Sections that compare nothing, or only where there is more to measure."""
 
