@@ -405,7 +405,7 @@ def test_a_member_with_a_small_budget_parts_from_a_family() -> None:
 def test_a_budget_ends_only_what_it_would_end_alone(case: int) -> None:
     """Members of families against twins that are alone on a graph: what ends has a twin that ends too.
 
-    It may be that the twin ends only as it begins anew, since a member that is moved to another plan does.
+    It may be that the twin ends only as it starts again, since a member that is moved to another plan does.
     """
     random = drawn_from(f"twins {case}")
     query = random.choice(
@@ -474,7 +474,7 @@ def test_only_the_time_of_its_own_thread_is_charged(
 
 
 def test_a_member_that_cannot_come_disturbs_none() -> None:
-    """Its opening is cut short within operators that others share; they begin anew and are told nothing."""
+    """Its opening is cut short within operators that others share; these start again and tell nothing."""
     graph = rdflib.Graph()
     query = "SELECT * { <urn:%s> <urn:e> ?t OPTIONAL { ?x <urn:p> ?a FILTER(STR(?a) = STR(?t)) } }"
     for hub in range(3):

@@ -206,7 +206,7 @@ def test_members_that_come_at_once_read_the_graph_once(monkeypatch: pytest.Monke
 
 
 def test_members_over_a_graph_and_over_a_window_have_walks_of_their_own() -> None:
-    """Those over a graph read it, and those over a window what it keeps, whoever comes first."""
+    """Those over a graph read it, and those over a window what it keeps, whichever comes first."""
     for first in (0, 1):
         told: dict[tuple[bool, int], list[Any]] = {}
         stream, graph = rdflive.Stream(), rdflib.Graph()

@@ -52,7 +52,7 @@ FAMILIES = ["SELECT * {{ ?a :p :n{0} ; :q ?b }}", "SELECT * {{ ?a :p ?b . ?b :p 
 def together(least: int) -> Iterator[None]:
     """Have so many changes taken together."""
     before = batch.MANY
-    batch.MANY = least  # type: ignore[misc]  # final for everybody else
+    batch.MANY = least  # type: ignore[misc]  # final outside of this test
     try:
         yield
     finally:

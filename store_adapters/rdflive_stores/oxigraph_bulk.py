@@ -1,4 +1,4 @@
-"""Changes many quads of an Oxigraph store that is watched, and looks only at those that somebody wants.
+"""Changes many quads of an Oxigraph store that is watched, and looks only at those that a pattern can match.
 
 Those of a document that is loaded into an empty store are read from the store by predicate, and no others are
 looked at. Where the store held something before, asking it for each quad tells which ones are new.
@@ -48,7 +48,7 @@ def change(
     may_pass: bool,
 ) -> None:
     """Delete and insert quads of some graphs inside a batch and record those that went and came; if that
-    `may_pass`, those that nobody wants are only counted.
+    `may_pass`, those that no pattern can match are only counted.
     """
     held: list[Quad] = []
     absent: list[Quad] = []

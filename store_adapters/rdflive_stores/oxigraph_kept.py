@@ -119,7 +119,7 @@ def _by_place(quads: Iterable[Any]) -> _Places:
                 raise WriteRefusedError(
                     f"the store keeps two texts of {name!r} for {key!r}, {text!r} and {other_text!r}: "
                     "several stand-ins wrote to one store; remove the older quad from the graph "
-                    f"{KEPT} of the native store, or mirror anew under another name"
+                    f"{KEPT} of the native store, or mirror again under another name"
                 )
     return places
 

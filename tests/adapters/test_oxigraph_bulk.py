@@ -87,7 +87,7 @@ def test_many_quads_come_to_what_single_ones_do(way: str, query: str, before: st
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_many_deletes_come_to_what_single_ones_do(query: str) -> None:
-    """Of predicates that somebody wants or not, quads that are there or not, and some that come instead."""
+    """Of predicates that a query has or not, quads that are there or not, and some that come instead."""
     live, single = rdflive.LiveStore(), rdflive.LiveStore()
     told = Counter[str]()
 

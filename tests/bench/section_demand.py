@@ -23,7 +23,7 @@ ROUNDS: Final = 200
 """Adds of each kind in one measurement, each taken back."""
 _LARGE: Final = 1_500_000
 """Triples up to which a graph is held by rdflib too, and patterns whole for comparison."""
-BARE: Final = "nobody"
+BARE: Final = "unasked"
 """A predicate that no query has."""
 
 

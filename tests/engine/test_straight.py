@@ -117,7 +117,7 @@ def test_single_solutions_are_told_as_by_operators(
     assert straight
 
 
-def test_what_the_function_raises_starts_the_query_anew(
+def test_what_the_function_raises_starts_the_query_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The whole answer is told, as when an operator raises, and the new operators go on from there."""

@@ -355,5 +355,5 @@ def _sums(one: dict[Row, TermWeights], other: dict[Row, TermWeights]) -> dict[Ro
     """Add the deltas of each who asks."""
     sums = {asked: dict(weights) for asked, weights in one.items()}
     for asked, weights in other.items():
-        add_weights(sums.setdefault(asked, {}), weights)
+        add_weights(sums.setdefault(asked, {}), weights.items())
     return sums

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TypeAlias, TypeVar
 
 from rdflive.engine.dictionary import Dictionary
@@ -25,9 +25,9 @@ def add_rows(weights: Weights, rows: Iterable[Row], sign: int) -> None:
             del weights[row]
 
 
-def add_weights(weights: dict[Key, int], changes: Mapping[Key, int]) -> None:
+def add_weights(weights: dict[Key, int], changes: Iterable[tuple[Key, int]]) -> None:
     """Add the weights of equal rows; what sums to zero vanishes."""
-    for row, change in changes.items():
+    for row, change in changes:
         weight = weights.get(row, 0) + change
         if weight:
             weights[row] = weight

@@ -95,7 +95,7 @@ class PatternState:
     x, z: x}`, and the path from both is `{(x, y), (x, z)}`.
 
     `insert` and `delete` keep paths and masks, `insert_all` and `delete_all` do for many triples. They are
-    generated functions, written anew when they are used after a path or a mask has come or gone. Each of
+    generated functions, written again when they are used after a path or a mask has come or gone. Each of
     `walks` is called with the ids of a triple and the list that collects solutions. `enter` and `exit` do
     both for a pattern with one walk, where a triple matches no other: they are written when they are first
     needed, and None until then.
@@ -251,7 +251,7 @@ class PatternState:
         return (pick(values + constants) for values in rows)
 
     def write(self) -> None:
-        """Write `insert` and `delete` anew: called when paths or masks have come or gone.
+        """Have `insert` and `delete` written again: called when paths or masks have come or gone.
 
         They are written when they are first called, for many queries may begin before the next update.
         """

@@ -85,20 +85,15 @@ class Use(ABC):
     def end(self, error: BudgetError) -> None:
         """Take the reason why it is told no more: it would exceed its budget. Called under the store's lock.
 
-        One without a budget is told always.
+        Raises the error for a subscription without a budget, which no commit can exceed.
         """
-        raise NotImplementedError from error
+        raise error
 
 
 def add_up(listed: Iterable[tuple[Terms, int]]) -> TermWeights:
     """Add the weights of equal solutions; what sums to zero vanishes."""
     weights: TermWeights = {}
-    for solution, weight in listed:
-        total = weights.get(solution, 0) + weight
-        if total:
-            weights[solution] = total
-        else:
-            del weights[solution]
+    add_weights(weights, listed)
     return weights
 
 
@@ -586,16 +581,16 @@ class QueryState:
                 break
             asked |= new
             leads = self._edges(number, new)
-            add_weights(edges, leads)
+            add_weights(edges, leads.items())
             new = {}
         rows = operator.update(edges, starts)
         nodes = _ends(rows, starts)
-        add_weights(nodes, dict.fromkeys(asked, -1))
+        add_weights(nodes, dict.fromkeys(asked, -1).items())
         # What is not reached any more asks for its edges no more, which changes no row.
         while nodes:
             change = operator.update(self._edges(number, nodes), {})
             rows = dict(rows)
-            add_weights(rows, change)
+            add_weights(rows, change.items())
             nodes = _ends(change)
         return rows
 

@@ -114,7 +114,7 @@ class Recovery:
         return ({}, False) if answers is None else (answers, True)
 
     def restart(self, query: QueryState) -> None:
-        """Start a query anew that was left half-way as a member came; no answer has changed."""
+        """Start a query again that stopped half-way when a member came; no answer has changed."""
         self._state.stop(query)
         if self._restart(query) is not None:
             self._state.commits.forget_query(query)
@@ -147,7 +147,7 @@ class Recovery:
             self.end_use(use, error)
 
     def _divide(self, query: QueryState, sequence: int) -> None:
-        """Start a query anew that was stopped half-way, without one half of what is asked of it."""
+        """Start a query again that stopped half-way, without one half of the tuples that are asked for."""
         state = self._state
         state.commits.owe_query(query)
         state.stop(query)
@@ -169,7 +169,7 @@ class Recovery:
             use.end(reason)
 
     def end_use(self, use: Use, error: BudgetError) -> None:
-        """Stop telling somebody who exceeds a budget, and say so."""
+        """End the subscription of a member that exceeds its budget, and tell it why."""
         query = use.query
         self._state.commits.forget(use)
         query.remove(use)

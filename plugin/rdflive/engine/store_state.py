@@ -149,7 +149,7 @@ class StoreState:
             query.ask([use.asked for use in compress(uses, is_first)], answer=answer)
             is_asked = True
             found = query.drain()
-            # one that begins anew may have what is asked for already, and find nothing new
+            # a query that starts again may have these tuples already, and then finds nothing new
             owed = self.commits.owes(query)
             nothing: TermWeights = {}
             return [
@@ -185,7 +185,7 @@ class StoreState:
         return answers
 
     def _asked(self, use: Use) -> tuple[int, ...]:
-        """Give the ids of the terms that somebody asks for."""
+        """Give the ids of the terms that a subscription asks for."""
         intern, to_native = self.dictionary.intern, self.to_native
         return tuple([intern(to_native(term)) for term in use.terms])
 
@@ -271,7 +271,7 @@ class StoreState:
         self.sweep()
 
     def _take_out(self, use: Use) -> None:
-        """Stop telling somebody of a query, which forgets what only that one asked for."""
+        """Take a subscription out of a query, which forgets what only that subscription asked for."""
         query = use.query
         self.commits.forget(use)
         if query.remove(use) and query.plan.parameters and query.is_used and not query.is_stopped:

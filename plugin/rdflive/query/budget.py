@@ -248,7 +248,7 @@ class Meter:
             self._floor = inf  # the next `spend` raises, unless something has gone until then
 
     def renew(self, kept_rows: int) -> None:
-        """Forget what was kept, but for some rows, and that a budget was exceeded: the plan begins anew."""
+        """Forget what was kept, but for some rows, and that a budget was exceeded: the plan starts again."""
         self.kept_rows, self.kept_characters = kept_rows, 0
         self.error = None
 

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any, TypeAlias
 
 from rdflive.engine.dictionary import UNBOUND, Dictionary
-from rdflive.engine.multiset import Row, Weights
+from rdflive.engine.multiset import Multiset, Row, Weights
 from rdflive.engine.operators.places import row_at
 from rdflive.query.aggregates import Accumulator
 
@@ -24,7 +24,7 @@ class _State:
 
     __slots__ = ("accumulators", "output", "rows", "seeds", "seen")
 
-    def __init__(self, accumulators: tuple[Accumulator, ...], seen: Weights | None) -> None:
+    def __init__(self, accumulators: tuple[Accumulator, ...], seen: Multiset | None) -> None:
         self.accumulators = accumulators
         self.rows = 0
         self.seeds = 0
@@ -109,14 +109,14 @@ class Group:
         for state in self._groups.values():
             if state.output is not None:
                 self._dictionary.drop(state.output)
-            for row in state.seen or ():
-                self._dictionary.drop(row)
+            if state.seen is not None:
+                state.seen.clear()
         self._groups.clear()
 
     def containers(self) -> list[Any]:
         """List what grows with the input."""
         states = self._groups.values()
-        seen = [state.seen for state in states if state.seen is not None]
+        seen = [state.seen.weights for state in states if state.seen is not None]
         values = (one.containers() for state in states for one in state.accumulators)
         return [self._groups, *seen, *chain.from_iterable(values)]
 
@@ -128,31 +128,19 @@ class Group:
 
     def _begin(self, key: Row) -> _State:
         accumulators = tuple(make() for _, make, _ in self._aggregates)
-        state = self._groups[key] = _State(accumulators, {} if self._keeps_rows else None)
+        state = self._groups[key] = _State(
+            accumulators, Multiset(self._dictionary) if self._keeps_rows else None
+        )
         return state
 
     def _add(self, state: _State, row: Row, change: int) -> None:
         # COUNT(DISTINCT *) counts a row with its first copy and not again
-        turn = self._turn(state.seen, row, change) if state.seen is not None else 0
+        turn = 0 if state.seen is None else state.seen.one(row, change)
         for (value, _, _), accumulator in zip(self._aggregates, state.accumulators, strict=True):
             if value is not None:
                 accumulator.add(value(row), change)
             elif turn:
                 accumulator.add(_ANY, turn)
-
-    def _turn(self, seen: Weights, row: Row, change: int) -> int:
-        """Count a row, for COUNT(DISTINCT *): 1 if it is new, -1 if it is gone, else 0."""
-        before = seen.get(row, 0)
-        after = before + change
-        if after:
-            seen[row] = after
-            if before:
-                return 0
-            self._dictionary.hold(row)
-            return 1
-        del seen[row]
-        self._dictionary.drop(row)
-        return -1
 
     def _result(self, accumulator: Accumulator) -> int:
         # An aggregate that fails leaves its variable unbound (SPARQL 1.1, 18.5.1).
