@@ -161,7 +161,7 @@ class MeteredQuery(QueryState):
             if rows > _FEW:
                 self.meter.spend(rows)
                 rows = 0
-            results.append(self._update(number, operator, inputs))
+            results.append(self._update(number, operators, inputs))
             if length is not None:
                 made = sum(length(row) * weight for row, weight in results[-1].items())
                 self.meter.keep(0, made)

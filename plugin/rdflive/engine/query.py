@@ -16,6 +16,7 @@ from itertools import islice, product
 from operator import itemgetter
 from typing import Any, Final, TypeAlias, TypeVar
 
+from rdflive.engine.asking import Asking
 from rdflive.engine.build import Sorter, make_operator, make_sorter
 from rdflive.engine.demand import Demand
 from rdflive.engine.dictionary import Dictionary
@@ -112,8 +113,8 @@ class QueryState:
     """The leaves and operators of one query, one per step of its plan, and who uses it."""
 
     __slots__ = (
-        "_asking", "_clocked", "_demand", "_dictionary", "_leaf", "_line", "_loops", "_pick", "_readers",
-        "_relations", "_sorter", "_straight", "_terms", "_uses", "changed", "every", "family", "is_large",
+        "_clocked", "_demand", "_dictionary", "_leaf", "_line", "_pick", "_readers", "_relations",
+        "_sorter", "_straight", "_terms", "_uses", "asking", "changed", "every", "family", "is_large",
         "is_lone", "leaves", "meter", "operators", "plan", "present", "preset", "sample", "view_of", "views",
     )  # fmt: skip
 
@@ -172,22 +173,9 @@ class QueryState:
         """Start with new leaves and operators; the old ones may be half-way through a change."""
         steps = self.plan.steps
         self._relations: dict[tuple[Variable, ...], Relation] = {}
-        self._asking: dict[int, tuple[Relation | None, ...]] = {
-            number: tuple(
-                Relation(segment.rows, segment.rows, self._demand) if segment.rows else None
-                for segment in step.basic.segments
-            )
-            for number, step in enumerate(steps)
-            if step.basic is not None and step.asks is not None
-        }
-        """Per leaf that rows of another step ask for, what they ask of its segments."""
-        self._loops = {
-            step.asks[0]: _between(self.plan, step.asks[0])
-            for number, step in enumerate(steps)
-            if step.asks is not None and step.asks[0] > number
-        }
-        """Per path whose nodes ask for edges, the steps that lead to it from the leaves of edges."""
         self.leaves = [self._make_leaf(step) for step in steps]
+        self.asking = Asking(self.plan, self.leaves, self._dictionary, self._demand)
+        """What rows of other steps ask of the leaves."""
         leaf = self.leaves[0] if len(self.leaves) == 1 else None
         self._leaf = leaf if isinstance(leaf, Leaf) else None
         self.operators: list[Operator | None] = [None] * len(steps)
@@ -207,10 +195,6 @@ class QueryState:
         if self.sample:
             found.sample = found.part(self.sample)
         return found
-
-    def asking(self, number: int, segment: int) -> Relation | None:
-        """Give what rows of another step ask for of a segment of a leaf."""
-        return self._asking[number][segment] if number in self._asking else None
 
     @property
     def uses(self) -> list[Use]:
@@ -361,7 +345,7 @@ class QueryState:
         """Fill the operators from the whole answers of the leaves, and give the answer of the query."""
         self.operators, self._straight = self._make(), None
         current = partial(_current, solutions=solutions)
-        rows = self._run(self.operators, partial(self._taken, current), first=True)
+        rows = self._run(self.operators, partial(self.asking.take, take=current), first=True)
         self._note_due()
         return self._name(rows)
 
@@ -378,7 +362,7 @@ class QueryState:
         elif self.is_large:
             rows = self._run_changed()
         else:
-            rows = self._run(self.operators, partial(self._taken, _drained), first=False)
+            rows = self._run(self.operators, partial(self.asking.take, take=_drained), first=False)
         for relation in self._relations.values():
             relation.added.clear()
             relation.removed.clear()
@@ -485,11 +469,7 @@ class QueryState:
                     answer.clear()
         for relation in self._relations.values():
             relation.reset()
-        for relations in self._asking.values():
-            for asking in [relation for relation in relations if relation is not None]:
-                for values in asking:
-                    self._dictionary.drop(values)
-                asking.reset()
+        self.asking.clear()
         _clear(self.operators)
 
     def containers(self) -> list[Any]:
@@ -526,29 +506,6 @@ class QueryState:
             for step, leaf in zip(self.plan.steps, self.leaves, strict=True)
         ]
 
-    def _taken(
-        self, take: Callable[[Leaf | AskedLeaf], Weights], number: int, results: Sequence[Weights]
-    ) -> Weights:
-        """Give the rows of a leaf; one that rows of another step ask for follows these first."""
-        leaf = self.leaves[number]
-        assert leaf is not None  # noqa: S101 - it has no operator
-        if number not in self._asking:
-            return take(leaf)
-        asks = self.plan.steps[number].asks
-        assert asks is not None  # noqa: S101 - it is asked
-        # the rows of a path come later, see `_go_on`
-        return leaf.drain() if asks[0] > number else self._follow(number, results[asks[0]])
-
-    def _follow(self, number: int, rows: Weights) -> Weights:
-        """Ask a leaf for what the changed rows of another step ask for, and give its changes."""
-        step, leaf = self.plan.steps[number], self.leaves[number]
-        assert step.asks is not None and leaf is not None  # noqa: S101, PT018 - it is asked
-        if rows:
-            for relation, places in zip(self._asking[number], step.asks[1], strict=True):
-                if relation is not None:
-                    relation.follow(rows, places, self._dictionary)
-        return leaf.drain()
-
     def _run(self, operators: list[Operator | None], take: Take, *, first: bool) -> Weights:
         """Run every step whose inputs changed, or which time changes; the first time all of them.
 
@@ -563,53 +520,17 @@ class QueryState:
             inputs = [results[i] for i in step.inputs]
             # the first time also without a row: VALUES gives its rows, COUNT(*) a 0
             is_run = first or any(inputs) or number in late
-            results.append(self._update(number, operator, inputs) if is_run else {})
+            results.append(self._update(number, operators, inputs) if is_run else {})
         return results[-1]
 
-    def _update(self, number: int, operator: Operator, inputs: Sequence[Weights]) -> Weights:
-        """Run a step. A path asks for the edges of each node that it reaches, and for no others."""
-        if number not in self._loops or operator is not self.operators[number]:
-            return operator.update(*inputs)
-        edges, starts = inputs
-        # All edges that new ones lead to are gathered first: to take them together costs much less.
-        edges, leads = dict(edges), edges
-        asked: Weights = {}
-        new = self._unasked(number, starts)
-        while True:
-            new |= self._unasked(number, leads)
-            if not new:
-                break
-            asked |= new
-            leads = self._edges(number, new)
-            add_weights(edges, leads.items())
-            new = {}
-        rows = operator.update(edges, starts)
-        nodes = _ends(rows, starts)
-        add_weights(nodes, dict.fromkeys(asked, -1).items())
-        # What is not reached any more asks for its edges no more, which changes no row.
-        while nodes:
-            change = operator.update(self._edges(number, nodes), {})
-            rows = dict(rows)
-            add_weights(rows, change.items())
-            nodes = _ends(change)
-        return rows
-
-    def _unasked(self, number: int, rows: Weights) -> Weights:
-        """Give the last columns of new edges or starts of a path that it does not ask for yet."""
-        first = self._loops[number][0]
-        asking = next(relation for relation in self._asking[first] if relation is not None)
-        return {row[-1:]: 1 for row, weight in rows.items() if weight > 0 and row[-1:] not in asking}
-
-    def _edges(self, number: int, nodes: Weights) -> Weights:
-        """Have nodes of a path ask for their edges, or no more; gives the edges that this brings or ends."""
-        found: dict[int, Weights] = {}
-        for below in self._loops[number]:
-            inner = self.operators[below]
-            if inner is None:
-                found[below] = self._follow(below, nodes)
-            else:
-                found[below] = inner.update(*[found.get(at, {}) for at in self.plan.steps[below].inputs])
-        return found[self.plan.steps[number].inputs[0]]
+    def _update(
+        self, number: int, operators: Sequence[Operator | None], inputs: Sequence[Weights]
+    ) -> Weights:
+        """Run a step; those of an evaluation beside the query read what is asked for already."""
+        operator = operators[number]
+        assert operator is not None  # noqa: S101 - it is no leaf
+        is_own = operators is self.operators
+        return self.asking.update(number, operators, inputs) if is_own else operator.update(*inputs)
 
     def _run_changed(self) -> Weights:
         """Run the steps that the leaves which changed and the steps that time changes reach, inputs first."""
@@ -620,13 +541,12 @@ class QueryState:
         steps, nothing = self.plan.steps, dict[Row, int]()
         while waiting:
             number = heappop(waiting)
-            operator, leaf, asks = self.operators[number], self.leaves[number], steps[number].asks
-            if operator is not None:
-                rows = self._update(
-                    number, operator, [results.get(below, nothing) for below in steps[number].inputs]
-                )
-            elif asks is not None and asks[0] < number:
-                rows = self._follow(number, results.get(asks[0], nothing))
+            leaf, source = self.leaves[number], self.asking.source(number)
+            if self.operators[number] is not None:
+                inputs = [results.get(below, nothing) for below in steps[number].inputs]
+                rows = self._update(number, self.operators, inputs)
+            elif source is not None:
+                rows = self.asking.follow(number, results.get(source, nothing))
             else:
                 rows = leaf.drain() if leaf is not None else nothing
             if rows:
@@ -680,26 +600,6 @@ def _current(
     if isinstance(leaf, Leaf):
         return leaf.current(solutions, kept=not asked)
     return {leaf.relation.part(asked): 1} if asked else dict.fromkeys(leaf.relation, 1)
-
-
-def _between(plan: Plan, path: int) -> tuple[int, ...]:
-    """List the steps from the leaves that a path asks for edges up to the path, without it."""
-    found: set[int] = set()
-    for number in range(path):
-        step = plan.steps[number]
-        if (step.asks is not None and step.asks[0] == path) or not found.isdisjoint(step.inputs):
-            found.add(number)
-    return tuple(sorted(found))
-
-
-def _ends(*changes: Weights) -> Weights:
-    """Give how much more often nodes are reached, by pairs (..., start, end) of a path or as a start."""
-    nodes: Weights = {}
-    for rows in changes:
-        for row, weight in rows.items():
-            node = row[-1:]
-            nodes[node] = nodes.get(node, 0) + weight
-    return {node: weight for node, weight in nodes.items() if weight}
 
 
 def _drained(leaf: Leaf | AskedLeaf) -> Weights:

@@ -355,7 +355,7 @@ class StoreState:
                 query.views.append(view)
             for at, segment in enumerate(leaf.plan.segments):
                 relation = query.relation(segment.asked) if segment.asked else None
-                state = view.add(segment, relation, query.asking(number, at))
+                state = view.add(segment, relation, query.asking.relation(number, at))
                 leaf.states.append(state)
                 # a budget counts the rows of segments, but for solutions that are told at once
                 if takes_terms(segment) and (query.is_lone or query.meter is None):
