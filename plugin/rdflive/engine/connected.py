@@ -18,107 +18,20 @@ their walks are the same code with other containers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Collection, MutableMapping, Sequence
 from dataclasses import dataclass, field
-from operator import itemgetter
 from types import CodeType
 from typing import Any, Final, TypeAlias
 
+from rdflive.engine.asked_paths import AskedPaths
 from rdflive.engine.pattern import PatternState, Walk, arguments, each
-from rdflive.engine.ranges import Place
-from rdflive.engine.relation import Lister, Relation
 from rdflive.engine.source import Source, bind
 from rdflive.errors import BudgetError
 from rdflive.query.bgp import Asked, TriplePattern, Variable
 from rdflive.query.budget import Meter
 from rdflive.query.decompose import OrderedArray
-from rdflive.query.expressions import TURNED, Expression
-from rdflive.query.segment import Segment
 
-__all__ = ["AskedPaths", "Scan", "WalkPlan", "comparisons_of", "compile_walk", "intersect"]
-
-
-@dataclass(frozen=True, slots=True)
-class AskedPaths:
-    """What walks through a family's relation look up: in the relation, and in the graph itself."""
-
-    relation: Relation
-    place: Callable[[int], Place]
-    """Gives the place of an id in the order of values."""
-    comparisons: tuple[tuple[Variable, str, Variable], ...]
-    """Parameters that are compared with variables, such as `?limit < ?minutes`: they are kept in order."""
-    listed: Callable[[PatternState, tuple[int, ...]], Any]
-    """Give a look-up in the graph, from slots that are parameters to the other slots of a pattern.
-
-    Only a member that comes or goes needs it, so no path is kept for that.
-    """
-    lister: Lister | None
-    """Lists the graph for members, in the place of an only pattern's matches, which are not kept either; None
-    where the graph may be ahead of what the members know.
-    """
-    scans: list[Scan] = field(default_factory=list)
-    """What lists the graph so."""
-
-    def scan(self, pattern: PatternState) -> Scan:
-        """Make what lists the graph so for a pattern."""
-        assert self.lister is not None  # noqa: S101 - it is in the shape
-        scan = Scan(self.lister, pattern)
-        self.scans.append(scan)
-        return scan
-
-    def fitting(
-        self,
-        given: Sequence[Variable],
-        names: Mapping[Variable, str],
-        name: Callable[[Callable[[AskedPaths], object]], str],
-        place: Callable[[AskedPaths], Callable[[Any], Place]],
-    ) -> tuple[Sequence[Variable], str] | None:
-        """Write what lists the tuples for which a comparison with a variable that has a name may hold.
-
-        `name` names an object of the paths, such as `place`, which gives the place of what has the name.
-        Gives the order of the parameters with the text; None where there is no such comparison.
-        """
-        slots = self.relation.columns
-        fitting = (c for c in self.comparisons if c[0] in given and c[2] in names)
-        comparison = next(fitting, None)
-        if comparison is None:
-            return None
-        parameter, operator, variable = comparison
-        bound = [v for v in slots if v in names]
-        given = sorted(given, key=lambda v: v != parameter)
-        places = tuple(map(slots.index, bound)), tuple(map(slots.index, given))
-        ranges = name(lambda asked: asked.relation.ordered(*places, asked.place))
-        key = "(" + "".join(f"{names[v]}, " for v in bound) + ")"
-        return given, f"{ranges}.fitting({key}, {operator!r}, {name(place)}, {names[variable]})"
-
-
-class Scan:
-    """Lists what the graph holds that matches a pattern, by its variables, for walks from members.
-
-    Within a `with` block the graph is read once.
-    """
-
-    __slots__ = ("_listed", "_pattern", "_rows")
-
-    def __init__(self, listed: Lister, pattern: PatternState) -> None:
-        self._listed = listed
-        self._pattern = pattern
-        self._rows: list[Any] | None = None
-
-    def __iter__(self) -> Iterator[Any]:
-        rows = self._rows
-        if rows is None:
-            places = self._pattern.places
-            # listed at once: what reads the rows may change the dictionary that a lister reads
-            found = list(self._listed(self._pattern, {}))
-            rows = list(map(itemgetter(*places), found))
-        return iter(rows)
-
-    def __enter__(self) -> None:
-        self._rows = list(self)
-
-    def __exit__(self, *_: object) -> None:
-        self._rows = None
+__all__ = ["WalkPlan", "compile_walk", "intersect"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,20 +68,6 @@ Written: TypeAlias = dict[tuple[int, tuple[int, ...] | None], tuple[CodeType, tu
 _MOST: Final = 1024
 """Shapes whose walks are kept; beyond that all are forgotten."""
 _written: Final[dict[tuple[Any, ...], Written]] = {}
-
-
-def comparisons_of(segment: Segment) -> Iterator[tuple[Variable, str, Variable]]:
-    """List the comparisons of a parameter with another variable, such as `?limit < ?minutes`."""
-    columns = {v.name: v for v in segment.variables if v.readable}
-    for condition in segment.conditions:
-        found = condition.relation if isinstance(condition, Expression) else None
-        if found is not None:
-            operator = found[1]
-            left, right = (columns.get(str(part)) for part in (found[0], found[2]))
-            if left in segment.asked and right is not None:
-                yield left, operator, right
-            elif right in segment.asked and left is not None:
-                yield right, TURNED[operator], left
 
 
 def intersect(found: list[Any]) -> Collection[Any]:

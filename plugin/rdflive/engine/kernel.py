@@ -11,7 +11,8 @@ from collections.abc import Callable, Collection, Iterable, MutableMapping, Sequ
 from itertools import chain
 from typing import Any, Final, TypeAlias
 
-from rdflive.engine.connected import AskedPaths, WalkPlan, compile_walk
+from rdflive.engine.asked_paths import AskedPaths
+from rdflive.engine.connected import WalkPlan, compile_walk
 from rdflive.engine.demand import Demand, Fed, Feeding
 from rdflive.engine.gates import Gates
 from rdflive.engine.pattern import (

@@ -13,8 +13,8 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, TypeAlias
 
+from rdflive.engine.asked_paths import comparisons_of
 from rdflive.engine.build import readable
-from rdflive.engine.connected import comparisons_of
 from rdflive.engine.kernel import SegmentState
 from rdflive.engine.leaf import Leaf
 from rdflive.engine.ranges import place_of_id

@@ -13,11 +13,12 @@ from time import perf_counter
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from rdflive.engine import batch
-from rdflive.engine.connected import AskedPaths, comparisons_of
+from rdflive.engine.asked_paths import AskedPaths, comparisons_of
 from rdflive.engine.demand import Demand
 from rdflive.engine.dictionary import UNBOUND, Dictionary
 from rdflive.engine.kernel import Kernel, QuadKernel, SegmentState
 from rdflive.engine.lone import News, Tell
+from rdflive.engine.origins import origins
 from rdflive.engine.pattern import PatternState, RowTest
 from rdflive.engine.ranges import place_of_id
 from rdflive.engine.relation import Listed, Relation
@@ -27,8 +28,6 @@ from rdflive.model import Term, TermPattern
 from rdflive.query.algebra import Condition
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.budget import Meter
-from rdflive.query.demand import Origin
-from rdflive.query.demand import chain as chain_of_demand
 from rdflive.query.segment import Segment
 
 __all__ = ["Lister", "QuadView", "State", "View"]
@@ -39,9 +38,8 @@ Lister: TypeAlias = Callable[[TermPattern], Iterable[tuple[Term, ...]]]
 """Lists the triples (or quads) of a view that match; None in the pattern matches anything."""
 
 
-_FEW: Final = 16
-"""How many triples are counted at first, where several patterns may be the first in a chain of demand."""
-_MANY: Final = 1 << 20
+_FIRST: Final = 16
+"""Triples that are listed at once at first, for most look-ups find few."""
 _PIECE: Final = 4096
 """Triples of the store whose terms are looked up together."""
 _NOBODY: Final[tuple[Any, tuple[Any, ...]]] = (None, ())
@@ -338,8 +336,8 @@ class View:
         dictionary = self._dictionary
         self._tells.clear()
         asked = None if relation is None else self._asked(segment, relation)
-        origins = self._origins(segment, relation)
-        state = self.kernel.add(self._bind(segment), self.snapshot, asked, rows, self, origins)
+        fed = origins(self, segment, relation)
+        state = self.kernel.add(self._bind(segment), self.snapshot, asked, rows, self, fed)
         for pattern in state.patterns:
             # the router knows the constants by their ids as long as the pattern is there
             dictionary.hold(term for term in pattern.key if term >= 0)
@@ -425,7 +423,7 @@ class View:
 
     def _matching(self, key: tuple[int, int, int]) -> Iterator[Iterator[tuple[int, ...]]]:
         terms = self._dictionary.terms
-        triples, size = iter(self._triples((terms[key[0]], terms[key[1]], terms[key[2]]))), _FEW
+        triples, size = iter(self._triples((terms[key[0]], terms[key[1]], terms[key[2]]))), _FIRST
         while piece := list(islice(triples, size)):
             yield self._ids_of(piece, key)
             size = _PIECE
@@ -525,49 +523,9 @@ class View:
     def _extra(self, pattern: TriplePattern) -> tuple[RowTest, ...]:  # noqa: ARG002 - a quad has one
         return ()
 
-    def _origins(self, segment: Segment, relation: Relation | None) -> dict[int, list[Origin]]:
-        """Give where the demand for patterns comes from, sources first; the others are held whole.
-
-        Demand starts where the fewest triples are: at a pattern that mentions a parameter of a family, by
-        what one member asks for, or else at one with a constant as its subject or object.
-        """
-        asked = {} if relation is None else self._fed_by_members(segment, relation)
-        sample = {} if relation is None else dict(zip(relation.columns, relation.sample, strict=False))
-        if segment.rows:
-            return chain_of_demand(segment.patterns, None, asked, segment.asked, segment.rows)
-        if segment.state == "whole" or len(segment.patterns) < 2:
-            return asked
-        sources = list(asked) or [
-            j
-            for j, pattern in enumerate(segment.patterns)
-            if not (isinstance(pattern.subject, Variable) and isinstance(pattern.object, Variable))
-        ]
-        if not sources:
-            return asked
-        root = self._smallest({j: self._sampled(segment.patterns[j], sample) for j in sources})
-        return chain_of_demand(segment.patterns, root, asked, segment.asked)
-
-    def _sampled(self, pattern: TriplePattern, sample: Mapping[Variable, int]) -> tuple[int, ...]:
-        """Give the ids of a pattern, with what a member asks for in the place of parameters; 0 for any."""
-        ids: list[int] = []
-        for term in (pattern.subject, pattern.predicate, pattern.object):
-            if isinstance(term, Variable):
-                ids.append(sample.get(term, UNBOUND))
-            else:
-                ids.append(self._dictionary.intern(self.state.to_native(term)))
-        return tuple(ids)
-
-    def _smallest(self, keys: Mapping[int, tuple[int, ...]]) -> int:
-        """Give the number of the key that the fewest triples match; all are counted as far as the fewest."""
-        most = _FEW
-        while len(keys) > 1:
-            for j, key in keys.items():
-                if self.count(key, most) < most:
-                    return j
-            most *= 8
-            if most > _MANY:
-                break
-        return next(iter(keys))
+    def number(self, term: Any) -> int:
+        """Give the id of a term of a query."""
+        return self._dictionary.intern(self.state.to_native(term))
 
     def count(self, key: tuple[int, ...], most: int) -> int:
         """Count the triples that match a key of ids, in which 0 stands for any term, as far as `most`."""
@@ -575,19 +533,7 @@ class View:
         found = self._triples((terms[key[0]], terms[key[1]], terms[key[2]]))
         return sum(1 for _ in islice(found, most))
 
-    def _fed_by_members(self, segment: Segment, relation: Relation) -> dict[int, list[Origin]]:
-        """Give the patterns of a family that mention parameters."""
-        origins: dict[int, list[Origin]] = {}
-        for j, pattern in enumerate(segment.patterns):
-            terms: tuple[Any, ...] = tuple(pattern)
-            places: dict[Any, int] = {}
-            for place in self._asked_places(pattern, relation):
-                places.setdefault(terms[place], place)
-            if places:
-                origins[j] = [(None, relation.columns.index(v), place) for v, place in places.items()]
-        return origins
-
-    def _asked_places(self, pattern: TriplePattern, relation: Relation) -> list[int]:
+    def asked_places(self, pattern: TriplePattern, relation: Relation) -> list[int]:
         """List where parameters of a family stand in a pattern; triples are routed by the first."""
         return [place for place, term in enumerate(pattern) if term in relation.columns]
 

@@ -12,6 +12,7 @@ from rdflib import RDF
 
 from rdflive.engine.dictionary import UNBOUND
 from rdflive.engine.kernel import SegmentState
+from rdflive.engine.origins import origins
 from rdflive.engine.pattern import PatternState
 from rdflive.engine.relation import Relation
 from rdflive.engine.view import Lister, State, View
@@ -50,7 +51,7 @@ class WantedView(View, ABC):
     ) -> SegmentState:
         """Start maintaining a segment on what is computed now."""
         # a pattern that is fed wants nothing before a value is in demand, see `open_to`
-        fed = self._origins(segment, relation)
+        fed = origins(self, segment, relation)
         patterns = [self._wanted(pattern) for j, pattern in enumerate(segment.patterns) if j not in fed]
         # before `add`, which reads what matches the patterns
         self._worked_out.want(patterns)
@@ -113,11 +114,11 @@ class WantedView(View, ABC):
                     )
                     yield self._terms_at(tuple(ids))
 
-    def _asked_places(self, pattern: TriplePattern, relation: Relation) -> list[int]:
+    def asked_places(self, pattern: TriplePattern, relation: Relation) -> list[int]:
         """List where the parameters of a family stand in a pattern; what is worked out depends on the class
         of `?x a ?class` more than on its subject.
         """
-        places = super()._asked_places(pattern, relation)
+        places = super().asked_places(pattern, relation)
         return places[::-1] if pattern.predicate == RDF.type else places
 
     def _terms_at(self, ids: tuple[Any, ...]) -> TermPattern:
