@@ -114,13 +114,15 @@ def test_answer_over_the_empty_graph(text: str, expected: Any, kind: str) -> Non
     assert (len(state.dictionary), state.views) == (0, {})
 
 
+@pytest.mark.parametrize("algorithm", [None, "whole"])
 @pytest.mark.parametrize("kind", ["graph", "oxigraph dataset", "live store"])
-def test_many_subscriptions_share_their_patterns(kind: str) -> None:
+def test_many_subscriptions_share_their_patterns(kind: str, algorithm: Any) -> None:
     """Twenty queries at once answer as each does alone, also after half of them are closed."""
     random, store = drawn_from(kind), Store(kind)
     texts = [text for text in BOUND.values() if not text.startswith("ASK")]
     texts += [text.replace("SELECT", "SELECT DISTINCT", 1) for text in texts[:5]]
-    followers = [Sum(store, text) for text in texts]
+    options = {"algorithm": algorithm} if algorithm else {}
+    followers = [Sum(store, text, **options) for text in texts]
     assert len(followers) == 20
     quads = list(dict.fromkeys(make_quad(random, graphs=False) for _ in range(16)))
     writes = [(1, quad) for quad in quads] + [(-1, quad) for quad in quads]

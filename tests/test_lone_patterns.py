@@ -234,3 +234,35 @@ def test_members_over_a_graph_and_over_a_window_have_walks_of_their_own() -> Non
 def test_a_segment_without_a_pattern_takes_no_terms() -> None:
     """It has what members ask for alone, as where a group is empty but for its OPTIONAL."""
     assert not takes_terms(make_segment((), (), "join"))
+
+
+def test_rows_under_a_group_come_and_go_with_their_triple() -> None:
+    """Where no query of the predicate numbers terms, what a filter leaves in is counted both ways."""
+    graph, told = rdflib.Graph(), Counter[int]()
+
+    def tell(delta: rdflive.Delta) -> None:
+        told.update(row.n.toPython() for row in delta.added)
+        told.subtract(row.n.toPython() for row in delta.removed)
+
+    text = "SELECT (COUNT(?o) AS ?n) { ?s :p ?o FILTER(isNUMERIC(?o) && ?o > 1) }"
+    with rdflive.subscribe(graph, PREFIX + text, tell):
+        for write, count in ((graph.add, 1), (graph.remove, 0)):
+            write((NODES[0], URIRef(E + "p"), Literal(2)))
+            assert +told == {count: 1}
+            assert not -told
+
+
+def test_a_member_for_which_a_condition_does_not_hold_does_not_end_the_search() -> None:
+    """A value is told to all members that it fits, in whatever order they are found."""
+    told = Counter[Any]()
+
+    def tell(delta: rdflive.Delta) -> None:
+        told.update((delta.parameters["most"].toPython(), row.o.toPython()) for row in delta.added)
+
+    late = rdflive.prepare(PREFIX + "SELECT ?o { ?s :p ?o FILTER(?o > ?least && ?o < ?most) }")
+    graph = rdflib.Graph()
+    members = [{"least": Literal(1), "most": Literal(most)} for most in (4, 6, 5)]
+    with late.subscribe(graph, tell, members):
+        for number in (3, 4, 5):
+            graph.add((NODES[0], URIRef(E + "p"), Literal(number)))
+    assert told == Counter((most, o) for most in (4, 5, 6) for o in (3, 4, 5) if o < most)

@@ -226,3 +226,26 @@ def test_garbage_is_collected_in_commits_of_few_changes(changes: int, is_on: boo
                 graph.add((URIRef(f"{E}{i}"), PREDICATES[0], NODES[1]))
     assert seen[0] is is_on
     assert gc.isenabled()
+
+
+def test_all_leaves_of_a_large_plan_change_at_once() -> None:
+    """Each step is run once, after those that it reads."""
+    numbers = range(9)
+    optionals = " ".join(f"OPTIONAL {{ ?s :p{n} ?o{n} FILTER(?o{n} != ?o) }}" for n in numbers)
+    graph, told = Graph(), Counter[frozenset[Any]]()
+
+    def tell(delta: rdflive.Delta) -> None:
+        told.update(frozenset(row.asdict().items()) for row in delta.added)
+        told.subtract(frozenset(row.asdict().items()) for row in delta.removed)
+
+    names = ["p", *(f"p{n}" for n in numbers)]
+    triples = [(NODES[0], URIRef(E + name), NODES[place]) for place, name in enumerate(names, -1)]
+    text = f"PREFIX : <{E}> SELECT * {{ ?s :p ?o {optionals} }}"
+    with rdflive.subscribe(graph, text, tell) as subscription:
+        assert subscription._use.query.is_large
+        for write in (graph.add, graph.remove):
+            with rdflive.batch(graph):
+                for triple in triples:
+                    write(triple)
+            assert +told == Counter(frozenset(row.asdict().items()) for row in graph.query(text))
+            assert not -told

@@ -226,6 +226,19 @@ def test_segments_of_one_pattern_come_and_go_between_updates() -> None:
     assert kernel.apply(1, 5, 11, 6) == ()
 
 
+def test_a_pattern_beside_a_star_is_followed_in_a_new_direction() -> None:
+    """It is there with its matches, of which the path of the new segment knows none yet."""
+    present = {(1, 11, 2), (2, 12, 3), (3, 13, 9)}
+    kernel, snapshot = Kernel(), snapshot_of(present)
+    kernel.add(make_segment((TriplePattern(X, 11, Y), TriplePattern(X, 14, Z)), (X, Y, Z), "join"), snapshot)
+    patterns = (TriplePattern(X, 11, Y), TriplePattern(Y, 12, Z), TriplePattern(Z, 13, 9))
+    state = kernel.add(make_segment(patterns, (X, Y, Z), "connected"), snapshot)
+    assert kernel.stars
+    kernel.apply(1, 2, 12, 4)
+    kernel.apply(1, 4, 13, 9)
+    assert drain(state) == {(1, 2, 4): 1}
+
+
 def test_a_pattern_tells_its_matches_from_those_of_its_star() -> None:
     """Values that other patterns of a star have are no matches, for whoever begins to share the pattern."""
     kernel = Kernel()
