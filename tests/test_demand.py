@@ -43,7 +43,8 @@ def node(name: str) -> URIRef:
 
 def made(random: Random, kind: str) -> tuple[Any, ...]:
     """Make a triple, or a quad of a dataset."""
-    triple = node(random.choice(NODES)), node(random.choice(PREDICATES)), node(random.choice(NODES))
+    ends = NODES if random.random() < 0.9 else PREDICATES
+    triple = node(random.choice(NODES)), node(random.choice(PREDICATES)), node(random.choice(ends))
     if kind == "rdfs" and random.random() < 0.2:
         schema = (RDFS.subPropertyOf, RDFS.subClassOf, RDFS.domain)
         triple = node(random.choice(PREDICATES)), random.choice(schema), node(random.choice(PREDICATES))
@@ -253,6 +254,19 @@ def test_a_triple_that_asks_for_itself(text: str) -> None:
     check_held(state)
     graph.remove((E.a, E.p, E.a))
     assert rows(follower, "y", "z") == ["b b", "b c"]
+
+
+@pytest.mark.parametrize("text", ["SELECT * { :a :p ?y . ?z ?y ?y }", "SELECT * { :a :p ?y . ?y ?y ?z }"])
+def test_a_variable_that_stands_twice(text: str) -> None:
+    """A value comes into demand at one of its two places, and leaves it there."""
+    graph, follower, state = followed(text, "a p q . q q q . b q p")
+    assert rows(follower, "y", "z") == ["q q"]
+    graph.remove((E.a, E.p, E.q))
+    check_held(state)
+    assert rows(follower, "y", "z") == []
+    graph.add((E.a, E.p, E.q))
+    graph.remove((E.q, E.q, E.q))
+    assert rows(follower, "y", "z") == []
 
 
 def test_a_guard_looks_at_what_a_commit_asks_for() -> None:
