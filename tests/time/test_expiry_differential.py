@@ -16,8 +16,6 @@ import rdflive
 from entail.rules.naive import entailed
 from rdflive.entail.regimes import regime_of
 from rdflive.entail.rules import load_program
-from rdflive.errors import RdfliveError
-from rdflive.query.known import find_plan
 from support.demand import NODES, PREDICATES, check_held, eager, make_text
 from support.effort import drawn_from, rounds
 from support.entailment import saturated

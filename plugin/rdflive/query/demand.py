@@ -124,7 +124,7 @@ def by_demand(plan: Plan) -> Plan:
     asking = _Asking(plan.steps)
     steps = [_without_states(step) for step in plan.steps]
     for number, step in enumerate(plan.steps):
-        # `FILTER(?x IN (:a, :b))` asks for these terms, where no rows do
+        # `VALUES ?x { :a :b }` asks for these terms, where no rows do
         rows = [values for segment in _segments(step) if (values := _values_in(segment)) is not None]
         if rows and number not in asking.found:
             asking.found[number] = len(steps), {rows[0].columns[0]: 0}
