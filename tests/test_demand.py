@@ -43,7 +43,8 @@ def node(name: str) -> URIRef:
 
 def made(random: Random, kind: str) -> tuple[Any, ...]:
     """Make a triple, or a quad of a dataset."""
-    triple = node(random.choice(NODES)), node(random.choice(PREDICATES)), node(random.choice(NODES))
+    ends = NODES if random.random() < 0.9 else PREDICATES
+    triple = node(random.choice(NODES)), node(random.choice(PREDICATES)), node(random.choice(ends))
     if kind == "rdfs" and random.random() < 0.2:
         schema = (RDFS.subPropertyOf, RDFS.subClassOf, RDFS.domain)
         triple = node(random.choice(PREDICATES)), random.choice(schema), node(random.choice(PREDICATES))
@@ -211,6 +212,33 @@ def test_irrelevant_triples_leave_nothing() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT * { :a :p ?y { SELECT ?y (COUNT(*) AS ?n) { ?y :q ?z } GROUP BY ?y } }",
+        "SELECT * { VALUES ?y { :b :c } ?x :p ?y . ?x :q ?z }",
+    ],
+)
+def test_what_asks_for_a_key_or_a_term(text: str) -> None:
+    """Groups are asked for by their key, and the IRIs of VALUES ask; what neither reaches is not held."""
+    graph, follower, state = followed(text, "a p b . b q c . c p b . c q d")
+    kept, found = entries(follower), follower.now
+    for triple in parsed("m q n . m q o . o p m . n q m"):
+        graph.add(triple)
+    assert (entries(follower), follower.now) == (kept, found)
+    check_held(state)
+    assert len(found) == 1
+
+
+def test_what_limit_cuts_is_not_asked_for() -> None:
+    """The first rows are those of all that matches."""
+    text = "SELECT * { :a :p ?y { SELECT ?y ?z { ?y :q ?z } ORDER BY ?y LIMIT 1 } }"
+    graph, follower, _ = followed(text, "a p c . b q d . c q d")
+    assert rows(follower, "y", "z") == []
+    graph.remove((E.b, E.q, E.d))
+    assert rows(follower, "y", "z") == ["c d"]
+
+
 def patterns(state: StoreState) -> list[Any]:
     return [pattern for view in state.views.values() for pattern in view.kernel.patterns.values()]
 
@@ -253,6 +281,19 @@ def test_a_triple_that_asks_for_itself(text: str) -> None:
     check_held(state)
     graph.remove((E.a, E.p, E.a))
     assert rows(follower, "y", "z") == ["b b", "b c"]
+
+
+@pytest.mark.parametrize("text", ["SELECT * { :a :p ?y . ?z ?y ?y }", "SELECT * { :a :p ?y . ?y ?y ?z }"])
+def test_a_variable_that_stands_twice(text: str) -> None:
+    """A value comes into demand at one of its two places, and leaves it there."""
+    graph, follower, state = followed(text, "a p q . q q q . b q p")
+    assert rows(follower, "y", "z") == ["q q"]
+    graph.remove((E.a, E.p, E.q))
+    check_held(state)
+    assert rows(follower, "y", "z") == []
+    graph.add((E.a, E.p, E.q))
+    graph.remove((E.q, E.q, E.q))
+    assert rows(follower, "y", "z") == []
 
 
 def test_a_guard_looks_at_what_a_commit_asks_for() -> None:
@@ -340,6 +381,36 @@ def test_a_store_that_looks_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None:
     graph.add((E.a, E.p, E.n2))
     assert rows(follower, "y", "z") == ["n1 m1", "n2 m2"]
     check_held(state)
+
+
+STATES = f"{PREFIX} SELECT * {{ :a :p ?y . ?y :q ?z ; :r ?z }}"
+
+
+def keeps_states(explanation: rdflive.Explanation) -> bool:
+    """Read whether match states are kept: by demand they are not."""
+    return "match states of ?y" in str(explanation)
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "demand", "whole"])
+@pytest.mark.parametrize("options", [{}, {"rules": RULES}, {"rules": RULES, "window": rdflive.Sliding(5)}])
+def test_explained_when_closed(algorithm: str, options: dict[str, Any]) -> None:
+    """What entails has patterns held whole, if demand is not forced; a closed subscription says so too."""
+    graph: Any = rdflive.Stream(None) if "window" in options else rdflib.Graph()
+    subscription = Follower(graph, STATES, algorithm=algorithm, **options).subscription
+    is_whole = algorithm == "whole" or (algorithm == "auto" and bool(options))
+    assert keeps_states(subscription.explain()) is is_whole
+    subscription.close()
+    assert keeps_states(subscription.explain()) is is_whole
+
+
+def test_explained_without_a_subscription(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The graph decides where it is given, for its store may look nothing up."""
+    graph = rdflib.Graph()
+    assert not keeps_states(rdflive.explain(STATES, graph=graph))
+    assert keeps_states(rdflive.explain(STATES, graph=graph, algorithm="whole"))
+    monkeypatch.setattr(MemoryAdapter, "looks_up", False, raising=False)
+    assert keeps_states(rdflive.explain(STATES, graph=graph))
+    assert not keeps_states(rdflive.explain(STATES, graph=graph, algorithm="demand"))
 
 
 def test_the_way_is_forced() -> None:

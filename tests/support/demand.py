@@ -53,6 +53,8 @@ def make_text(random: Random, *, graphs: bool = False) -> str:
         """Lead on from a variable that is there."""
         known = f"?{random.choice(variables)}"
         predicate = random.choice(PREDICATES)
+        if random.random() < 0.05:
+            predicate = known if random.random() < 0.5 else f"?{random.choice(variables)}"
         if random.random() < 0.3:
             other = random.choice((*NODES, f"?{random.choice(variables)}"))
         else:

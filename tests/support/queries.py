@@ -197,6 +197,7 @@ class _Maker:
         if self.chance(3) and free:
             return self.grouped(where, seen, free)
         items: list[Any] = list(self.some(sorted(seen) or VARIABLES, 1, 3))
+        free = [v for v in free if v not in items]
         if free and self.chance(5):
             items.append((self.expression(seen, 1), self.one(*free)))
         return self.modified(Select(tuple(items), where, self.chance(3)), seen)

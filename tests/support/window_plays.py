@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
 from typing import Any
 
 from support.streams import Triple
-from support.window_runs import NODES, PREDICATES, QUERIES, WINDOWS, World
+from support.window_runs import NODES, PREDICATES, QUERIES, WINDOWS, Query, World
 
 __all__ = ["make_operations", "play"]
+
+OUTPUTS = "delta", "delta", "delta", "istream", "dstream", "rstream"
 
 
 def make_triple(random: Random) -> Triple:
@@ -34,7 +36,15 @@ def make_operations(
     return operations
 
 
-def play(world: World, operations: Iterable[Any], *, merged: bool = False, **options: Any) -> None:
+def play(
+    world: World,
+    operations: Iterable[Any],
+    *,
+    merged: bool = False,
+    queries: Sequence[Query] = QUERIES,
+    outputs: Sequence[str] = OUTPUTS,
+    **options: Any,
+) -> None:
     """Have operations happen, first some that need no instant: streams have none for a while."""
     latest = [5] * world.streams
     operations = list(operations)
@@ -55,18 +65,27 @@ def play(world: World, operations: Iterable[Any], *, merged: bool = False, **opt
             latest[stream] = max(latest[stream], at)
             world.write(writes, (triples, at, 1, stream), ([], at, 1, stream))
         elif kind == "open" and len(world.opened) < 6:
-            _open(world, Random(number), stream, merged=merged, **options)
+            _open(world, Random(number), stream, queries, outputs, merged=merged, **options)
         elif kind == "close" and world.opened:
             world.close(world.opened[number % len(world.opened)])
     world.finish()
 
 
-def _open(world: World, random: Random, stream: int, *, merged: bool, **options: Any) -> None:
-    query = random.choice(QUERIES)
+def _open(
+    world: World,
+    random: Random,
+    stream: int,
+    queries: Sequence[Query],
+    outputs: Sequence[str],
+    *,
+    merged: bool,
+    **options: Any,
+) -> None:
+    query = random.choice(queries)
     sources = [(stream, random.choice(WINDOWS))]
     if merged and random.random() < 0.6:
         sources.append((random.randrange(world.streams), random.choice(WINDOWS)))
-    output = random.choice(("delta", "delta", "delta", "istream", "dstream", "rstream"))
+    output = random.choice(outputs)
     axes = {window.cadence.axis for _, window in sources}
     if axes >= {"elements", "triples"}:  # which of them reports first is not said
         sources.pop()

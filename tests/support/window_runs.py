@@ -16,8 +16,8 @@ import rdflive
 from rdflive.api.opening import Windows, open_subscriptions
 from rdflive.delivery.question import Question
 from rdflive.delivery.receiver import Receiver
-from rdflive.query.parse import parse_query
-from rdflive.query.plan import make_plan
+from rdflive.query.known import find_plan
+from rdflive.query.segment import Algorithm
 from rdflive.time.windows import Window
 from support.streams import (
     SECOND,
@@ -64,10 +64,11 @@ WINDOWS: Sequence[Window] = (
 
 @dataclass(frozen=True)
 class Query:
-    """A query, with its patterns where its solutions are their matches."""
+    """A query, with its patterns where its solutions are their matches, and what maintains it."""
 
     text: str
     patterns: tuple[Triple, ...] = ()
+    algorithm: Algorithm = "auto"
 
 
 P, Q = iri("p"), iri("q")
@@ -254,7 +255,7 @@ class World:
             default=tuple((self.live[stream], window) for stream, window in sources),
             output=output, expires=expires, expiry=expiry,
         )  # fmt: skip
-        followed = Followed(self._subscribe, query.text, windows, entailing)
+        followed = Followed(self._subscribe, query, windows, entailing)
         opened = Opened(sources, query, view, told, followed, output, expires)
         self.opened.append(opened)
         deltas, expected = followed.taken(), evaluate(query.text, view.triples())
@@ -267,11 +268,12 @@ class World:
         return opened
 
     def _subscribe(
-        self, text: str, windows: Windows, entailing: Entailing | None, callback: Any, on_error: Any
+        self, query: Query, windows: Windows, entailing: Entailing | None, callback: Any, on_error: Any
     ) -> Any:
         regime = None if entailing is None else entailing.regime
+        asked = find_plan(query.text, init_ns={}, algorithm=query.algorithm, family=True)
         (opened,) = open_subscriptions(
-            self.live[0].graph, Question(text, make_plan(parse_query(text), "auto"), regime), [()],
+            self.live[0].graph, Question(query.text, asked.plan, regime), [asked.terms],
             Receiver.checked(callback, initial=True, name=None, on_error=on_error), windows=windows,
         )  # fmt: skip
         return opened
@@ -354,7 +356,7 @@ class World:
                 self.advance(max(known) // SECOND + 60, stream=number)
         for each in self.opened:
             if all(w.cadence.axis == "time" and w.scope.reach is not None for _, w in each.sources):
-                assert not each.followed.answers(), each.sources
+                assert each.followed.answers() == evaluate(each.query.text, frozenset()), each.sources
         last = self.opened[0].followed.subscription if self.opened else None
         state = None if last is None else last._state
         while self.opened:

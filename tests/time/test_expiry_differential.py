@@ -1,8 +1,9 @@
-"""What windows entail, by every strategy, against the book at every report."""
+"""What windows hold and entail, by every strategy, against the book at every report."""
 
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from random import Random
@@ -15,7 +16,8 @@ import rdflive
 from entail.rules.naive import entailed
 from rdflive.entail.regimes import regime_of
 from rdflive.entail.rules import load_program
-from support.effort import drawn_from
+from support.demand import NODES, PREDICATES, check_held, eager, make_text
+from support.effort import drawn_from, rounds
 from support.entailment import saturated
 from support.expiry import labelled
 from support.streams import EX, Triple, Triples, iri, spelled
@@ -169,3 +171,56 @@ def test_merged_windows_entail_together(expiry: str) -> None:
     operations = make_operations(drawn_from("merged", expiry), 60, streams=2, triple=triple)
     play(world, [operation for operation in operations if operation[0] not in ("open", "close")])
     assert world.checks
+
+
+def asked(random: Random) -> Triple:
+    """Make a triple that the queries that ask for little may ask for, or now and then a schema triple."""
+    one, other = random.choice(PREDICATES), random.choice(PREDICATES)
+    ends = (one, other) if random.random() < 0.1 else (random.choice(NODES), random.choice(NODES))
+    predicate = random.choice((SC, SP, DOMAIN)) if ends == (one, other) else random.choice(PREDICATES)
+    subject, predicate, target = (
+        TYPE if name == "a" else name.removeprefix(":") for name in (ends[0], predicate, ends[1])
+    )
+    return subject, predicate, target
+
+
+class Held(World):
+    """Also compares what patterns hold with the windows."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.kinds: Counter[str] = Counter()
+
+    def check(self, *, exact: bool = True) -> None:
+        """Compare what is told and held."""
+        super().check(exact=exact)
+        for state in {each.followed.subscription._state for each in self.opened}:
+            self.kinds += check_held(state)
+
+
+ENTAILING: dict[str, Callable[[], Entailing | None]] = {
+    "plain": lambda: None,
+    "joined": WORLDS["joined"][0],
+    "rdfs": by_rdfs,
+}
+
+
+@pytest.mark.parametrize("name", ENTAILING)
+def test_demand_changes_no_report(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Patterns held by demand, whole, and now one way, now the other, tell the same; then all is gone."""
+    eager(monkeypatch)
+    random, kinds, entailing = drawn_from("demand", name), Counter[str](), ENTAILING[name]()
+    for number in range(rounds(80, share=10)):
+        # Oxigraph, which evaluates, has no empty path of a term that is not in the data
+        text = f"PREFIX : <{EX}> {make_text(random).replace(':p* ?x', ':p+ ?x')}"
+        texts = text, text.replace(random.choice(NODES), random.choice(NODES))
+        queries = [Query(text, algorithm=way) for text in texts for way in ("demand", "whole", "auto")]
+        beside, streams = number % 3 > 0, 1 + number % 2
+        world = Held("graph", number % 2, beside=beside, streams=streams)
+        operations = make_operations(random, 60, streams=streams, triple=asked)
+        outputs = "delta", "istream", "dstream"  # when the whole is told depends on what is held
+        play(world, operations, merged=beside, queries=queries, outputs=outputs, entailing=entailing)
+        kinds += world.kinds
+    assert kinds["by demand"]
+    # over what windows entail nothing is chosen
+    assert bool(kinds["whole"]) is (name == "plain")

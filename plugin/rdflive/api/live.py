@@ -23,7 +23,7 @@ from rdflive.query.budget import Budget
 from rdflive.query.explain import Explanation
 from rdflive.query.given import read_query
 from rdflive.query.segment import Algorithm
-from rdflive.store import GraphLike
+from rdflive.store import GraphLike, looks_up
 from rdflive.time.clock import SYSTEM_CLOCK, Clock
 from rdflive.time.expiry import Expiry
 from rdflive.time.instants import DurationLike
@@ -189,7 +189,8 @@ def explain(
 
     One with an algorithm of a class of patterns shares its plan with no others and may keep less.
     With a graph its prefixes may be used, and the `notes` also say which predicates, classes and graphs of
-    the query it does not hold, each with the nearest that it does.
+    the query it does not hold, each with the nearest that it does. Rules, and what windows entail, have
+    patterns held whole: `algorithm="whole"` shows that.
 
     >>> print(explain("ASK { <http://e/a> <http://e/p> <http://e/b> }").pattern_class)
     ground
@@ -205,7 +206,9 @@ def explain(
         return Explanation(plan, shared=shared)
     with manager.locked(manager.store_of(graph)) as adapter:
         notes = unheld_notes(adapter, graph, plan, None)
-    return Explanation(plan, notes=tuple(notes), shared=shared)  # without the lock: the nearest are searched
+        is_whole = algorithm != "demand" and not looks_up(adapter)
+    # without the lock: the nearest are searched
+    return Explanation(plan, notes=tuple(notes), shared=shared, is_whole=is_whole)
 
 
 def LiveStore(store: pyoxigraph.Store | None = None) -> pyoxigraph.Store:  # noqa: N802 - used as the class it stands for

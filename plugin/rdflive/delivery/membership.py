@@ -28,7 +28,7 @@ from rdflive.model import Term
 from rdflive.query.algebra import CLASSIFIED
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.budget import Budget
-from rdflive.store import NAMED, Adapter, GraphKey, Listener, LookingUp, content_of, value_of
+from rdflive.store import NAMED, Adapter, GraphKey, Listener, content_of, looks_up, value_of
 from rdflive.store.snapshot import committed_quads, committed_triples
 from rdflive.time.clock import Clock
 from rdflive.time.expiry import Expiry
@@ -306,7 +306,7 @@ def _view(
             view = View(state, committed_triples(adapter, key))
         else:
             view = EntailedView(state, committed_triples(adapter, key), regime)
-        view.looks_up = not isinstance(adapter, LookingUp) or adapter.looks_up
+        view.looks_up = looks_up(adapter)
         state.views[key, regime] = view
         _listen(adapter, state, key)
     return view

@@ -29,6 +29,7 @@ from rdflive.entail.provenance import Tracer
 from rdflive.errors import BudgetError, ClosedError
 from rdflive.model import Answers, Delta, Glimpse, Header, Solution, Terms
 from rdflive.plugins import manager
+from rdflive.query.demand import is_whole
 from rdflive.query.explain import Explanation
 from rdflive.query.known import Asked
 from rdflive.store import Adapter, GraphLike
@@ -163,7 +164,8 @@ class Subscription(BaseSubscription):
             shared = Asked(question.plan, self._terms)
             counted = "" if self._state is None else self._counted()
             held = () if self._state is None else tuple(self._state.held(self._use))
-            is_whole = plan.algorithm != "demand" and not all(view.is_by_demand for view in views)
+            # a closed one says what its plan was
+            whole = is_whole(self._use.query.plan)
             if question.windowed or self._state is None:
                 return Explanation(
                     plan,
@@ -172,7 +174,7 @@ class Subscription(BaseSubscription):
                     shared=shared,
                     counted=counted,
                     held=held,
-                    is_whole=is_whole,
+                    is_whole=whole,
                 )
             notes = unheld_notes(self._adapter, self._graph, plan, question.regime)
         return Explanation(
@@ -184,7 +186,7 @@ class Subscription(BaseSubscription):
             shared=shared,
             counted=counted,
             held=held,
-            is_whole=is_whole,
+            is_whole=whole,
         )
 
     @property

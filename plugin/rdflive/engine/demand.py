@@ -191,7 +191,8 @@ class Fed:
 
     @property
     def _slot(self) -> int:
-        slot: int = self.pattern.places.index(self.place)
+        # a variable that stands at two places has one slot
+        slot: int = -1 - self.pattern.key[self.place]
         return slot
 
     @property

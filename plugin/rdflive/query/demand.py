@@ -23,7 +23,7 @@ from rdflive.query.decompose import ordered_array
 from rdflive.query.plan import Plan, Step
 from rdflive.query.segment import Segment
 
-__all__ = ["ROWS", "Origin", "Origins", "by_demand", "chain", "whole"]
+__all__ = ["ROWS", "Origin", "Origins", "by_demand", "chain", "is_whole", "whole"]
 
 ROWS: Final = -1
 """Stands for the rows of another step, where demand comes from; see `Origin`."""
@@ -110,6 +110,11 @@ def whole(plan: Plan) -> Plan:
     return replace(plan, steps=steps)
 
 
+def is_whole(plan: Plan) -> bool:
+    """Tell whether the patterns of a plan hold all that matches, but for what members of a family ask for."""
+    return all(segment.state == "whole" for basic in plan.basics for segment in basic.segments)
+
+
 def by_demand(plan: Plan) -> Plan:
     """Have the rows of one input of a join, OPTIONAL, EXISTS or MINUS ask for those of the other.
 
@@ -119,7 +124,7 @@ def by_demand(plan: Plan) -> Plan:
     asking = _Asking(plan.steps)
     steps = [_without_states(step) for step in plan.steps]
     for number, step in enumerate(plan.steps):
-        # `FILTER(?x IN (:a, :b))` asks for these terms, where no rows do
+        # `VALUES ?x { :a :b }` asks for these terms, where no rows do
         rows = [values for segment in _segments(step) if (values := _values_in(segment)) is not None]
         if rows and number not in asking.found:
             asking.found[number] = len(steps), {rows[0].columns[0]: 0}
@@ -193,8 +198,6 @@ class _Asking:
         if isinstance(node, algebra.Project):
             sources = {v: node.source(v) for v in given}
             return [{old: given[v] for v, old in sources.items() if old is not None}]
-        if isinstance(node, algebra.Group):
-            return [{v: at for v, at in given.items() if v in node.keys}]
         if isinstance(node, algebra.Join | algebra.Union):
             certain = [self._steps[below].node.certain for below in step.inputs]
             return [{v: at for v, at in given.items() if v in of} for of in certain]
@@ -250,7 +253,8 @@ def _values_in(segment: Segment) -> algebra.Values | None:
     for pattern, filters in zip(segment.patterns, segment.filters, strict=True):
         ends = {end.name: end for end in (pattern.subject, pattern.object) if isinstance(end, Variable)}
         for condition in filters:
-            if not isinstance(condition, algebra.OneOf) or condition.negated or condition.name not in ends:
+            # what excludes terms is about predicates
+            if not isinstance(condition, algebra.OneOf) or condition.name not in ends:
                 continue
             # a literal may be written in another way
             if all(isinstance(term, URIRef) for term in condition.terms):

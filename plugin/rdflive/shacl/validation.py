@@ -26,6 +26,7 @@ from rdflive.entail.rdfs import Rdfs
 from rdflive.entail.rules import RuleRegime
 from rdflive.errors import PlanError, UnsupportedQueryError, UnsupportedStoreError
 from rdflive.model import Answers, Delta, Header, Solution, Terms, TermWriter, rows_are_unread
+from rdflive.query.demand import is_whole
 from rdflive.query.explain import Explanation
 from rdflive.query.parse import ParsedQuery
 from rdflive.query.plan import make_plan
@@ -240,8 +241,10 @@ class LiveValidation(Subscription):
         with self._capture.reading():
             known = [part for part in self._parts.values() if part.sources] or [self._anchor]
             part = known[0] if shape is None else self._parts[shape]
-            lines = [line for view in part.query.views for line in view.describe()] if part.sources else []
-            return Explanation(part.question.plan, lines)
+            if not part.sources:
+                return Explanation(part.question.plan)
+            lines = [line for view in part.query.views for line in view.describe()]
+            return Explanation(part.question.plan, lines, is_whole=is_whole(part.query.plan))
 
     def start(self) -> None:
         """Have all shapes maintained, and queue the first delta. Called under the store's lock."""

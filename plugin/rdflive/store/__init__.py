@@ -17,6 +17,7 @@ from rdflive.store.adapter import (
     Writable,
     WriteRefusedError,
     content_of,
+    looks_up,
     value_of,
 )
 from rdflive.store.capture import OPEN, WRITING, Capture
@@ -48,6 +49,7 @@ __all__ = [
     "Writable",
     "WriteRefusedError",
     "content_of",
+    "looks_up",
     "uncollected",
     "value_of",
 ]

@@ -30,6 +30,7 @@ __all__ = [
     "Writable",
     "WriteRefusedError",
     "content_of",
+    "looks_up",
     "value_of",
 ]
 
@@ -127,6 +128,11 @@ class LookingUp(Protocol):
     """
 
     looks_up: bool
+
+
+def looks_up(adapter: Adapter) -> bool:
+    """Tell whether the store of an adapter finds the triples of one subject or object soon."""
+    return not isinstance(adapter, LookingUp) or adapter.looks_up
 
 
 @runtime_checkable
