@@ -255,6 +255,19 @@ def test_a_triple_that_asks_for_itself(text: str) -> None:
     assert rows(follower, "y", "z") == ["b b", "b c"]
 
 
+@pytest.mark.parametrize("text", ["?x ?y ?y", "?y ?x ?x", "?x ?y ?x", "?y ?y ?x"])
+def test_a_predicate_that_is_an_end_too(text: str) -> None:
+    """A pattern forgets what it held for a value, also where a variable stands at two of its places."""
+    graph, follower, state = followed(f"SELECT * {{ :a :p ?y . {text} }}", "b c c . c b b . c b c . b b c")
+    graph.add((E.a, E.p, E.b))
+    assert len(follower.now) == 1
+    graph.remove((E.a, E.p, E.b))
+    assert rows(follower, "x") == []
+    check_held(state)
+    follower.subscription.close()
+    assert len(state.dictionary) == 0
+
+
 def test_a_guard_looks_at_what_a_commit_asks_for() -> None:
     """A guard is asked before the store has the commit, and sees all triples that come to be asked for."""
     graph = rdflib.Graph()

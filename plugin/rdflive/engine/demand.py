@@ -191,7 +191,8 @@ class Fed:
 
     @property
     def _slot(self) -> int:
-        slot: int = self.pattern.places.index(self.place)
+        # not by the first place of each variable, for in `?x ?y ?y` that of ?y is the predicate
+        slot: int = -1 - self.pattern.key[self.place]
         return slot
 
     @property
