@@ -72,14 +72,17 @@ class MeteredQuery(QueryState):
 
     def remove(self, use: Use) -> bool:
         """Undo `put`."""
-        if self.has(use):
+        had = self.has(use)
+        # first, for `close` may be interrupted here and called again: a budget is taken out once
+        is_last = super().remove(use)
+        if had:
             assert use.budget is not None  # noqa: S101 - as in `put`
             self.budgets[use.budget] -= 1
             if not self.budgets[use.budget]:
                 del self.budgets[use.budget]
             if self.budgets:
                 self._allow()
-        return super().remove(use)
+        return is_last
 
     def _allow(self) -> None:
         budget = largest(self.budgets)
