@@ -355,6 +355,12 @@ def test_a_store_that_looks_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None:
     check_held(state)
 
 
+def test_a_constant_that_rows_ask_for_is_no_value_of_a_variable() -> None:
+    """The start of a path is what the query itself asks for, so `explain()` leaves it out."""
+    _, follower, _ = followed("SELECT * { :a :p? ?x . ?x :q ?y }", "a p b . b q c", algorithm="auto")
+    assert follower.subscription.explain().demand == ("?x <urn:example:q> ?y: the triples of 2 values of ?x",)
+
+
 def test_the_way_is_forced() -> None:
     """`demand` and `whole` hold patterns as they say."""
     triples = " . ".join(f"n{i} q m{i}" for i in range(20)) + " . a p n1"
