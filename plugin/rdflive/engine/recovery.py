@@ -139,19 +139,24 @@ class Recovery:
 
     def _part(self, query: QueryState, exceeded: dict[Budget, BudgetError], sequence: int) -> None:
         """Part members with small budgets from a query that goes on."""
-        uses = [(use, exceeded[use.budget]) for use in query.uses if use.budget in exceeded]
-        if uses and query.members > 1:
-            self._tell_anew(self._state.part(query, [use for use, _ in uses]), sequence)
+        uses = [use for use in query.uses if use.budget in exceeded]
+        if query.members == 1:
+            for use in uses:
+                self.end_use(use, exceeded[use.budget])
             return
-        for use, error in uses:
-            self.end_use(use, error)
+        if len(uses) == len(query.uses):
+            # each is too small for another reason, and the budget of the query has the most of each
+            half = _half(query)
+            uses = [use for use in uses if use.asked in half]
+        if uses:
+            self._tell_anew(self._state.part(query, uses), sequence)
 
     def _divide(self, query: QueryState, sequence: int) -> None:
         """Start a query again that stopped half-way, without one half of the tuples that are asked for."""
         state = self._state
         state.commits.owe_query(query)
         state.stop(query)
-        half = set(query.asked[query.members // 2 :])
+        half = _half(query)
         own = state.part(query, [use for use in query.uses if use.asked in half])
         for one in (query, own):
             state.commits.mended(one)
@@ -269,3 +274,8 @@ class Recovery:
                 log.exception("a query failed for good: %s", text)
             self._state.stop(query)
         return None
+
+
+def _half(query: QueryState) -> set[Row]:
+    """Give one half of the tuples that members ask for."""
+    return set(query.asked[query.members // 2 :])
