@@ -420,6 +420,19 @@ def test_budgets_that_are_all_too_small_though_the_largest_is_not(caplog: pytest
     assert (len(state.queries), state.views, caplog.records) == (0, {}, [])
 
 
+def test_what_rows_ask_for_when_a_budget_ends_them_is_forgotten() -> None:
+    """The terms of a query that ended are not kept for those who use the store still."""
+    graph = rdflib.Graph()
+    query = "SELECT * { <urn:0> <urn:e> ?t OPTIONAL { ?t <urn:p> ?a } }"
+    with rdflive.subscribe(graph, "SELECT * { ?s <urn:other> ?o }") as other:
+        before = len(other._live().dictionary)
+        follower = Follower(graph, query, Budget(kept_rows=3))
+        star(graph, 0, 9)
+        assert follower.error is not None
+        graph.add((Q, Q, Q))
+        assert len(other._live().dictionary) == before
+
+
 def test_a_close_is_not_charged_to_the_members_that_stay(caplog: pytest.LogCaptureFixture) -> None:
     """What a member made row by row goes at once, and the budgets of others are smaller than that."""
     graph = rdflib.Graph()
