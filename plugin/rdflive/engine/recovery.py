@@ -139,17 +139,16 @@ class Recovery:
 
     def _part(self, query: QueryState, exceeded: dict[Budget, BudgetError], sequence: int) -> None:
         """Part members with small budgets from a query that goes on."""
-        uses = [use for use in query.uses if use.budget in exceeded]
-        if query.members == 1:
-            for use in uses:
-                self.end_use(use, exceeded[use.budget])
-            return
-        if len(uses) == len(query.uses):
+        uses = [(use, exceeded[use.budget]) for use in query.uses if use.budget in exceeded]
+        if query.members > 1 and len(uses) == len(query.uses):
             # each is too small for another reason, and the budget of the query has the most of each
             half = _half(query)
-            uses = [use for use in uses if use.asked in half]
-        if uses:
-            self._tell_anew(self._state.part(query, uses), sequence)
+            uses = [(use, error) for use, error in uses if use.asked in half]
+        if uses and query.members > 1:
+            self._tell_anew(self._state.part(query, [use for use, _ in uses]), sequence)
+            return
+        for use, error in uses:
+            self.end_use(use, error)
 
     def _divide(self, query: QueryState, sequence: int) -> None:
         """Start a query again that stopped half-way, without one half of the tuples that are asked for."""
