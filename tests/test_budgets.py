@@ -401,6 +401,53 @@ def test_a_member_with_a_small_budget_parts_from_a_family() -> None:
     large.check(graph)
 
 
+def test_budgets_that_are_all_too_small_though_the_largest_is_not(caplog: pytest.LogCaptureFixture) -> None:
+    """One half of the members parts from the other, each row is told once, and the last close frees all."""
+    graph = rdflib.Graph()
+    query = "SELECT DISTINCT ?a { <urn:%s> <urn:e> ?t . ?t <urn:p> ?a }"
+    budgets = Budget(rows=10), Budget(rows=10), Budget(kept_rows=12)
+    members = [Follower(graph, query % number, budget) for number, budget in enumerate(budgets)]
+    state = members[0].subscription._live()
+    with rdflive.batch(graph):
+        for number in range(3):
+            star(graph, number, 10)
+    assert len(state.queries) == 2
+    for member in members:
+        assert member.error is None
+        member.check(graph)
+    for member in members:
+        member.subscription.close()
+    assert (len(state.queries), state.views, caplog.records) == (0, {}, [])
+
+
+def test_what_rows_ask_for_when_a_budget_ends_them_is_forgotten() -> None:
+    """The terms of a query that ended are not kept for those who use the store still."""
+    graph = rdflib.Graph()
+    query = "SELECT * { <urn:0> <urn:e> ?t OPTIONAL { ?t <urn:p> ?a } }"
+    with rdflive.subscribe(graph, "SELECT * { ?s <urn:other> ?o }") as other:
+        before = len(other._live().dictionary)
+        follower = Follower(graph, query, Budget(kept_rows=3))
+        star(graph, 0, 9)
+        assert follower.error is not None
+        graph.add((Q, Q, Q))
+        assert len(other._live().dictionary) == before
+
+
+def test_a_close_is_not_charged_to_the_members_that_stay(caplog: pytest.LogCaptureFixture) -> None:
+    """What a member made row by row goes at once, and the budgets of others are smaller than that."""
+    graph = rdflib.Graph()
+    query = "SELECT DISTINCT ?a { <urn:%s> <urn:e> ?t . ?t <urn:p> ?a }"
+    small, large = Follower(graph, query % 0, Budget(kept_rows=20)), Follower(graph, query % 1, AMPLE)
+    for number in range(12):
+        graph.add((URIRef(f"urn:1/{number}"), P, Literal(number)))
+        graph.add((URIRef("urn:1"), E, URIRef(f"urn:1/{number}")))
+    assert queries_of(large) == 1
+    large.subscription.close()
+    star(graph, 0, 2)
+    small.check(graph)
+    assert (small.error, caplog.records) == (None, [])
+
+
 @pytest.mark.parametrize("case", range(rounds(60, share=6)))
 def test_a_budget_ends_only_what_it_would_end_alone(case: int) -> None:
     """Members of families against twins that are alone on a graph: what ends has a twin that ends too.

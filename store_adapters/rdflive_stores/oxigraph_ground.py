@@ -24,7 +24,9 @@ _GAP: Final = r"(?:[ \t\r\n]|\#[^\n\r\\]*+)*+"
 _SPACE: Final = rf"(?=[ \t\r\n\#]){_GAP}"
 _IRI: Final = r"<[^<>\"{}|^`\\\x00-\x20]*>"
 _PREFIX: Final = r"(?:[A-Za-z](?:[A-Za-z0-9_.\-]*[A-Za-z0-9_\-])?)?:"
-_NAME: Final = rf"{_PREFIX}(?:[A-Za-z0-9_:](?:[A-Za-z0-9_:.\-]*[A-Za-z0-9_:\-])?)?"
+# the store's own parser takes dots at one place of a name
+_REST: Final = r"[A-Za-z0-9_:\-]"
+_NAME: Final = rf"{_PREFIX}(?:[A-Za-z0-9_:]{_REST}*+(?:\.++{_REST}++)?+(?!\.++{_REST}))?"
 _STRING: Final = "|".join(
     rf"{quote}{quote}(?!{quote})|{quote}(?:[^{quote}\\\n\r]|\\[tbnrf\"'\\](?![uU]))+{quote}"
     for quote in ('"', "'")
@@ -37,9 +39,11 @@ _PLAIN: Final = (
     rf"{_IRI}[ \t]*{_IRI}[ \t]*(?:{_IRI}|\"[^\"\\\n\r]+\")[ \t]*\.(?![0-9])"
     rf"|{_IRI}|{_LITERAL}|{_WORD}|{_NAME}|[.;,]"
 )
+# `_:x.GRAPH` is one label
+_LABEL: Final = r"_:[A-Za-z0-9]++(?!\.*[A-Za-z0-9_\-])"
 # a hundred at a time: for each that a pattern may give back Python keeps notes
 _TOKENS: Final = re.compile(rf"(?:{_GAP}(?:{_PLAIN})){{1,100}}")
-_TOKENS_AND_BLANKS: Final = re.compile(rf"(?:{_GAP}(?:{_PLAIN}|_:[A-Za-z0-9]+|[\[\]()])){{1,100}}")
+_TOKENS_AND_BLANKS: Final = re.compile(rf"(?:{_GAP}(?:{_PLAIN}|{_LABEL}|[\[\]()])){{1,100}}")
 _BEGIN: Final = re.compile(
     rf"(?P<prologue>(?:{_GAP}(?i:PREFIX){_SPACE}{_PREFIX}{_GAP}{_IRI})*)"
     rf"{_GAP}(?i:(?P<verb>INSERT|DELETE){_SPACE}DATA){_GAP}\{{"

@@ -10,8 +10,10 @@ from functools import cache
 from itertools import product
 
 import pytest
+import rdflib
 
-from interrupts.lines import LineRun, drawn, raising_at
+import rdflive
+from interrupts.lines import LineRun, drawn, lines_of, raising_at
 from interrupts.worlds import OPERATIONS, REGIMES, lines_run, world
 from support.effort import HUNT, drawn_from
 
@@ -64,3 +66,18 @@ def test_an_exception_at_any_line_is_mended(operation: str, store: str, kind: tu
                 wrong[place] = found
     gc.collect()
     assert not wrong, f"{len(wrong)} of {len(places)} lines: {wrong}"
+
+
+def test_a_close_that_was_interrupted_is_called_again() -> None:
+    """Each member of a plan is taken out of its budgets once, so the other member can close, too."""
+
+    def opened() -> list[rdflive.Subscription]:
+        graph = rdflib.Graph()
+        text = "SELECT * { <urn:a> <urn:p> ?y . ?y <urn:q> ?z }"
+        return [rdflive.subscribe(graph, text, budget=rdflive.Budget(rows=99)) for _ in range(2)]
+
+    for place in lines_of(opened()[0].close):
+        first, second = opened()
+        raising_at(place, KeyboardInterrupt, first.close)
+        first.close()
+        second.close()

@@ -191,7 +191,7 @@ class Fed:
 
     @property
     def _slot(self) -> int:
-        # a variable that stands at two places has one slot
+        # not by the first place of each variable, for in `?x ?y ?y` that of ?y is the predicate
         slot: int = -1 - self.pattern.key[self.place]
         return slot
 

@@ -8,9 +8,10 @@ only read them, and a filter that a budget may stop makes the pattern the query'
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from math import inf
+from sys import maxsize
 from typing import Any, Final, TypeAlias, TypeVar
 
 from rdflive.engine.demand import Demand
@@ -31,6 +32,7 @@ Result = TypeVar("Result")
 
 _FEW: Final = 100
 """So many rows go into operators before they are counted together."""
+_BOUNDLESS: Final = Budget(*[maxsize] * len(fields(Budget)))
 Length: TypeAlias = Callable[[Row], int]
 """Gives how many characters the strings computed in a step add to a row."""
 
@@ -72,14 +74,17 @@ class MeteredQuery(QueryState):
 
     def remove(self, use: Use) -> bool:
         """Undo `put`."""
-        if self.has(use):
+        had = self.has(use)
+        # first, for `close` may be interrupted here and called again: a budget is taken out once
+        is_last = super().remove(use)
+        if had:
             assert use.budget is not None  # noqa: S101 - as in `put`
             self.budgets[use.budget] -= 1
             if not self.budgets[use.budget]:
                 del self.budgets[use.budget]
             if self.budgets:
                 self._allow()
-        return super().remove(use)
+        return is_last
 
     def _allow(self) -> None:
         budget = largest(self.budgets)
@@ -101,8 +106,8 @@ class MeteredQuery(QueryState):
         return self.meter.open(work, budget=use.budget, joins=self.members > 1)
 
     def leave(self, asked: Row) -> None:
-        """Undo `ask`, which costs as much as it did."""
-        self.meter.open(super().leave, asked)
+        """Undo `ask`. It must end, and what goes was charged when it came, so it is charged to no member."""
+        self.meter.open(super().leave, asked, budget=_BOUNDLESS)
 
     def drain(self) -> dict[Row, TermWeights]:
         """Take what the segments found since the last commit, on the budget of the present one."""

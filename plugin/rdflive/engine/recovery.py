@@ -140,6 +140,10 @@ class Recovery:
     def _part(self, query: QueryState, exceeded: dict[Budget, BudgetError], sequence: int) -> None:
         """Part members with small budgets from a query that goes on."""
         uses = [(use, exceeded[use.budget]) for use in query.uses if use.budget in exceeded]
+        if query.members > 1 and len(uses) == len(query.uses):
+            # each is too small for another reason, and the budget of the query has the most of each
+            half = _half(query)
+            uses = [(use, error) for use, error in uses if use.asked in half]
         if uses and query.members > 1:
             self._tell_anew(self._state.part(query, [use for use, _ in uses]), sequence)
             return
@@ -151,7 +155,7 @@ class Recovery:
         state = self._state
         state.commits.owe_query(query)
         state.stop(query)
-        half = set(query.asked[query.members // 2 :])
+        half = _half(query)
         own = state.part(query, [use for use in query.uses if use.asked in half])
         for one in (query, own):
             state.commits.mended(one)
@@ -269,3 +273,8 @@ class Recovery:
                 log.exception("a query failed for good: %s", text)
             self._state.stop(query)
         return None
+
+
+def _half(query: QueryState) -> set[Row]:
+    """Give one half of the tuples that members ask for."""
+    return set(query.asked[query.members // 2 :])

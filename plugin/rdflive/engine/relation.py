@@ -141,8 +141,9 @@ class Relation:
                 continue
             count = self._tuples.get(values, 0) + change
             if count == change:
-                dictionary.hold(values)
                 self.ask(values, walk=True)
+                # not before, for a budget may end what is asked for
+                dictionary.hold(values)
             elif not count:
                 self._tuples[values] = 1
                 self.leave(values, walk=True)

@@ -333,7 +333,8 @@ class StoreState:
                 for written, pattern in zip(segment.patterns, state.patterns, strict=True):
                     parts: list[Any] = [terms.get(part, part) for part in written]  # type: ignore[call-overload]
                     for fed in pattern.feeds[:1]:
-                        if not fed.is_member:
+                        # not what members ask for, by themselves or through rows
+                        if not fed.is_member and tuple(written)[fed.place] not in terms:
                             variable: Any = parts[fed.place]
                             yield TriplePattern(*parts), variable, len(fed.link.wanted), fed.is_wide
 
