@@ -296,6 +296,28 @@ def test_a_predicate_that_is_an_end_too(text: str) -> None:
     assert len(state.dictionary) == 0
 
 
+def test_a_pattern_over_a_window_takes_the_rest_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it holds for some values it has when it is held whole, and of all of it nothing stays."""
+    eager(monkeypatch)
+    stream = rdflive.Stream()
+    follower = Follower(
+        stream, f"{PREFIX} SELECT * {{ :a :p ?y . ?y :q ?z . ?z :r ?w }}", window=rdflive.Sliding(10)
+    )
+    state = follower.subscription._live()
+    kinds: Counter[str] = Counter()
+    for number in range(6):
+        y, z = E[f"y{number}"], E[f"z{number}"]
+        for triple in ((E.a, E.p, y), (y, E.q, z), (z, E.r, E.a)):
+            stream.add(triple, at=number)
+            kinds += check_held(state)
+    assert kinds["by demand"]
+    assert kinds["whole"]
+    assert len(follower.now) == 6
+    stream.advance_to(100)
+    assert follower.now == Counter()
+    check_held(state)
+
+
 def test_a_guard_looks_at_what_a_commit_asks_for() -> None:
     """A guard is asked before the store has the commit, and sees all triples that come to be asked for."""
     graph = rdflib.Graph()

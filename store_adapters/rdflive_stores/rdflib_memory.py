@@ -200,8 +200,9 @@ class MemoryAdapter(SimpleMemoryAdapter):
 
     def triples(self, key: GraphKey, pattern: TermPattern) -> Iterator[Triple]:
         """List the triples of one graph, or of the union, that match."""
-        if pattern[0] is None and pattern[1] is not None and self._holds_everything(key):
-            return self._by_predicate(*pattern[1:])
+        subject, predicate, wanted = pattern
+        if predicate is not None and (subject is None or wanted is None) and self._holds_everything(key):
+            return self._by_predicate(*pattern)
         context = None if key is UNION else Graph(self.store, key)  # type: ignore[arg-type]  # an identifier
         return (triple for triple, _ in self.store.triples(pattern, context))
 
@@ -211,8 +212,12 @@ class MemoryAdapter(SimpleMemoryAdapter):
         everywhere = store._Memory__defaultContexts or ()
         return not store._Memory__tripleContexts and self.name(None if key is UNION else key) in everywhere
 
-    def _by_predicate(self, predicate: Any, wanted: Any) -> Iterator[Triple]:
+    def _by_predicate(self, subject: Any, predicate: Any, wanted: Any) -> Iterator[Triple]:
         """List the triples of a predicate, ten times as fast as `Memory`, which asks each for its graphs."""
+        if subject is not None:
+            for value in tuple(self.store._Memory__spo.get(subject, {}).get(predicate, ())):
+                yield subject, predicate, value
+            return
         objects = self.store._Memory__pos.get(predicate, {})
         for value in tuple(objects) if wanted is None else (wanted,):
             for subject in tuple(objects.get(value, ())):

@@ -100,7 +100,9 @@ def _measure(store: str, count: int, world: str, repeat: int) -> list[dict[str, 
     rdflive.subscribe(
         graph.graph, warm.text.replace("1 ", "2 "), _ignore
     ).close()  # loads what is loaded once
-    return [_row(graph, store, world, asked, repeat) for asked in kind.queries]
+    # a path to most of a very large graph is not about one thing
+    queries = [asked for asked in kind.queries if asked.few or graph.count <= _LARGE]
+    return [_row(graph, store, world, asked, repeat) for asked in queries]
 
 
 def _row(graph: _Graph, store: str, world: str, asked: Asked, repeat: int) -> dict[str, Cell]:

@@ -160,8 +160,7 @@ class Fed:
         self.view.open_all(self.pattern)
         self.is_wide = True
         # the triples of values that are held are all there
-        place = self.place
-        found = [ids for ids in self.view.present(self.pattern, {}) if ids[place] not in known]
+        found = list(self.view.present(self.pattern, {}, (self.place, known)))
         self.view.hold(self.pattern, found)
         self._since = self.view.seen
 

@@ -30,18 +30,21 @@ from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.budget import Meter
 from rdflive.query.segment import Segment
 
-__all__ = ["Lister", "QuadView", "State", "View"]
+__all__ = ["But", "Lister", "QuadView", "State", "View"]
 
 log = logging.getLogger("rdflive")
 
 Lister: TypeAlias = Callable[[TermPattern], Iterable[tuple[Term, ...]]]
 """Lists the triples (or quads) of a view that match; None in the pattern matches anything."""
-
+But: TypeAlias = tuple[int, Collection[int]]
+"""A place of a triple, and the ids there of which no triples are listed."""
 
 _FIRST: Final = 16
 """Triples that are listed at once at first, for most look-ups find few."""
 _PIECE: Final = 4096
 """Triples of the store whose terms are looked up together."""
+_MANY: Final = 1000
+"""Triples that come into demand or leave it at once, for which it is worth to generate a loop."""
 _NOBODY: Final[tuple[Any, tuple[Any, ...]]] = (None, ())
 
 
@@ -383,47 +386,60 @@ class View:
         """Count what the graph holds that matches the constants of a pattern, as far as `most`."""
         return self.count(tuple(max(term, UNBOUND) for term in pattern.key[:3]), most)
 
-    def hold(self, pattern: PatternState, triples: Iterable[tuple[int, ...]]) -> None:
+    def hold(self, pattern: PatternState, triples: Sequence[tuple[int, ...]]) -> None:
         """Have a pattern take triples that are there, because they are in demand now."""
-        insert = pattern.insert
-        for ids in triples:
-            insert(*ids)
+        if len(triples) < _MANY:
+            insert = pattern.insert
+            for ids in triples:
+                insert(*ids)
+        else:
+            pattern.insert_all(triples)
         if pattern.held:
             self._dictionary.hold([ids[place] for ids in triples for place in pattern.places])
 
-    def drop(self, pattern: PatternState, triples: Iterable[tuple[int, ...]]) -> None:
+    def drop(self, pattern: PatternState, triples: Sequence[tuple[int, ...]]) -> None:
         """Undo `hold`."""
-        delete = pattern.delete
-        for ids in triples:
-            delete(*ids)
+        if len(triples) < _MANY:
+            delete = pattern.delete
+            for ids in triples:
+                delete(*ids)
+        else:
+            pattern.delete_all(triples)
         if pattern.held:
             self._dictionary.drop([ids[place] for ids in triples for place in pattern.places])
 
-    def present(self, pattern: PatternState, at: Mapping[int, int]) -> Iterator[tuple[int, ...]]:
+    def present(
+        self, pattern: PatternState, at: Mapping[int, int], but: But | None = None
+    ) -> Iterator[tuple[int, ...]]:
         """List what a pattern would hold now that has some ids at these places, if it were all in demand."""
         untaken = self.kernel.untaken
-        found = self.listed(pattern, at)
+        found = self.listed(pattern, at, but)
         return (ids for ids in found if ids not in untaken) if untaken else found
 
     def snapshot(self, pattern: PatternState) -> Iterator[tuple[int, ...]]:
         """List what the graph holds that matches a pattern, as ids."""
         return self.listed(pattern, {})
 
-    def listed(self, pattern: PatternState, at: Mapping[int, int]) -> Iterator[tuple[int, ...]]:
+    def listed(
+        self, pattern: PatternState, at: Mapping[int, int], but: But | None = None
+    ) -> Iterator[tuple[int, ...]]:
         """List what the graph holds that matches a pattern and has some ids at these places."""
         guard = pattern.guard
         # variables are negative, and 0 asks for any term
         s, p, o = (max(at.get(place, term), UNBOUND) for place, term in enumerate(pattern.key[:3]))
-        found = self.matching((s, p, o))
+        found = self.matching((s, p, o), but)
         return found if guard is None else (ids for ids in found if guard(*ids))
 
-    def matching(self, key: tuple[int, int, int]) -> Iterator[tuple[int, ...]]:
+    def matching(self, key: tuple[int, int, int], but: But | None = None) -> Iterator[tuple[int, ...]]:
         """List the triples with these ids; 0 stands for any term."""
-        return chain.from_iterable(self._matching(key))
+        return chain.from_iterable(self._matching(key, but))
 
-    def _matching(self, key: tuple[int, int, int]) -> Iterator[Iterator[tuple[int, ...]]]:
+    def _matching(self, key: tuple[int, int, int], but: But | None) -> Iterator[Iterator[tuple[int, ...]]]:
         terms = self._dictionary.terms
         triples, size = iter(self._triples((terms[key[0]], terms[key[1]], terms[key[2]]))), _FIRST
+        if but is not None:  # before terms get ids
+            place, passed = but[0], {terms[known] for known in but[1]}
+            triples = (triple for triple in triples if triple[place] not in passed)
         while piece := list(islice(triples, size)):
             yield self._ids_of(piece, key)
             size = _PIECE

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from rdflive.engine.kernel import SegmentState
 from rdflive.engine.pattern import PatternState
 from rdflive.engine.relation import Relation
-from rdflive.engine.view import State
+from rdflive.engine.view import But, State
 from rdflive.entail.provenance import Traced
 from rdflive.entail.rules.keys import Key
 from rdflive.entail.view import WantedView
@@ -113,9 +113,10 @@ class WindowView(WantedView):
         for pane in self.content.panes:
             pane.refresh()
 
-    def matching(self, key: tuple[int, int, int]) -> Iterator[tuple[int, ...]]:
+    def matching(self, key: tuple[int, int, int], but: But | None = None) -> Iterator[tuple[int, ...]]:
         """List the triples that are there with these ids; 0 stands for any term."""
-        return iter(self.content.matching(Key(*key)))
+        found = iter(self.content.matching(Key(*key)))
+        return found if but is None else (ids for ids in found if ids[but[0]] not in but[1])
 
     def count(self, key: tuple[int, ...], most: int) -> int:
         """Count the triples that are there and match a key, as far as `most`."""
