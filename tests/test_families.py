@@ -330,10 +330,10 @@ def test_a_store_that_fails_harms_no_other_member(
     state, left = first._live(), iter(range(reads))
     matching = View.matching
 
-    def failing(view: View, key: Any) -> Any:
+    def failing(view: View, *given: Any) -> Any:
         if next(left, None) is None:
             raise OSError("the store cannot be read")
-        return matching(view, key)
+        return matching(view, *given)
 
     with monkeypatch.context() as patched, suppress(OSError):
         patched.setattr(View, "matching", failing)
