@@ -49,7 +49,11 @@ def receiving() -> Iterator[Receiver]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
+            length = int(self.headers["Content-Length"])
+            body = self.rfile.read(length)
+            if len(body) < length:  # the sender was killed between headers and body: no request
+                self.close_connection = True
+                return
             receiver.requests.append(Request(self.path, self.headers, body))
             if receiver.on_request is not None:
                 receiver.on_request(receiver.requests[-1])
