@@ -42,6 +42,16 @@ def clock() -> rdflive.ManualClock:
 
 
 @pytest.fixture
+def no_timer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have no thread start, so that none looks at a clock meanwhile."""
+
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+
+
+@pytest.fixture
 def deltas() -> list[rdflive.Delta]:
     return []
 
@@ -296,7 +306,7 @@ def test_subscriptions_of_one_store_may_have_their_own_clocks(graph: Any, clock:
         assert two.answers() == []
 
 
-def test_what_begins_later_shares_the_present(graph: Any, clock: Any, deltas: Any) -> None:
+def test_what_begins_later_shares_the_present(graph: Any, no_timer: None, deltas: Any) -> None:
     """One that shares a plan begins with the answer of the present, and the others miss nothing."""
     present = [NOON]
     see(graph, "s1", NOON - HOUR)
@@ -514,14 +524,9 @@ def test_a_clock_that_fails_fails_no_write(graph: Any, deltas: Any, caplog: Any)
         assert "a clock failed" in caplog.text
 
 
-def test_a_system_without_threads_fails_no_write(graph: Any, deltas: Any, monkeypatch: Any) -> None:
+def test_a_system_without_threads_fails_no_write(graph: Any, deltas: Any, no_timer: None) -> None:
     """What is due is told by the next commit then."""
     present = [NOON]
-
-    def refuse(_: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr(threading.Thread, "start", refuse)
     with rdflive.subscribe(graph, SEEN, deltas.append, clock=lambda: present[0], initial=False):
         see(graph, "s1", NOON)
         present[0] = NOON + 24 * HOUR
