@@ -270,8 +270,8 @@ def test_shapes_of_named_graphs_are_read(tmp_path: Path, capsys: pytest.CaptureF
     assert rdflib.__version__
 
 
-@pytest.mark.parametrize("target", [":t0", ":t0, :t1, 'no node', :a"])
-def test_a_shape_with_target_nodes_keeps_no_more_than_theirs(target: str) -> None:
+@pytest.mark.parametrize(("target", "entries"), [(":t0", 3), (":t0, :t1, 'no node', :a", 10)])
+def test_a_shape_with_target_nodes_keeps_no_more_than_theirs(target: str, entries: int) -> None:
     """Thousands of devices may have a shape each, all with the same property."""
     shapes = read(
         f":S sh:targetNode {target} ; sh:property [ sh:path :p ; sh:maxInclusive 2 ; sh:minCount 1 ] ."
@@ -284,7 +284,7 @@ def test_a_shape_with_target_nodes_keeps_no_more_than_theirs(target: str) -> Non
             before = found(validation)
             data.add((EX.t0, EX.p, Literal(7)))
             assert found(validation) == sorted([*before, EX.t0.n3()])
-    assert kept[0] == kept[1]
+    assert kept == [entries, entries]
 
 
 def test_many_target_nodes_share_a_pattern() -> None:

@@ -500,3 +500,24 @@ def test_what_the_graph_entails_beside_windows_is_held_for_who_asks_for_it_later
     graph.remove((EX.b, EX.of, None))
     push("zzz", "zzz", "zzz", "zzz", "zzz")
     assert set(+told) == set(later.answers()) == {(EX.a, EX.a), (EX.a, EX.b)}
+
+
+@pytest.mark.parametrize("pattern", [":a :p ?x", "?x :p :a"])
+def test_a_pattern_with_a_constant_takes_the_triples_of_a_slide(pattern: str) -> None:
+    """It has the constant itself, as that stands elsewhere in the query too."""
+    stream, told = rdflive.Stream(), Counter[Any]()
+
+    def tell(delta: rdflive.Delta) -> None:
+        told.update(row.x for row in delta.added)
+        told.subtract(row.x for row in delta.removed)
+
+    a, b, c = EX.a, EX.b, EX.c
+    p = EX.p
+    text = f"PREFIX : <{EX}> SELECT ?x {{ {pattern} VALUES ?x {{ :a :b }} }}"
+    rdflive.subscribe(stream, text, tell, window=rdflive.Tumbling(10), algorithm="whole")
+    for triple in ((a, p, b), (b, p, a), (c, p, c), (b, p, c)):
+        stream.add(triple, at=1)
+    stream.advance_to(10)
+    assert +told == Counter([b])
+    stream.advance_to(30)
+    assert +told == Counter()

@@ -109,8 +109,6 @@ class Compiler:
         self._pairs: dict[tuple[Shape, algebra.Node], Pairs] = {}
         self._values: dict[algebra.Node, algebra.Node] = {}
         self._failing: dict[tuple[Shape, algebra.Node], algebra.Node] = {}
-        self._conditions: dict[Variable, tuple[algebra.Condition, ...]] = {}
-        """What is known of a column, so that no more need be kept of what is joined with it."""
 
     def fresh(self) -> Variable:
         """Make a variable that occurs nowhere else."""
@@ -140,7 +138,7 @@ class Compiler:
         focus = self.fresh()
         conditions: tuple[algebra.Condition, ...] = ()
         if shape.only is not None:
-            conditions = self._conditions[focus] = (OneOf(focus.name, shape.only),)
+            conditions = (OneOf(focus.name, shape.only),)
         parts = [self._target(target, focus, conditions) for target in shape.targets if target.kind != "node"]
         nodes = tuple((target.value,) for target in shape.targets if target.kind == "node")
         if nodes or not parts:
@@ -176,17 +174,12 @@ class Compiler:
     def along(self, path: PathLike, rows: Rows, value: Variable) -> Pairs:
         """Give nodes with the ends of a path."""
         if isinstance(rows.node, Values) and len(rows.node.rows) <= _FEW:
-            # a pattern for each: one for all would keep the triples of all nodes, in each shape anew
+            # a pattern for each: for one of all, the nodes that ask and the rows that they meet are kept too
             parts = [self._from_node(path, node, rows.column, value) for (node,) in rows.node.rows]
             found = parts[0] if len(parts) == 1 else Union(tuple(parts))
             return Pairs(found, rows.column, value)
         is_classified = isinstance(rows.node, Basic) and rows.node.graph is CLASSIFIED
         graph = CLASSIFIED if self._merges and is_classified and _is_plain(path) else None
-        conditions = self._conditions.get(rows.column, ())
-        if conditions and graph is None and _is_one_step(path):
-            steps = path_parts(rows.column, path, value, self.scope())
-            found = Basic(tuple(step for step in steps if isinstance(step, TriplePattern)), None, conditions)
-            return Pairs(Join(rows.node, found), rows.column, value)
         scope = self.scope(rows, graph)
         node = join([rows.node, *path_parts(rows.column, path, value, scope)], scope, [])
         kept = Project(node, (rows.column, value))
