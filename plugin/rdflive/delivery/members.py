@@ -37,9 +37,10 @@ class Member(Use):
 
     @staticmethod
     def emit_together(uses: Sequence[Use], weights: TermWeights, sequence: int, /) -> Sequence[Use]:
-        """Queue one delta for those of some members who have nothing but a callback, and show it alike.
+        """Queue one delta for the members that have a callback and nothing else.
 
-        Gives the others. All of them ask for the same.
+        All members have the same parameters. Gives those that need a delta of their own, such as members
+        with iterators.
         """
         alike, others = list[Subscription](), list[Use]()
         header: Header | None = None
@@ -47,7 +48,7 @@ class Member(Use):
             one: Subscription = use._subscription  # type: ignore[attr-defined]  # all are members
             if one._direct is None or one._maker is not None or one._state is None or one._closed:
                 others.append(use)
-            # what is bound is told by the terms of a subscription, which may be spelled in another way
+            # a delta shows bound terms as its own subscription spells them, which may differ
             elif not one._header.bound and (header is None or header is one._header):
                 header = one._header
                 alike.append(one)
@@ -134,12 +135,12 @@ class SharedDelta(Delivering):
         self.delta = to[0]._plain(weights, sequence, False)
         self._weights = weights
         self._at = 0
-        """Whose turn it is."""
+        """The place of the subscription whose callback is next."""
         self._rest: list[Subscription] = []
-        """Those who have more than a callback by now."""
+        """The subscriptions that have more than a callback by now."""
 
     def steps(self) -> list[Action]:
-        """Call the callbacks, and list the steps of those who have more than that."""
+        """Call the callbacks, and list the steps of subscriptions that have more than a callback."""
         delta, is_observed, rest = self.delta, manager.listens("rdflive_delta"), self._rest
         sequence, then = delta.sequence, perf_counter()
         for at in range(self._at, len(self.to)):
@@ -173,13 +174,15 @@ class SharedDelta(Delivering):
         return [step for queued in own for step in queued.steps()]
 
     def owe(self) -> None:
-        """Have the whole answer told to all who may not have been told."""
+        """Have each subscription get its whole answer, if its callback may not have been called."""
         for one in (*self.to[self._at :], *self._rest):
             one._owe()
 
 
 def _share_header(one: Subscription) -> None:
-    """Have a subscription show its deltas by the header of another that asks for the same, if it is equal."""
+    """Use the header of another subscription with the same parameters, if it is equal, so that both can get
+    one delta.
+    """
     others = one._use.query.uses_of(one._use.asked)
     other = others[0]._subscription if isinstance(others[0], Member) else one
     mine, theirs = one._header, other._header

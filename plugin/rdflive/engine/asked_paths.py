@@ -1,4 +1,4 @@
-"""What walks through the relation of a family look up beside the paths of patterns."""
+"""Look-ups of walks that go through the relation of a family, beside the paths of patterns."""
 
 from __future__ import annotations
 

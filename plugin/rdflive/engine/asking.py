@@ -74,7 +74,10 @@ class Asking:
         return leaf.drain() if source is None else self.follow(number, results[source])
 
     def follow(self, number: int, rows: Weights) -> Weights:
-        """Ask for what the rows that came have, and no more for those that went; gives the leaf's changes."""
+        """Ask for the values of rows that came, and no longer for those of rows that went.
+
+        Gives the rows of the leaf that come and go with that.
+        """
         leaf, asks = self._leaves[number], self._steps[number].asks
         assert leaf is not None and asks is not None  # noqa: S101, PT018 - rows ask for it
         if rows:

@@ -24,7 +24,7 @@ from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.kernel import Kernel
 from rdflive.engine.pattern import PatternState
 
-__all__ = ["MANY", "route", "take"]
+__all__ = ["MANY", "count", "route", "take"]
 
 Row: TypeAlias = tuple[int, ...]
 Routed: TypeAlias = dict[PatternState, list[Row]]
@@ -60,16 +60,17 @@ def take(kernel: Kernel, dictionary: Dictionary, gone: Routed, came: Routed) -> 
         kernel.walk_all(pattern, triples, -1)
         if pattern.keeps:
             pattern.delete_all(triples)
-            _count(pattern, triples, dictionary.drop)
+            count(pattern, triples, dictionary.drop)
         pattern.hits += len(triples)
     for pattern, triples in came.items():
         if pattern.keeps:
             pattern.insert_all(triples)
-            _count(pattern, triples, dictionary.hold)
+            count(pattern, triples, dictionary.hold)
         pattern.hits += len(triples)
         kernel.walk_all(pattern, triples, 1)
 
 
-def _count(pattern: PatternState, triples: Sequence[Row], count: Callable[[Iterable[int]], None]) -> None:
+def count(pattern: PatternState, triples: Sequence[Row], take: Callable[[Iterable[int]], None]) -> None:
+    """Have a dictionary hold or drop the terms that a pattern keeps of some triples."""
     for place in pattern.places:
-        count(map(itemgetter(place), triples))
+        take(map(itemgetter(place), triples))

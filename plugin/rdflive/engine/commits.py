@@ -245,7 +245,7 @@ class Commits:
         self._owed_uses.pop(use, None)
 
     def _tell_uses(self, uses: Sequence[Use], sequence: int, delta: TermWeights) -> None:
-        """Hand on the delta of all who ask for the same."""
+        """Deliver one delta to subscriptions of a query that have the same parameters."""
         if len(uses) > 1 and not self._owed_uses:
             try:
                 uses = uses[0].emit_together(uses, delta, sequence)

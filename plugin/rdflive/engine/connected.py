@@ -48,7 +48,7 @@ class WalkPlan:
     path: Callable[[int, tuple[int, ...]], Any]
     """Give the access path of a pattern from some of its slots, making it where it is new."""
     meter: Meter | None = None
-    """Is told of the rows that a walk looks at."""
+    """Counts the rows that a walk looks at, for a budget; None without one."""
     asked: AskedPaths | None = None
     """For a family: its relation is behind the patterns."""
     written: Written = field(init=False)

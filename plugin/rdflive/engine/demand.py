@@ -38,7 +38,10 @@ _OFTEN: Final = 256
 
 
 class Link:
-    """The values of one slot of a pattern, which others are held for; `Demand` is told of their changes."""
+    """The values of one slot of a pattern, for which other patterns hold their triples.
+
+    `Demand` collects the values that come and go.
+    """
 
     __slots__ = ("fed", "wanted")
 
@@ -109,7 +112,7 @@ class Fed:
         if self.is_wide:
             return
         if self.routes:
-            # first, for what follows from a graph is worked out where it is asked for
+            # first, for a view that entails works out only what is routed somewhere
             self.view.open_to(self.pattern, self.place, value)
         # before the triples are listed, and so after those of the values that other links brought with it
         if self._tracks:
@@ -121,8 +124,9 @@ class Fed:
             self.view.hold(self.pattern, triples)
 
     def close(self, value: int, *, reads: bool = True) -> None:
-        """Undo `open`, also half of it; the store is read where no path lists the triples, unless told not
-        to.
+        """Undo `open`, also where it was interrupted.
+
+        Where no path lists the triples of the value, they are read from the store, unless `reads` is false.
         """
         if self.is_wide:
             return
@@ -142,7 +146,7 @@ class Fed:
         self.followed.discard(value)
 
     def stop(self) -> None:
-        """Have no triples taken to the pattern any more; what it holds is left to the caller."""
+        """Route no triples to the pattern any more; the caller drops what it holds."""
         self.link.fed.remove(self)
         if self.is_wide:
             self.view.close_all(self.pattern)
@@ -312,7 +316,7 @@ class Demand:
             self.sweep()
 
     def clear(self) -> None:
-        """Forget what was told, behind the patterns."""
+        """Forget all changes that patterns have not followed yet."""
         self.fresh.clear()
         self.loose.clear()
         self.wide.clear()

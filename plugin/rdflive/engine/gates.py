@@ -102,7 +102,7 @@ class Gates:
                 values[value] = values.get(value, 0) | bit
 
     def leave(self, gate: Gate) -> None:
-        """Use a gate no more; the last user frees it."""
+        """Stop using a gate; it goes with its last user."""
         gate.users -= 1
         if gate.users:
             return

@@ -109,7 +109,7 @@ class Kernel:
     ) -> None:
         self._make = make
         self.demand = demand or Demand()
-        """Told of values that come into demand and leave it."""
+        """Collects the values that come into demand and leave it."""
         self.untaken: set[Row] = set()
         """The triples that the store has already and that are still to be applied: patterns that follow
         demand leave them out of what the store lists.

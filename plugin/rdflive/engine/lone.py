@@ -43,7 +43,7 @@ def takes_terms(segment: Segment) -> bool:
     """
     if len(segment.patterns) != 1 or segment.rows:
         return False
-    # a budget counts what is tested, and who fits
+    # a budget counts each test, and each member that fits
     if segment.meter is not None and (segment.filters[0] or segment.conditions or segment.asked):
         return False
     (pattern,) = segment.patterns

@@ -94,19 +94,19 @@ class MeteredQuery(QueryState):
 
     def open(self, fill: Callable[[], Answers]) -> Answers:
         """Begin, on the budget of an opening."""
-        # what is asked for is held by rows, too
+        # each tuple of parameters is a kept row as well
         self.meter.renew(sum(map(bool, self._uses)))
         return self.meter.open(fill)
 
     def join(self, work: Callable[[], Result], use: Use) -> Result:
-        """Do what is to be done for one more member, on the budget of its own opening.
+        """Run `work`, which adds a member, within the budget of that member.
 
-        Where all ask for the same, what is kept is kept for each of them.
+        Rows that are kept for several members are charged to each of them.
         """
         return self.meter.open(work, budget=use.budget, joins=self.members > 1)
 
     def leave(self, asked: Row) -> None:
-        """Undo `ask`. It must end, and what goes was charged when it came, so it is charged to no member."""
+        """Undo `ask` without a budget: it must end, and the rows that go were charged when they came."""
         self.meter.open(super().leave, asked, budget=_BOUNDLESS)
 
     def drain(self) -> dict[Row, TermWeights]:

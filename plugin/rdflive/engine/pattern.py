@@ -13,8 +13,8 @@ from rdflive.engine.demand import Demand, Fed, Feeding, Link
 from rdflive.engine.source import Source
 
 __all__ = [
-    "Identity", "Key", "Masks", "Neighbours", "PatternState", "RowTest", "Walk", "arguments", "each",
-    "loader", "pattern_identity", "pattern_key", "write_delete", "write_insert",
+    "Identity", "Key", "Masks", "Neighbours", "PatternState", "RowTest", "Update", "UpdateAll", "Walk",
+    "arguments", "each", "loader", "pattern_identity", "pattern_key", "write_delete", "write_insert",
 ]  # fmt: skip
 
 Key: TypeAlias = tuple[int, ...]
@@ -194,7 +194,7 @@ class PatternState:
         return fed
 
     def unlink(self, slot: int) -> None:
-        """Count the values of a slot no more: no pattern is held for them."""
+        """Stop counting the values of a slot, for which no pattern holds triples any more."""
         del self.links[slot]
         self.write()
 

@@ -80,11 +80,11 @@ class Use(ABC):
 
     @staticmethod
     def emit_together(uses: Sequence[Use], weights: TermWeights, sequence: int, /) -> Sequence[Use]:  # noqa: ARG004
-        """Take a delta for several who ask for the same; gives those who are to be told one by one."""
+        """Queue one delta for subscriptions with the same parameters; gives those that need their own."""
         return uses
 
     def end(self, error: BudgetError) -> None:
-        """Take the reason why it is told no more: it would exceed its budget. Called under the store's lock.
+        """End the subscription, because it would exceed its budget. Called under the store's lock.
 
         Raises the error for a subscription without a budget, which no commit can exceed.
         """
@@ -334,7 +334,7 @@ class QueryState:
         return fill()
 
     def join(self, work: Callable[[], Result], use: Use) -> Result:  # noqa: ARG002
-        """Do what is to be done for one more member."""
+        """Run `work`, which adds a member."""
         return work()
 
     def exceeded(self) -> dict[Budget, BudgetError]:

@@ -45,7 +45,7 @@ class Recovery:
         self.exceeding.pop(query, None)
 
     def exceed(self, query: QueryState) -> None:
-        """See at the end of the commit to a query that exceeds a budget; until then it does nothing."""
+        """Handle a query that exceeds a budget at the end of the commit; until then it computes nothing."""
         self.exceeding[query] = None
 
     def each(self, views: Iterable[View], act: Callable[[View], object]) -> BaseException | None:
@@ -120,7 +120,7 @@ class Recovery:
             self._state.commits.forget_query(query)
 
     def settle(self, sequence: int) -> None:
-        """See to the queries that exceed a budget. Members who cost too much end, and the others go on.
+        """Handle the queries that exceed a budget: end the members that cost too much, and keep the others.
 
         What the members cost together is charged to each, if they all ask for the same. If they do not, the
         part of each is not known, so they are divided. Those whose budget is too small have a query of their
@@ -138,10 +138,10 @@ class Recovery:
                 self.end(query, error)
 
     def _part(self, query: QueryState, exceeded: dict[Budget, BudgetError], sequence: int) -> None:
-        """Part members with small budgets from a query that goes on."""
+        """Move members with small budgets to a plan of their own, or end the only member."""
         uses = [(use, exceeded[use.budget]) for use in query.uses if use.budget in exceeded]
         if query.members > 1 and len(uses) == len(query.uses):
-            # each is too small for another reason, and the budget of the query has the most of each
+            # each budget is exceeded in another of its limits, of which the query has the largest ones
             half = _half(query)
             uses = [(use, error) for use, error in uses if use.asked in half]
         if uses and query.members > 1:

@@ -128,8 +128,10 @@ class Relation:
         self._take_out(row)
 
     def follow(self, rows: Weights, places: Sequence[int], dictionary: Dictionary) -> None:
-        """Ask for what rows of another step have at some places, and no more for what none has: these are
-        the changes of the rows.
+        """Follow the rows of another step: ask for the values that they have at some places.
+
+        `rows` are changes, with weights. A value is asked for from its first row on, and until its last one
+        goes.
         """
         changes: Weights = {}
         for row, weight in rows.items():

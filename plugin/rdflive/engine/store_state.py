@@ -256,7 +256,7 @@ class StoreState:
     def answer_to(
         self, query: QueryState, asked: tuple[int, ...], budget: Budget | None = None
     ) -> TermWeights:
-        """Give the whole current answer to what is asked of a query, within the budget of who asks."""
+        """Give the whole current answer for the parameters of one member, within its budget."""
         answer = add_up(query.current(self.solutions, None, asked, budget))
         if not self.capture.is_used:
             self.sweep()

@@ -19,7 +19,7 @@ from rdflive.engine.dictionary import UNBOUND, Dictionary
 from rdflive.engine.kernel import Kernel, QuadKernel, SegmentState
 from rdflive.engine.lone import News, Tell
 from rdflive.engine.origins import origins
-from rdflive.engine.pattern import PatternState, RowTest
+from rdflive.engine.pattern import PatternState, RowTest, Update, UpdateAll
 from rdflive.engine.ranges import place_of_id
 from rdflive.engine.relation import Listed, Relation
 from rdflive.engine.router import EMPTY
@@ -388,25 +388,15 @@ class View:
 
     def hold(self, pattern: PatternState, triples: Sequence[tuple[int, ...]]) -> None:
         """Have a pattern take triples that are there, because they are in demand now."""
-        if len(triples) < _MANY:
-            insert = pattern.insert
-            for ids in triples:
-                insert(*ids)
-        else:
-            pattern.insert_all(triples)
+        _each(triples, pattern.insert, pattern.insert_all)
         if pattern.held:
-            self._dictionary.hold([ids[place] for ids in triples for place in pattern.places])
+            batch.count(pattern, triples, self._dictionary.hold)
 
     def drop(self, pattern: PatternState, triples: Sequence[tuple[int, ...]]) -> None:
         """Undo `hold`."""
-        if len(triples) < _MANY:
-            delete = pattern.delete
-            for ids in triples:
-                delete(*ids)
-        else:
-            pattern.delete_all(triples)
+        _each(triples, pattern.delete, pattern.delete_all)
         if pattern.held:
-            self._dictionary.drop([ids[place] for ids in triples for place in pattern.places])
+            batch.count(pattern, triples, self._dictionary.drop)
 
     def present(
         self, pattern: PatternState, at: Mapping[int, int], but: But | None = None
@@ -552,6 +542,14 @@ class View:
     def asked_places(self, pattern: TriplePattern, relation: Relation) -> list[int]:
         """List where parameters of a family stand in a pattern; triples are routed by the first."""
         return [place for place, term in enumerate(pattern) if term in relation.columns]
+
+
+def _each(triples: Sequence[tuple[int, ...]], one: Update, many: UpdateAll) -> None:
+    if len(triples) < _MANY:
+        for ids in triples:
+            one(*ids)
+    else:
+        many(triples)
 
 
 class QuadView(View):
