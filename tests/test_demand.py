@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -316,6 +317,41 @@ def test_a_pattern_over_a_window_takes_the_rest_once(monkeypatch: pytest.MonkeyP
     stream.advance_to(100)
     assert follower.now == Counter()
     check_held(state)
+
+
+def test_a_preview_takes_back_what_was_asked_for() -> None:
+    """What comes into demand inside the block is shown, and forgotten at its end."""
+    graph, follower, state = followed("SELECT * { :a :p ?y . ?y :q ?z }", "a p b . b q c . d q e")
+    subscription = follower.subscription
+    with rdflive.preview(graph) as change:
+        graph.add((E.a, E.p, E.d))
+        graph.remove((E.a, E.p, E.b))
+    shown = change.deltas[subscription]
+    assert [[(row.y, row.z) for row in told] for told in (shown.added, shown.removed)] == [
+        [(E.d, E.e)],
+        [(E.b, E.c)],
+    ]
+    assert rows(follower, "y", "z") == ["b c"]
+    check_held(state)
+    graph.add((E.a, E.p, E.d))
+    assert rows(follower, "y", "z") == ["b c", "d e"]
+
+
+def test_a_subscriber_goes_on_with_what_is_asked_for(tmp_path: Path) -> None:
+    """What came into demand and left it while nothing was subscribed is in the first delta."""
+    text, options = "SELECT * { :a :p ?y . ?y :q ?z }", {"resume": tmp_path / "journal", "name": "one"}
+    graph, follower, _ = followed(text, "a p b . b q c . d q e", **options)
+    follower.subscription.close()
+    graph.remove((E.a, E.p, E.b))
+    graph.add((E.a, E.p, E.d))
+    again = Follower(graph, PREFIX + text, algorithm="demand", **options)
+    assert {frozenset(row): weight for row, weight in again.rows.items()} == {
+        frozenset({("y", E.d), ("z", E.e)}): 1,
+        frozenset({("y", E.b), ("z", E.c)}): -1,
+    }
+    check_held(again.subscription._live())
+    graph.remove((E.d, E.q, E.e))
+    assert again.rows[frozenset({("y", E.d), ("z", E.e)})] == 0
 
 
 def test_a_guard_looks_at_what_a_commit_asks_for() -> None:
