@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -117,6 +118,36 @@ def send_otherwise(page: Page, url: str, old: str, new: str) -> None:
         route.fulfill(response=response, body=response.text().replace(old, new))
 
     page.route(url, answer)
+
+
+class HeldBack:
+    """Holds the page's next request for addresses of a pattern back, until `release`.
+
+    `expect_request` does not say that a request is held back: Playwright reports requests before it hands
+    them to the handler of the route.
+    """
+
+    def __init__(self, page: Page, url: str) -> None:
+        self._page = page
+        self._url = url
+        self._routes: list[Route] = []
+        page.route(url, self._hold, times=1)
+
+    def wait(self) -> None:
+        """Wait for the request."""
+        deadline = time.monotonic() + 30
+        while not self._routes:
+            if time.monotonic() > deadline:
+                raise OutOfTime(f"the page sent no request for {self._url}")
+            self._page.wait_for_timeout(20)  # handlers are called meanwhile
+
+    def release(self) -> None:
+        """Wait for the request, and let it reach the server."""
+        self.wait()
+        self._routes.pop().continue_()
+
+    def _hold(self, route: Route) -> None:  # Playwright needs a function with a signature
+        self._routes.append(route)
 
 
 def subscribe(page: Page, query: str = LATE) -> Locator:

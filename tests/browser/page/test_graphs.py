@@ -10,9 +10,9 @@ from support.axe import violations_in_all_colours
 from support.browser import (
     VISITED,
     Browser,
+    HeldBack,
     Locator,
     Page,
-    Route,
     Watched,
     expect,
     panel_of,
@@ -316,13 +316,12 @@ def test_term_that_a_query_cannot_say_is_not_asked_for(page: Page, served: Serve
 def test_picture_that_is_closed_while_it_loads_is_not_made(page: Page) -> None:
     """What draws comes when it is too late."""
     panel = subscribe(page, LATE_GRAPH)
-    waiting: list[Route] = []
-    page.route("**/graph.js", lambda route: waiting.append(route))
-    with page.expect_request("**/graph.js"):
-        panel.get_by_role("button", name="Picture").click()
+    drawing = HeldBack(page, "**/graph.js")
+    panel.get_by_role("button", name="Picture").click()
+    drawing.wait()
     panel.get_by_role("button", name="Unsubscribe").click()
     expect(panel).to_have_count(0)
-    waiting[0].continue_()
+    drawing.release()
     page.evaluate("import('/static/graph.js').then(() => undefined)")
     assert page.locator("#__________cytoscape_stylesheet").count() == 0  # a picture makes it
 

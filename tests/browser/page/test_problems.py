@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.browser import Page, Route, Watched, expect, write
+from support.browser import HeldBack, Page, Watched, expect, write
 from support.served import Served
 
 BAD_REQUEST = "status of 400"
@@ -86,14 +86,13 @@ def test_what_is_said_of_a_query_is_not_shown_at_another(
     page.goto(served.url)
     expect(page.locator("#query-form")).not_to_be_empty()
     write(page, query)
-    waiting: list[Route] = []
-    page.route("**/explain", lambda route: waiting.append(route), times=1)
-    with page.expect_request("**/explain"):
-        page.keyboard.press("Control+Enter")
+    answer = HeldBack(page, "**/explain")
+    page.keyboard.press("Control+Enter")
+    answer.wait()
     write(page, "SELECT ?new { ?new ?b ?c }")
     expect(page.locator("#query-form")).to_have_text("SELECT ?new")
     with page.expect_response("**/explain"):
-        waiting[0].continue_()
+        answer.release()
     expect(page.get_by_role("article")).to_have_count(panels)
     if not panels:
         expect(page.get_by_role("status").last).to_contain_text("Not subscribed: ")
@@ -107,14 +106,13 @@ def test_focus_stays_where_one_has_gone_meanwhile(page: Page) -> None:
     """A panel that opens late takes no key from who has gone back to the query; else it has the focus."""
     write(page, "SELECT ?old { ?old ?b ?c }")
     expect(page.locator("#query-form")).to_have_text("SELECT ?old")
-    waiting: list[Route] = []
     for has_gone in (True, False):
-        page.route("**/explain", lambda route: waiting.append(route), times=1)
-        with page.expect_request("**/explain"):
-            page.get_by_role("button", name="Subscribe", exact=True).click()
+        answer = HeldBack(page, "**/explain")
+        page.get_by_role("button", name="Subscribe", exact=True).click()
+        answer.wait()
         if has_gone:
             page.get_by_role("textbox", name="Query").focus()
-        waiting.pop().continue_()
+        answer.release()
         heading = page.get_by_role("article").locator("h3")
         if has_gone:
             expect(heading).to_be_visible()

@@ -8,7 +8,18 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from support.axe import violations
-from support.browser import LATE, VISITED, Browser, Page, Route, Watched, expect, panel_of, subscribe, write
+from support.browser import (
+    LATE,
+    VISITED,
+    Browser,
+    HeldBack,
+    Page,
+    Watched,
+    expect,
+    panel_of,
+    subscribe,
+    write,
+)
 from support.served import Served
 
 TRAINS = "# All trains\nSELECT ?train { ?train a <http://example.org/Train> }\n"
@@ -56,12 +67,11 @@ def test_tab_that_is_chosen_while_the_editor_loads_is_shown(page: Page) -> None:
     write(page, LATE)
     page.get_by_role("button", name="New query").click()
     write(page, TRAINS)
-    waiting: list[Route] = []
-    page.route("**/editor.js", lambda route: waiting.append(route))
-    with page.expect_request("**/editor.js"):
-        page.reload(wait_until="commit")
+    editor = HeldBack(page, "**/editor.js")
+    page.reload(wait_until="commit")
+    editor.wait()
     page.get_by_role("tab", name="Late trains").click()
-    waiting[0].continue_()
+    editor.release()
     expect(page.locator("#query-form")).to_have_text("SELECT ?train ?minutes")
     expect_query(page, LATE)
 
@@ -277,12 +287,11 @@ def test_later_visit_begins_with_a_query_of_the_data(page: Page, served: Served)
 
 def test_first_query_is_no_obstacle(page: Page, served: Served) -> None:
     """It does not come where the user writes already, nor in place of what was written before."""
-    waiting: list[Route] = []
-    page.route("**/vocabulary", lambda route: waiting.append(route), times=1)
+    vocabulary = HeldBack(page, "**/vocabulary")
     page.goto(served.url)
     page.get_by_role("textbox", name="Query").focus()
     with page.expect_response("**/vocabulary"):
-        waiting[0].continue_()
+        vocabulary.release()
     page.wait_for_timeout(200)
     expect_first_line(page, re.compile("^# How many things"))
     write(page, LATE)
