@@ -47,7 +47,7 @@ def test_a_failing_query_is_started_anew_and_harms_nobody(
     graph.add((node("a"), P, Literal(1)))
     with caplog.at_level(logging.ERROR, "rdflive"):
         graph.remove((node("a"), P, Literal(1)))
-    assert "started anew" in caplog.text
+    assert "started again" in caplog.text
     gone = [list(map(tuple, delta.removed)) for delta in seen]
     assert gone == [[], [], [(node("a"), Literal(1))]]
     assert (failing[-1].initial, len(failing[-1].added), subscription.answers()) == (True, 0, [])
@@ -87,7 +87,7 @@ NEEDY = [
 def test_lack_of_memory_harms_no_write_and_nobody_else(
     lack: list[None], caplog: pytest.LogCaptureFixture, text: str, times: int
 ) -> None:
-    """The write stands, a bystander is right, and the failing query is started anew when there is memory."""
+    """The write stands, a bystander is right, and the failing query is started again when there is memory."""
     dataset = Dataset()
     graph = dataset.graph(node("g"))
     for name in "abc":
@@ -115,7 +115,7 @@ def test_lack_of_memory_harms_no_write_and_nobody_else(
             assert right()
             graph.remove((node("c"), P, Literal(9)))
     lack.clear()
-    assert "started anew" in caplog.text
+    assert "started again" in caplog.text
     assert ("failed for good" in caplog.text) == (times > 1)
     assert (right(), len(graph)) == (True, 5)
     if times > 1:

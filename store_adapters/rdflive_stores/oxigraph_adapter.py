@@ -189,7 +189,7 @@ class OxigraphStoreAdapter(LiveStoreAdapter):
     """
 
     def __init__(self, store: OxigraphStore) -> None:
-        from rdflive_stores.oxigraph_reading import read  # it needs oxrdflib, which whoever has a store has
+        from rdflive_stores.oxigraph_reading import read  # it needs oxrdflib, which made the store
 
         self._read = read
         try:

@@ -142,7 +142,7 @@ def _fill(
 ) -> None:
     """Write to a graph of an empty store, record what it holds then of these predicates, and count the rest.
 
-    Nothing else can have come, so no quad is looked at that nobody wants.
+    Nothing else can have come, so quads that no view wants are not looked at.
     """
     capture.state |= WRITING
     try:
@@ -164,7 +164,7 @@ def _fill(
 
 
 def _parted(predicates: set[Term] | None, quads: list[Quad]) -> tuple[list[Quad], list[Quad]]:
-    """Part the quads that somebody may want from the others."""
+    """Part the quads that a view may want from the others."""
     if predicates is None:
         return quads, []
     given = set(map(_predicate, quads))

@@ -1,4 +1,4 @@
-"""The terms that users of oxrdflib read: as oxrdflib makes them of the store's, but not each time anew."""
+"""The terms that users of oxrdflib read: as oxrdflib makes them of the store's, but not each time again."""
 
 from __future__ import annotations
 

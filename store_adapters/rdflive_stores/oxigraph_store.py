@@ -74,7 +74,7 @@ class LiveStore:
 
     >>> live = LiveStore()
     >>> live.add(Quad(NamedNode("http://e/IC5"), NamedNode("http://e/delay"), NamedNode("http://e/none")))
-    >>> len(live), live.capture.sequence  # nobody listens, so nothing was recorded
+    >>> len(live), live.capture.sequence  # nothing listens, so nothing was recorded
     (1, 0)
     """
 
@@ -152,7 +152,7 @@ class LiveStore:
         self._insert(self.native.extend, list(quads))
 
     def bulk_extend(self, /, quads: Iterable[Quad]) -> None:
-        """Add many quads; they are kept in memory until they are written only while somebody listens."""
+        """Add many quads; they are kept in memory until they are written only while something listens."""
         if not self._unchecked(self.native.bulk_extend, quads):
             self._insert(self.native.bulk_extend, list(quads))
 
@@ -309,7 +309,7 @@ class LiveStore:
         return capture.lock if thread.batch in (None, capture) else capture.reading()
 
     def _unheard(self, write: Callable[..., Any], *args: Any, **options: Any) -> bool:
-        """Pass an operation straight to the store if nobody listens; tells whether that was done."""
+        """Pass an operation straight to the store if nothing listens; tells whether that was done."""
         capture = self.capture
         with self._locked():
             if capture.idle:
@@ -318,7 +318,7 @@ class LiveStore:
         return False
 
     def _unchecked(self, write: Callable[..., None], *args: Any, **options: Any) -> bool:
-        """Do as `_unheard` with quads that nobody has looked at, unless the reserved graph holds something.
+        """Do as `_unheard` with quads that are not looked at, unless the reserved graph holds something.
 
         If they turn out to have created that graph, it is dropped, and the error says so.
         """

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rdflive.engine.query import add_up, common_losses
+from rdflive.engine.multiset import add_up, common_losses
 
 WEIGHTS = st.dictionaries(st.tuples(st.integers(0, 3)), st.integers(-3, 3).filter(bool))
 

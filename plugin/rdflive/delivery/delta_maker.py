@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rdflive.engine.query import TermWeights, Use
+from rdflive.engine.multiset import TermWeights
+from rdflive.engine.query import Use
 from rdflive.engine.store_state import StoreState
 from rdflive.entail.provenance import Traced, Tracer
 from rdflive.model import Delta, Header, Origin, Terms

@@ -12,7 +12,8 @@ from rdflib.term import Node
 from rdflive.delivery import membership
 from rdflive.delivery.calling import raised, refuse_coroutine
 from rdflive.delivery.subscription import Subscription
-from rdflive.engine.query import TermWeights, Use
+from rdflive.engine.multiset import TermWeights
+from rdflive.engine.query import Use
 from rdflive.errors import BudgetError
 from rdflive.model import Delta, Header
 from rdflive.plugins import manager

@@ -15,8 +15,9 @@ from rdflib import RDFS
 from rdflib.term import Node
 
 from rdflive.delivery.question import Question
+from rdflive.engine.multiset import TermWeights
 from rdflive.engine.present import Present
-from rdflive.engine.query import TermWeights, Use
+from rdflive.engine.query import Use
 from rdflive.engine.store_state import StoreState
 from rdflive.engine.view import QuadView, State, View
 from rdflive.entail.entailment import Regime

@@ -22,7 +22,8 @@ from rdflive.delivery.receiver import Receiver
 from rdflive.delivery.resume import Journal, Outbox, ResumeError
 from rdflive.delivery.stats import Stats, size_of
 from rdflive.delivery.unheld import unheld_notes
-from rdflive.engine.query import QueryState, TermWeights, Use
+from rdflive.engine.multiset import TermWeights
+from rdflive.engine.query import QueryState, Use
 from rdflive.engine.store_state import StoreState
 from rdflive.engine.view import View
 from rdflive.entail.provenance import Tracer

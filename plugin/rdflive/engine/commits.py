@@ -1,5 +1,5 @@
 """The commit of a store's queries, in phases: views take what they put off, queries give their deltas, and
-whoever uses them is told.
+their subscriptions are told.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any, Final
 from weakref import proxy
 
 from rdflive.engine.lone import News
-from rdflive.engine.multiset import Row, add_weights
-from rdflive.engine.query import Found, QueryState, TermWeights, Use, add_up, common_losses
+from rdflive.engine.multiset import Row, TermWeights, add_up, add_weights, common_losses
+from rdflive.engine.query import Found, QueryState, Use
 from rdflive.engine.recovery import Recovery
 from rdflive.engine.view import View
 from rdflive.errors import BudgetError, is_interruption
@@ -51,16 +51,16 @@ class Commits:
         its uses told their whole answer.
         """
         self._owed_uses: dict[Use, None] = {}
-        """Those who are to be told their whole answer, though the query is right."""
+        """Subscriptions that get their whole answer, though the query is right."""
         self._gathering: dict[Callable[[int], object], None] = {}
-        """Who puts the deltas of several queries together, and is to tell of them at the end of a commit."""
+        """Functions that put the deltas of several queries together, called at the end of a commit."""
         self.is_telling = False
         """True while a commit has terms to tell of that may have no reference any more."""
         self.seconds = 0.0
         """Time spent above the segments."""
 
     def run(self, sequence: int) -> None:
-        """Hand the net delta of each changed query to those who use it. A second call does nothing."""
+        """Hand the net delta of each changed query to its subscriptions. A second call does nothing."""
         if not (
             self._unflushed
             or self._owed
@@ -158,19 +158,19 @@ class Commits:
         self._unflushed[view] = None
 
     def owe(self, use: Use) -> None:
-        """Hand on somebody's whole answer at the next commit."""
+        """Give a subscription its whole answer at the next commit."""
         self._owed_uses[use] = None
 
     def owe_query(self, query: QueryState) -> None:
-        """Start a query anew at the next commit, and hand on the whole answers."""
+        """Start a query again at the next commit, and hand on the whole answers."""
         self._owed[query] = None
 
     def owes(self, query: QueryState) -> bool:
-        """Tell whether a query is to be started anew."""
+        """Tell whether a query is to be started again."""
         return query in self._owed
 
     def forget(self, use: Use) -> None:
-        """Owe somebody nothing."""
+        """Owe a subscription nothing."""
         self._owed_uses.pop(use, None)
 
     def forget_query(self, query: QueryState) -> None:
@@ -179,13 +179,13 @@ class Commits:
         self._passed.pop(query, None)
 
     def mended(self, query: QueryState) -> None:
-        """Drop what a query gave in this commit, because it has been started anew."""
+        """Drop what a query gave in this commit, because it has been started again."""
         self.news[:] = [entry for entry in self.news if entry[0] is not query]
         if self._untimed is not None:
             self._untimed.pop(query, None)
 
-    def begin_anew(self) -> None:
-        """Forget what is under way, because everything is started anew."""
+    def reset(self) -> None:
+        """Forget what is under way, because everything is started again."""
         self._demand.clear()
         self.news.clear()
         self.touched.clear()
@@ -201,7 +201,7 @@ class Commits:
             self._owed[query] = None
             for use in query.uses:
                 self._tell_use(use, sequence, deltas.get(use.asked, {}), {}, whole=True)
-        # who is told every report is told nothing between two reports
+        # a subscription that gets every report gets nothing between two reports
         elif not query.every:
             for asked, delta in deltas.items():
                 self._tell_uses(query.uses_of(asked), sequence, delta)
@@ -234,12 +234,12 @@ class Commits:
             self._owed.pop(query, None)
 
     def _tell_whole(self, use: Use, sequence: int) -> None:
-        """Hand on the whole answer of somebody."""
+        """Hand on the whole answer of a subscription."""
         try:
             use.emit(self._state.answer(use), sequence, True, {})
         except BudgetError as error:
             self._recovery.end_use(use, error)
-        except Exception as error:  # noqa: BLE001 - logged; nobody else is affected
+        except Exception as error:  # noqa: BLE001 - logged; no other subscription is affected
             self._failed(use, error)
             return
         self._owed_uses.pop(use, None)
@@ -260,14 +260,14 @@ class Commits:
     def _tell_use(
         self, use: Use, sequence: int, delta: TermWeights, expired: TermWeights, *, whole: bool = False
     ) -> None:
-        """Hand on a delta, or the whole answer. If that fails, nobody else is affected."""
+        """Hand on a delta, or the whole answer. If that fails, no other subscription is affected."""
         if whole:
             self._owed_uses.pop(use, None)
         elif use in self._owed_uses:
             return  # it is told its whole answer
         try:
             use.emit(delta, sequence, whole, expired)
-        except Exception as error:  # noqa: BLE001 - logged; nobody else is affected
+        except Exception as error:  # noqa: BLE001 - logged; no other subscription is affected
             self._owed_uses[use] = None
             self._failed(use, error)
 
@@ -352,7 +352,7 @@ class Commits:
 
 
 def _sums(one: dict[Row, TermWeights], other: dict[Row, TermWeights]) -> dict[Row, TermWeights]:
-    """Add the deltas of each who asks."""
+    """Add the deltas for each tuple of parameters."""
     sums = {asked: dict(weights) for asked, weights in one.items()}
     for asked, weights in other.items():
         add_weights(sums.setdefault(asked, {}), weights.items())

@@ -51,7 +51,7 @@ class Gate:
 
 
 class Gates:
-    """The bits of a kernel; who uses one counts as one of its users."""
+    """The bits of a kernel; each is kept as long as a walk uses it."""
 
     def __init__(self, make: Callable[[], MutableMapping[Any, Any]]) -> None:
         self._make = make

@@ -16,9 +16,9 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from rdflive.engine.demand import Demand
 from rdflive.engine.dictionary import Dictionary
-from rdflive.engine.multiset import Row, Weights
+from rdflive.engine.multiset import Row, TermWeights, Weights
 from rdflive.engine.operators import Operator
-from rdflive.engine.query import Answers, QueryState, Take, TermWeights, Use
+from rdflive.engine.query import Answers, QueryState, Take, Use
 from rdflive.engine.terms import TermTable
 from rdflive.errors import BudgetError
 from rdflive.model import Term, Terms

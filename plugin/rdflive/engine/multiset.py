@@ -1,4 +1,4 @@
-"""A multiset of rows that tells which rows a change brings in or removes, which is what DISTINCT needs."""
+"""Multisets: sums of rows and of solutions, and one that keeps rows for DISTINCT."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from collections.abc import Iterable
 from typing import TypeAlias, TypeVar
 
 from rdflive.engine.dictionary import Dictionary
+from rdflive.model import Terms
 
-__all__ = ["Multiset", "Row", "Weights", "add_rows", "add_weights"]
+__all__ = ["Multiset", "Row", "TermWeights", "Weights", "add_rows", "add_up", "add_weights", "common_losses"]
 
 Row: TypeAlias = tuple[int, ...]
 Weights: TypeAlias = dict[Row, int]
 """Rows and their weights, none of them zero."""
+TermWeights: TypeAlias = dict[Terms, int]
+"""Solutions and their weights, none of them zero."""
 Key = TypeVar("Key")
 
 
@@ -35,8 +38,29 @@ def add_weights(weights: dict[Key, int], changes: Iterable[tuple[Key, int]]) -> 
             del weights[row]
 
 
+def add_up(listed: Iterable[tuple[Terms, int]]) -> TermWeights:
+    """Add the weights of equal solutions; what sums to zero vanishes."""
+    weights: TermWeights = {}
+    add_weights(weights, listed)
+    return weights
+
+
+def common_losses(net: TermWeights, passed: TermWeights) -> TermWeights:
+    """Count the solutions that left because time passed.
+
+    A commit makes two steps: its writes, then `passed`, what time changed; `net` is their sum. A solution
+    that time removed but a write had only added in the same commit did not leave at all.
+    """
+    lost = ((solution, weight) for solution, weight in passed.items() if weight < 0)
+    losses = {solution: min(-weight, -net.get(solution, 0)) for solution, weight in lost}
+    return {solution: count for solution, count in losses.items() if count > 0}
+
+
 class Multiset:
-    """Rows of ids with counts. Each distinct row holds its ids in the dictionary, once."""
+    """Rows of ids with counts, for DISTINCT: tells which rows are new or gone.
+
+    Each distinct row holds its ids in the dictionary, once.
+    """
 
     __slots__ = ("_dictionary", "weights")
 

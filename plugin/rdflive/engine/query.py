@@ -23,7 +23,7 @@ from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.kernel import SegmentState
 from rdflive.engine.leaf import AskedLeaf, Leaf
 from rdflive.engine.lone import Tell, is_lone, make_tell
-from rdflive.engine.multiset import Row, Weights, add_weights
+from rdflive.engine.multiset import Row, TermWeights, Weights, add_up
 from rdflive.engine.operators import Clocked, Operator
 from rdflive.engine.present import Present
 from rdflive.engine.relation import Relation
@@ -37,7 +37,7 @@ from rdflive.query.bgp import Variable
 from rdflive.query.budget import Budget, Meter
 from rdflive.query.plan import Plan, Step
 
-__all__ = ["Answers", "Found", "QueryState", "Take", "TermWeights", "Use", "add_up", "common_losses"]
+__all__ = ["Answers", "Found", "QueryState", "Take", "Use"]
 
 Result = TypeVar("Result")
 
@@ -46,8 +46,6 @@ _MANY: Final = 16
 _ROWS: Final = 64
 """Rows that are turned into terms column by column."""
 Take: TypeAlias = Callable[[int, Sequence[Weights]], Weights]
-TermWeights: TypeAlias = dict[Terms, int]
-"""Solutions and their weights."""
 Answers: TypeAlias = dict[Row, TermWeights] | None
 """The answers of a query by what is asked for, without empty ones; None where they were not computed."""
 Found: TypeAlias = tuple[dict[Row, TermWeights], bool]
@@ -91,26 +89,8 @@ class Use(ABC):
         raise error
 
 
-def add_up(listed: Iterable[tuple[Terms, int]]) -> TermWeights:
-    """Add the weights of equal solutions; what sums to zero vanishes."""
-    weights: TermWeights = {}
-    add_weights(weights, listed)
-    return weights
-
-
-def common_losses(net: TermWeights, passed: TermWeights) -> TermWeights:
-    """Count the solutions that left because time passed.
-
-    A commit makes two steps: its writes, then `passed`, what time changed; `net` is their sum. A solution
-    that time removed but a write had only added in the same commit did not leave at all.
-    """
-    lost = ((solution, weight) for solution, weight in passed.items() if weight < 0)
-    losses = {solution: min(-weight, -net.get(solution, 0)) for solution, weight in lost}
-    return {solution: count for solution, count in losses.items() if count > 0}
-
-
 class QueryState:
-    """The leaves and operators of one query, one per step of its plan, and who uses it."""
+    """The leaves and operators of one query, one per step of its plan, and the subscriptions that use it."""
 
     __slots__ = (
         "_clocked", "_demand", "_dictionary", "_leaf", "_line", "_pick", "_readers", "_relations",
@@ -198,37 +178,37 @@ class QueryState:
 
     @property
     def uses(self) -> list[Use]:
-        """Everybody who is told of the query."""
+        """The subscriptions of the query."""
         return [use for asked in self._uses for use in self.uses_of(asked)]
 
     @property
     def asked(self) -> list[Row]:
-        """What somebody asks for."""
+        """The distinct parameters of its subscriptions."""
         return list(self._uses)
 
     @property
     def members(self) -> int:
-        """How many different terms somebody asks for; 1 where a plan has no parameters."""
+        """How many distinct parameters its subscriptions have; 1 where a plan has none."""
         return len(self._uses)
 
     def forget_uses(self) -> None:
-        """Tell nobody any more."""
+        """Take all subscriptions out."""
         for asked in filter(None, self._uses):
             self._dictionary.drop(asked)
         self._uses.clear()
 
     def uses_of(self, asked: Row) -> tuple[Use, ...]:
-        """Give who asks for a tuple."""
+        """Give the subscriptions with these parameters."""
         found = self._uses.get(asked, ())
         return (found,) if isinstance(found, Use) else found
 
     @property
     def is_used(self) -> bool:
-        """True while somebody is told of the query."""
+        """True while the query has a subscription."""
         return bool(self._uses)
 
     def put(self, use: Use) -> bool:
-        """Take somebody who is to be told; true for the first who asks for this."""
+        """Add a subscription; true for the first with its parameters."""
         found = self._uses.get(use.asked)
         if found is None:
             if use.asked:
@@ -239,7 +219,7 @@ class QueryState:
         return found is None
 
     def remove(self, use: Use) -> bool:
-        """Undo `put`; true where nobody asks for this any more."""
+        """Undo `put`; true for the last with its parameters."""
         left = tuple(other for other in self.uses_of(use.asked) if other is not use)
         if left:
             self._uses[use.asked] = left if len(left) > 1 else left[0]
@@ -257,16 +237,16 @@ class QueryState:
         return any(len(leaf.states) < len(leaf.plan.segments) for leaf in leaves)
 
     def has(self, use: Use) -> bool:
-        """Tell whether somebody is told still."""
+        """Tell whether a subscription is still there."""
         return use in self.uses_of(use.asked)
 
     @property
     def _keeps(self) -> bool:
-        """True where the answers of members are kept, so that they must be known to come and go."""
+        """True where the answers of members are kept, so that their rows must be put in and taken out."""
         return not self.is_lone and (self._leaf is None or bool(self._leaf.answers))
 
     def ask(self, asked: Sequence[Row], *, answer: bool = True) -> None:
-        """Begin to maintain what is asked for; `drain` gives the answers by that, unless nobody wants them.
+        """Begin to maintain the answers for some parameters; `drain` gives them, unless `answer` is false.
 
         Where the store cannot be read, nothing changes.
         """
@@ -304,17 +284,17 @@ class QueryState:
         return make_tell(self, leaf, state, view, self._terms)
 
     def ask_again(self, asked: Row) -> TermWeights:
-        """Give the answer to what somebody asks for: all that goes with it is taken out and put back.
+        """Give the answer for some parameters: all that was held for them is taken out and put back.
 
-        So it costs what it touches, whereas `current` reads whatever the patterns match. Until it returns the
-        members who ask for this are not maintained.
+        So it costs what it touches, whereas `current` reads all that the patterns match. Until it returns the
+        members with these parameters are not maintained.
         """
         self.leave(asked)
         self.ask([asked])
         return self.drain().get(asked, {})
 
     def leave(self, asked: Row) -> None:
-        """Undo `ask` for somebody; nobody wants to know what goes."""
+        """Undo `ask` for some parameters, without reporting the rows that go."""
         for relation in self._relations.values():
             relation.leave(asked, walk=self._keeps)
         self.drain()
@@ -351,7 +331,7 @@ class QueryState:
 
     def drain(self) -> dict[Row, TermWeights]:
         """Take the solutions that the segments found since the last commit, and what the present changes;
-        gives deltas by who asks.
+        gives deltas by parameters.
         """
         if self._line:
             found = self._drain_one(self._line)

@@ -1,4 +1,4 @@
-"""How views and queries start anew after a failure or an interruption, so that nobody misses a change."""
+"""How views and queries start again after a failure or an interruption, so that no change is missed."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 from weakref import proxy
 
-from rdflive.engine.multiset import Row
-from rdflive.engine.query import Found, QueryState, TermWeights, Use
+from rdflive.engine.multiset import Row, TermWeights
+from rdflive.engine.query import Found, QueryState, Use
 from rdflive.engine.view import View
 from rdflive.errors import BudgetError, is_interruption
 from rdflive.query.budget import Budget
@@ -19,7 +19,7 @@ log = logging.getLogger("rdflive")
 
 
 class Recovery:
-    """Starts what failed anew, and has everybody told the whole answer who may have missed a change.
+    """Starts again what failed, and gives each subscription that may have missed a change its whole answer.
 
     The write has happened, whatever a query makes of it, and no query may harm another. A query that fails
     twice has no answer until the graph is read again.
@@ -31,7 +31,7 @@ class Recovery:
         self.broken: dict[View, None] = {}
         """The views that have failed half-way."""
         self._stopped: dict[QueryState, None] = {}
-        """Queries that were interrupted while they were started anew, perhaps half-way through a kernel."""
+        """Queries that were interrupted while they were started again, perhaps half-way through a kernel."""
         self.exceeding: dict[QueryState, None] = {}
         """Queries with a budget that this commit exceeds."""
 
@@ -40,7 +40,7 @@ class Recovery:
         self.broken[view] = None
 
     def forget_query(self, query: QueryState) -> None:
-        """Forget a query that nobody uses any more."""
+        """Forget a query without subscriptions."""
         self._stopped.pop(query, None)
         self.exceeding.pop(query, None)
 
@@ -58,7 +58,7 @@ class Recovery:
             try:
                 act(view)
             except Exception:
-                log.exception("a view failed on an update; it and its queries are started anew")
+                log.exception("a view failed on an update; it and its queries are started again")
             except BaseException as error:  # noqa: BLE001 - raised when nothing is left half done
                 interrupt = error
             else:
@@ -103,12 +103,12 @@ class Recovery:
                     self.exceed(query)
             return found, False
         except BudgetError as error:
-            assert meter is not None  # noqa: S101 - who else would raise that
+            assert meter is not None  # noqa: S101 - only a meter raises that
             meter.error = error
             self.exceed(query)
             return {}, False
         except Exception:
-            log.exception("a query failed on an update and is started anew: %s", query.plan.query.text)
+            log.exception("a query failed on an update and is started again: %s", query.plan.query.text)
         self._state.stop(query)
         answers = self._restart(query)
         return ({}, False) if answers is None else (answers, True)
@@ -163,7 +163,7 @@ class Recovery:
 
     def end(self, query: QueryState, error: BudgetError) -> None:
         """Stop a query whose members all exceed their budgets, and say so. It stays here until these go."""
-        assert query.meter is not None  # noqa: S101 - who else would raise that
+        assert query.meter is not None  # noqa: S101 - only a meter raises that
         meter = query.meter
         uses = [(use, (use.budget and meter.excess(use.budget)) or error) for use in query.uses]
         query.forget_uses()
@@ -183,7 +183,7 @@ class Recovery:
         use.end(error)
 
     def reload(self, sequence: int) -> None:
-        """Forget what is cached, read the store again, and hand everybody the whole answer."""
+        """Forget what is cached, read the store again, and give every subscription its whole answer."""
         queries = self._used()
         for query in queries:
             self._state.commits.owe_query(query)
@@ -195,7 +195,7 @@ class Recovery:
             self._tell_anew(query, sequence)
 
     def renew(self, sequence: int) -> None:
-        """Start everything again after an interruption, and hand everybody the whole answer.
+        """Start everything again after an interruption, and give every subscription its whole answer.
 
         The interruption may have come at any line, so nothing that a change writes is trusted. Only the
         contents of windows are kept, as no store could give them again.
@@ -205,18 +205,18 @@ class Recovery:
         for query in self._used():
             state.commits.owe_query(query)
         given_up: set[QueryState] = set()
-        while not self._begin_anew(sequence, given_up):
+        while not self._start_all(sequence, given_up):
             for query in self._stopped:
                 log.error("a query failed for good: %s", query.plan.query.text)
             given_up.update(self._stopped)
         state.capture.mended()
         state.dictionary.sweep()
 
-    def _begin_anew(self, sequence: int, given_up: set[QueryState]) -> bool:
-        """Begin anew with all queries but some; false where one was interrupted, so that none is sure."""
+    def _start_all(self, sequence: int, given_up: set[QueryState]) -> bool:
+        """Start all queries but some; false where one was interrupted, so that none can be trusted."""
         state, queries = self._state, self._used()
         state.owners.clear()
-        state.commits.begin_anew()
+        state.commits.reset()
         self.broken.clear()
         self._stopped.clear()
         self.exceeding.clear()
@@ -258,7 +258,7 @@ class Recovery:
             answers = self._state.start(query)
             return {(): self._state.answer_to(query, ())} if answers is None else answers
         except BudgetError as error:
-            assert query.meter is not None  # noqa: S101 - who else would raise that
+            assert query.meter is not None  # noqa: S101 - only a meter raises that
             query.meter.error = error
             self._state.stop(query)
             self.exceed(query)
@@ -266,7 +266,7 @@ class Recovery:
         except Exception as error:
             text = query.plan.query.text
             if is_interruption(error):
-                log.exception("a query could not be started anew; it is tried once more: %s", text)
+                log.exception("a query could not be started again; this is tried once more: %s", text)
                 self._stopped[query] = None
                 self._state.capture.tear()
             else:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from rdflive.engine.demand import Demand
 from rdflive.engine.dictionary import UNBOUND, Dictionary
-from rdflive.engine.multiset import Row, Weights
+from rdflive.engine.multiset import Row, Weights, add_weights
 from rdflive.engine.pattern import PatternState
 from rdflive.engine.ranges import Place, Ranges
 from rdflive.query.bgp import Variable
@@ -134,12 +134,9 @@ class Relation:
         goes.
         """
         changes: Weights = {}
-        for row, weight in rows.items():
-            values = tuple([row[place] for place in places])
-            changes[values] = changes.get(values, 0) + weight
+        add_weights(changes, ((tuple([row[at] for at in places]), weight) for row, weight in rows.items()))
         for values, change in changes.items():
-            # an unbound value is in no triple
-            if UNBOUND in values or not change:
+            if UNBOUND in values:  # which is in no triple
                 continue
             count = self._tuples.get(values, 0) + change
             if count == change:

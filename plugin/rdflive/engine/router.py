@@ -110,7 +110,7 @@ class Router:
         self._note_plain()
 
     def remove(self, pattern: PatternState) -> None:
-        """Stop routing to a pattern; a predicate nobody names any more is forgotten."""
+        """Stop routing to a pattern; a predicate that no pattern names any more is forgotten."""
         self.guarded -= pattern.guard is not None
         if not pattern.feeds:
             self.close_all(pattern)

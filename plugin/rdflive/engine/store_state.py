@@ -15,8 +15,9 @@ from rdflive.engine.kernel import SegmentState
 from rdflive.engine.leaf import Leaf
 from rdflive.engine.lone import takes_terms
 from rdflive.engine.metered import MeteredQuery
+from rdflive.engine.multiset import TermWeights, add_up
 from rdflive.engine.present import Present
-from rdflive.engine.query import Answers, QueryState, TermWeights, Use, add_up
+from rdflive.engine.query import Answers, QueryState, Use
 from rdflive.engine.recovery import Recovery
 from rdflive.engine.terms import TermTable
 from rdflive.engine.view import View
@@ -40,10 +41,10 @@ ViewOf: TypeAlias = Callable[[Any], View]
 
 
 class StoreState:
-    """Registers the queries on one store and who uses them; all methods are called under the store's lock.
+    """Registers the queries on one store and their subscriptions. All methods are called under its lock.
 
     Its views share one dictionary, so that rows of several graphs can be joined. `commits` keeps the queries
-    up to date, `recovery` starts anew what failed.
+    up to date, `recovery` starts again what failed.
     """
 
     def __init__(
@@ -107,19 +108,19 @@ class StoreState:
         budget: Budget | None = None,
         present: Present | None = None,
     ) -> list[TermWeights | None]:
-        """Start maintaining a query on what the store holds now, for all who use it.
+        """Start maintaining a query on what the store holds now, for some subscriptions.
 
-        Whoever gives the same `family` shares the query; the store can hold the terms of each. Returns the
-        answer of each, or None in its place if starting did not compute it. With `every` each report of its
-        windows is handed on, also one that changes nothing. With a `budget`, which all who share the query
-        have, each of them ends when it costs more; raises `BudgetError` where the answer does already.
+        Subscriptions with the same `family` share the query; the store can hold the terms of each. Returns
+        the answer of each, or None in its place if starting did not compute it. With `every` each report of
+        its windows is handed on, also one that changes nothing. With a `budget`, each subscription ends when
+        the query costs more; raises `BudgetError` where the answer does already.
         `present` is what NOW() is, where the plan has it.
         """
         query = self._families.get(family)
         if query is not None and not query.is_used:  # its close was interrupted
             self._end(query)
             query = None
-        if query is not None and query.is_stopped:  # it failed twice, and who comes now need not
+        if query is not None and query.is_stopped:  # it failed twice, and a new one may not
             query = None
         whole: Answers = None
         if query is None:
@@ -176,7 +177,7 @@ class StoreState:
                 query.remove(use)
             if not query.is_used:
                 self._end(query)
-            elif is_asked:  # what nobody is told of any more is forgotten as the query begins anew
+            elif is_asked:  # the parameters that were added are forgotten as the query starts again
                 self.commits.owe_query(query)
                 if isinstance(error, BudgetError):
                     self.recovery.restart(query)
@@ -190,7 +191,7 @@ class StoreState:
         return tuple([intern(to_native(term)) for term in use.terms])
 
     def _answer_again(self, use: Use) -> TermWeights:
-        """Give the answer of one more who asks for what somebody asked for before."""
+        """Give the answer of one more subscription with parameters that another one has."""
         query = use.query
         # of what is put back, but was not told yet, the others would never be told
         if query.is_leaf or self.commits.owes(query) or any(view.lags for view in query.views):
@@ -227,7 +228,7 @@ class StoreState:
             self.every[query] = None
 
     def part(self, query: QueryState, uses: Sequence[Use]) -> QueryState:
-        """Give some of those who share a query one of their own, which is to be started."""
+        """Give some subscriptions of a query one of their own, which is to be started."""
         own = self._make(query.plan, query.view_of, query.present, every=query.every, budget=uses[0].budget)
         own.sample = uses[0].asked
         self._register(own)
@@ -239,7 +240,7 @@ class StoreState:
 
     @uncollected
     def answers(self, use: Use, most: int | None = None) -> list[tuple[Terms, int]]:
-        """List the whole current answer of somebody with weights, in order where it has one.
+        """List the whole current answer of a subscription with weights, in order where it has one.
 
         With `most` only its first rows, so many if there are.
         """
@@ -249,7 +250,7 @@ class StoreState:
         return listed
 
     def answer(self, use: Use) -> TermWeights:
-        """Give the whole current answer of somebody."""
+        """Give the whole current answer of a subscription."""
         return self.answer_to(use.query, use.asked, use.budget)
 
     @uncollected
@@ -263,7 +264,7 @@ class StoreState:
         return answer
 
     def remove(self, use: Use) -> None:
-        """Stop telling somebody, and free what only that needed; views may be left without queries."""
+        """Remove a subscription, and free what only it needed; views may be left without queries."""
         query = use.query
         self._take_out(use)
         if not query.is_used:
@@ -278,15 +279,17 @@ class StoreState:
             try:
                 query.leave(use.asked)
             except Exception:
-                log.exception("what somebody asked for could not be forgotten; the query is started anew")
+                log.exception(
+                    "the parameters of a subscription could not be removed; the query is started again"
+                )
                 self.commits.owe_query(query)
 
     def _end(self, query: QueryState) -> None:
-        """Stop maintaining a query that nobody uses."""
+        """Stop maintaining a query without subscriptions."""
         try:
             self.stop(query)
         finally:
-            query.views = []  # an interruption before had them counted anew, without this query
+            query.views = []  # an interruption before had them counted again, without this query
             self.queries.pop(query, None)
             self.every.pop(query, None)
             if self._families.get(query.family) is query:
@@ -295,10 +298,10 @@ class StoreState:
             self.recovery.forget_query(query)
             if query.present is not None:
                 query.present.forget(query)
-            query.view_of = None  # it knows this state, and whoever used the query knows that
+            query.view_of = None  # it refers to this state, and closed subscriptions refer to the query
 
     def reload(self, sequence: int) -> None:
-        """Forget what is cached, read the store again, and hand everybody the whole answer."""
+        """Forget what is cached, read the store again, and give every subscription its whole answer."""
         self.recovery.reload(sequence)
 
     def watched(self, query: QueryState) -> list[View]:
@@ -339,7 +342,7 @@ class StoreState:
                             yield TriplePattern(*parts), variable, len(fed.link.wanted), fed.is_wide
 
     def start(self, query: QueryState) -> Answers:
-        """Start maintaining a query on what the store holds now, for all who use it."""
+        """Start maintaining a query on what the store holds now, for all its subscriptions."""
         return query.open(partial(self._fill, query))
 
     @uncollected
@@ -349,7 +352,7 @@ class StoreState:
         for number, leaf in enumerate(query.leaves):
             if not isinstance(leaf, Leaf):
                 continue
-            assert query.view_of is not None  # noqa: S101 - somebody uses it
+            assert query.view_of is not None  # noqa: S101 - it has a subscription
             view = query.view_of(leaf.plan.graph)
             if view not in query.views:
                 view.queries += 1
@@ -380,7 +383,7 @@ class StoreState:
         try:
             self._disown(query)
         finally:
-            # first: an interruption has the views counted anew
+            # first: an interruption has the views counted again
             views, query.views = query.views, []
             query.clear()
             for view in views:
@@ -397,8 +400,8 @@ class StoreState:
         """Release terms without references, unless a commit or a write is under way.
 
         A commit releases them at its end: until then other queries may have to tell of them. A write may have
-        numbered terms that nobody holds yet, and a signal handler may ask for answers or close a subscription
-        in the middle of it.
+        numbered terms that nothing holds yet, and a signal handler may ask for answers or close a
+        subscription in the middle of it.
         """
         if not self.commits.is_telling and not self.capture.is_written:
             self.demand.sweep()

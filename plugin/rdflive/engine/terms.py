@@ -44,7 +44,7 @@ class TermTable:
         self._to_native = to_native
         self._to_value = to_value
         self.meter: Meter | None = None
-        """Counts what expressions over these terms cost; None where nobody does."""
+        """Counts what expressions over these terms cost; None where nothing is counted."""
         self.lengths: dict[int, int] = {}
         """How long the strings are that were computed, until they are charged; see `metered`."""
         if to_value is None:

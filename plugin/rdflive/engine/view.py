@@ -245,7 +245,7 @@ class View:
         return tuple(map(self._dictionary.intern, change))
 
     def _tell(self, told: tuple[tuple[Tell, int], ...], sign: int, change: tuple[Term, ...]) -> bool:
-        """Tell who looks at every triple with a predicate, and keeps nothing, without a number for a term."""
+        """Tell queries of one pattern, which keep nothing, of a triple without numbers for its terms."""
         try:
             for tell, hits in told:
                 tell(sign, change, hits)
@@ -271,11 +271,11 @@ class View:
         return True
 
     def _give_up(self) -> None:
-        log.exception("a view failed on an update; it and its queries are started anew")
+        log.exception("a view failed on an update; it and its queries are started again")
         self.state.give_up(self)
 
     def _find_lone(self, predicate: int, shelves: tuple[Any, ...]) -> tuple[Any, ...]:
-        """List who is told of each triple with a predicate; nobody where others ask for some of these."""
+        """List the queries that each triple of a predicate matches, if no pattern takes some of them only."""
         free, *keyed = shelves
         told: tuple[Any, ...] = ()
         walks = [(pattern, state) for pattern in free for _, state in pattern.walks]
@@ -435,7 +435,7 @@ class View:
             size = _PIECE
 
     def check(self, states: Iterable[SegmentState], asked: tuple[int, ...] = ()) -> None:
-        """Raise if these segments cannot be maintained with the options asked for, for what somebody asks."""
+        """Raise if these segments cannot be maintained with the options and parameters asked for."""
 
     def reset(self) -> None:
         """Forget everything but the segments."""
@@ -455,7 +455,7 @@ class View:
         """Read again what the view keeps beside its queries, which are stopped meanwhile."""
 
     def release(self) -> None:
-        """Free what the view itself keeps; nobody uses it any more."""
+        """Free what the view itself keeps, when it has no queries any more."""
 
     def describe(self) -> list[str]:
         """Tell what the view keeps beside its segments, and how, in lines for `explain()`."""

@@ -136,10 +136,10 @@ class _Planner:
         if isinstance(node, algebra.Project) and not node.renamed:
             return self._hiding(node)
         if isinstance(node, algebra.Extend):
-            # an expression that fails drops no row, so nobody misses one whose value is not read
+            # an expression that fails drops no row, so one whose value is not read can be left out
             if node.variable not in wanted:
                 return self._index[node.input]
-            # a copy in the place of what nobody else reads leaves rows as they were
+            # a copy in the place of what nothing else reads leaves rows as they were
             if node.copied is not None:
                 renamed = ((node.variable, node.copied),)
                 copy = algebra.Project(node.input, node.input.columns, renamed)
@@ -159,7 +159,7 @@ class _Planner:
                 inputs.append(self._exactly(node.seeds, (*node.context, node.start)))
         elif isinstance(node, algebra.Group):
             inputs = [self._index[node.input]]
-            # COUNT(DISTINCT *) compares whole rows, which a column that nobody wants would tell apart
+            # COUNT(DISTINCT *) compares whole rows, which a column that nothing reads would tell apart
             is_whole = any(a.distinct and a.expression is None for a in node.aggregates)
             # and what an OPTIONAL without a match would bind has no column yet
             if is_whole or not set(node.keys).issubset(self.steps[inputs[0]].columns):
@@ -224,7 +224,7 @@ class _Planner:
         return self._basic(step.node, frozenset(columns), distinct=True)  # type: ignore[arg-type]  # it has a plan
 
     def _hiding(self, node: algebra.Project) -> int:
-        """Remove columns only if somebody above could mistake one for a variable of the same name.
+        """Remove columns only if a step above could mistake one for a variable of the same name.
 
         A projection that merely forgets columns needs no operator: later steps ignore what they do not read.
         """

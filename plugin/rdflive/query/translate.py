@@ -109,7 +109,7 @@ def _triples(node: Tree, scope: Scope) -> Iterator[Part]:
 
 
 def _filter(node: Tree, scope: Scope, offered: Offered) -> algebra.Node:
-    """Offer the filters downwards, and apply those that nobody took."""
+    """Offer the filters downwards, and apply those that no operator took."""
     parts = conjuncts(node.expr)
     plain = [part for part in parts if not needs_marks(part)]
     mine: Offered = [scope.query.expression(part) for part in plain]
@@ -119,7 +119,7 @@ def _filter(node: Tree, scope: Scope, offered: Offered) -> algebra.Node:
             scope.query.fix(condition, rows)
     down = [*mine, *offered]
     result = translate(node.p, scope, down)
-    # in place: whoever offered them applies what is left in the list
+    # in place: the operator that offered them applies what is left in the list
     offered[:] = [condition for condition in offered if condition in down]
     for condition, part in zip(mine, plain, strict=True):
         if condition in down:

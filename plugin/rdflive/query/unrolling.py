@@ -80,7 +80,7 @@ class _Limit:
         def test(row: tuple[int, ...]) -> bool:
             reached = to_text(terms.value(row[columns[self.end]]))
             raise BudgetError(
-                f"a path of more steps than path_steps={self.steps} reaches {reached}: make the state anew "
+                f"a path of more steps than path_steps={self.steps} reaches {reached}: make the state again "
                 "for more of them"
             )
 

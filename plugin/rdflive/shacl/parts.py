@@ -10,7 +10,8 @@ from rdflib.term import Node
 
 from rdflive.delivery.membership import SUBCLASSES, with_subclasses
 from rdflive.delivery.question import Question
-from rdflive.engine.query import TermWeights, Use
+from rdflive.engine.multiset import TermWeights, add_up, add_weights
+from rdflive.engine.query import Use
 from rdflive.entail.entailment import Regime
 from rdflive.model import Term, Terms
 from rdflive.query.parse import ParsedQuery
@@ -19,7 +20,7 @@ from rdflive.shacl.compiling import NAMES, compile_shape, nothing
 from rdflive.shacl.found import Source
 from rdflive.shacl.shapes import Shape
 
-__all__ = ["COLUMNS", "Part", "add_up"]
+__all__ = ["COLUMNS", "Part"]
 
 COLUMNS: Final = ("focus", "path", "value", "component", "shape", "severity", "message", "constraint")
 """What a result is told as; each is called as in sh:ValidationResult."""
@@ -79,19 +80,14 @@ class Part(Use):
     def begin(self, weights: TermWeights) -> None:
         """Take the answer as it is at the beginning, or none at the end."""
         told = self._told(weights)
-        for result, weight in self.results.items():
-            told[result] = told.get(result, 0) - weight
-        self._take({result: weight for result, weight in told.items() if weight})
+        add_weights(told, ((result, -weight) for result, weight in self.results.items()))
+        self._take(told)
 
     def _told(self, weights: TermWeights) -> TermWeights:
-        told: TermWeights = {}
-        for row, weight in weights.items():
-            result = self._result(row)
-            told[result] = told.get(result, 0) + weight
-        return {result: weight for result, weight in told.items() if weight}
+        return add_up((self._result(row), weight) for row, weight in weights.items())
 
     def _take(self, told: TermWeights) -> None:
-        add_up(self.results, told)
+        add_weights(self.results, told.items())
         self._tell(told)
 
     def _result(self, row: Terms) -> Terms:
@@ -99,16 +95,6 @@ class Part(Use):
         _, static = self._static[number]
         path, message = (static[0] if path is None else path), (static[4] if message is None else message)
         return (focus, path, value, *static[1:4], message, static[5])
-
-
-def add_up(results: TermWeights, told: TermWeights) -> None:
-    """Add what came and went to results; what comes to nothing is left out."""
-    for result, weight in told.items():
-        left = results.get(result, 0) + weight
-        if left:
-            results[result] = left
-        else:
-            del results[result]
 
 
 def _static(source: Source, to_native: Callable[[Any], Term]) -> Terms:

@@ -18,7 +18,8 @@ from rdflive.delivery.question import Question
 from rdflive.delivery.receiver import Receiver
 from rdflive.delivery.resume import Journal
 from rdflive.delivery.subscription import Subscription
-from rdflive.engine.query import QueryState, TermWeights
+from rdflive.engine.multiset import TermWeights, add_up, add_weights
+from rdflive.engine.query import QueryState
 from rdflive.engine.store_state import StoreState
 from rdflive.entail.entailment import Regime
 from rdflive.entail.errors import SchemaError
@@ -32,7 +33,7 @@ from rdflive.query.parse import ParsedQuery
 from rdflive.query.plan import make_plan
 from rdflive.shacl.compiling import NAMES, nothing
 from rdflive.shacl.imports import import_notes
-from rdflive.shacl.parts import COLUMNS, Part, add_up
+from rdflive.shacl.parts import COLUMNS, Part
 from rdflive.shacl.paths import path_text
 from rdflive.shacl.reading import Reader
 from rdflive.shacl.report import Report, ReportText
@@ -397,7 +398,7 @@ class LiveValidation(Subscription):
             membership.leave(self._adapter, self._state, part)
 
     def _gather(self, told: TermWeights) -> None:
-        add_up(self._net, told)
+        add_weights(self._net, told.items())
         if self._state is not None:
             self._state.commits.gather(self._tell)
 
@@ -422,11 +423,7 @@ class LiveValidation(Subscription):
 
     def _answer(self) -> TermWeights:
         self._live()
-        found: TermWeights = {}
-        for part in self._parts.values():
-            for result, weight in part.results.items():
-                found[result] = found.get(result, 0) + weight
-        return found
+        return add_up(found for part in self._parts.values() for found in part.results.items())
 
     def _listed(self, most: int | None = None) -> list[tuple[Terms, int]]:
         return list(self._answer().items())[:most]

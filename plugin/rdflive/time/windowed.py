@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias
 
-from rdflive.engine.query import QueryState, TermWeights, Use
+from rdflive.engine.multiset import TermWeights
+from rdflive.engine.query import QueryState, Use
 from rdflive.engine.store_state import StoreState
 from rdflive.model import Terms
 from rdflive.time.endings import Endings

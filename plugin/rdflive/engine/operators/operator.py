@@ -14,7 +14,7 @@ class Operator(Protocol):
     """One operator of the SPARQL algebra, maintained: deltas of its inputs in, the delta of its output out.
 
     A delta maps rows to non-zero weights, as net changes: the multiset that all deltas add up to never has a
-    negative weight. Rows are tuples of ids. Whoever keeps a row holds its ids in the dictionary.
+    negative weight. Rows are tuples of ids. An operator that keeps a row holds its ids in the dictionary.
     """
 
     def update(self, *deltas: Weights) -> Weights:

@@ -157,7 +157,7 @@ class _Head:
         self._edge: tuple[Any] | None = None
         self._taken = 0
         self.moved: list[tuple[Row, int]] = []
-        """What entered and left; whoever reads it clears it."""
+        """What entered and left; the reader clears it."""
 
     def change(self, changes: Iterable[Change], weights: Weights, order: Order) -> None:
         """Follow changes that the weights and the order already contain."""

@@ -280,7 +280,7 @@ class _GroupConcat(_Ordered):
         self._joined: Node | None = None
 
     def add(self, value: Node | None, weight: int) -> None:
-        # joined when somebody asks: a commit may bring a group many values
+        # joined when it is read: a commit may bring a group many values
         self._changed = True
         self._terms.add(value, weight)
 

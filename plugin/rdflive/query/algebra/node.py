@@ -90,7 +90,7 @@ class Binary(Node):
 
     def both(self, wanted: frozenset[Variable]) -> tuple[frozenset[Variable], ...]:
         """Want columns of both inputs, and those that they share."""
-        # what both have is compared, whether or not somebody above wants it
+        # what both have is compared, whether or not a node above wants it
         wanted = wanted.union(self.shared)
         return wanted.intersection(self.left.columns), wanted.intersection(self.right.columns)
 

@@ -64,7 +64,7 @@ class Group(Unary):
     def argument(self, aggregate: Aggregate) -> Any:
         """Give the expression that an aggregate evaluates in each row; None where it counts the rows.
 
-        COUNT(?x) counts rows where ?x is bound in all of them, so nobody needs to know its values.
+        COUNT(?x) counts rows where ?x is bound in all of them, so its values are not needed.
         """
         expression = aggregate.expression
         if expression is None or aggregate.name != "COUNT" or aggregate.distinct:

@@ -140,7 +140,7 @@ def _nodes(nodes: Iterable[algebra.Node]) -> Iterator[tuple[Variable, str]]:
 
 
 def _lonely(plan: Plan, nodes: Iterable[algebra.Node]) -> set[Variable]:
-    """Find the variables that occur once and that nobody reads."""
+    """Find the variables that occur once and that nothing reads."""
     places: Counter[Variable] = Counter()
     read: set[str] = {column.name for step in plan.steps for column in step.columns}
     for node in nodes:

@@ -24,7 +24,7 @@ def row_key(query: ParsedQuery) -> tuple[str, ...] | None:
     """Give variables of which no two rows have the same terms, whatever the data: those of GROUP BY.
 
     Aggregates without GROUP BY make one row, whose key is of no variables. None where the query does not say:
-    that a train has one delay is known to whoever wrote the data, and may end with the next triple.
+    that a train has one delay is known to the author of the data, and may end with the next triple.
 
     >>> from rdflive.query.parse import parse_query
     >>> row_key(parse_query("SELECT ?class (COUNT(?s) AS ?all) { ?s a ?class } GROUP BY ?class"))

@@ -249,7 +249,7 @@ def _group(node: algebra.Group, reading: _Reading) -> Words:
         detail += ", also of no rows"
     results = " and one result of each aggregate per touched group" if aggregates else ""
     if any(a.name == "GROUP_CONCAT" for a in node.aggregates):
-        results += ", for which GROUP_CONCAT joins all terms of the group anew"
+        results += ", for which GROUP_CONCAT joins all terms of the group again"
     is_sorted = any(a.name in _SORTED for a in node.aggregates)
     each = "O(log n) per changed row, n the values of its group," if is_sorted else "O(1) per changed row"
     keeps = ", ".join(dict.fromkeys(_kept(a) for a in node.aggregates))

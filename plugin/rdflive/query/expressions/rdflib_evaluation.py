@@ -27,7 +27,7 @@ class Terms(Protocol):
     """The terms behind the ids of rows."""
 
     meter: Meter | None
-    """Counts what evaluation costs; None where nobody does."""
+    """Counts what evaluation costs; None where nothing is counted."""
 
     def value(self, id: int, /) -> Node | None:  # noqa: A002 - it is one
         """Give the term of an id; None for 0, which is no term."""

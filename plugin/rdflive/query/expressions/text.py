@@ -99,7 +99,7 @@ def _is_call(node: Tree) -> bool:
 
 
 def _pattern(node: Any) -> str:
-    """Write the algebra inside an EXISTS that nobody replaced: any form will do that tells two apart."""
+    """Write the algebra inside an EXISTS that was not replaced: any form will do that tells two apart."""
     if isinstance(node, Tree):
         inner = (f"{key}: {_pattern(value)}" for key, value in node.fields.items())
         return f"{node.name}({', '.join(inner)})"
