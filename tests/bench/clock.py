@@ -1,4 +1,4 @@
-"""Timing on a noisy machine: interleaved runs, medians, and the garbage collector off for everybody."""
+"""Timing on a noisy machine: interleaved runs, medians, and the garbage collector off for all peers."""
 
 from __future__ import annotations
 

@@ -77,8 +77,8 @@ _ON_STORES: Final = ("× subscription on Memory", "× subscription on Oxigraph")
 _RATES: Final = ("times the rate of",)
 _ADDS: Final = ("of the bare store",)
 _SPANS: Final = (
-    _Span("(v) SHACL, a change: pySHACL anew", ("pySHACL anew over rdflive",)),
-    _Span("(l) RDFS, an instance: saturating anew", ("times faster than recompute",),
+    _Span("(v) SHACL, a change: pySHACL again", ("pySHACL again over rdflive",)),
+    _Span("(l) RDFS, an instance: saturating again", ("times faster than recompute",),
           lambda row: row["what"].startswith("instance")),
     _Span("(i) a + path: Oxigraph asked again", ("× faster than Oxigraph's query",),
           lambda row: row["way"].startswith("subscription") and row["statistic"] == "mean"),

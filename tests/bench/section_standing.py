@@ -40,7 +40,7 @@ def run(sizes: Sizes) -> Section:
         "shape: query | count: subscriptions | open: µs to open each, in one call | "
         "one: prepared, one by one | text: by the same text | "
         "constants: by a text with other constants | bytes: bytes each (RSS) | "
-        "misses: µs per add that misses | shared: µs per add of the shared pattern, matching nobody | "
+        "misses: µs per add that misses | shared: µs per add of the shared pattern, for no member | "
         "reaches: µs per add that reaches one | close: µs to close",
     )
     for shape in (*SHAPES, DIFFERENT):

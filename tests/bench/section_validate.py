@@ -49,7 +49,7 @@ def run(sizes: Sizes) -> Section:
         f"SHACL: buildings by the shapes of Brick {VERSION}, schema.org by its maintainers' queries",
         max((*sizes.buildings, *sizes.devices)),
         "data | triples | what | way | seconds: s of CPU time | micros: µs a change | "
-        "ratio: times as fast as pySHACL anew | over_bare: of a bare add | bytes: bytes a typed node | "
+        "ratio: times as fast as pySHACL again | over_bare: of a bare add | bytes: bytes a typed node | "
         "results",
     )
     cases: list[tuple[str, int]] = []

@@ -31,6 +31,8 @@ QUERIES = st.sampled_from(
     [
         "SELECT ?x { ?x <urn:example:p> ?y }",
         "SELECT ?x ?z { ?x <urn:example:p> ?y OPTIONAL { ?y <urn:example:q> ?z } }",
+        "SELECT ?y ?z { <urn:example:a> <urn:example:p> ?y . ?y <urn:example:q> ?z }",
+        "SELECT ?y ?z { <urn:example:a> <urn:example:p>+ ?y OPTIONAL { ?y <urn:example:q> ?z } }",
         "SELECT DISTINCT ?y { ?x ?p ?y } ORDER BY ?y LIMIT 3",
         "SELECT ?x (COUNT(?y) AS ?n) { ?x ?p ?y } GROUP BY ?x",
         "ASK { ?x <urn:example:p>/<urn:example:q> ?z }",

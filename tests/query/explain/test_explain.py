@@ -142,7 +142,7 @@ def test_what_operators_keep_is_said(query: str) -> None:
         ),
         (
             "SELECT (GROUP_CONCAT(?b) AS ?n) (COUNT(*) AS ?m) { ?a :p ?b } GROUP BY ?a",
-            "of each aggregate per touched group, for which GROUP_CONCAT joins all terms of the group again\n",
+            "of each aggregate per touched group, for which GROUP_CONCAT joins all terms of the group again",
         ),
         (
             "SELECT (SAMPLE(?b) AS ?n) { ?a :p ?b } GROUP BY ?a",
