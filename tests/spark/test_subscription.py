@@ -241,7 +241,7 @@ def test_a_longer_path_ends_the_query(
     run(2)  # no micro-batch is done yet, so nothing of the first start counts
     files.add(links[2:])
     with pytest.raises(
-        DataflowError, match=r"^a path of more steps than path_steps=2 reaches <urn:d>: make the state anew"
+        DataflowError, match=r"^a path of more steps than path_steps=2 reaches <urn:d>: rebuild the state"
     ):
         run(2)
     with pytest.raises(StateError, match="paths of 2 steps at most, and here of 3: take that number again"):

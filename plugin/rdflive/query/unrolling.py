@@ -80,7 +80,7 @@ class _Limit:
         def test(row: tuple[int, ...]) -> bool:
             reached = to_text(terms.value(row[columns[self.end]]))
             raise BudgetError(
-                f"a path of more steps than path_steps={self.steps} reaches {reached}: make the state again "
+                f"a path of more steps than path_steps={self.steps} reaches {reached}: rebuild the state "
                 "for more of them"
             )
 
