@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,6 +16,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyarrow import fs
 
 from rdflive_stores.spark.dataflow import state
 from rdflive_stores.spark.dataflow.files import Folder
@@ -264,6 +266,31 @@ def test_listings_may_lag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     for number in range(40):
         Task(tmp_path, number).add({"a": 1, f"b{number % 5}": 1})
     assert before(tmp_path, 40) == {"a": 40} | {f"b{n}": 8 for n in range(5)}
+
+
+class Unreplacing:
+    """A file system that moves no file over another, as HDFS does not."""
+
+    def __init__(self) -> None:
+        self._system = fs.LocalFileSystem()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._system, name)
+
+    def move(self, source: str, target: str) -> None:
+        """Move a file, or refuse."""
+        if os.path.exists(target):
+            raise OSError(f"{target} is there")
+        self._system.move(source, target)
+
+
+def test_a_file_is_replaced_where_moves_do_not_replace(tmp_path: Path) -> None:
+    """The second attempt at a task writes the same file again."""
+    folder = Folder(Unreplacing(), str(tmp_path / "folder"))  # type: ignore[arg-type]
+    for text in ("one", "two"):
+        folder.write_text("name", text)
+        assert folder.text("name") == text
+    assert folder.names() == ["name"]
 
 
 @pytest.mark.parametrize("lost", ["1-0.arrow", "state-2.json"])

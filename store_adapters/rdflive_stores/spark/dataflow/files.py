@@ -121,4 +121,8 @@ class Folder:
         with file:
             file.write(content)
         if draft != path:
-            self.system.move(draft, path)
+            try:
+                self.system.move(draft, path)
+            except OSError:  # HDFS does not replace a file, which another attempt has written
+                self.remove(name)
+                self.system.move(draft, path)

@@ -38,6 +38,7 @@ from rdflive_stores.spark.dataflow.files import Folder
 from rdflive_stores.spark.dataflow.runs import Layout, Run, sort_rows, sum_rows
 
 __all__ = [
+    "BATCH",
     "REACHED",
     "Bucket",
     "Held",
@@ -72,7 +73,8 @@ _MOST_SEGMENTS: Final = 64
 _MOST_BYTES: Final = 1 << 28
 """The size of a segment at most: a column of Arrow's strings holds 2 GiB."""
 _QUERY: Final = "sql.streaming.queryId"
-_BATCH: Final = "streaming.sql.batchId"
+BATCH: Final = "streaming.sql.batchId"
+"""The property by which Spark tells a task its micro-batch."""
 
 
 class StateError(RdfliveError, ValueError):
@@ -137,7 +139,7 @@ def moment(home: Home) -> Moment:
 
     context = TaskContext.get()
     query = context.getLocalProperty(_QUERY) if context is not None else None
-    batch = context.getLocalProperty(_BATCH) if context is not None else None
+    batch = context.getLocalProperty(BATCH) if context is not None else None
     if query is None or batch is None:
         raise StateError(
             "the deltas of a subscription exist in a streaming query only, and there in the thread that "
