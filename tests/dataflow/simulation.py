@@ -90,6 +90,7 @@ class Simulation:
     entailment: str | None = None
     rules: Rules | None = None
     path_steps: int | None = None
+    parameters: str | None = None
     joint: JointPlan = field(init=False)
 
     def __post_init__(self) -> None:
@@ -193,6 +194,7 @@ class Simulation:
             entailment=self.entailment,
             rules=self.rules,
             path_steps=self.path_steps,
+            parameters=self.parameters,
         )
         plan = replace(plan, window=self.window)
         travelled: JointPlan = pickle.loads(pickle.dumps(plan))  # as it does to the executors

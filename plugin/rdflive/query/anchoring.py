@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from functools import reduce
 from itertools import count
 from typing import Final, TypeAlias
 
@@ -104,29 +105,26 @@ class _Anchoring:
         return found
 
     def _from_constants(self, basic: Basic) -> Node:
-        """Have each long part of a basic graph pattern grow from one of its constants."""
+        """Have the parts of a basic graph pattern that are far from all constants grow from one."""
         ends = self._ends(basic)
-        distances = {end: _reached(basic.patterns, [end]) for end in ends}
+        nearest = _reached(basic.patterns, ends)
+        reached_by = {end: _reached(basic.patterns, [end]) for end in ends}
         left, waiting, trees = [*basic.patterns], [*basic.conditions], list[Node]()
-        ground = [pattern for pattern in left if not pattern.variables]
-        for end in sorted(ends, key=lambda end: (ends[end], max(distances[end].values()))):
-            reached = {p: distance for p, distance in distances[end].items() if p in left}
-            if end in reached and max(reached.values()) > _NEAR:
+        for end in sorted(ends, key=lambda end: (ends[end], max(reached_by[end].values()))):
+            reached = {p: distance for p, distance in reached_by[end].items() if p in left}
+            if end in reached and max(nearest[p] for p in reached) > _NEAR:
                 near = [p for p in left if reached.get(p, _NEAR + 1) <= _NEAR]
+                far = {p: distance for p, distance in reached.items() if distance > _NEAR}
                 left = [p for p in left if p not in reached]
-                if not trees:  # with these as without
-                    near += ground
+                if not trees:  # they have no rows to keep
+                    near += (ground := [p for p in left if not p.variables])
                     left = [p for p in left if p not in ground]
-                far = {p: distance for p, distance in reached.items() if p not in near}
                 trees.append(_grown(_some(basic, near, waiting), far, basic, waiting))
         if not trees:
             return basic
         if left:
             trees.append(_some(basic, left, waiting))
-        tree = trees.pop(0)
-        while trees:
-            tree = _tested(Join(tree, trees.pop(0)), waiting)
-        return tree
+        return reduce(lambda one, other: _tested(Join(one, other), waiting), trees)
 
     def _from_rows(self, node: Join | algebra.LeftJoin | algebra.Minus | algebra.Exists) -> Node:
         """Have one side of an operator grow from the rows of the other one, where these are few."""
