@@ -1,9 +1,9 @@
-"""Long rows of patterns as joins that grow from a constant, so that an engine keeps what the constant reaches.
+"""Long rows of patterns as joins that grow from a constant, for an engine that keeps what is reached.
 
-Example: in `:a :p ?b . ?b :p ?c . ?c :p ?d . ?d :p ?e` the first three patterns are near the constant and stay
-one basic graph pattern, whose rows are joined with the fourth. So a change of `?d :p ?e` meets the rows that
-end in its ?d, and does not list the ways back to `:a`, whose number doubles with each pattern where a node has
-two edges.
+Example: in `:a :p ?b . ?b :p ?c . ?c :p ?d . ?d :p ?e` the first three patterns are near the constant. They
+stay one basic graph pattern, whose rows are joined with the fourth. So a change of `?d :p ?e` meets the rows
+that end in its ?d. Without these rows it would list the ways back to `:a`, which are twice as many with each
+pattern more where two edges lead to each node.
 
 In `:a :p ?b OPTIONAL { ?b :q ?c . ?c :q ?d . ?d :q ?e . ?e :q ?f }` the right side grows from what the left
 one has for ?b.
@@ -116,7 +116,7 @@ class _Anchoring:
                 near = [p for p in left if reached.get(p, _NEAR + 1) <= _NEAR]
                 far = {p: distance for p, distance in reached.items() if distance > _NEAR}
                 left = [p for p in left if p not in reached]
-                if not trees:  # they have no rows to keep
+                if not trees:  # what has no variables is tested where it was
                     near += (ground := [p for p in left if not p.variables])
                     left = [p for p in left if p not in ground]
                 trees.append(_grown(_some(basic, near, waiting), far, basic, waiting))
