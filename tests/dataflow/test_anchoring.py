@@ -25,7 +25,7 @@ NODES = tuple(f"<urn:{name}>" for name in "abcd")
 A = NODES[0]
 SUB_PROPERTY = "<http://www.w3.org/2000/01/rdf-schema#subPropertyOf>"
 RULES = "{ ?x <urn:q> ?y } => { ?y <urn:r> ?x } ."
-ROWS = f"SELECT ?x0 {{ ?x0 <urn:w> {A} }}"
+ROWS = "SELECT ?x0 { ?user <urn:w> ?x0 }"
 FORMS = (
     "SELECT * { %s }",
     "SELECT ?x1 ?x4 { %s }",
@@ -202,22 +202,36 @@ def test_what_is_reached_is_kept_and_no_ways(tmp_path: Path) -> None:
     assert simulation.held().keys() & {"stage-0", "stage-8"} == {"stage-0", "stage-8"}
 
 
-def test_parameters_are_as_constants(tmp_path: Path) -> None:
-    """Rows of another query, which come and go; a row that comes twice counts once."""
-    text = chain(6, start="?x0", shown="?x6")
-    simulation = Simulation(text, str(tmp_path), 3, parameters=ROWS)
-    rows = f"{{ SELECT DISTINCT {ROWS.removeprefix('SELECT ')} }}"
-    engine = OneProcess(text.replace("?x6 {", f"?x0 ?x6 {{ {rows}", 1))
+FILTERS = "FILTER(?x1 != ?x5) FILTER(?x2 != ?x3) FILTER(?x4 != ?x5)"
+FARTHER = chain(5, start="?x0").replace("SELECT * {", "").replace(" }", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "parameters"),
+    [
+        (chain(5).replace(" }", f" {FILTERS} }}"), None),
+        # each ?x0 is there twice
+        (f"SELECT * {{ VALUES ?n {{ 1 2 }} {A} <urn:p> ?x0 OPTIONAL {{ {FARTHER} {FILTERS} }} }}", None),
+        (f"SELECT * {{ {A} <urn:p> ?x0 MINUS {{ {FARTHER} {FILTERS} }} }}", None),
+        (chain(5, start="?x0", shown="?x5"), ROWS),
+    ],
+)
+def test_rows_come_as_often_as_they_should(text: str, parameters: str | None, tmp_path: Path) -> None:
+    """With filters near, far and between, from rows that are there twice, and from those of another query."""
+    simulation = Simulation(text, str(tmp_path), 3, parameters=parameters)
     assert simulation.joint.queries[0].is_anchored
-    chance, told = random.Random(1), 0
-    live = {(node, "<urn:w>", A, "") for node in NODES[:2]}
+    if parameters is not None:
+        rows = f"{{ SELECT DISTINCT {parameters.removeprefix('SELECT ')} }}"
+        text = text.replace("?x5 {", f"?x0 ?x5 {{ {rows}", 1)
+    engine, chance, told = OneProcess(text), random.Random(1), 0
+    live = {(node, "<urn:w>", A, "") for node in NODES[:2]} | {(A, "<urn:p>", NODES[1], "")}
     check(simulation, engine, [("A", quad) for quad in sorted(live)], chance)
     for _ in range(20):
-        operations = make_operations(chance, chance.choice((1, 4)), live)
-        told += check(simulation, engine, operations, chance)
+        told += check(simulation, engine, make_operations(chance, chance.choice((1, 4)), live), chance)
     assert told > 2
     check(simulation, engine, [("D", quad) for quad in sorted(live)], chance)
-    assert not simulation.held()
+    kept = {name for name in simulation.held() if not name.startswith("stage-")}
+    assert not kept
     engine.close()
 
 
