@@ -41,13 +41,15 @@ class StreamColumns(NamedTuple):
     """The name of the stream."""
     offset: Column
     part: Column
+    is_one: bool = False
+    """Whether the streams are one, in the order of their names, as the files of a log are."""
 
 
 def stream_columns(changes: DataFrame) -> StreamColumns | None:
     """Find the columns that tell the position of a row; None if the source has none."""
     columns = set(changes.columns)
     if columns >= {"file", "offset", "part"}:
-        return StreamColumns(F.col("file"), F.col("offset"), F.col("part"))
+        return StreamColumns(F.col("file"), F.col("offset"), F.col("part"), is_one=True)
     if columns >= {"topic", "partition", "offset"}:
         stream = F.concat_ws("/", F.col("topic"), F.col("partition").cast("string"))
         return StreamColumns(stream, F.col("offset"), F.lit(0))

@@ -4,6 +4,7 @@ source's offsets.
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -31,10 +32,12 @@ from rdflive_stores.spark.mirroring.checkpoints import Checkpoint
 from rdflive_stores.spark.mirroring.cursor import BatchPlan, Cursor, Given, resync, step, stream_ends
 from rdflive_stores.spark.mirroring.decoding import Fault, Place
 from rdflive_stores.spark.mirroring.formats import shape_of
-from rdflive_stores.spark.mirroring.shapes import Shape, ShapeError
+from rdflive_stores.spark.mirroring.shapes import Reading, Shape, ShapeError
 from rdflive_stores.spark.running import readable
 
 __all__ = ["BatchApplier", "MirroredBatch", "mirror", "unapplied"]
+
+log: Final = logging.getLogger("rdflive")
 
 _CURSOR: Final = "cursor"
 _OWN: Final = "feed "
@@ -65,7 +68,7 @@ class MirroredBatch:
     changes: int
     """Changes that were applied, net."""
     skipped: int
-    """Bad units that were written to the dead letters."""
+    """Units that were written to the dead letters, because they are bad or come too late."""
 
 
 def mirror(
@@ -186,6 +189,14 @@ class BatchApplier:
             raise resync(
                 self.name, "the first record of the source does not follow on the last that was applied"
             )
+        if reading.late:
+            log.warning(
+                "micro-batch %d of the mirror %r: %d events are passed over, because later ones were applied "
+                "before; the first: %s",
+                given.batch, self.name, len(reading.late), _late_name(reading, given.batch),
+            )  # fmt: skip
+        for place, fault in reading.late.items() if self.letters is not None else ():
+            report(place, fault)
         cursor = Cursor(
             given.query, given.batch, given.end, found.cursor.ahead, found.cursor.repeats and reading.repeats
         )
@@ -297,6 +308,11 @@ def _place_name(place: Place, batch: int) -> str:
     return (
         f"{place.stream}, offset {place.offset}" if place.stream else f"micro-batch {batch}, row {place.seq}"
     )
+
+
+def _late_name(reading: Reading, batch: int) -> str:
+    place, fault = next(iter(reading.late.items()))
+    return f"{_place_name(place, batch)}: {fault.reason}"
 
 
 def _one_line(error: Exception) -> str:

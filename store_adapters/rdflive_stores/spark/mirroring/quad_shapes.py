@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from functools import partial
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from rdflive.feeds import FeedFormat, RowError
-from rdflive.model import Change
+from rdflive.model import Change, Quad
 from rdflive_stores.spark.change_rows import stream_columns
 from rdflive_stores.spark.mirroring.decoding import (
     DECODED,
@@ -31,7 +32,18 @@ _SIGNS: Final[dict[str | None, Literal[1, -1]]] = {"A": 1, "D": -1}
 _QUAD: Final = ("s", "p", "o", "g")
 _BAD_ROW: Final = "row"
 """The note for a change row that is malformed."""
+_UNORDERED: Final = "unordered"
+"""The note for a quad that rows of no order insert and delete."""
 _COMMIT: Final = "commit"
+
+
+class _Order(Enum):
+    """Which changes of a micro-batch are in order, as the column that must be the same for them."""
+
+    ALL = ""
+    STREAM = "stream"
+    ROW = "seq"
+    """Only those of one row."""
 
 
 class ChangeRows:
@@ -43,7 +55,8 @@ class ChangeRows:
         self._has_graph = "g" in frame.columns
         require_columns(frame, "a row of changes", "op", "s", "p", "o", *(["g"] if self._has_graph else []))
         self.is_positioned = stream_columns(frame) is not None
-        self._quads = _Quads()
+        self._order = _order(frame)
+        self._quads = _Quads(self._order)
 
     def restore(self, kept: Mapping[str, str]) -> None:
         """Remember nothing."""
@@ -62,7 +75,7 @@ class ChangeRows:
             F.lit(0).cast("long").alias("step"),
             F.when(is_bad, _BAD_ROW).alias("note"),
         )  # fmt: skip
-        return Reading(self._quads.read(net(rows).toArrow(), report))
+        return Reading(self._quads.read(net(rows, self._order).toArrow(), report))
 
 
 class Texts:
@@ -74,7 +87,8 @@ class Texts:
         require_columns(frame, f"the format {form.name!r}", "value", types=("string", "binary"))
         self.is_positioned = stream_columns(frame) is not None
         self._decode = partial(decode_texts, form=form)
-        self._quads = _Quads()
+        self._order = _order(frame)
+        self._quads = _Quads(self._order)
 
     def restore(self, kept: Mapping[str, str]) -> None:
         """Remember nothing."""
@@ -82,7 +96,7 @@ class Texts:
     def read(self, batch: DataFrame, report: Report, *, repeats: bool) -> Reading:  # noqa: ARG002 - no numbers
         """Decode and net the rows."""
         rows = placed(batch, "value").mapInArrow(self._decode, DECODED)
-        return Reading(self._quads.read(net(rows).toArrow(), report))
+        return Reading(self._quads.read(net(rows, self._order).toArrow(), report))
 
 
 class NeptuneRecords:
@@ -98,7 +112,7 @@ class NeptuneRecords:
     def __init__(self, frame: DataFrame) -> None:
         require_columns(frame, "the format 'neptune'", "value", types=("string", "binary"))
         self.is_positioned = stream_columns(frame) is not None
-        self._quads = _Quads()
+        self._quads = _Quads(_Order.ALL)
         self._commit, self._operation, self._is_whole = -1, 0, True
 
     def restore(self, kept: Mapping[str, str]) -> None:
@@ -109,7 +123,7 @@ class NeptuneRecords:
 
     def read(self, batch: DataFrame, report: Report, *, repeats: bool) -> Reading:  # noqa: ARG002 - numbers tell
         """Decode and net the records."""
-        rows = net(placed(batch, "value").mapInArrow(decode_neptune, DECODED)).toArrow()
+        rows = net(placed(batch, "value").mapInArrow(decode_neptune, DECODED), _Order.ALL).toArrow()
         commits = _commits(rows)
         changes = self._quads.read(rows, report, self._is_new)
         overlaps = self._commit < 0 or min(commits, default=0) <= self._commit + 1
@@ -143,20 +157,36 @@ class NeptuneRecords:
             self._commit, self._operation, self._is_whole = commit, new[-1], operations[new[-1]]
 
 
-def net(rows: DataFrame) -> DataFrame:
-    """Keep the last change of each quad, and all notes, in no order."""
+def _order(frame: DataFrame) -> _Order:
+    """Tell which rows of a DataFrame are in order."""
+    columns = stream_columns(frame)
+    if columns is not None:
+        return _Order.ALL if columns.is_one else _Order.STREAM
+    return _Order.STREAM if {"shard", "sequence"} <= set(frame.columns) else _Order.ROW
+
+
+def net(rows: DataFrame, order: _Order) -> DataFrame:
+    """Keep the last change of each quad, and all notes, in no order.
+
+    A quad whose changes have no last one is noted instead.
+    """
     # a group of its own for each note, so that none takes the place of another
     single = F.when(F.col("note").isNotNull(), F.concat_ws(" ", "seq", "step", "note"))
     last = F.max(F.struct(*POSITION, "op", "note")).alias("last")
-    found = rows.groupBy(*_QUAD, single.alias("single")).agg(last)
-    return found.select("last.op", *_QUAD, *(f"last.{name}" for name in (*POSITION, "note")))
+    is_unordered = F.lit(False)
+    if order is not _Order.ALL:
+        is_unordered = (F.min("op") != F.max("op")) & (F.min(order.value) != F.max(order.value))
+    found = rows.groupBy(*_QUAD, single.alias("single")).agg(last, is_unordered.alias("is_unordered"))
+    note = F.when(F.col("is_unordered"), _UNORDERED).otherwise(F.col("last.note"))
+    return found.select("last.op", *_QUAD, *(f"last.{name}" for name in POSITION), note.alias("note"))
 
 
 class _Quads:
     """Makes changes of decoded rows, and reports bad ones."""
 
-    def __init__(self) -> None:
+    def __init__(self, order: _Order) -> None:
         self._terms = TermTexts()
+        self._order = order
 
     def read(
         self, table: pa.Table, report: Report, is_new: Callable[[Place], bool] | None = None
@@ -166,23 +196,36 @@ class _Quads:
         changes: list[Change] = []
         quad = self._terms.quad
         notes = None if table["note"].null_count == len(table) else table["note"].to_pylist()
+        units = None if self._order is _Order.ALL else table[self._order.value].to_pylist()
         columns = [table[name].to_pylist() for name in ("op", *_QUAD)]
+        # netting has told quads apart by how they are written
+        seen: dict[Quad, tuple[str, Any]] = {}
+        unordered: set[Quad] = set()
         for number, (op, s, p, o, g) in enumerate(zip(*columns, strict=True)):
             note = None if notes is None else notes[number]
             if note is None and (is_new is None or is_new(_place(table, number))):
                 try:
-                    changes.append(Change(_SIGNS[op], quad(s, p, o, g)))
+                    change = Change(_SIGNS[op], quad(s, p, o, g))
                 except RowError as error:
                     report(_place(table, number), Fault(1, str(error), _row(op, s, p, o, g)))
+                    continue
+                changes.append(change)
+                if units is not None:
+                    other, unit = seen.setdefault(change.quad, (op, units[number]))
+                    if other != op and unit != units[number] and change.quad not in unordered:
+                        unordered.add(change.quad)
+                        report(_place(table, number), _unordered((op, s, p, o, g)))
             elif note is not None:
                 fault = _fault(note, (op, s, p, o, g))
                 if fault is not None:
                     report(_place(table, number), fault)
-        return changes
+        return [change for change in changes if change.quad not in unordered] if unordered else changes
 
 
 def _fault(note: str, row: Sequence[str | None]) -> Fault | None:
     """Read the fault from a note; None if it is another kind of note."""
+    if note == _UNORDERED:
+        return _unordered(row)
     if note != _BAD_ROW:
         found = json.loads(note).get("fault")
         return None if found is None else Fault(*found)
@@ -193,6 +236,18 @@ def _fault(note: str, row: Sequence[str | None]) -> Fault | None:
     if op not in _SIGNS:
         return Fault(1, f"the column 'op' must hold A or D, or + or -, not {op!r:.20}", _row(*row))
     return Fault(1, f"the column {missing!r} is NULL", _row(*row))
+
+
+def _unordered(row: Sequence[str | None]) -> Fault:
+    """Say that neither of two changes of a quad can be the last one."""
+    quad = _row(*row[1:])
+    return Fault(
+        1,
+        f"{quad} is inserted and deleted in one micro-batch, and nothing tells in which order: give the rows "
+        'their positions: read files by the source "rdf_patch", Kafka with topic, partition and offset, or '
+        "Kinesis with shard and sequence, and write changes of one quad to one partition or shard",
+        f"D {quad}\nA {quad}",
+    )
 
 
 def _row(*columns: str | None) -> str:
