@@ -91,16 +91,67 @@ def test_change_rows_are_net_and_in_order(spark: SparkSession, seed: int) -> Non
     assert applied(found) == applied(changes)
 
 
-def test_change_rows_without_places_count_in_the_order_they_come(spark: SparkSession) -> None:
-    """Also without the column `g` and with the signs of N-Quads; two spellings of a term stay in order."""
-    rows = [("+", '"\\u0041"'), ("A", '"B"'), ("-", '"A"'), ("D", '"B"'), ("+", '"B"')]
-    frame = spark.createDataFrame(
-        [(op, "<urn:s>", "<urn:p>", o) for op, o in rows], "op string, s string, p string, o string"
+KAFKA = ", topic string, partition int, offset long"
+
+
+def spelt_rows(spark: SparkSession, places: str, *rows: tuple[Any, ...]) -> DataFrame:
+    """Make change rows of one subject: each an operation, an object and a place."""
+    return spark.createDataFrame(
+        [(op, "<urn:s>", "<urn:p>", o, *place) for op, o, *place in rows],
+        f"op string, s string, p string, o string{places}",
     )
-    shape = shape_of(frame.coalesce(1), None)
-    assert not shape.is_positioned
-    found = read_frame(shape, frame.coalesce(1)).changes
+
+
+def test_two_spellings_of_a_term_stay_in_order(spark: SparkSession) -> None:
+    """Also without the column `g` and with the signs of N-Quads."""
+    rows = [("+", '"\\u0041"'), ("A", '"B"'), ("-", '"A"'), ("D", '"B"'), ("+", '"B"')]
+    placed = [(*row, "t", 0, offset) for offset, row in enumerate(rows)]
+    frame = spelt_rows(spark, KAFKA, *placed)
+    found = read_frame(shape_of(frame, None), frame).changes
     assert [(sign, str(quad.object)) for sign, quad in found] == [(1, "A"), (-1, "A"), (1, "B")]
+
+
+@pytest.mark.parametrize(
+    ("places", "rows", "is_ordered"),
+    [
+        ("", [("A", '"A"'), ("D", '"A"')], False),
+        ("", [("A", '"\\u0041"'), ("D", '"A"'), ("D", '"B"')], False),
+        ("", [("A", '"A"'), ("+", '"A"'), ("D", '"B"')], True),
+        (KAFKA, [("A", '"A"', "t", 0, 1), ("D", '"A"', "t", 1, 2)], False),
+        (KAFKA, [("A", '"A"', "t", 0, 1), ("D", '"A"', "t", 0, 2)], True),
+        (", shard string, sequence string", [("A", '"A"', "s1", "1"), ("D", '"A"', "s2", "2")], False),
+        (", shard string, sequence string", [("A", '"A"', "s1", "1"), ("D", '"A"', "s1", "2")], True),
+        (", file string, offset long, part int", [("A", '"A"', "a", 9, 0), ("D", '"A"', "b", 0, 0)], True),
+    ],
+)  # fmt: skip
+def test_a_quad_is_inserted_and_deleted_only_in_an_order(
+    spark: SparkSession, places: str, rows: list[Any], is_ordered: bool
+) -> None:
+    """Of one partition, shard or log; otherwise neither of the two is applied, and both are told."""
+    frame = spelt_rows(spark, places, *rows)
+    faults: list[Fault] = []
+    shape = shape_of(frame, None)
+    found = read_frame(shape, frame.coalesce(1), lambda place, fault: faults.append(fault)).changes
+    assert not is_ordered or faults == []
+    changed = {(sign, str(quad.object)) for sign, quad in found}
+    if is_ordered:
+        assert changed == ({(1, "A"), (-1, "B")} if len(rows) == 3 else {(-1, "A")})
+    else:
+        assert changed == ({(-1, "B")} if len(rows) == 3 else set())
+        assert [fault.text for fault in faults] == ['D <urn:s> <urn:p> "A" .\nA <urn:s> <urn:p> "A" .']
+        assert "nothing tells in which order" in faults[0].reason
+
+
+def test_lines_of_one_row_are_in_order(spark: SparkSession) -> None:
+    """A text without a position may insert and delete a quad; two texts may not."""
+    text = "+ <urn:s> <urn:p> <urn:o> .\n- <urn:s> <urn:p> <urn:o> .\n"
+    frame = spark.createDataFrame([(text,)], "value string")
+    assert [sign for sign, _ in read_frame(shape_of(frame, "nquads"), frame).changes] == [-1]
+    frame = spark.createDataFrame([(text,), (text[: len(text) // 2],)], "value string")
+    faults: list[str] = []
+    shape = shape_of(frame, "nquads")
+    assert read_frame(shape, frame, lambda _, fault: faults.append(fault.reason)).changes == []
+    assert len(faults) == 1
 
 
 def test_bad_change_rows_are_reported_each(spark: SparkSession) -> None:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 import pytest
-import rdflib
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rdflive.feeds import MappingError, debezium
+from rdflive.feeds import MappingError
 from rdflive_stores.spark.mirroring.decoding import Fault
 from rdflive_stores.spark.mirroring.table_events import decode_events
-from support.debezium_logs import LOGS, MAPPING, Logged, expected, log_of
+from support.debezium_logs import LOGS, Logged, expected, log_of
 from support.debezium_mirror import READ, Mirror, Partitions
 from support.effort import examples
 from support.spark_mirrors import arrow_rows

@@ -73,13 +73,26 @@ class RowOrders:
 
     def __init__(self) -> None:
         self.tables: dict[TableName, dict[str | None, _Held]] = {}
+        self.moved: set[_Name] = set()
+        """Rows that gave values to another key: their older events count, though later ones replace them."""
 
     def restore(self, kept: Mapping[str, str]) -> None:
         """Take up the orders of earlier micro-batches."""
         for text, value in kept.items():
             if text.startswith(_ORDER):
                 table, key = json.loads(text.removeprefix(_ORDER))
-                self.tables.setdefault(tuple(table), {})[key] = _Held.from_text(value)
+                self.put((tuple(table), key), _Held.from_text(value))
+
+    def put(self, name: _Name, held: _Held | None) -> bool:
+        """Put what a row holds in the place of what it held; False where it holds nothing, as before."""
+        table = self.tables.setdefault(name[0], {})
+        had = table.pop(name[1], None)
+        self.moved.discard(name)
+        if held is not None:
+            table[name[1]] = held
+            if held.moved is not None:
+                self.moved.add(name)
+        return held is not None or had is not None
 
 
 class OrderedEdit:
@@ -115,12 +128,8 @@ class OrderedEdit:
         """Apply it to the orders; gives the texts to keep, and None for those to forget."""
         kept: dict[str, str | None] = {}
         for name, held in self._edited.items():
-            table = self._orders.tables.setdefault(name[0], {})
-            if held is not None:
-                table[name[1]] = held
-            elif table.pop(name[1], None) is None:
-                continue
-            kept[_ORDER + json.dumps(name, ensure_ascii=False)] = held and held.to_text()
+            if self._orders.put(name, held):
+                kept[_ORDER + json.dumps(name, ensure_ascii=False)] = held and held.to_text()
         return kept
 
     def _find(self, name: _Name) -> _Held | None:

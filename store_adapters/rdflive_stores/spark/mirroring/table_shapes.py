@@ -87,12 +87,12 @@ class DebeziumEvents:
 
     def fold(self, decode: Callable[[bool], pa.Table], report: Report) -> Reading:
         """Apply decoded events to the rows; `decode` is asked for net ones first."""
-        decoded = _read(decode(True))
+        is_net = not self._orders.moved
+        decoded = _read(decode(is_net))
         # An event that moves a row may need a value from an event that netting has dropped.
-        moves = any(note["moves"] for note in decoded.notes)
-        if moves:
-            decoded = _read(decode(False))
-        arranged = arrange(decoded.events, is_net=not moves, is_one=self._is_one)
+        if is_net and any(note["moves"] for note in decoded.notes):
+            is_net, decoded = False, _read(decode(False))
+        arranged = arrange(decoded.events, is_net=is_net, is_one=self._is_one)
         for row, fault in decoded.faults:
             report(_place(row), fault)
         for (row, event), reason in arranged.faults:
