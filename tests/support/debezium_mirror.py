@@ -56,7 +56,7 @@ class Mirror:
         """Take a micro-batch, whose records have a place in their stream, by default one, or none."""
         self.shape._is_one = is_one
 
-        def decode(is_net: bool) -> pa.Table:
+        def decode(**how: bool) -> pa.Table:
             found = []
             for number, partition in enumerate(partitions):
                 places = [place for place, _ in partition]
@@ -69,7 +69,7 @@ class Mirror:
                     seq=seq,
                     **more,
                 )
-                found += decode_events(_slices(rows), mapping=READ, is_net=is_net, is_one=is_one)
+                found += decode_events(_slices(rows), mapping=READ, is_one=is_one, **how)
             return pa.Table.from_batches(found)
 
         reading = self.shape.fold(decode, report)

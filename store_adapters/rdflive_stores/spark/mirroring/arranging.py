@@ -42,6 +42,11 @@ class Arranged(NamedTuple):
     faults: list[tuple[Placed, str]]
     """With the reason."""
 
+    @property
+    def lacks_orders(self) -> bool:
+        """Whether rows have events of several streams that do not tell their own order."""
+        return any(reason == _STREAMS for _, reason in self.faults)
+
 
 class _NoOrderError(Exception):
     """Two events of a unit cannot be compared."""

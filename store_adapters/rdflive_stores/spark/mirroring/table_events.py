@@ -36,8 +36,8 @@ _SCHEMA: Final = pa.schema(
     + [(name, pa.string()) for name in ("event", "order", "value", "note")]
 )
 EVENTS: Final = from_arrow_schema(_SCHEMA)
-"""The columns of what is decoded: an event as `RowEvent` writes it, with its own order if it tells one, and
-the record if it is incomplete or has no position.
+"""The columns of what is decoded: an event as `RowEvent` writes it, with its own order where it is needed,
+and the record if it is incomplete or has no position.
 """
 _ROWS: Final = 10_000
 _UNORDERED: Final = (
@@ -49,16 +49,21 @@ _UNORDERED: Final = (
 
 
 def decode_events(
-    batches: Iterable[pa.RecordBatch], *, mapping: RowMapping, is_net: bool, is_one: bool = False
+    batches: Iterable[pa.RecordBatch],
+    *,
+    mapping: RowMapping,
+    is_net: bool = True,
+    is_one: bool = False,
+    is_told: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """Decode the column `value` of a partition, and `key` if there is one; tombstones are skipped.
 
-    Without `is_net` all events are kept. With `is_one` all streams are one, in the order of their names. The
-    last row is a note: what the mapping lacks, the numbers of the records in Kafka if they tell them, and
-    whether netting has lost something.
+    Without `is_net` all events are kept. With `is_one` all streams are one, in the order of their names. With
+    `is_told` also events that have a position tell their own order. The last row is a note: what the mapping
+    lacks, the numbers of the records in Kafka if they tell them, and whether netting has lost something.
     """
     spare_collections()
-    partition = _Partition(mapping, is_net=is_net, is_one=is_one)
+    partition = _Partition(mapping, is_net=is_net, is_one=is_one, is_told=is_told)
     for batch in batches:
         values = batch.column("value").to_pylist()
         keys = batch.column("key").to_pylist() if "key" in batch.schema.names else [None] * len(values)
@@ -83,10 +88,11 @@ class _Event(NamedTuple):
 class _Partition:
     """The events of a partition."""
 
-    def __init__(self, mapping: RowMapping, *, is_net: bool, is_one: bool) -> None:
+    def __init__(self, mapping: RowMapping, *, is_net: bool, is_one: bool, is_told: bool) -> None:
         self._mapping = mapping
         self._is_net = is_net
         self._is_one = is_one
+        self._is_told = is_told
         self._events: defaultdict[tuple[TableName, str | None], list[_Event]] = defaultdict(list)
         self._faults: list[tuple[Place, Fault]] = []
         self._gaps = _Gaps()
@@ -130,7 +136,7 @@ class _Partition:
         if event is None:
             return
         self._check(event)
-        order = None if self._is_one else read_order(record.event)
+        order = read_order(record.event) if self._is_told or not place.stream else None
         if not place.stream and order is None:
             raise RowError(_UNORDERED)
         self._has_unnumbered |= not place.stream

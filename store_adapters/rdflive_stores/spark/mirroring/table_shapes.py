@@ -79,20 +79,25 @@ class DebeziumEvents:
     def read(self, batch: DataFrame, report: Report, *, repeats: bool) -> Reading:  # noqa: ARG002 - numbers tell
         """Decode the events, apply them to the remembered rows, and give the resulting changes."""
 
-        def decode(is_net: bool) -> pa.Table:
-            function = partial(decode_events, mapping=self._mapping, is_net=is_net, is_one=self._is_one)
+        def decode(*, is_net: bool, is_told: bool = False) -> pa.Table:
+            function = partial(
+                decode_events, mapping=self._mapping, is_net=is_net, is_one=self._is_one, is_told=is_told
+            )
             return placed(batch, *self._payload).mapInArrow(function, EVENTS).toArrow()
 
         return self.fold(decode, report)
 
-    def fold(self, decode: Callable[[bool], pa.Table], report: Report) -> Reading:
-        """Apply decoded events to the rows; `decode` is asked for net ones first."""
+    def fold(self, decode: Callable[..., pa.Table], report: Report) -> Reading:
+        """Apply decoded events to the rows; `decode` takes `is_net` and `is_told` of `decode_events`."""
         is_net = not self._orders.moved
-        decoded = _read(decode(is_net))
+        decoded = _read(decode(is_net=is_net))
         # An event that moves a row may need a value from an event that netting has dropped.
         if is_net and any(note["moves"] for note in decoded.notes):
-            is_net, decoded = False, _read(decode(False))
+            is_net, decoded = False, _read(decode(is_net=False))
         arranged = arrange(decoded.events, is_net=is_net, is_one=self._is_one)
+        if arranged.lacks_orders:
+            decoded = _read(decode(is_net=is_net, is_told=True))
+            arranged = arrange(decoded.events, is_net=is_net, is_one=self._is_one)
         for row, fault in decoded.faults:
             report(_place(row), fault)
         for (row, event), reason in arranged.faults:
