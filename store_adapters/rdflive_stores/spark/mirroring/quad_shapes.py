@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from functools import partial
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -32,18 +32,16 @@ _SIGNS: Final[dict[str | None, Literal[1, -1]]] = {"A": 1, "D": -1}
 _QUAD: Final = ("s", "p", "o", "g")
 _BAD_ROW: Final = "row"
 """The note for a change row that is malformed."""
-_UNORDERED: Final = "unordered"
-"""The note for a quad that rows of no order insert and delete."""
 _COMMIT: Final = "commit"
 
 
 class _Order(Enum):
-    """Which changes of a micro-batch are in order, as the column that must be the same for them."""
+    """Which changes of a micro-batch are in order, as a column beside the quad by which they are netted."""
 
-    ALL = ""
-    STREAM = "stream"
-    ROW = "seq"
-    """Only those of one row."""
+    ALL = ()
+    STREAM = ("stream",)
+    ROW = ("op",)
+    """Those of one row; so a row that inserts a quad is kept beside one that deletes it."""
 
 
 class ChangeRows:
@@ -166,19 +164,16 @@ def _order(frame: DataFrame) -> _Order:
 
 
 def net(rows: DataFrame, order: _Order) -> DataFrame:
-    """Keep the last change of each quad, and all notes, in no order.
+    """Keep the last change of each quad as far as changes are in order, and all notes; in no order.
 
-    A quad whose changes have no last one is noted instead.
+    `first` is the first row that has such a change.
     """
     # a group of its own for each note, so that none takes the place of another
-    single = F.when(F.col("note").isNotNull(), F.concat_ws(" ", "seq", "step", "note"))
+    single = F.when(F.col("note").isNotNull(), F.concat_ws(" ", "seq", "step", "note")).alias("single")
     last = F.max(F.struct(*POSITION, "op", "note")).alias("last")
-    is_unordered = F.lit(False)
-    if order is not _Order.ALL:
-        is_unordered = (F.min("op") != F.max("op")) & (F.min(order.value) != F.max(order.value))
-    found = rows.groupBy(*_QUAD, single.alias("single")).agg(last, is_unordered.alias("is_unordered"))
-    note = F.when(F.col("is_unordered"), _UNORDERED).otherwise(F.col("last.note"))
-    return found.select("last.op", *_QUAD, *(f"last.{name}" for name in POSITION), note.alias("note"))
+    apart = [F.col(name).alias(f"apart_{name}") for name in order.value]
+    found = rows.groupBy(*_QUAD, single, *apart).agg(last, F.min("seq").alias("first"))
+    return found.select("last.op", *_QUAD, *(f"last.{name}" for name in (*POSITION, "note")), "first")
 
 
 class _Quads:
@@ -194,38 +189,49 @@ class _Quads:
         """Read rows in the order of their positions; `is_new` picks those that count."""
         table = table.sort_by([(name, "ascending") for name in POSITION])
         changes: list[Change] = []
-        quad = self._terms.quad
+        to_quad = self._terms.quad
         notes = None if table["note"].null_count == len(table) else table["note"].to_pylist()
-        units = None if self._order is _Order.ALL else table[self._order.value].to_pylist()
-        columns = [table[name].to_pylist() for name in ("op", *_QUAD)]
-        # netting has told quads apart by how they are written
-        seen: dict[Quad, tuple[str, Any]] = {}
+        units = self._units(table)
+        last: dict[Quad, tuple[Change, object]] = {}
         unordered: set[Quad] = set()
+        columns = [table[name].to_pylist() for name in ("op", *_QUAD)]
         for number, (op, s, p, o, g) in enumerate(zip(*columns, strict=True)):
             note = None if notes is None else notes[number]
             if note is None and (is_new is None or is_new(_place(table, number))):
                 try:
-                    change = Change(_SIGNS[op], quad(s, p, o, g))
+                    change = Change(_SIGNS[op], to_quad(s, p, o, g))
                 except RowError as error:
                     report(_place(table, number), Fault(1, str(error), _row(op, s, p, o, g)))
                     continue
-                changes.append(change)
-                if units is not None:
-                    other, unit = seen.setdefault(change.quad, (op, units[number]))
-                    if other != op and unit != units[number] and change.quad not in unordered:
-                        unordered.add(change.quad)
-                        report(_place(table, number), _unordered((op, s, p, o, g)))
+                if units is None:
+                    changes.append(change)
+                    continue
+                before, unit = last.pop(change.quad, (change, units[number]))
+                is_ordered = unit == units[number]
+                last[change.quad] = change, unit if is_ordered else object()
+                if not (is_ordered or before == change or change.quad in unordered):
+                    unordered.add(change.quad)
+                    report(_place(table, number), _unordered((op, s, p, o, g)))
             elif note is not None:
                 fault = _fault(note, (op, s, p, o, g))
                 if fault is not None:
                     report(_place(table, number), fault)
-        return [change for change in changes if change.quad not in unordered] if unordered else changes
+        return changes or [change for quad, (change, _) in last.items() if quad not in unordered]
+
+    def _units(self, table: pa.Table) -> list[object] | None:
+        """Give for each change what is equal for those that are in order; None where all are."""
+        match self._order:
+            case _Order.ALL:
+                return None
+            case _Order.STREAM:
+                return list(table["stream"].to_pylist())
+        pairs = zip(table["first"].to_pylist(), table["seq"].to_pylist(), strict=True)
+        # several rows are not in order with any
+        return [last if first == last else object() for first, last in pairs]
 
 
 def _fault(note: str, row: Sequence[str | None]) -> Fault | None:
     """Read the fault from a note; None if it is another kind of note."""
-    if note == _UNORDERED:
-        return _unordered(row)
     if note != _BAD_ROW:
         found = json.loads(note).get("fault")
         return None if found is None else Fault(*found)
