@@ -224,7 +224,8 @@ class _Quads:
             case _Order.ALL:
                 return None
             case _Order.STREAM:
-                return list(table["stream"].to_pylist())
+                streams = table["stream"].to_pylist()
+                return streams if len(set(streams)) > 1 else None
         pairs = zip(table["first"].to_pylist(), table["seq"].to_pylist(), strict=True)
         # several rows are not in order with any
         return [last if first == last else object() for first, last in pairs]
