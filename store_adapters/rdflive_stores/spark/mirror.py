@@ -98,8 +98,11 @@ def mirror(
 
     Executors decode, and net the changes of a micro-batch; what is left of them is applied in this process.
     If the DataFrame has the columns `file`, `offset` and `part`, or `topic`, `partition` and `offset`, rows
-    are applied in their order, which is that of the source; otherwise as they come. A transaction
-    that the source cuts is applied in two steps; the source "rdf_patch" of rdflive cuts none.
+    are applied in their order, which is that of the source; with `shard` and `sequence`, in that of the
+    shard. Without these columns an event of Debezium is applied in the order that its 'source' tells, and
+    passed over with a warning, or put aside with `on_bad="skip"`, where its row has had a later one; a quad
+    that two rows of one micro-batch insert and delete is refused. A transaction that the source cuts is
+    applied in two steps; the source "rdf_patch" of rdflive cuts none.
 
     `checkpoint` is that of the query. The graph keeps, in the same commit as the changes and under `name`,
     where the source stands, so that each row is applied once: after a kill, and where rows say where they
