@@ -21,7 +21,7 @@ from rdflive.feeds.tables.gaps import MappingGaps
 from rdflive.feeds.tables.held_rows import HeldRows, RowEdit, RowName
 from rdflive.feeds.tables.row_events import RowEvent
 from rdflive.model import Change
-from rdflive_stores.spark.change_rows import stream_columns
+from rdflive_stores.spark.change_rows import is_one_stream, stream_columns
 from rdflive_stores.spark.mirroring.arranging import Placed, arrange
 from rdflive_stores.spark.mirroring.decoding import POSITION, Fault, Place
 from rdflive_stores.spark.mirroring.row_orders import OrderedEdit, RowOrders, title
@@ -52,9 +52,8 @@ class DebeziumEvents:
     def __init__(self, frame: DataFrame, mapping: RowMapping) -> None:
         self._payload = ["value", *(["key"] if "key" in frame.columns else [])]
         require_columns(frame, "the format 'debezium'", *self._payload, types=("string", "binary"))
-        columns = stream_columns(frame)
-        self.is_positioned = columns is not None
-        self._is_one = columns is not None and columns.is_one
+        self.is_positioned = stream_columns(frame) is not None
+        self._is_one = is_one_stream(frame)
         self._mapping = mapping
         self._rows = HeldRows(mapping, DEBEZIUM.name)
         self._orders = RowOrders()
