@@ -48,6 +48,7 @@ class Change(NamedTuple):
     stream: str = ""
     offset: int = 0
     part: int = 0
+    is_apart: bool = False
     time: int | None = None
     """In microseconds; of an element without a predicate, which no pattern can match, nothing else counts."""
 
@@ -255,6 +256,7 @@ class Simulation:
         columns |= {"hash": hashes, "bucket": [bucket for bucket, _ in rows]}
         columns |= {"htype": [self.hash(TYPE)] * len(rows)}
         columns |= {name: [getattr(change, name) for change in changes] for name in ("offset", "part")}
+        columns["is_apart"] = pa.array([change.is_apart for change in changes], pa.bool_())
         if self.window is not None:
             columns["time"] = [change.time for change in changes]
             columns["is_wanted"] = pa.array([change.p is not None for change in changes], pa.bool_())

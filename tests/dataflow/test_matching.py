@@ -163,3 +163,30 @@ def test_operations_without_an_order_are_refused(hash: Any, tmp_path: Path) -> N
         ChangeError, match="<urn:a> <urn:p> <urn:b> is inserted and deleted in one micro-batch"
     ):
         simulation.attempt([*others, Change("A", *row("a b")), Change("-", *row("a b"))])
+
+
+@pytest.mark.parametrize("hash", [steady, colliding])
+@pytest.mark.parametrize(
+    ("ops", "net"),
+    [("A|A", 1), ("DA|A", 1), ("A|DA", 1), ("A|D", None), ("AD|DA", None), ("D|A|D", None), ("AD|D", 0)],
+)
+def test_partitions_have_no_order_among_them(
+    hash: Any,  # noqa: A002
+    ops: str,
+    net: int | None,
+    tmp_path: Path,
+) -> None:
+    """What partitions say last of a quad must agree; which of them came last is told by nothing."""
+    others = [Change("A", *row(f"a {n}")) for n in range(9)]
+    changes = [
+        Change(op, *row("a b"), f"changes/{number}", offset, is_apart=True)
+        for number, partition in enumerate(ops.split("|"))
+        for offset, op in enumerate(partition)
+    ]
+    for number, mixed in enumerate((changes, changes[::-1])):
+        simulation = Simulation(ALL, str(tmp_path / str(number)), 1, hash)
+        if net is None:
+            with pytest.raises(ChangeError, match="by several partitions of Kafka, which have no order"):
+                simulation.attempt([*others, *mixed])
+        else:
+            assert len(simulation.run([*others, *mixed])) == 9 + net

@@ -79,7 +79,8 @@ def test_nets_are_those_of_one_process(spark: SparkSession, tmp_path: Path) -> N
         assert sinks[name].list == wanted, name
         told[name] = sum(map(bool, wanted))
     # of the two queries of the gate one may stay empty
-    assert (min if HUNT else sum)(told.values()) >= 3, told
+    assert sum(told.values()) >= 3, told
+    assert not HUNT or all(told.values()), told
 
 
 @ON_SPARK
@@ -246,15 +247,15 @@ def test_a_longer_path_ends_the_query(
         run(2)
     with pytest.raises(StateError, match="paths of 2 steps at most, and here of 3: take that number again"):
         run(3)
-    state, commits = next((place / "rdflive").iterdir()), place / "commits"
-    for note in (state / "0" / "reached").iterdir():
-        note.write_text("7")
+    (reached,), commits = place.glob("rdflive/*/*/reached"), place / "commits"
+    for note in reached.iterdir():
+        note.rename(note.with_name(note.name.replace("-0", "-7")))
     commits.rename(tmp_path / "lost")
     with pytest.raises(StateError, match="paths of 2 steps at most, and here of 3: take that number again"):
         run(3)  # what Spark has lost is no reason to lose the state
     (tmp_path / "lost").rename(commits)
-    for note in (state / "0" / "reached").iterdir():
-        note.write_text("0")
+    for note in reached.iterdir():
+        note.rename(note.with_name(note.name.replace("-7", "-0")))
     assert main(["spark", "rebuild", str(place), "--path-steps", "1"]) == 2
     assert "rdflive: error: a path of more steps than path_steps=1 reaches" in capsys.readouterr().err
     assert main(["spark", "rebuild", str(place), "--path-steps", "3"]) == 0

@@ -43,8 +43,8 @@ __all__ = [
 AT_ONCE = {"availableNow": True}
 """The trigger that runs what is there, then ends."""
 _SCHEMA = pa.schema(
-    [(name, pa.string()) for name in ("op", "s", "p", "o", "g", "topic")]
-    + [("partition", pa.int32()), ("offset", pa.int64())]
+    [(name, pa.string()) for name in ("op", "s", "p", "o", "g", "file")]
+    + [("part", pa.int32()), ("offset", pa.int64())]
 )
 _FIRST = 1_700_000_000
 """The time of the first file; the source reads files by their times."""
@@ -92,9 +92,9 @@ def operations(
 
 
 def _placed(batch: Sequence[Operation], chance: random.Random, file: int) -> list[tuple[Any, ...]]:
-    """Place operations that are in order in two topics of their file, and shuffle the rows.
+    """Place operations that are in order in two files of a log, and shuffle the rows.
 
-    The topics of later files come later: after a kill Spark may read two files as one micro-batch.
+    The files of later micro-batches follow by name: after a kill Spark may read two micro-batches as one.
     """
     cut = chance.randint(0, len(batch))
     places = [(f"{file:06}a", 0, place) for place in range(cut)] + [
@@ -130,9 +130,7 @@ class ChangeFiles:
 
     def stream(self, spark: SparkSession) -> DataFrame:
         """Read the files as a stream, one per micro-batch."""
-        columns = ", ".join(
-            [*(f"{name} string" for name in _SCHEMA.names[:6]), "partition int", "offset long"]
-        )
+        columns = ", ".join([*(f"{name} string" for name in _SCHEMA.names[:6]), "part int", "offset long"])
         return spark.readStream.schema(columns).option("maxFilesPerTrigger", 1).parquet(str(self.folder))
 
 

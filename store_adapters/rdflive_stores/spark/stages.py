@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from rdflive.entail.reasoning import SCHEMA_WORDS, TYPE
 from rdflive.errors import UnsupportedQueryError
-from rdflive_stores.spark.change_rows import StreamColumns, stream_columns
+from rdflive_stores.spark.change_rows import StreamColumns, is_one_stream, stream_columns
 from rdflive_stores.spark.dataflow import tasks
 from rdflive_stores.spark.dataflow.event_time import EventWindow
 from rdflive_stores.spark.dataflow.matching import CANONICAL
@@ -96,7 +96,8 @@ def _positioned(changes: DataFrame, window: EventWindow | None) -> DataFrame:
     NULL is the default one.
     """
     alone = F.col("offset") if "offset" in changes.columns else F.lit(0)
-    place = stream_columns(changes) or StreamColumns(F.lit(""), alone, F.lit(0))
+    found = stream_columns(changes)
+    place = found or StreamColumns(F.lit(""), alone, F.lit(0))
     graph = F.coalesce(F.col("g"), F.lit(DEFAULT_GRAPH)) if "g" in changes.columns else F.lit(DEFAULT_GRAPH)
     # elements without an operation come in, and go when time has passed
     op = F.col("op") if "op" in changes.columns else F.lit("A").alias("op")
@@ -110,6 +111,7 @@ def _positioned(changes: DataFrame, window: EventWindow | None) -> DataFrame:
         place.stream.alias("stream"),
         place.offset.cast("long").alias("offset"),
         place.part.cast("long").alias("part"),
+        F.lit(found is not None and not is_one_stream(changes)).alias("is_apart"),
         *times,
     )
 

@@ -7,7 +7,7 @@ Without them, a repeated insert, or a delete of what is not there, would make al
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -81,8 +81,9 @@ def match(
     centre.
 
     Columns: `op`, `s`, `p`, `o`, `g`; `hs`, `hp`, `ho`, `hg` and `hash`, the hashes of the terms and of the
-    quad; `stream`, `offset` and `part`, its position in the source; and `bucket`. Where there is a window,
-    they are elements, with a `time`, and it makes changes of them.
+    quad; `stream`, `offset` and `part`, its position in the source; `is_apart`, whether streams have no order
+    among them; and `bucket`. Where there is a window, they are elements, with a `time`, and it makes changes
+    of them.
     """
     # a quad that no pattern matches is not remembered
     found = arrived(plan.patterns, batches)
@@ -183,18 +184,31 @@ def _last_by_text(table: pa.Table, apart: Sequence[str]) -> pa.Table:
 
 
 def _check_order(table: pa.Table, same: npt.NDArray[np.bool_]) -> None:
-    """Refuse an insert and a delete of one quad if nothing tells which came last."""
-    for name in ("stream", "offset", "part"):
-        same = same & _equals_next(table, name)
-    if not same.any():
-        return
+    """Refuse an insert and a delete of one quad if nothing tells which came last.
+
+    The rows are sorted by quad and position, and `same` tells which of them are about the quad of the next.
+    """
     wanted = pc.is_in(table["op"], pa.array(SIGNS)).to_numpy()
-    for place in np.nonzero(same & (wanted[1:] != wanted[:-1]))[0]:
-        quad = " ".join(table[name][int(place)].as_py() for name in PLACES)
+    in_stream = same & _equals_next(table, "stream")
+    at_one_place = in_stream & _equals_next(table, "offset") & _equals_next(table, "part")
+    for place in np.nonzero(at_one_place & (wanted[1:] != wanted[:-1]))[0]:
         raise ChangeError(
-            f"{quad.rstrip()} is inserted and deleted in one micro-batch, and nothing says in which order: "
-            "give changes the column offset, or file, offset and part, or topic, partition and offset"
+            f"{_quad(table, place)} is inserted and deleted in one micro-batch, and nothing says in which "
+            "order: give changes the column offset, or file, offset and part, or topic, partition and offset"
         )
+    # the last change of each quad in each stream
+    last = np.nonzero(np.append(~in_stream, True))[0]
+    number = np.concatenate([np.zeros(1, np.int64), np.cumsum(~same)])[last]
+    differs = (number[1:] == number[:-1]) & (wanted[last][1:] != wanted[last][:-1])
+    for place in last[1:][differs & table["is_apart"].to_numpy()[last][1:]]:
+        raise ChangeError(
+            f"{_quad(table, place)} is inserted and deleted in one micro-batch by several partitions of "
+            "Kafka, which have no order among them: write changes of one quad to one partition, by its key"
+        )
+
+
+def _quad(table: pa.Table, place: Any) -> str:
+    return " ".join(table[name][int(place)].as_py() for name in PLACES).rstrip()
 
 
 def _equals_next(table: pa.Table, name: str) -> npt.NDArray[np.bool_]:

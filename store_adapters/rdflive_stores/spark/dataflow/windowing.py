@@ -200,7 +200,8 @@ def _due(arrived: pa.Table) -> pa.Table:
 
 def _ordered(columns: dict[str, pa.ChunkedArray], times: pa.ChunkedArray, parts: pa.Array) -> pa.Table:
     streams = pa.array([""] * len(times), pa.string())
-    return pa.table(columns | {"stream": streams, "offset": times, "part": parts})
+    places = {"stream": streams, "offset": times, "part": parts}
+    return pa.table(columns | places | {"is_apart": np.zeros(len(times), np.bool_)})
 
 
 def _turn(runs: Sequence[Run], changes: pa.Table, bounds: Bounds) -> tuple[pa.Table, pa.Table]:
