@@ -46,7 +46,7 @@ def add(commands: Any) -> None:
     making = _action(
         actions,
         "rebuild",
-        "make the state anew, for another query, longer paths or from an earlier version",
+        "make the state anew, for another query, or longer paths",
         _rebuild,
     )
     making.add_argument(
@@ -111,10 +111,10 @@ def _lines(found: Inspection) -> Iterator[str]:
     else:
         yield from (f"{name}: {text}" for name, text in found.query.items())
     done = "no micro-batch done" if found.committed is None else f"micro-batch {found.committed} done"
-    made = f"format {found.format}, generation {found.generation or '-'}"
+    made = f"format {found.format}, generation {found.generation}"
     yield f"{done}; {found.partitions} partitions, {made}"
     if not found.parts:
-        yield "written by an earlier version: `rdflive spark rebuild` makes it one of this version"
+        yield "written by another version of rdflive, or without a micro-batch that is done"
     for folder in dict.fromkeys(part.folder for part in found.parts):
         held = [part.held for part in found.parts if part.folder == folder]
         sizes = sorted(each.bytes for each in held)

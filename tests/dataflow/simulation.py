@@ -24,9 +24,9 @@ from rdflive_stores.spark.dataflow.identity import check, describe
 from rdflive_stores.spark.dataflow.matching import LAYOUT, LIVE, match
 from rdflive_stores.spark.dataflow.query_plan import JointPlan, plan_queries
 from rdflive_stores.spark.dataflow.runs import Run
-from rdflive_stores.spark.dataflow.state import Bucket, Moment
+from rdflive_stores.spark.dataflow.state import Bucket, Moment, note
 from rdflive_stores.spark.dataflow.walking import walk
-from rdflive_stores.spark.dataflow.windowing import Elements, keep_clock
+from rdflive_stores.spark.dataflow.windowing import Elements, carry, keep_clock
 from support.effort import drawn_from
 from support.one_process import Row
 
@@ -91,6 +91,7 @@ class Simulation:
     rules: Rules | None = None
     path_steps: int | None = None
     joint: JointPlan = field(init=False)
+    _now: Moment = field(init=False)
 
     def __post_init__(self) -> None:
         self._first = self.batch
@@ -105,7 +106,7 @@ class Simulation:
         found = [self.attempt(changes) for _ in range(attempts)]
         assert all(net == found[0] for net in found), "a micro-batch that is run again is the same"
         for part in range(self.buckets):
-            (self._place / tasks.REACHED).write_text(str(part), str(self.batch))
+            note(self._now, part)
         self.batch += 1
         return found[0]
 
@@ -117,13 +118,14 @@ class Simulation:
         shown: list[pa.RecordBatch] = []
         self.late = 0
         batches = self._batches(changes)
+        self._now = self._moment(self.batch)
         for number, task in enumerate(self._stages(), 1):
             made = self._shuffled(task, batches, is_killed=number == stages)
             if number == stages:
                 break
             if number == 1 and self.window is not None:
                 # the second stage notes the largest time for the next micro-batch
-                made = list(keep_clock(self._moment(self.batch), made))
+                made = list(keep_clock(self._now, made))
             batches = [batch for batch in made if "bucket" in batch.schema.names]
             shown += [batch for batch in made if "bucket" not in batch.schema.names]
         return self._read(shown)
@@ -131,7 +133,8 @@ class Simulation:
     @property
     def length(self) -> int:
         """The number of stages of a micro-batch."""
-        return sum(1 for _ in self._stages())
+        plan = self.joint
+        return (1 if self.entailment is None else 2) + plan.matching.rounds + plan.stages
 
     def restart(self) -> None:
         """Go on as another process does: plan the text again, and check that the state belongs to it."""
@@ -152,20 +155,25 @@ class Simulation:
         numbers = pa.RecordBatch.from_pydict({"id": list(range(self.buckets))})
         changes = [
             Change(*(row[name] for name in ("op", "s", "p", "o", "g")))
-            for rows in tasks.live_quads(self._moment(self.batch - 1), 2, [numbers])
+            for rows in tasks.live_quads(Moment(self._place, self.batch - 1), [numbers])
             for row in rows.to_pylist()
         ]
         new = replace(self, folder=folder, buckets=buckets, batch=self.batch - 1)
         return new, new.run(changes)
 
     def compact(self) -> None:
-        """Merge the files of all buckets, as is done while the query does not run."""
+        """Merge the files of all buckets into another folder, as is done while the query does not run."""
         numbers = pa.RecordBatch.from_pydict({"id": list(range(self.buckets))})
-        assert list(tasks.compact(self.joint, self._moment(self.batch - 1), [numbers]))
+        old = Moment(self._place, self.batch - 1)
+        self.folder += "+"
+        tasks.claim(self.joint, self._place, self.buckets)
+        if self.window is not None:
+            carry(old, self._place)
+        assert list(tasks.compact(self.joint, old, Moment(self._place, self.batch - 1), [numbers]))
 
     def states(self, name: str) -> list[list[Run]]:
         """Give the state of each bucket after the last micro-batch."""
-        return [bucket.before(self.batch) for bucket in self._open(name)]
+        return [bucket.before() for bucket in self._open(name)]
 
     def rows_held(self, name: str) -> int:
         """Count the rows of a state in all its files that are in force."""
@@ -203,15 +211,19 @@ class Simulation:
         return Folder.local(self.folder)
 
     def _moment(self, batch: int) -> Moment:
-        return Moment(self._place, batch)
+        """Begin a micro-batch: find where all parts stand before it."""
+        now = Moment(self._place, batch)
+        for part in range(self.buckets):
+            now.marks[part] = tasks.begin_part(now, part, is_first=self.is_snapshot or batch == self._first)
+        return now
 
     def _open(self, name: str) -> Iterator[Bucket]:
-        layout = tasks._kept(self.joint)[name]
+        layout, now = tasks._kept(self.joint)[name], self._moment(self.batch)
         for number in range(self.buckets):
-            yield Bucket.of(self._moment(self.batch), name, number, layout)
+            yield Bucket.of(now, name, number, layout)
 
     def _stages(self) -> Iterator[Task]:
-        plan, now, buckets = self.joint, self._moment(self.batch), self.buckets
+        plan, now, buckets = self.joint, self._now, self.buckets
         if self.entailment is None:
             yield lambda mine, _: self._match(now, mine)
         else:

@@ -1,4 +1,4 @@
-"""Packets: what is sent arrives, where it belongs, whoever sent it."""
+"""Packets: what is sent arrives, where it belongs, by whichever task it was sent."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdflive_stores.spark.dataflow.packing import (
-    Mark,
     bucket_of,
     mark,
     mix,
@@ -18,6 +17,7 @@ from rdflive_stores.spark.dataflow.packing import (
     unmark,
     unpack,
 )
+from rdflive_stores.spark.dataflow.state import Mark
 from support.effort import examples
 
 KEYS = st.integers(-(1 << 63), (1 << 63) - 1)
@@ -42,12 +42,26 @@ def test_rows_arrive_once(sent: Any, buckets: int, order: Any) -> None:
     assert sorted(arrived) == sorted((key, text, key % buckets, kind) for key, kind, text in sent)
 
 
+@settings(max_examples=examples(60))
+@given(SENT, st.integers(1, 5), st.randoms())
+def test_rows_arrive_in_one_order(sent: Any, buckets: int, order: Any) -> None:
+    """Packets are unpacked alike in whatever order they arrive, so that a task sends the same again."""
+    packets: list[pa.RecordBatch] = []
+    for key, kind, text in sent:
+        keys = np.array([key], np.int64)
+        packets += pack(pa.table({"key": keys, "text": [text]}), kind, bucket_of(keys, buckets))
+    first = list(unpack(packets))
+    order.shuffle(packets)
+    assert list(unpack(packets)) == first
+
+
 def test_marks_tell_of_buckets_and_go_no_further() -> None:
     """What is unmarked has the packets alone; buckets and micro-batches of the marks are known."""
     packets = list(pack(pa.table({"n": [4, 5]}), 0, np.array([1, 1])))
     marks: dict[int, Mark] = {}
-    passed = list(unmark([mark(3, Mark(17, 2)), *packets, mark(0, Mark(18))], marks))
-    assert marks == {3: (17, 2), 0: (18, 0)}
+    sent = {3: Mark(17, {"live": 9, "arranged": 17}, ["live"], 2), 0: Mark(18)}
+    passed = list(unmark([mark(3, sent[3]), *packets, mark(0, sent[0])], marks))
+    assert marks == sent
     assert {bucket: kinds[0]["n"].to_pylist() for bucket, kinds in unpack(passed)} == {1: [4, 5]}
 
 

@@ -70,6 +70,8 @@ def test_deltas_of_a_subscription_become_a_log(spark: SparkSession, tmp_path: Pa
     query = "SELECT DISTINCT ?s ?p ?o { ?x <urn:p> ?s BIND(<urn:has> AS ?p) BIND(1 AS ?o) }"
     deltas = subscribe(files.stream(spark), query, checkpoint=tmp_path / "checkpoint")
     log = tmp_path / "log"
+    log.mkdir()
+    (log / "_1-5e.tmp").touch()  # an attempt that was killed, or ended late
     for _ in range(2):
         deltas.start("rdf_patch", trigger=AT_ONCE, path=str(log)).awaitTermination()
     assert sorted(os.listdir(log)) == ["000000000000.rdfp", "000000000002.rdfp"]

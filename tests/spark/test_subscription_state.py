@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 from pathlib import Path
@@ -13,9 +14,9 @@ from pyspark.sql import SparkSession
 
 from rdflive_stores.spark.dataflow import matching, tasks
 from rdflive_stores.spark.dataflow.files import Folder
-from rdflive_stores.spark.dataflow.identity import check, describe, generation_of, missing
+from rdflive_stores.spark.dataflow.identity import check, describe, missing
 from rdflive_stores.spark.dataflow.query_plan import JointPlan, plan_queries
-from rdflive_stores.spark.dataflow.state import Moment, StateError
+from rdflive_stores.spark.dataflow.state import Mark, Moment, StateError, note
 from rdflive_stores.spark.running import DataflowError
 from rdflive_stores.spark.subscription import subscribe
 from support.spark_streams import AT_ONCE, ChangeFiles, Nets, Operation, node
@@ -64,22 +65,28 @@ def test_lost_folders_are_noticed(spark: SparkSession, tmp_path: Path) -> None:
     shutil.rmtree(folder / "0" / "arranged" / "1")
     files.add(change(1))
     again = subscribe(files.stream(spark), QUERY, checkpoint=tmp_path / "checkpoint")
-    with pytest.raises(DataflowError, match="has lost its folder arranged/1"):
+    with pytest.raises(DataflowError, match=r"arranged/1/state-1\.json is missing"):
         again.start(Nets(), trigger=AT_ONCE).awaitTermination()
 
 
-@pytest.mark.parametrize(("reached", "batch"), [(None, 1), (0, 2), (5, 3), (5, 0)])
+@pytest.mark.parametrize(("reached", "batch"), [(None, 1), (0, 2), (4, 3), (5, 3), (9, 3), (1, 0), (5, 0)])
 def test_a_part_must_stand_at_its_micro_batch(reached: int | None, batch: int, tmp_path: Path) -> None:
     """State ahead of Spark's logs, or behind them, is refused."""
-    plan, now = plan_queries(QUERY), Moment(Folder.local(str(tmp_path)), batch)
-    tasks.claim(plan, now.folder, 1)
-    if reached is not None:
-        tasks._note(Moment(now.folder, reached), 0)
+
+    def run(number: int, folder: str) -> None:
+        note(Moment(Folder.local(str(tmp_path / folder)), number, {0: Mark(number)}), 0)
+
+    def begin(folder: str) -> Mark:
+        return tasks.begin_part(Moment(Folder.local(str(tmp_path / folder)), batch), 0, is_first=not batch)
+
+    for number in range(-1 if reached is None else reached + 1):
+        run(number, "other")
     with pytest.raises(StateError, match=f"and Spark is at {batch}"):
-        tasks.check_part(now.folder, (), 0, now.batch)
-    for fine in (batch, batch - 1) if batch else (0,):
-        tasks._note(Moment(now.folder, fine), 0)
-        tasks.check_part(now.folder, (), 0, now.batch)
+        begin("other")
+    for number in range(batch + 1):
+        run(number, "its own")
+        if number >= batch - 1:
+            assert begin("its own").batch == batch
 
 
 def told(one: JointPlan, other: JointPlan) -> str | None:
@@ -199,20 +206,12 @@ def test_what_quads_a_query_lacks(old: str, new: str, lacks: int) -> None:
     assert len(missing(plan_queries(f"SELECT * {{ {new} }}"), held)) == lacks
 
 
-def test_the_state_of_earlier_versions_is_refused_with_the_way_out(tmp_path: Path) -> None:
-    """`written/` holds what a version of rdflive has written; its quads can be read, for a new state."""
-    folder = tmp_path / "query"
-    shutil.copytree(Path(__file__).parent / "written" / "state-1", folder)
-    (folder / "reached").mkdir()
-    (folder / "reached" / "0").write_text("2")
-    home = Folder.local(str(folder))
-    assert generation_of(home) == ""
-    with pytest.raises(StateError, match=r"is of format 1, .* make it anew with rdflive spark rebuild"):
-        check(home / generation_of(home), describe(plan_queries(QUERY), 1))
-    buckets = pa.RecordBatch.from_pydict({"id": [0]})
-    for batch, expected in ((1, ["<urn:1>", "<urn:2>"]), (2, ["<urn:2>"])):
-        (rows,) = tasks.live_quads(Moment(home / "", batch), 1, [buckets])
-        assert rows["s"].to_pylist() == expected
+def test_the_state_of_another_version_is_refused(tmp_path: Path) -> None:
+    """Its files may mean something else."""
+    folder, plan = Folder.local(str(tmp_path)), describe(plan_queries(QUERY), 1)
+    folder.write_text(tasks.PLAN, json.dumps(plan | {"format": 1}))
+    with pytest.raises(StateError, match=r"is of format 1, .* use the version that made it"):
+        check(folder, plan)
 
 
 def test_rows_without_a_place_are_refused() -> None:

@@ -17,7 +17,8 @@ from rdflive_stores.spark.dataflow.files import Folder
 from rdflive_stores.spark.dataflow.matching import LAYOUT, LIVE
 from rdflive_stores.spark.dataflow.query_plan import JointPlan, plan_queries
 from rdflive_stores.spark.dataflow.runs import Run
-from rdflive_stores.spark.dataflow.state import Bucket
+from rdflive_stores.spark.dataflow.state import REACHED, Bucket, Moment
+from rdflive_stores.spark.dataflow.tasks import part_behind
 from support.effort import drawn_from
 from support.one_process import OneProcess, Row, added
 
@@ -206,5 +207,9 @@ def live_quads(checkpoint: Path) -> Counter[Row]:
 
 
 def _states(checkpoint: Path, name: str) -> Iterator[list[Run]]:
-    for folder in sorted(checkpoint.glob(f"rdflive/*/*/{name}/*")):
-        yield Bucket(Folder.local(str(folder)), LAYOUT).before(1 << 30)
+    (generation,) = checkpoint.glob("rdflive/*/*/")
+    notes = [path.name.split("-", 1) for path in (generation / REACHED).iterdir()]
+    now = Moment(Folder.local(str(generation)), max(int(batch) for _, batch in notes))
+    for part in sorted({int(part) for part, _ in notes}):
+        part_behind(now, part)
+        yield Bucket.of(now, name, part, LAYOUT).before()

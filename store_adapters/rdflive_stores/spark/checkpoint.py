@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from rdflive.errors import RdfliveError
 from rdflive_stores.spark.dataflow.files import Folder
-from rdflive_stores.spark.dataflow.identity import BEGUN, FIRST, generation_of, known
+from rdflive_stores.spark.dataflow.identity import FIRST, PLAN, generation_of, is_unmade, known
 from rdflive_stores.spark.dataflow.state import Home, StateError
 
 __all__ = ["Checkpoint", "LocationError"]
@@ -86,8 +86,9 @@ class Checkpoint:
     def is_half_begun(self) -> bool:
         """Whether a start from a snapshot was interrupted before its state was whole."""
         state = self.state
-        is_made = state is not None and (generation_of(state) != FIRST or (state / FIRST).is_there())
-        return state is not None and not is_made and (state / BEGUN).is_there()
+        if state is None or generation_of(state) != FIRST or (state / FIRST / PLAN).is_there():
+            return False
+        return any(name[0].isdigit() and not is_unmade(name) for name in state.names())
 
     def begin(self) -> Folder:
         """Give the query its id, as its first start would; gives the folder for its state."""

@@ -12,8 +12,7 @@ from rdflive_stores.spark.checkpoint import Checkpoint
 from rdflive_stores.spark.dataflow import tasks
 from rdflive_stores.spark.dataflow.matching import LIVE
 from rdflive_stores.spark.dataflow.runs import Layout
-from rdflive_stores.spark.dataflow.state import Bucket, Held, StateError
-from rdflive_stores.spark.dataflow.windowing import CLOCK
+from rdflive_stores.spark.dataflow.state import Bucket, Held, Moment, StateError
 
 __all__ = ["Inspection", "Part", "inspect"]
 
@@ -38,8 +37,8 @@ class Inspection:
     """The text of its query, or of its queries by their names."""
     format: int
     partitions: int
-    generation: str
-    """How often it was made anew from a snapshot, or rebuilt."""
+    generation: int
+    """How often it was made of a snapshot, rebuilt or compacted."""
     committed: int | None
     """The last micro-batch that Spark noted as done; None where there was none yet."""
     parts: tuple[Part, ...]
@@ -57,12 +56,12 @@ def inspect(checkpoint: str | os.PathLike[str], spark: SparkSession | None = Non
         raise StateError(f"{place.folder} holds no state of a subscription")
     generation = place.home.generation
     parts = []
-    if held["format"] == tasks.FORMAT:
-        folder = state / generation
-        for name in sorted({*folder.names(), LIVE} - {tasks.PLAN, tasks.REACHED, CLOCK}):
-            for partition in range(held["partitions"]):
-                if last is not None:
-                    tasks.check_part(folder, (name,), partition, last + 1)
-                bucket = Bucket(folder / name / str(partition), Layout(0))
-                parts.append(Part(name, partition, bucket.held(-1 if last is None else last + 1)))
-    return Inspection(held["query"], held["format"], held["partitions"], generation, last, tuple(parts))
+    if held["format"] == tasks.FORMAT and last is not None:
+        now = Moment(state / generation, last)
+        for partition in range(held["partitions"]):
+            tasks.part_behind(now, partition)
+        for name in sorted({LIVE}.union(*(mark.before for mark in now.marks.values()))):
+            buckets = (Bucket.of(now, name, partition, Layout(0)) for partition in now.marks)
+            parts += [Part(name, partition, bucket.held()) for partition, bucket in enumerate(buckets)]
+    number = int(generation.partition("-")[0])
+    return Inspection(held["query"], held["format"], held["partitions"], number, last, tuple(parts))

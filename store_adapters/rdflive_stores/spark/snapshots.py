@@ -1,4 +1,4 @@
-"""State made of a snapshot: the quads of a DataFrame, or those that an earlier state holds."""
+"""State made of a snapshot: the quads of a DataFrame, or those that an earlier state holds; or merged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rdflive_stores.spark.checkpoint import Checkpoint
 from rdflive_stores.spark.dataflow import tasks
 from rdflive_stores.spark.dataflow.event_time import EventWindow
 from rdflive_stores.spark.dataflow.explanation import show_pattern
-from rdflive_stores.spark.dataflow.identity import ANEW, BEGUN, missing, succeed
+from rdflive_stores.spark.dataflow.identity import ANEW, check_format, missing, next_generation, succeed
 from rdflive_stores.spark.dataflow.query_plan import TYPE, Given, plan_queries
 from rdflive_stores.spark.dataflow.state import Home, Moment, StateError
 from rdflive_stores.spark.dataflow.types import column_types
@@ -24,7 +24,7 @@ from rdflive_stores.spark.running import readable_errors
 from rdflive_stores.spark.sinks import FILES, Sink, check_sink
 from rdflive_stores.spark.stages import Flow, lay_out
 
-__all__ = ["begin", "rebuild"]
+__all__ = ["begin", "compact", "rebuild"]
 
 _LISTED: Final = "_spark_metadata"
 _QUADS: Final = "op string, s string, p string, o string, g string"
@@ -32,7 +32,12 @@ _ELEMENTS: Final = f"{_QUADS}, time timestamp, offset long"
 
 
 def begin(
-    quads: DataFrame, flow: Flow, checkpoint: Checkpoint, sink: Sink, options: Mapping[str, Any]
+    quads: DataFrame,
+    flow: Flow,
+    checkpoint: Checkpoint,
+    generation: str,
+    sink: Sink,
+    options: Mapping[str, Any],
 ) -> None:
     """Make the state in front of the first micro-batch, and give its answer to a sink, as number -1.
 
@@ -44,8 +49,22 @@ def begin(
             "written: give a function, which gets it as number -1, or a table format such as delta"
         )
     state = checkpoint.begin()
-    _make(quads, flow, Moment(state / BEGUN, -1), sink, options)
-    succeed(state, BEGUN)
+    _make(quads, flow, Moment(state / generation, -1), sink, options)
+    succeed(state, generation)
+
+
+def compact(flow: Flow, checkpoint: Checkpoint, spark: SparkSession) -> None:
+    """Merge the files of a state into a new generation; nothing where no micro-batch is done yet."""
+    state, last = checkpoint.state, checkpoint.committed
+    if state is None or last is None:
+        return
+    generation = next_generation(checkpoint.home.generation)
+    old, new = Moment(state / checkpoint.home.generation, last), Moment(state / generation, last)
+    _claim(flow, new, old)
+    numbers = spark.range(0, flow.partitions, 1, flow.partitions)
+    task = partial(tasks.compact, flow.plan, old, new)
+    numbers.mapInArrow(task, "bucket long").write.format("noop").mode("overwrite").save()
+    succeed(state, generation)
 
 
 def rebuild(
@@ -65,11 +84,10 @@ def rebuild(
     With `partitions`, in so many parts; with `query`, for another query, or others, whose patterns must match
     no quads that the present patterns do not; with `path_steps`, for paths of more steps, or fewer.
     Entailment and rules stay as they are, and with entailment all quads of the present queries' graphs are
-    held. State that an earlier version of rdflive has written becomes one of this version. The answer goes to
-    `sink`, with `options` for a format of Spark and `types` as in `subscribe`: what followed the deltas of
-    another query must begin with it. The subscription goes on with the changes that it has not seen yet. Of a
-    window, what it holds and what waits is taken over with its times, and so is the watermark; the window
-    stays the same.
+    held. The answer goes to `sink`, with `options` for a format of Spark and `types` as in `subscribe`: what
+    followed the deltas of another query must begin with it. The subscription goes on with the changes that it
+    has not seen yet. Of a window, what it holds and what waits is taken over with its times, and so is the
+    watermark; the window stays the same.
 
     A folder of files for it must not be there yet, so that no answer is in it twice.
 
@@ -84,6 +102,7 @@ def rebuild(
     state, held, last = place.state, place.held, place.committed
     if state is None or held is None or last is None:
         raise StateError(f"{place.folder} holds no state of a subscription with a committed micro-batch")
+    check_format(place.folder, held)
     salted, entailment = held.get("salted", [TYPE]), held.get("entailment")
     rules = read_rules(held.get("rules") or "")
     if query is None:
@@ -105,8 +124,8 @@ def rebuild(
         plan = replace(plan, window=EventWindow.read(held["window"]))
         live = numbers.mapInArrow(partial(tasks.windowed, old), _ELEMENTS)
     else:
-        live = numbers.mapInArrow(partial(tasks.live_quads, old, held["format"]), _QUADS)
-    generation = str(int(place.home.generation or 0) + 1)
+        live = numbers.mapInArrow(partial(tasks.live_quads, old), _QUADS)
+    generation = next_generation(place.home.generation)
     flow = Flow(plan, partitions or held["partitions"], column_types(plan.names, types or {}))
     _make(live, flow, Moment(state / generation, last), sink, options, old)
     succeed(state, generation)
@@ -126,10 +145,7 @@ def _make(
         raise ValueError(
             f"{path} has the files of a stream, and readers would pass over others: give another"
         )
-    new.folder.delete()
-    tasks.claim(flow.plan, new.folder, flow.partitions)
-    if flow.plan.window is not None and old is not None:
-        carry(old, new.folder)
+    _claim(flow, new, old)
     answer = lay_out([quads], flow, Home(new.folder, "", new))
     with readable_errors():
         if callable(sink):
@@ -140,3 +156,10 @@ def _make(
         if not tasks.is_done(new, flow.partitions):
             # runs every task, and writes nothing
             answer.write.format("noop").mode("overwrite").save()
+
+
+def _claim(flow: Flow, new: Moment, old: Moment | None) -> None:
+    """Begin a generation; a window stands where it stood in the old one."""
+    tasks.claim(flow.plan, new.folder, flow.partitions)
+    if flow.plan.window is not None and old is not None:
+        carry(old, new.folder)

@@ -23,7 +23,15 @@ from rdflive_stores.spark.checkpoint import Checkpoint
 from rdflive_stores.spark.dataflow import tasks
 from rdflive_stores.spark.dataflow.event_time import TimeWindow
 from rdflive_stores.spark.dataflow.explanation import explain
-from rdflive_stores.spark.dataflow.identity import BEGUN, FIRST, check, describe, known
+from rdflive_stores.spark.dataflow.identity import (
+    check,
+    describe,
+    is_unmade,
+    known,
+    next_generation,
+    renewed,
+    succeed,
+)
 from rdflive_stores.spark.dataflow.query_plan import Given, plan_queries
 from rdflive_stores.spark.dataflow.state import Home, Moment, StateError
 from rdflive_stores.spark.dataflow.types import column_types
@@ -31,7 +39,7 @@ from rdflive_stores.spark.element_times import event_window
 from rdflive_stores.spark.parameters import Rows, as_changes, as_query
 from rdflive_stores.spark.running import readable
 from rdflive_stores.spark.sinks import Sink, check_sink
-from rdflive_stores.spark.snapshots import begin
+from rdflive_stores.spark.snapshots import begin, compact
 from rdflive_stores.spark.stages import Flow, check_columns, lay_out
 
 __all__ = ["Sink", "SparkSubscription", "subscribe"]
@@ -165,11 +173,15 @@ class SparkSubscription:
         self._spark = changes[0].sparkSession
         self._checkpoint = checkpoint
         self._initial = initial
-        self._home = checkpoint.home if initial is None else Home(checkpoint.root, BEGUN)
+        self._changes = changes
         self._running: StreamingQuery | None = None
         self._is_giving = False
         self._restart: Callable[[], StreamingQuery] | None = None
-        self.deltas: DataFrame = lay_out(changes, flow, self._home)
+        home = checkpoint.home
+        if initial is not None:
+            home = Home(home.root, next_generation(home.generation))
+        self._home = home
+        self.deltas: DataFrame = lay_out(changes, flow, home)
         """The changes of the answer as a streaming DataFrame: a column per variable, by default terms in
         N-Triples (NULL is unbound), and `weight`, by how much more often the solution is there: net, and at
         most one row per solution and micro-batch. Run again after a failure, a micro-batch gives the same
@@ -217,7 +229,7 @@ class SparkSubscription:
                 "a graph has a triple once, and without DISTINCT a solution may count twice: SELECT DISTINCT"
             )
         if self._initial is not None:
-            begin(self._initial, self._flow, self._checkpoint, sink, options)
+            begin(self._initial, self._flow, self._checkpoint, self._home.generation, sink, options)
             self._initial = None
         self._check_state()
 
@@ -241,13 +253,10 @@ class SparkSubscription:
         if self._is_giving:
             raise RdfliveError("a sink cannot compact the state that its own micro-batch is written to")
         was_running = self._running is not None and self._running.isActive
-        # merging removes files that a micro-batch under way may read
+        # what a micro-batch under way writes would be lost
         self.stop()
-        state, last = self._checkpoint.state, self._checkpoint.committed
-        if state is not None and last is not None:
-            numbers = self._spark.range(0, self.partitions, 1, self.partitions)
-            task = partial(tasks.compact, self._flow.plan, Moment(state / self._home.generation, last))
-            numbers.mapInArrow(task, "bucket long").write.format("noop").mode("overwrite").save()
+        compact(self._flow, self._checkpoint, self._spark)
+        self._move_home()
         if not was_running or self._restart is None:
             return None
         self._running = self._restart()
@@ -275,10 +284,17 @@ class SparkSubscription:
         if state is None:
             return
         folder, mine = state / self._home.generation, describe(self._flow.plan, self.partitions)
-        is_done = self._checkpoint.committed is not None or self._home.generation != FIRST
+        is_done = self._checkpoint.committed is not None or not is_unmade(self._home.generation)
         # Spark's notes of what is done may be lost, and then the state must not be
         if is_done or tasks.is_past_first(folder):
             check(folder, mine)
         elif known(folder) is not None:
             # nothing counts yet, and the first micro-batch may have failed because of the query
-            folder.delete()
+            succeed(state, renewed())
+            self._move_home()
+
+    def _move_home(self) -> None:
+        """Go on with the present generation of the state."""
+        if self._home != self._checkpoint.home:
+            self._home = self._checkpoint.home
+            self.deltas = lay_out(self._changes, self._flow, self._home)

@@ -37,8 +37,8 @@ def count(
         if not quads.num_rows:
             continue
         state = Bucket.of(now, COUNTED, bucket, LAYOUT)
-        before, _ = present(state.before(now.batch), 0, quads)
-        state.add(now.batch, quad_rows(quads, gained, LAYOUT))
+        before, _ = present(state.before(), 0, quads)
+        state.add(quad_rows(quads, gained, LAYOUT))
         signs = (before + gained > 0).astype(np.int64) - (before > 0)
         turned = np.nonzero(signs)[0]
         yield from send_matches(plan, quads.take(pa.array(turned)).combine_chunks(), signs[turned], buckets)

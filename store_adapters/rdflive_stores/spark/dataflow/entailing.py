@@ -54,9 +54,9 @@ def entail(
         is_home = pa.array(bucket_of(changes["hash"].to_numpy(), buckets) == bucket)
         live, schema = (Bucket.of(now, name, bucket, FACTS) for name in (LIVE, SCHEMA))
         # all is read before anything is written
-        known = [_quads(table) for table in merged(schema.before(now.batch), FACTS)]
-        facts = _normalised(live, now.batch, changes.filter(is_home))
-        turned = _normalised(schema, now.batch, changes.filter(_is_schema(changes)))
+        known = [_quads(table) for table in merged(schema.before(), FACTS)]
+        facts = _normalised(live, changes.filter(is_home))
+        turned = _normalised(schema, changes.filter(_is_schema(changes)))
         for graph in graphs:
             here = _within(graph, changes)
             if not here.num_rows:
@@ -69,22 +69,20 @@ def entail(
                 [triple for table in explicit for triple in _triples(table)],
                 dict(zip(_triples(turns), turns["weight"].to_pylist(), strict=True)),
             )
-            for rows in _entailed(
-                reasoning, graph, _within(graph, facts), live, now.batch, (bucket, buckets)
-            ):
+            for rows in _entailed(reasoning, graph, _within(graph, facts), live, (bucket, buckets)):
                 hashes = mix((rows[name].to_numpy() for name in HASHES), len(rows))
                 rows = rows.append_column("hash", pa.array(hashes))
                 yield from pack(rows, _ROW, bucket_of(hashes, buckets))
 
 
 def _entailed(
-    reasoning: Reasoning, graph: Pattern, facts: pa.Table, live: Bucket, batch: int, share: tuple[int, int]
+    reasoning: Reasoning, graph: Pattern, facts: pa.Table, live: Bucket, share: tuple[int, int]
 ) -> Iterator[pa.Table]:
     """Give what changes of what the quads of one graph entail, with weights."""
     yield from reasoning.of_changes(_data(facts))
     if not reasoning.turned:
         return
-    for run in live.before(batch):
+    for run in live.before():
         for rows in run.table.to_batches(max_chunksize=_MOST_ROWS):
             there = _within(graph, _quads(pa.Table.from_batches([rows])))
             yield from reasoning.of_the_present(_data(there))
@@ -92,11 +90,11 @@ def _entailed(
     yield from reasoning.of_the_schema(str(graph.places[3]), lambda hash_: hash_ % buckets == bucket)
 
 
-def _normalised(state: Bucket, batch: int, changes: pa.Table) -> pa.Table:
+def _normalised(state: Bucket, changes: pa.Table) -> pa.Table:
     """Find the changes that really change a state, and remember them; gives quads with their signs."""
     quads, signs = changes, np.empty(0, np.int64)
     if changes.num_rows:
-        quads, signs = normalise(state, batch, changes.combine_chunks())
+        quads, signs = normalise(state, changes.combine_chunks())
     return quads.select([*PLACES, *HASHES]).append_column("weight", pa.array(signs))
 
 

@@ -12,16 +12,11 @@ from uuid import uuid4
 import pyarrow as pa
 from pyarrow import fs
 
-__all__ = ["Folder", "is_draft"]
+__all__ = ["Folder"]
 
 _STORES: Final = ("s3", "gcs", "abfs")
 """The file systems that have no folders, and where a file is there only when it is whole."""
 _DRAFT: Final = ".draft-"
-
-
-def is_draft(name: str) -> bool:
-    """Tell whether a file is one that was not finished, or not yet."""
-    return _DRAFT in name
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +36,11 @@ class Folder:
 
     def __str__(self) -> str:
         return self.path
+
+    @property
+    def has_drafts(self) -> bool:
+        """Whether a file is written under another name first, which a killed task leaves behind."""
+        return self.system.type_name not in _STORES
 
     @property
     def parent(self) -> Folder:
@@ -111,11 +111,18 @@ class Folder:
 
     def _write(self, name: str, content: bytes | pa.Buffer) -> None:
         path = self._of(name)
-        if self.system.type_name in _STORES:
-            with self.system.open_output_stream(path) as file:
-                file.write(content)
-            return
-        draft = f"{path}{_DRAFT}{uuid4().hex}"  # another attempt at the task may write too
-        with self.system.open_output_stream(draft) as file:
+        # another attempt at the task may write too
+        draft = f"{path}{_DRAFT}{uuid4().hex}" if self.has_drafts else path
+        try:
+            file = self.system.open_output_stream(draft)
+        except FileNotFoundError:  # nothing was written into the folder so far
+            self.make()
+            file = self.system.open_output_stream(draft)
+        with file:
             file.write(content)
-        self.system.move(draft, path)
+        if draft != path:
+            try:
+                self.system.move(draft, path)
+            except OSError:  # HDFS does not replace a file, which another attempt has written
+                self.remove(name)
+                self.system.move(draft, path)

@@ -33,7 +33,7 @@ class Head(Protocol):
     layout: Layout
     """The columns of what it keeps."""
 
-    def update(self, state: Bucket, batch: int, sides: Sequence[pa.Table]) -> pa.Table:
+    def update(self, state: Bucket, sides: Sequence[pa.Table]) -> pa.Table:
         """Take the net changes of each input; give those of its own rows."""
 
 
@@ -147,7 +147,7 @@ class _Due:
         if self._head is not None:
             folder = _folder(self._plan, self._query, self._number)
             state = Bucket.of(self._now, folder, bucket, self._head.layout)
-            rows = self._head.update(state, self._now.batch, sides)
+            rows = self._head.update(state, sides)
         if not len(rows):
             return
         for port, passes, key in self._behind:

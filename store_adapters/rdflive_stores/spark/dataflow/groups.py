@@ -90,9 +90,9 @@ class Groups:
         self._aggregates = [self._compile(aggregate, node) for aggregate in node.aggregates]
         self._keeps_rows = any(aggregate.is_of_rows for aggregate in self._aggregates)
 
-    def update(self, state: Bucket, batch: int, sides: Sequence[pa.Table]) -> pa.Table:
+    def update(self, state: Bucket, sides: Sequence[pa.Table]) -> pa.Table:
         """Let rows enter and leave their groups; give the groups' rows that appear and disappear."""
-        groups = self._touch(state.before(batch), *sides)
+        groups = self._touch(state.before(), *sides)
         changes: list[tuple[Texts, int]] = []
         kept: list[_Kept] = []
         for key, group in groups.items():
@@ -104,8 +104,8 @@ class Groups:
             if group.version is not None:
                 kept.append(_Kept(key, group.hash, group.version, -1, None))
             if is_there:
-                kept.append(_Kept(key, group.hash, batch, 1, _dump(group)))
-        state.add(batch, _table(state.layout, kept))
+                kept.append(_Kept(key, group.hash, state.batch, 1, _dump(group)))
+        state.add(_table(state.layout, kept))
         return _solutions(changes, len(self._keys) + len(self._aggregates))
 
     def _compile(self, aggregate: planning.Aggregate, node: Any) -> _Aggregate:

@@ -1,13 +1,16 @@
 """What a state belongs to: the plan of a query, not its text, in a file beside it.
 
 A query has a folder for each generation of its state, and a file that names the present one. A state that is
-made anew, from a snapshot or for another plan, is a new generation: nothing sees it until it is whole.
+made of a snapshot or of another state, for another plan, other partitions, or merged, is a new generation:
+nothing sees it until it is whole. No two generations have one name, also where the first attempt at one was
+killed: what tasks of it may still write is in a folder that is never read.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from secrets import token_hex
 from typing import Any, Final
 
 from rdflive.feeds.writing import write_term
@@ -21,27 +24,28 @@ from rdflive_stores.spark.dataflow.state import StateError
 
 __all__ = [
     "ANEW",
-    "BEGUN",
     "FIRST",
     "FORMAT",
     "PLAN",
     "check",
+    "check_format",
     "describe",
     "generation_of",
+    "is_unmade",
     "known",
     "missing",
+    "next_generation",
+    "renewed",
     "succeed",
 ]
 
 PLAN: Final = "plan.json"
 """The file that tells which plan and partitions a state belongs to."""
-FORMAT: Final = 3
+FORMAT: Final = 4
 """The version of how state is written, increased with each change; the states of groups are pickled."""
 ANEW: Final = "start anew with another checkpoint"
 FIRST: Final = "0"
 """The generation that begins with the first micro-batch."""
-BEGUN: Final = "1"
-"""The generation that a snapshot makes of a checkpoint that had none."""
 _PRESENT: Final = "generation"
 _PLACES: Final = ("subject", "predicate", "object", "graph")
 _REBUILT_WITH: Final = {
@@ -92,15 +96,19 @@ def check(folder: Folder, mine: Mapping[str, Any]) -> None:
             f"the state of the query should be in {folder}, and is not: it was removed, its first "
             f"micro-batch was never read, or the checkpoint is that of another program; {ANEW}"
         )
-    if theirs.get("format") != mine["format"]:
-        raise StateError(
-            f"the state in {folder} is of format {theirs.get('format')!r}, and this rdflive writes "
-            f"{mine['format']}: make it anew with rdflive spark rebuild, which knows earlier formats, or use "
-            "the version that made it"
-        )
+    check_format(folder, theirs)
     differing = [name for name in mine if name not in _NOT_COMPARED and theirs.get(name) != mine[name]]
     if differing:
         raise StateError(_differing(folder, mine, theirs, differing[0]))
+
+
+def check_format(folder: Folder, theirs: Mapping[str, Any]) -> None:
+    """Check that this version can read a state; raises `StateError`."""
+    if theirs["format"] != FORMAT:
+        raise StateError(
+            f"the state in {folder} is of format {theirs['format']!r}, and this rdflive writes {FORMAT}: "
+            f"use the version that made it, or {ANEW}"
+        )
 
 
 def known(folder: Folder) -> dict[str, Any] | None:
@@ -121,8 +129,22 @@ def generation_of(home: Folder) -> str:
     try:
         return home.text(_PRESENT)
     except FileNotFoundError:
-        # format 1 had no generations
-        return "" if (home / PLAN).is_there() else FIRST
+        return FIRST
+
+
+def is_unmade(generation: str) -> bool:
+    """Tell whether a generation begins empty, with the first micro-batch."""
+    return generation.partition("-")[0] == FIRST
+
+
+def next_generation(generation: str) -> str:
+    """Give the name of the generation that is made of another."""
+    return f"{int(generation.partition('-')[0]) + 1}-{token_hex(4)}"
+
+
+def renewed() -> str:
+    """Name a generation that begins empty, where an attempt at the first micro-batch has failed."""
+    return f"{FIRST}-{token_hex(4)}"
 
 
 def succeed(home: Folder, generation: str) -> None:

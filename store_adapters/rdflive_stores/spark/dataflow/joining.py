@@ -105,16 +105,16 @@ class Joins:
         self._places = _Places.of(head, sides)
         self.layout = Layout(max(len(side.columns) for side in sides))
 
-    def update(self, state: Bucket, batch: int, sides: Sequence[pa.Table]) -> pa.Table:
+    def update(self, state: Bucket, sides: Sequence[pa.Table]) -> pa.Table:
         """Take the changes of both sides; give those of the pairs."""
-        before = state.before(batch)
+        before = state.before()
         rows = [_Kept(_LEFT, sides[0], [p[0] for p in self._places.keys], self.layout)]
         rows += [_Kept(_RIGHT, sides[1], [p[1] for p in self._places.keys], self.layout)]
         merged = [
             self._places.merge(pairs.weight, pairs.left, pairs.right)
             for pairs in _changed_pairs(self._places, rows[0], rows[1], before, before)
         ]
-        state.add(batch, pa.concat_tables([each.table for each in rows]))
+        state.add(pa.concat_tables([each.table for each in rows]))
         return net(pa.concat_tables([_empty(len(self._places.columns)), *merged]))
 
 
@@ -153,9 +153,9 @@ class Partners:
         self.layout = Layout(max(widths))
         self._marks = [terms.text(terms.intern(term)) for term in (planning.FALSE, planning.TRUE)]
 
-    def update(self, state: Bucket, batch: int, sides: Sequence[pa.Table]) -> pa.Table:
+    def update(self, state: Bucket, sides: Sequence[pa.Table]) -> pa.Table:
         """Take the changes of both sides; give those of the left rows that come out, alone or merged."""
-        before = state.before(batch)
+        before = state.before()
         places, layout = self._places, self.layout
         left = _Kept(_LEFT, sides[0], [p[0] for p in places.keys], layout)
         given = sides[1] if self._is_optional else net(pick(sides[1], self._compared))
@@ -180,7 +180,7 @@ class Partners:
             counts.append(_weighed(pairs.left, pairs.weight))
         counted = _Kept(_COUNTS, net(pa.concat_tables(counts)), [p[0] for p in places.keys], layout)
         rows = self._turned(left, counted, before)
-        state.add(batch, pa.concat_tables([left.table, kept.table, counted.table]))
+        state.add(pa.concat_tables([left.table, kept.table, counted.table]))
         return net(pa.concat_tables([*merged, rows])) if self._is_optional else net(rows)
 
     def _turned(self, left: _Kept, counted: _Kept, before: Sequence[Run]) -> pa.Table:

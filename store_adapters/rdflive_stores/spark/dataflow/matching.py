@@ -87,7 +87,7 @@ def match(
     # a quad that no pattern matches is not remembered
     found = arrived(plan.patterns, batches)
     for bucket, mine in found if window is None else window(found):
-        quads, signs = normalise(Bucket.of(now, LIVE, bucket, LAYOUT), now.batch, mine)
+        quads, signs = normalise(Bucket.of(now, LIVE, bucket, LAYOUT), mine)
         yield from send_matches(plan, quads, signs, buckets)
 
 
@@ -172,7 +172,8 @@ def last_of_each(table: pa.Table, apart: Sequence[str] = ()) -> pa.Table:
 def _last_by_text(table: pa.Table, apart: Sequence[str]) -> pa.Table:
     """Do the same by texts, which is slower, for quads that share a hash."""
     names = (*PLACES, *apart)
-    codes = [table[name].combine_chunks().dictionary_encode().indices.to_numpy() for name in names]
+    # ranks, and not numbers in the order of arrival, which differs when the task runs again
+    codes = [pc.rank(table[name], tiebreaker="dense").to_numpy() for name in names]
     stream = pc.rank(table["stream"], tiebreaker="dense").to_numpy()
     order = np.lexsort((table["part"].to_numpy(), table["offset"].to_numpy(), stream, *codes))
     table = table.take(pa.array(order)).combine_chunks()
@@ -201,16 +202,16 @@ def _equals_next(table: pa.Table, name: str) -> npt.NDArray[np.bool_]:
     return equal(column.slice(1), column.slice(0, len(column) - 1))
 
 
-def normalise(state: Bucket, batch: int, changes: pa.Table) -> tuple[pa.Table, Numbers]:
+def normalise(state: Bucket, changes: pa.Table) -> tuple[pa.Table, Numbers]:
     """Find the changes that really change the quads of a state, and remember them."""
     table = last_of_each(changes)
-    weights, _ = present(state.before(batch), 0, table)
+    weights, _ = present(state.before(), 0, table)
     wanted = pc.is_in(table["op"], pa.array(SIGNS)).to_numpy().astype(np.int64)
     # 1 - 0 inserts, 0 - 1 deletes, and equal numbers change nothing.
     signs = wanted - weights
     changed = np.nonzero(signs)[0]
     table, signs = table.take(pa.array(changed)).combine_chunks(), signs[changed]
-    state.add(batch, quad_rows(table, signs, state.layout))
+    state.add(quad_rows(table, signs, state.layout))
     return table, signs
 
 

@@ -1,23 +1,27 @@
 """Packets of rows: between stages, rows travel as one Arrow stream per destination.
 
 Spark converts every row that leaves Python to its own format and back. A packet is one such row.
+
+What a task sends depends on the set of packets that it gets, and not on their order, which no shuffle keeps:
+they are unpacked in the order of their bytes. Spark compares what a task sends when it runs again, because an
+executor was lost, with what it sent before, and ends a query in which the two differ.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rdflive_stores.spark.dataflow.runs import Numbers
+from rdflive_stores.spark.dataflow.state import Mark
 
 __all__ = [
     "PACKETS",
-    "Mark",
     "bucket_of",
     "clock",
     "mark",
@@ -54,18 +58,9 @@ def mix(hashes: Iterable[Numbers], length: int) -> Numbers:
     return mixed.view(np.int64)
 
 
-class Mark(NamedTuple):
-    """What the first stage tells all others of a bucket."""
-
-    batch: int
-    """The number of the micro-batch."""
-    late: int = 0
-    """How many of its elements came too late."""
-
-
 def mark(bucket: int, told: Mark) -> pa.RecordBatch:
-    """Tell the next stages that a bucket exists, even if no rows go there."""
-    return _batch([bucket], _MARK, [json.dumps(told).encode()])
+    """Tell the next stage where a bucket stands, even if no rows go there."""
+    return _batch([bucket], _MARK, [told.to_text().encode()])
 
 
 def unmark(batches: Iterable[pa.RecordBatch], marks: dict[int, Mark]) -> Iterator[pa.RecordBatch]:
@@ -73,7 +68,7 @@ def unmark(batches: Iterable[pa.RecordBatch], marks: dict[int, Mark]) -> Iterato
     for batch in batches:
         is_mark = pc.equal(batch.column(1), _MARK)
         buckets, told = (batch.column(place).filter(is_mark).to_pylist() for place in (0, 2))
-        marks.update((bucket, Mark(*json.loads(text))) for bucket, text in zip(buckets, told, strict=True))
+        marks.update((bucket, Mark.from_text(text)) for bucket, text in zip(buckets, told, strict=True))
         yield batch.filter(pc.invert(is_mark))
 
 
@@ -109,15 +104,17 @@ def pack_everywhere(rows: pa.Table, kind: int, buckets: int) -> Iterator[pa.Reco
 
 
 def unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, dict[int, pa.Table]]]:
-    """Give, per bucket, the rows that were sent to it, by kind."""
-    packets: dict[int, dict[int, list[pa.Table]]] = {}
+    """Give, per bucket, the rows that were sent to it, by kind: the same, in whatever order they came."""
+    packets: dict[int, dict[int, list[bytes]]] = {}
     for batch in batches:
-        columns = batch.column(0).to_pylist(), batch.column(1).to_pylist(), batch.column(2)
-        for bucket, kind, packet in zip(*columns, strict=True):
-            rows = pa.ipc.open_stream(packet.as_buffer()).read_all()
-            packets.setdefault(bucket, {}).setdefault(kind, []).append(rows)
+        for bucket, kind, packet in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            packets.setdefault(bucket, {}).setdefault(kind, []).append(packet)
     for bucket, kinds in sorted(packets.items()):
-        yield bucket, {kind: pa.concat_tables(kinds[kind]).combine_chunks() for kind in sorted(kinds)}
+        yield bucket, {kind: _read(sorted(kinds[kind])) for kind in sorted(kinds)}
+
+
+def _read(packets: Iterable[bytes]) -> pa.Table:
+    return pa.concat_tables(pa.ipc.open_stream(packet).read_all() for packet in packets).combine_chunks()
 
 
 def _write(rows: pa.Table) -> bytes:

@@ -30,6 +30,7 @@ class Reasoning:
     """The schema of a graph before and after a micro-batch, and what quads entail by it.
 
     Quads are tables with the columns of `conclusions`, and `weight`. Only what some pattern matches is given.
+    What comes of sets is sorted: a task that runs again must send the same.
     """
 
     def __init__(
@@ -83,10 +84,10 @@ class Reasoning:
         mine = [subject for subject in subjects if is_mine(hashes[subject])]
         before = {triple for subject in mine for triple in old.closed(subject)}
         after = {triple for subject in mine for triple in new.closed(subject)}
-        yield from self._by(old, self._table(before - after, -1, graph))
-        yield from self._by(new, self._table(after - before, 1, graph))
+        yield from self._by(old, self._table(sorted(before - after), -1, graph))
+        yield from self._by(new, self._table(sorted(after - before), 1, graph))
         if is_deep:
-            yield from self.of_the_present(self._table(before & after, 1, graph))
+            yield from self.of_the_present(self._table(sorted(before & after), 1, graph))
 
     def _by(self, schema: TextSchema, quads: pa.Table) -> Iterator[pa.Table]:
         def drawn(kind: Kind) -> Weighed:
@@ -101,7 +102,10 @@ class Reasoning:
 
     def _wanted(self, schema: TextSchema, kind: Kind) -> list[Conclusion]:
         """List the conclusions of a kind that some pattern may match."""
-        return [made for made in schema.conclusions(kind) if any(_may_match(p, made) for p in self._patterns)]
+        found = (
+            made for made in schema.conclusions(kind) if any(_may_match(p, made) for p in self._patterns)
+        )
+        return sorted(found, key=repr)
 
     def _difference(self, kind: Kind) -> Weighed:
         """Give the conclusions that a kind has by the new schema, less those that it has by the old one.

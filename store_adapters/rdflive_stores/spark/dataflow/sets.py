@@ -25,9 +25,9 @@ class Distincts:
     def __init__(self, head: Operation, sides: Sequence[Side], terms: TextTerms) -> None:  # noqa: ARG002
         self.layout = Layout(len(sides[0].columns))
 
-    def update(self, state: Bucket, batch: int, sides: Sequence[pa.Table]) -> pa.Table:
+    def update(self, state: Bucket, sides: Sequence[pa.Table]) -> pa.Table:
         """Count rows; give those that are new (1) or gone (-1)."""
-        counts = _counted(state, batch, sides[0])
+        counts = _counted(state, sides[0])
         before, after = counts["before"].to_numpy(), counts["after"].to_numpy()
         signs = (after > 0).astype(np.int64) - (before > 0)
         turns = solutions(signs, (counts[name] for name in self.layout.text_names))
@@ -58,9 +58,9 @@ class Templates:
 
         self._template = [tuple(map(part, triple)) for triple in node.template]
 
-    def update(self, state: Bucket, batch: int, sides: Sequence[pa.Table]) -> pa.Table:
+    def update(self, state: Bucket, sides: Sequence[pa.Table]) -> pa.Table:
         """Give the triples that come and go."""
-        counts = _counted(state, batch, sides[0])
+        counts = _counted(state, sides[0])
         made: dict[Texts, int] = {}
         before, after = counts["before"].to_pylist(), counts["after"].to_pylist()
         for row, old, new in zip(texts_of(counts, range(self.layout.texts)), before, after, strict=False):
@@ -90,14 +90,14 @@ class Templates:
         return f"_:{blake2b(text.encode(), digest_size=10).hexdigest()}"
 
 
-def _counted(state: Bucket, batch: int, rows: pa.Table) -> pa.Table:
+def _counted(state: Bucket, rows: pa.Table) -> pa.Table:
     """Count rows; give each that changes with how often it was there `before`, and is `after`."""
     names = state.layout.text_names
     hashes = hash_rows(rows, range(len(names)))
     nothing = np.zeros(len(hashes), np.int64)
-    known = [_known(run, names, np.unique(hashes)) for run in state.before(batch)]
+    known = [_known(run, names, np.unique(hashes)) for run in state.before()]
     stored = {"index": nothing, "key": hashes, "rest": nothing, "weight": rows["weight"]}
-    state.add(batch, pa.table(stored | {name: rows[name] for name in names}))
+    state.add(pa.table(stored | {name: rows[name] for name in names}))
     arriving = solutions(nothing, (rows[name] for name in names)).append_column("change", rows["weight"])
     sums = [("weight", "sum"), ("change", "sum")]
     counts = pa.concat_tables([arriving, *known]).group_by(names, use_threads=False).aggregate(sums)

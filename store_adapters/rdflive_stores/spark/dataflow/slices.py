@@ -49,10 +49,10 @@ class Slices:
         self._wanted = node.offset + (node.limit or 0)
         self.layout = Layout(len(columns))
 
-    def update(self, state: Bucket, batch: int, sides: Sequence[pa.Table]) -> pa.Table:
+    def update(self, state: Bucket, sides: Sequence[pa.Table]) -> pa.Table:
         """Take changes of rows; give the rows that enter and leave the slices."""
         (rows,) = sides
-        before, columns = state.before(batch), width(rows)
+        before, columns = state.before(), width(rows)
         keys = np.unique(hash_rows(rows, self._partition))
         first, more = (self._read(before, index, keys) for index in (_FIRST, _MORE))
         found: list[tuple[Texts, int]] = []
@@ -74,7 +74,7 @@ class Slices:
             found += self._moved(old, new, change)
         tables = [self._stored(_ROWS, rows)]
         tables += [self._stored(index, _table(each, columns)) for index, each in kept.items() if each]
-        state.add(batch, pa.concat_tables(tables))
+        state.add(pa.concat_tables(tables))
         return net(_table(found, columns))
 
     def _changed(self, old: _Weights, change: _Weights, *, had_more: bool) -> tuple[_Weights, bool]:

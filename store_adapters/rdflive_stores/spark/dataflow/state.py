@@ -2,8 +2,13 @@
 
 Manifest n is the state before micro-batch n. The micro-batch reads it, writes its own changes as a new run,
 goes on with merges, and then writes manifest n + 1. Run again after a failure, it reads the same and writes
-the same, so Spark's recovery is all that is needed. Files that a manifest names no more are removed two
-micro-batches later, when no retry can read them.
+the same bytes under the same names, so Spark's recovery is all that is needed, and two attempts at a task
+cannot disturb each other. Files that a manifest names no more are removed two micro-batches later, when no
+retry can read them; an attempt that is still at work then finds them missing, and ends without a trace.
+
+Which manifest a bucket stands at is not found by listing files: a listing may lag, and may show what a late
+attempt has written. The last stage of a micro-batch notes it, the next micro-batch reads the note with the
+number of the one before, and in between it travels from stage to stage (`Mark`).
 
 Runs are merged in levels, as in a log-structured merge tree: eight of a size become one of the next, and all
 become one when the others have half the size of the largest. So a row is written about seven times, however
@@ -21,7 +26,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import count
 from math import inf
 from typing import Final, NamedTuple
@@ -30,13 +34,31 @@ import numpy as np
 import pyarrow as pa
 
 from rdflive.errors import RdfliveError
-from rdflive_stores.spark.dataflow.files import Folder, is_draft
+from rdflive_stores.spark.dataflow.files import Folder
 from rdflive_stores.spark.dataflow.runs import Layout, Run, sort_rows, sum_rows
 
-__all__ = ["Bucket", "Held", "Home", "Moment", "Segment", "StateError", "merged", "moment"]
+__all__ = [
+    "BATCH",
+    "REACHED",
+    "Bucket",
+    "Held",
+    "Home",
+    "Mark",
+    "Moment",
+    "Segment",
+    "StateError",
+    "merged",
+    "moment",
+    "note",
+    "noted",
+    "standing",
+]
 
-_MANIFEST: Final = re.compile(r"state-(\d+)\.json")
-_WRITTEN: Final = re.compile(r"(?:state-|whole-)?(\d+)")
+REACHED: Final = "reached"
+"""The folder of the notes of where each part of the state stands behind each micro-batch."""
+_KEPT_NOTES: Final = 3
+"""So many micro-batches back a note is kept: for a micro-batch that runs again, and the one before it."""
+_WRITTEN: Final = re.compile(r"(?:state-)?(\d+)")
 """How the files of a bucket begin: with the number of the manifest for which they were written."""
 _FANOUT_BITS: Final = 3
 _FANOUT: Final = 1 << _FANOUT_BITS
@@ -51,19 +73,51 @@ _MOST_SEGMENTS: Final = 64
 _MOST_BYTES: Final = 1 << 28
 """The size of a segment at most: a column of Arrow's strings holds 2 GiB."""
 _QUERY: Final = "sql.streaming.queryId"
-_BATCH: Final = "streaming.sql.batchId"
+BATCH: Final = "streaming.sql.batchId"
+"""The property by which Spark tells a task its micro-batch."""
 
 
 class StateError(RdfliveError, ValueError):
     """State is missing, damaged, or belongs to another query or micro-batch."""
 
 
-class Moment(NamedTuple):
+@dataclass(slots=True)
+class Mark:
+    """Where a part of the state stands in a micro-batch; each stage tells it to the next one."""
+
+    batch: int
+    """The number of the micro-batch."""
+    before: dict[str, int] = field(default_factory=dict)
+    """Per folder, the manifest that is the state before the micro-batch; none where the bucket is empty."""
+    written: list[str] = field(default_factory=list)
+    """The folders for which the micro-batch has written its own manifest."""
+    late: int = 0
+    """How many of its elements came too late."""
+
+    def to_text(self) -> str:
+        """Write it as a packet has it: the same for equal marks."""
+        return json.dumps([self.batch, self.before, sorted(self.written), self.late], sort_keys=True)
+
+    @classmethod
+    def from_text(cls, text: str | bytes) -> Mark:
+        """Read what `to_text` wrote."""
+        return cls(*json.loads(text))
+
+    @property
+    def behind(self) -> dict[str, int]:
+        """Give the manifests that are the state behind the micro-batch."""
+        return self.before | dict.fromkeys(self.written, self.batch + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
     """The micro-batch of the streaming query that a task works for."""
 
     folder: Folder
     """The folder of the query's state."""
     batch: int
+    marks: dict[int, Mark] = field(default_factory=dict)
+    """Where the parts stand that the task has to do with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +139,41 @@ def moment(home: Home) -> Moment:
 
     context = TaskContext.get()
     query = context.getLocalProperty(_QUERY) if context is not None else None
-    batch = context.getLocalProperty(_BATCH) if context is not None else None
+    batch = context.getLocalProperty(BATCH) if context is not None else None
     if query is None or batch is None:
         raise StateError(
             "the deltas of a subscription exist in a streaming query only, and there in the thread that "
             "Spark calls: use writeStream, and pyspark.InheritableThread for a thread of your own"
         )
     return Moment(home.root / query / home.generation, int(batch))
+
+
+def note(now: Moment, part: int) -> None:
+    """Note where a part of the state stands behind a micro-batch.
+
+    A note is found by the number of its micro-batch, and one that a late attempt writes again is the same.
+    """
+    folder = now.folder / REACHED
+    folder.write_text(_note_name(part, now.batch), json.dumps(now.marks[part].behind, sort_keys=True))
+    folder.remove(_note_name(part, now.batch - _KEPT_NOTES))
+
+
+def noted(folder: Folder, part: int, batch: int) -> bool:
+    """Tell whether a part of the state has run a micro-batch."""
+    return (folder / REACHED / _note_name(part, batch)).is_there()
+
+
+def standing(folder: Folder, part: int, batch: int) -> Mark:
+    """Read where a part of the state stands before a micro-batch; raises FileNotFoundError without a note."""
+    name = _note_name(part, batch - 1)
+    try:
+        return Mark(batch, dict(json.loads((folder / REACHED).text(name))))
+    except (ValueError, TypeError) as error:
+        raise _damaged(folder / REACHED, name, error) from error
+
+
+def _note_name(part: int, batch: int) -> str:
+    return f"{part}-{batch}"
 
 
 class Segment(NamedTuple):
@@ -150,7 +232,7 @@ class _Manifest:
                 held["written"],
                 [(batch, name) for batch, name in held["stale"]],
             )
-        except (ValueError, KeyError, TypeError) as error:
+        except (FileNotFoundError, ValueError, KeyError, TypeError) as error:
             raise _damaged(folder, _name(number), error) from error
 
     def write(self, folder: Folder) -> None:
@@ -179,39 +261,40 @@ class _Manifest:
 
 
 class Bucket:
-    """The state of one bucket, in a folder of its own."""
+    """The state of one bucket in one folder, in a micro-batch."""
 
-    def __init__(self, folder: Folder, layout: Layout) -> None:
+    def __init__(self, folder: Folder, layout: Layout, name: str, mark: Mark) -> None:
         self.folder = folder
         self.layout = layout
+        self._name, self._mark = name, mark
         self._tables: dict[str, pa.Table] = {}
         self._written = 0
 
     @classmethod
     def of(cls, now: Moment, name: str, bucket: int, layout: Layout) -> Bucket:
-        """Open a bucket of a query; it may be empty."""
-        return cls(now.folder / name / str(bucket), layout)
+        """Open a bucket of a query, of which `now` knows where it stands; it may be empty."""
+        return cls(now.folder / name / str(bucket), layout, name, now.marks[bucket])
 
-    def before(self, batch: int) -> list[Run]:
-        """Read the state before a micro-batch."""
-        # not what an earlier attempt at the micro-batch itself has written
-        return [self._open(segments) for segments in self._newest(batch).runs.values()]
+    @property
+    def batch(self) -> int:
+        """The micro-batch."""
+        return self._mark.batch
 
-    def added(self, batch: int) -> Run | None:
-        """Read the changes of a micro-batch; None if there were none here."""
-        manifest = self._newest(batch + 1)
-        if manifest.number != batch + 1 or manifest.added is None:
+    def before(self) -> list[Run]:
+        """Read the state before the micro-batch."""
+        return [self._open(segments) for segments in self._manifest().runs.values()]
+
+    def added(self) -> Run | None:
+        """Read the changes that an earlier stage of the micro-batch has written; None if there are none."""
+        if self._name not in self._mark.written:
             return None
-        return Run(self._table(manifest.added))
+        manifest = _Manifest.read(self.folder, self.batch + 1)
+        return None if manifest.added is None else Run(self._table(manifest.added))
 
-    def add(self, batch: int, rows: pa.Table) -> Run | None:
-        """Write the changes of a micro-batch, and go on with merges; None if there are no changes."""
-        manifest, number = self._newest(batch), batch + 1
-        # Spark may run the micro-batch before this one again, which reads the manifest before that
-        gone = [name for since, name in manifest.stale if since < batch]
-        manifest.stale = [(since, name) for since, name in manifest.stale if since >= batch]
-        for name in [*gone, *self._drafts(batch - 1)]:
-            self.folder.remove(name)
+    def add(self, rows: pa.Table) -> Run | None:
+        """Write the changes of the micro-batch, and go on with merges; None if there are no changes."""
+        manifest, number = self._manifest(), self.batch + 1
+        self._clear(manifest)
         if manifest.number >= 0:
             manifest.stale.append((number, _name(manifest.number)))
         manifest.number, manifest.added = number, None
@@ -226,38 +309,27 @@ class Bucket:
         self._advance(manifest, names)
         manifest.written = self._written
         manifest.write(self.folder)
+        self._mark.written.append(self._name)
         return run
 
-    def held(self, number: int) -> Held:
-        """Measure the state before a micro-batch, by its manifest."""
-        manifest = self._newest(number)
+    def held(self) -> Held:
+        """Measure the state behind the micro-batch as far as it has come, by its manifest."""
+        manifest = self._manifest(self._mark.behind)
         segments = [segment for segments in manifest.runs.values() for segment in segments]
         merging = sum(len(merge.runs) for merge in manifest.merges)
         rows, size = sum(s.rows for s in segments), sum(s.bytes for s in segments)
-        written = manifest.written if manifest.number == number else 0
+        written = manifest.written if manifest.number == self.batch + 1 else 0
         return Held(rows, size, len(manifest.runs), merging, written)
 
-    def compact(self, batch: int) -> None:
-        """Merge the state after a micro-batch into one run; nobody else may work on the bucket.
-
-        The micro-batch must be the last that Spark committed. One that was stopped half-way runs again and
-        needs the state before it.
-        """
-        manifest = self._newest(batch + 1)
-        if manifest.number < 0:
-            return
-        if len(manifest.runs) > 1 or manifest.merges:
-            runs = [self._open(segments) for segments in manifest.runs.values()]
-            names = (f"whole-{manifest.number}-{place}.arrow" for place in count())
-            made = [self._write(next(names), table) for table in merged(runs, self.layout)]
-            manifest.runs = {made[0].name: made} if made else {}
-            manifest.merges = []
-        manifest.stale, manifest.added, manifest.written = [], None, 0
-        manifest.write(self.folder)
-        needed = manifest.named()
-        for name in self.folder.names():
-            if name not in needed and _number_of(name) <= batch + 1:
-                self.folder.remove(name)
+    def copy(self, to: Bucket) -> None:
+        """Write the state before the micro-batch into another, empty bucket, merged into one run."""
+        manifest = _Manifest(to.batch + 1)
+        names = (f"{manifest.number}-{place}.arrow" for place in count())
+        made = [to._write(next(names), table) for table in merged(self.before(), self.layout)]
+        if made:
+            manifest.runs[made[0].name] = made
+            manifest.write(to.folder)
+            to._mark.written.append(to._name)
 
     def _advance(self, manifest: _Manifest, names: Iterator[str]) -> None:
         """Begin the merges that are due, and let each write its next segments."""
@@ -281,20 +353,23 @@ class Bucket:
                 manifest.runs[merge.made[0].name] = merge.made
         manifest.merges = going
 
-    def _newest(self, number: int) -> _Manifest:
-        """Read the last manifest up to a number."""
-        found = (_MANIFEST.fullmatch(name) for name in self._names)
-        numbers = [int(each[1]) for each in found if each is not None and int(each[1]) <= number]
-        return _Manifest.read(self.folder, max(numbers)) if numbers else _Manifest()
+    def _manifest(self, manifests: Mapping[str, int] | None = None) -> _Manifest:
+        """Read the manifest before the micro-batch, or another that the mark tells of."""
+        number = (self._mark.before if manifests is None else manifests).get(self._name)
+        return _Manifest() if number is None else _Manifest.read(self.folder, number)
 
-    @cached_property
-    def _names(self) -> list[str]:
-        # once, for other tasks add nothing that this one reads
-        return self.folder.names()
+    def _clear(self, manifest: _Manifest) -> None:
+        """Remove what no retry can read, with what killed and late attempts have left.
 
-    def _drafts(self, number: int) -> list[str]:
-        """List what killed tasks left half-written, up to a number."""
-        return [name for name in self._names if is_draft(name) and _number_of(name) <= number]
+        Spark may run the micro-batch before this one again, which reads the manifest before that.
+        """
+        gone = {name for since, name in manifest.stale if since < self.batch}
+        manifest.stale = [(since, name) for since, name in manifest.stale if since >= self.batch]
+        needed = manifest.named() | {name for _, name in manifest.stale}
+        listed = self.folder.names() if self.folder.has_drafts else []
+        gone.update(name for name in listed if name not in needed and _number_of(name) < self.batch)
+        for name in gone:
+            self.folder.remove(name)
 
     def _open(self, segments: Sequence[Segment]) -> Run:
         return Run(*(self._table(segment.name) for segment in segments))
@@ -326,7 +401,11 @@ def _number_of(name: str) -> int:
 
 
 def _damaged(folder: Folder, name: str, error: Exception) -> StateError:
-    return StateError(f"{folder / name} is damaged: {error}; start anew with another checkpoint")
+    if isinstance(error, FileNotFoundError):
+        how = "is missing: it was removed, or this attempt at its micro-batch comes too late"
+    else:
+        how = f"is damaged: {error}"
+    return StateError(f"{folder / name} {how}; start anew with another checkpoint")
 
 
 def _due(sizes: Mapping[str, int], busy: set[str]) -> Iterator[_Merge]:

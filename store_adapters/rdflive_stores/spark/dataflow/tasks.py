@@ -4,27 +4,41 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Final
 
 import pyarrow as pa
 
 from rdflive_stores.spark.dataflow import counting, entailing, finishing, matching, walking, windowing
 from rdflive_stores.spark.dataflow.files import Folder
-from rdflive_stores.spark.dataflow.first_format import runs_after
 from rdflive_stores.spark.dataflow.identity import (
     ANEW,
-    FIRST,
     FORMAT,
     PLAN,
     check,
     describe,
     generation_of,
+    is_unmade,
 )
-from rdflive_stores.spark.dataflow.packing import Mark, mark, unmark
+from rdflive_stores.spark.dataflow.packing import mark, unmark
 from rdflive_stores.spark.dataflow.query_plan import JointPlan
 from rdflive_stores.spark.dataflow.runs import Layout
-from rdflive_stores.spark.dataflow.state import Bucket, Held, Home, Moment, StateError, merged, moment
+from rdflive_stores.spark.dataflow.state import (
+    REACHED,
+    Bucket,
+    Held,
+    Home,
+    Mark,
+    Moment,
+    StateError,
+    merged,
+    moment,
+    note,
+    noted,
+    standing,
+)
 from rdflive_stores.spark.dataflow.types import TEXT, ColumnTypes, typed
 from rdflive_stores.spark.workers import spare_collections
 
@@ -34,8 +48,8 @@ __all__ = [
     "PLAN",
     "REACHED",
     "StateError",
+    "begin_part",
     "check",
-    "check_part",
     "claim",
     "compact",
     "count",
@@ -44,14 +58,15 @@ __all__ = [
     "is_past_first",
     "live_quads",
     "match",
+    "part_behind",
     "walk",
     "windowed",
 ]
 
 MEASURES: Final = (*(f"state {name}" for name in Held._fields), "late rows")
 """The columns of how much state there is, and of what was dropped. No variable has a space in its name."""
-REACHED: Final = "reached"
-"""The folder that tells which micro-batch each part of the state has reached."""
+_NOTE: Final = re.compile(r"(\d+)-(-?\d+)")
+"""How notes of where a part stands are called: by its number and the micro-batch."""
 
 
 def match(
@@ -62,25 +77,26 @@ def match(
     """
     spare_collections()
     now, part = moment(home), _part()
+    # the first micro-batch makes the state; later ones, and one behind a snapshot, must find it
+    is_first = home.snapshot is not None or (now.batch == 0 and is_unmade(home.generation))
     if home.snapshot is None:
-        # the first micro-batch makes the state; later ones, and one behind a snapshot, must find it
-        if not now.batch and home.generation == FIRST:
+        if is_first:
             claim(plan, now.folder, buckets)
         try:
             check(now.folder, describe(plan, buckets))
         except StateError:
             _check_generation(home, now)
             raise
-        check_part(now.folder, _kept(plan), part, now.batch)
+    now.marks[part] = begin_part(now, part, is_first=is_first)
     if plan.window is None:
         stage = matching.match if plan.entailment is None else entailing.entail
         yield from stage(plan.matching, now, buckets, batches)
-        yield mark(part, Mark(now.batch))
     else:
         task = windowing.Elements(plan.window, now, [part], is_snapshot=home.snapshot is not None)
         timed = task.timed(batches)
         yield from task.clock(matching.match(plan.matching, now, buckets, timed, task.changes))
-        yield mark(part, Mark(now.batch, task.late))
+        now.marks[part].late = task.late
+    yield mark(part, now.marks[part])
 
 
 def count(
@@ -88,9 +104,9 @@ def count(
 ) -> Iterator[pa.RecordBatch]:
     """Run `counting.count`."""
     spare_collections()
-    now, marks = moment(home), dict[int, Mark]()
-    yield from counting.count(plan.matching, now, buckets, _unmarked(now, batches, marks))
-    yield from itertools.starmap(mark, marks.items())
+    now = moment(home)
+    yield from counting.count(plan.matching, now, buckets, _unmarked(now, batches))
+    yield from itertools.starmap(mark, now.marks.items())
 
 
 def walk(
@@ -98,12 +114,12 @@ def walk(
 ) -> Iterator[pa.RecordBatch]:
     """Run `walking.walk`."""
     spare_collections()
-    now, marks = moment(home), dict[int, Mark]()
-    marked = _unmarked(now, batches, marks)
+    now = moment(home)
+    marked = _unmarked(now, batches)
     if plan.window is not None and number == 0:
         marked = windowing.keep_clock(now, marked)
     yield from walking.walk(plan.matching, now, buckets, number, marked)
-    yield from itertools.starmap(mark, marks.items())
+    yield from itertools.starmap(mark, now.marks.items())
 
 
 def finish(
@@ -120,34 +136,31 @@ def finish(
     """
     spare_collections()
     now = moment(home)
-    parts: dict[int, Mark] = {}
-    is_first = home.snapshot is not None or (now.batch == 0 and home.generation == FIRST)
-    marked = _unmarked(now, batches, parts)
+    is_first = home.snapshot is not None or (now.batch == 0 and is_unmade(home.generation))
+    marked = _unmarked(now, batches)
     if plan.window is not None and number == plan.matching.rounds == 0:
         marked = windowing.keep_clock(now, marked)
-    rows = finishing.finish(plan, now, buckets, number, marked, parts if is_first else {})
+    rows = finishing.finish(plan, now, buckets, number, marked, now.marks if is_first else {})
     if number < plan.stages - 1:
         yield from rows
-        yield from itertools.starmap(mark, parts.items())
+        yield from itertools.starmap(mark, now.marks.items())
     else:
         for batch in rows:
             columns = [typed(name, batch.column(name), types) for name in batch.schema.names]
             columns += [pa.nulls(len(batch), pa.int64())] * len(MEASURES)
             yield pa.RecordBatch.from_arrays(columns, [*batch.schema.names, *MEASURES])
-        for part, told in parts.items():
-            _note(now, part)
-            yield _measured(plan, now, part, types, told.late)
+        for part in now.marks:
+            note(now, part)
+            yield _measured(plan, now, part, types)
 
 
-def _unmarked(
-    now: Moment, batches: Iterable[pa.RecordBatch], marks: dict[int, Mark]
-) -> Iterator[pa.RecordBatch]:
+def _unmarked(now: Moment, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Take the marks out; refuses rows of another micro-batch, which are not the changes of this one.
 
     Nothing is written before all batches have been read.
     """
-    yield from unmark(batches, marks)
-    for told in marks.values():
+    yield from unmark(batches, now.marks)
+    for told in now.marks.values():
         if told.batch != now.batch:
             raise StateError(
                 f"the deltas of micro-batch {told.batch} are read again in micro-batch {now.batch}: keep "
@@ -155,11 +168,12 @@ def _unmarked(
             )
 
 
-def _measured(plan: JointPlan, now: Moment, part: int, types: ColumnTypes, late: int) -> pa.RecordBatch:
+def _measured(plan: JointPlan, now: Moment, part: int, types: ColumnTypes) -> pa.RecordBatch:
     """Say how much a part of the state holds behind the micro-batch, in all folders together, and how many
     rows came too late.
     """
-    held = [Bucket.of(now, name, part, layout).held(now.batch + 1) for name, layout in _kept(plan).items()]
+    held = [Bucket.of(now, name, part, layout).held() for name, layout in _kept(plan).items()]
+    late = now.marks[part].late
     sums = [pa.array([n], pa.int64()) for n in (*map(sum, zip(*held, strict=True)), late)]
     nulls = [pa.nulls(1, types.get(name, TEXT).arrow) for name in plan.columns]
     columns = [*nulls, pa.nulls(1, pa.int64()), *sums]
@@ -168,32 +182,36 @@ def _measured(plan: JointPlan, now: Moment, part: int, types: ColumnTypes, late:
 
 def is_done(now: Moment, buckets: int) -> bool:
     """Tell whether all parts of a micro-batch have run; a sink that reads only some rows leaves parts out."""
-    return all(_noted(now.folder, part) == now.batch for part in range(buckets))
+    return all(noted(now.folder, part, now.batch) for part in range(buckets))
 
 
-def compact(plan: JointPlan, now: Moment, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Merge the files of some buckets of a query that is not running; gives the buckets back.
+def compact(
+    plan: JointPlan, old: Moment, new: Moment, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Write some buckets of a query that is not running into another folder, merged; gives the buckets back.
 
-    `now` is the last micro-batch that Spark committed.
+    Both moments are of the last micro-batch that Spark committed.
     """
     for batch in batches:
         for bucket in batch.column(0).to_pylist():
+            part_behind(old, bucket)
+            new.marks[bucket] = Mark(new.batch)
             for name, layout in _kept(plan).items():
-                Bucket.of(now, name, bucket, layout).compact(now.batch)
+                Bucket.of(old, name, bucket, layout).copy(Bucket.of(new, name, bucket, layout))
+            note(new, bucket)
         yield batch.rename_columns(["bucket"])
 
 
-def live_quads(now: Moment, format_: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def live_quads(now: Moment, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Give the live quads of some buckets of a query that is not running, as changes that insert them.
 
     `now` is the last micro-batch that Spark committed.
     """
     for batch in batches:
         for bucket in batch.column(0).to_pylist():
-            check_part(now.folder, (matching.LIVE,), bucket, now.batch + 1)
+            part_behind(now, bucket)
             live = Bucket.of(now, matching.LIVE, bucket, matching.LAYOUT)
-            runs = live.before(now.batch + 1) if format_ > 1 else runs_after(live.folder, now.batch)
-            for rows in merged(runs, live.layout):
+            for rows in merged(live.before(), live.layout):
                 terms = (rows[name] for name in live.layout.text_names)
                 columns = [pa.array(["A"] * len(rows), pa.string()), *terms]
                 yield from pa.Table.from_arrays(columns, ["op", "s", "p", "o", "g"]).to_batches()
@@ -206,39 +224,43 @@ def windowed(now: Moment, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Reco
     """
     for batch in batches:
         for bucket in batch.column(0).to_pylist():
-            check_part(now.folder, (windowing.WINDOW,), bucket, now.batch + 1)
+            part_behind(now, bucket)
             yield from windowing.elements(now, bucket).to_batches()
 
 
 def claim(plan: JointPlan, folder: Folder, buckets: int) -> None:
-    """Make the folders of a new query, and note that they are its own."""
-    if (folder / PLAN).is_there():
-        return
-    (folder / REACHED).make()
-    if plan.window is not None:
-        (folder / windowing.CLOCK).make()
-    for name in _kept(plan):
-        for bucket in range(buckets):
-            (folder / name / str(bucket)).make()
-    folder.write_text(PLAN, json.dumps(describe(plan, buckets), ensure_ascii=False, indent=1))
+    """Note in the folder of a new query that it is its own."""
+    if not (folder / PLAN).is_there():
+        folder.write_text(PLAN, json.dumps(describe(plan, buckets), ensure_ascii=False, indent=1))
 
 
-def check_part(folder: Folder, names: Iterable[str], part: int, batch: int) -> None:
-    """Refuse a part of the state that is neither just before nor just after a micro-batch, or lacks one of
-    its folders.
+def begin_part(now: Moment, part: int, *, is_first: bool) -> Mark:
+    """Find where a part of the state stands before a micro-batch; the first one makes it.
+
+    Raises `StateError` where the part has not run the micro-batch before, or has run the one behind.
     """
-    for name in names:
-        if not (folder / name / str(part)).is_there():
-            raise StateError(f"{folder} has lost its folder {name}/{part}; {ANEW}")
-    reached = _noted(folder, part)
-    # the micro-batch itself where Spark runs again what was done but not committed
-    if reached not in (batch - 1, batch) and (batch or reached is not None):
-        stands = "has run no micro-batch" if reached is None else f"stands at micro-batch {reached}"
-        raise StateError(
-            f"part {part} of the state in {folder} {stands}, and Spark is at {batch}: files were "
-            "lost or put back, or a function of foreachBatch did not read the deltas to the end (start() "
-            f"does); {ANEW}"
-        )
+    if is_first:
+        stands = _last_noted(now.folder, part)
+        if stands in (None, now.batch):
+            return Mark(now.batch)
+    else:
+        with suppress(FileNotFoundError):
+            found = standing(now.folder, part, now.batch)
+            if not noted(now.folder, part, now.batch + 1):
+                return found
+        stands = _last_noted(now.folder, part)
+    place = "has run no micro-batch" if stands is None else f"stands at micro-batch {stands}"
+    raise StateError(
+        f"part {part} of the state in {now.folder} {place}, and Spark is at {now.batch}: files were "
+        "lost or put back, or a function of foreachBatch did not read the deltas to the end (start() "
+        f"does); {ANEW}"
+    )
+
+
+def part_behind(now: Moment, part: int) -> None:
+    """Find where a part of the state stands behind the last micro-batch of a query that is not running."""
+    found = begin_part(Moment(now.folder, now.batch + 1), part, is_first=False)
+    now.marks[part] = Mark(now.batch, found.before)
 
 
 def _check_generation(home: Home, now: Moment) -> None:
@@ -272,19 +294,16 @@ def _part() -> int:
     return context.partitionId()
 
 
-def _note(now: Moment, part: int) -> None:
-    """Note which micro-batch a part of the state has reached."""
-    (now.folder / REACHED).write_text(str(part), str(now.batch))
-
-
 def is_past_first(folder: Folder) -> bool:
     """Tell whether some part of the state has reached a micro-batch behind the first."""
-    parts = (part for part in (folder / REACHED).names() if part.isdigit())  # no drafts of killed tasks
-    return any((_noted(folder, int(part)) or 0) > 0 for part in parts)
+    return any(int(found[2]) > 0 for found in _notes(folder))
 
 
-def _noted(folder: Folder, part: int) -> int | None:
-    try:
-        return int((folder / REACHED).text(str(part)))
-    except FileNotFoundError:
-        return None
+def _last_noted(folder: Folder, part: int) -> int | None:
+    """Find the last micro-batch that a part has a note of; for messages only, as listings may lag."""
+    return max((int(found[2]) for found in _notes(folder) if int(found[1]) == part), default=None)
+
+
+def _notes(folder: Folder) -> Iterator[re.Match[str]]:
+    names = (folder / REACHED).names()  # with the drafts of killed tasks
+    return (found for name in names if (found := _NOTE.fullmatch(name)) is not None)

@@ -51,10 +51,10 @@ def walk(
         if number == 0:
             # The first visit brings the new matches, and is the only one that writes. Later visits read its
             # file.
-            before = state.before(now.batch)
-            added = state.add(now.batch, _updates(plan, kinds))
+            before = state.before()
+            added = state.add(_updates(plan, kinds))
         else:
-            before, added = state.before(now.batch), state.added(now.batch)
+            before, added = state.before(), state.added()
         for way, rows in _walkers(plan, number, kinds):
             runs = before, [*before, added] if added is not None else before
             for on, found in _meet(plan, way, number, rows, *runs):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -105,7 +106,7 @@ class Elements:
 
     def _pass(self, bucket: int, arrived: pa.Table | None) -> pa.Table:
         state = Bucket.of(self._now, WINDOW, bucket, LAYOUT)
-        runs, bounds, before = state.before(self._now.batch), self._bounds, self._before
+        runs, bounds, before = state.before(), self._bounds, self._before
         passed = _between(runs, _HELD_BY_TIME, before.begin, bounds.begin)
         ready = _between(runs, _WAITING, before.last + 1, bounds.last + 1)
         due = [_changes(passed, "D"), _changes(ready)]
@@ -121,7 +122,7 @@ class Elements:
             rows.append(held)
         new = pa.concat_tables(rows)
         if new.num_rows:
-            state.add(self._now.batch, new)
+            state.add(new)
         return changes
 
     def _punctual(self, arrived: pa.Table) -> pa.Table:
@@ -152,13 +153,13 @@ def keep_clock(now: Moment, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Re
 def carry(old: Moment, new: Folder) -> None:
     """Have a new state come as far as an old one had behind a micro-batch."""
     for batch in (old.batch, old.batch + 1):
-        Clock.read(old._replace(batch=batch)).write(new, batch)
+        Clock.read(replace(old, batch=batch)).write(new, batch)
 
 
 def elements(now: Moment, bucket: int) -> pa.Table:
     """Give all that a window holds and will hold in a bucket, as elements in the columns of a stream."""
     state = Bucket.of(now, WINDOW, bucket, LAYOUT)
-    runs = state.before(now.batch + 1)
+    runs = state.before()
     least, most = -(1 << 63), (1 << 63) - 1
     held, waiting = (_between(runs, index, least, most) for index in (_HELD_BY_TIME, _WAITING))
     found = pa.concat_tables([_changes(held, "A"), _changes(waiting)])

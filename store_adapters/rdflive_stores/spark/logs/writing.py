@@ -4,7 +4,8 @@ A micro-batch has the file of its number, such as 000000000007.rdfp. A write tha
 that are there, in front of the next micro-batch: 000000000008-000.rdfp.
 
 A task writes its rows to a hidden file. When all have, these become one file with one transaction, under its
-final name in one step, so whoever follows the folder sees all of a micro-batch or nothing.
+final name in one step, so readers of the folder see all of a micro-batch or nothing. What killed and late
+attempts at tasks have written is removed with the next micro-batch.
 """
 
 from __future__ import annotations
@@ -21,15 +22,18 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StringType, StructType
 
 from rdflive.errors import RdfliveError
 from rdflive.feeds.terms import RowError, RowReader
+from rdflive_stores.spark.dataflow.state import BATCH
 
 __all__ = ["PatchStreamWriter", "PatchWriter"]
 
 _FILE: Final = re.compile(r"(\d+)(-\d+)?\.rdfp")
+_LEFT: Final = re.compile(r"_(\d+)-")
 _PLACES: Final = ("s", "p", "o", "g")
 _SIGNS: Final = {"A": "A", "+": "A", "D": "D", "-": "D"}
 
@@ -59,7 +63,9 @@ class _Pieces:
         os.makedirs(self._folder, exist_ok=True)
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> _Piece:
-        path = os.path.join(self._folder, f"_{uuid4().hex}.tmp")
+        context = TaskContext.get()
+        batch = context.getLocalProperty(BATCH) if context is not None else None
+        path = os.path.join(self._folder, f"_{batch or ''}-{uuid4().hex}.tmp")
         rows = 0
         with open(path, "w", encoding="utf-8", newline="\n") as file:
             for batch in batches:
@@ -98,6 +104,13 @@ class _Pieces:
             if piece is not None:  # a task that failed has none
                 with suppress(FileNotFoundError):
                     os.remove(piece.path)
+
+    def drop_left(self, batch: int) -> None:
+        """Remove what attempts have left of which Spark knows nothing, up to a micro-batch."""
+        for name in os.listdir(self._folder):
+            if (match := _LEFT.match(name)) is not None and int(match[1]) <= batch:
+                with suppress(FileNotFoundError):
+                    os.remove(os.path.join(self._folder, name))
 
     def next_name(self) -> str:
         """Find a name for a file behind all that are there, and in front of the next micro-batch."""
@@ -148,6 +161,7 @@ class PatchStreamWriter(DataSourceStreamArrowWriter):
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Put together what the tasks of a micro-batch have written."""
         self._pieces.join([piece for piece in messages if isinstance(piece, _Piece)], f"{batchId:012}.rdfp")
+        self._pieces.drop_left(batchId)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803, ARG002
         """Remove what was written."""
