@@ -13,9 +13,8 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from types import SimpleNamespace
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,12 +24,14 @@ from pyarrow import fs
 from dataflow.simulation import Change, Simulation
 from rdflive_stores.spark.dataflow import tasks
 from rdflive_stores.spark.dataflow.files import Folder
-from rdflive_stores.spark.dataflow.identity import FIRST
-from rdflive_stores.spark.dataflow.state import Home
+from rdflive_stores.spark.dataflow.identity import FIRST, succeed
+from rdflive_stores.spark.dataflow.state import Home, Moment
 from support.one_process import Row
 
 __all__ = ["Cluster", "Disturbances", "executors"]
 
+Call: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""What Spark calls with the rows of a task."""
 _QUERY: Final = "query"
 _CALLS: Final = 30
 """A task calls its file system some so many times."""
@@ -45,10 +46,13 @@ class Killed(BaseException):
 
 
 class Storage:
-    """The file system of this machine, where a thread may stop, or die, in front of each call."""
+    """The file system of this machine, where a thread may stop, or die, in front of each call.
 
-    def __init__(self) -> None:
-        self._system = fs.LocalFileSystem()
+    A listing may lack any files, as one that lags lacks those that were written lately.
+    """
+
+    def __init__(self, order: random.Random) -> None:
+        self._system, self._order = fs.LocalFileSystem(), order
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._system, name)
@@ -57,7 +61,10 @@ class Storage:
 
         def call(*given: Any, **named: Any) -> Any:
             getattr(_here, "before_call", lambda: None)()
-            return found(*given, **named)
+            answer = found(*given, **named)
+            if given and isinstance(given[0], fs.FileSelector):
+                return [info for info in answer if self._order.random() < 0.7]
+            return answer
 
         return call
 
@@ -66,7 +73,7 @@ class Storage:
 class Task:
     """A task with what it was given; it is also what Spark tells it of itself."""
 
-    call: Callable[[Any], Iterator[pa.RecordBatch]]
+    call: Call
     batch: int
     part: int
     given: Sequence[pa.RecordBatch]
@@ -195,7 +202,7 @@ class Cluster(Simulation):
     disturbances: Disturbances = field(default_factory=Disturbances)
 
     def __post_init__(self) -> None:
-        self._root = Folder(Storage(), self.folder)  # type: ignore[arg-type]  # it does all that is asked
+        self._root = Folder(Storage(self.cuts), self.folder)  # type: ignore[arg-type]  # it does all that is asked
         self.folder = f"{self.folder}/{_QUERY}/{FIRST}"
         super().__post_init__()
 
@@ -204,7 +211,7 @@ class Cluster(Simulation):
         self.disturbances.replay_some(self.cuts, 0.05)
         found = [self.attempt(changes) for _ in range(attempts)]
         assert all(net == found[0] for net in found), "a micro-batch that is run again is the same"
-        assert tasks.is_done(self._moment(self.batch), self.buckets)
+        assert tasks.is_done(Moment(self._place, self.batch), self.buckets)
         self.batch += 1
         return found[0]
 
@@ -226,26 +233,35 @@ class Cluster(Simulation):
         self.disturbances.past.append([task for task, _ in done])
         return self._shown(batches) if stages is None else Counter()
 
-    @property
-    def length(self) -> int:
-        """The number of stages of a micro-batch."""
-        return len(self._calls())
+    def compact(self) -> None:
+        """Merge the files of all buckets; the former ones are removed."""
+        super().compact()
+        succeed(Folder.local(f"{self._root}/{_QUERY}"), self.folder.rpartition("/")[2])
 
-    def _calls(self) -> list[Callable[[Any], Iterator[pa.RecordBatch]]]:
-        plan, home, buckets = self.joint, self._home, self.buckets
-        first = [tasks.match] if self.entailment is None else [tasks.match, tasks.count]
+    def _calls(self) -> list[Call]:
+        """Give the stages, as `lay_out` puts them one behind the other."""
+        plan = self.joint
         return [
-            *(partial(task, plan, home, buckets) for task in first),
-            *(partial(tasks.walk, plan, home, buckets, number) for number in range(plan.matching.rounds)),
-            *(partial(tasks.finish, plan, home, buckets, number, {}) for number in range(plan.stages)),
+            self._call(tasks.match),
+            *([] if self.entailment is None else [self._call(tasks.count)]),
+            *(self._call(tasks.walk, number) for number in range(plan.matching.rounds)),
+            *(self._call(tasks.finish, number, {}) for number in range(plan.stages)),
         ]
 
-    @property
-    def _home(self) -> Home:
-        place = self._root / _QUERY / FIRST
-        if self.is_snapshot or self.batch == self._first > 0:
-            return Home(place, "", self._moment(self.batch))
-        return Home(self._root, FIRST)
+    def _call(self, function: Callable[..., Any], *more: Any) -> Call:
+        plan, buckets, batch = self.joint, self.buckets, self.batch
+        generation = self.folder.rpartition("/")[2]
+        is_made = self.is_snapshot or batch == self._first > 0
+        place = self._root / _QUERY
+
+        def call(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            # what is pickled for a task, so that none sees what another has noted in it
+            snapshot = Moment(place / generation, batch) if is_made else None
+            home = Home(place if is_made else self._root, "" if is_made else generation, snapshot)
+            found: Iterator[pa.RecordBatch] = function(plan, home, buckets, *more, rows)
+            return found
+
+        return call
 
     def _tried(self, task: Task, done: list[tuple[Task, Counter[Any]]]) -> list[pa.RecordBatch]:
         """Run a task, with all that may come before and behind it."""
@@ -259,7 +275,7 @@ class Cluster(Simulation):
         done.append((task, _sent(made)))
         if order.random() < 0.1:
             beside.stop(task, order)
-        while order.random() < 0.3:
+        while order.random() < 0.2:
             again, sent = order.choice(done)
             assert _sent(again.run(order)) == sent, "an attempt sends what the one before it has sent"
             beside.seen["repeated"] += 1

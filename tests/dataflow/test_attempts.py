@@ -21,13 +21,13 @@ from support import queries
 from support.effort import drawn_from, rounds
 from support.one_process import OneProcess
 
-RUN = rounds(60, share=10)
+RUN = rounds(40, share=20)
 """So many queries of each kind."""
 
 
 def run_query(draw: Random, folder: Path, kind: Callable[..., Simulation]) -> bool:
     """Run a random query over random quads, with compactions and rebuilding."""
-    depth, graphs = draw.choice((1, 2, 2, 3)), draw.random() < 0.3
+    depth, graphs = draw.choice((1, 1, 2)), draw.random() < 0.3
     query = queries.make_query(draw, graphs=graphs, depth=depth, construct=True)
     return test_queries.Play(query, draw, folder, collide=False, kind=kind).run(graphs=graphs)
 
