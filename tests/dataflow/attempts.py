@@ -123,7 +123,7 @@ class Straggler(threading.Thread):
         """Make the attempt."""
         try:
             self.task.run(self._order, self._step)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - Spark takes no notice of any
             self.error = error
         self._stopped.set()
 

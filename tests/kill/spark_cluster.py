@@ -25,23 +25,21 @@ import tempfile
 import threading
 import time
 from argparse import ArgumentParser
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final
 
 from kill.orders import Orders, cluster
 from kill.spark_subscription import check, family, started, tell
-from support.spark_queries import PREDICATES, QUERIES
-from support.spark_streams import AT_ONCE, ChangeFiles, Nets, operations
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from support.spark_queries import PREDICATES
+from support.spark_streams import ChangeFiles, operations
 
 __all__ = ["PLAYS", "Outcome", "kill_driver", "run"]
 
+PLAYS: Final = ("queries", "entailment", "window", "parameters", "snapshot", "mirror")
+"""The names of `kill.cluster_plays`, which needs PySpark."""
 _MOST_STARTS: Final = 5
 """So often a query that has ended is started again."""
 _ENOUGH: Final = 4.0
@@ -62,8 +60,6 @@ _CONFIG: Final[dict[str, dict[str, object]]] = {
         "spark.dynamicAllocation.shuffleTracking.timeout": "1s",
     },
 }
-Act: TypeAlias = tuple[Callable[[], Any], list[dict[str, Any]]]
-"""Something that is done, and the orders for its tasks."""
 
 
 @dataclass
@@ -88,277 +84,6 @@ class Outcome:
     """Runs that ended before their time, with an error; another one followed."""
 
 
-class Play:
-    """A query, or a mirror, and what it is told."""
-
-    PARTS = 3
-
-    def __init__(self, spark: SparkSession, folder: Path, chance: random.Random) -> None:
-        self.spark, self.folder, self.chance = spark, folder, chance
-        self.found = Nets()
-
-    def acts(self, count: int) -> Iterator[Act]:
-        """Run micro-batches, of which all but the first are disturbed, then some more."""
-        self.write(count + 1)
-        yield self.run, [{"batch": number + 1, "stage": self.draw()} for number in range(count)]
-        self.write(2)
-        yield self.run, []
-
-    def draw(self) -> str:
-        """Draw a stage."""
-        return self.chance.choice(self.stages())
-
-    def stages(self) -> list[str]:
-        """Name the stages."""
-        plan = self.subscribe()._flow.plan
-        return [
-            "match",
-            *(["count"] if plan.entailment else []),
-            *(f"walk {number}" for number in range(plan.matching.rounds)),
-            *(f"finish {number}" for number in range(plan.stages)),
-        ]
-
-    def run(self) -> None:
-        """Run what is there."""
-        self.subscribe().start(self.found, trigger=AT_ONCE).awaitTermination()
-
-    def subscribe(self) -> Any:
-        """Make a subscription on the checkpoint."""
-        raise NotImplementedError
-
-    def write(self, count: int) -> None:
-        """Write the files of micro-batches."""
-        raise NotImplementedError
-
-    def wanted(self) -> list[Any]:
-        """Give what micro-batches should be."""
-        raise NotImplementedError
-
-    def add_up(self, outcome: Outcome) -> None:
-        """Compare."""
-        found, wanted = self.found.list, self.wanted()
-        outcome.told += len(found)
-        outcome.lost += len(wanted) - len(found)
-        outcome.wrong += sum(one != other for one, other in zip(found, wanted, strict=False))
-
-
-class Queries(Play):
-    """Joins, OPTIONAL and groups in one subscription."""
-
-    TEXTS: Any = {name: QUERIES[name] for name in ("groups", "two optional", "not exists")}
-    ENTAILMENT: str | None = None
-
-    def __init__(self, *given: Any) -> None:
-        from spark.world import World
-
-        super().__init__(*given)
-        seed = self.chance.randrange(1 << 30)
-        self.world = World(self.spark, self.folder, self.TEXTS, seed, self.ENTAILMENT)
-        self.subscribe = self.world.subscribe  # type: ignore[method-assign]
-
-    def write(self, count: int) -> None:
-        for _ in range(count):
-            self.world.write(operations(self.chance, 30, PREDICATES))
-
-    def wanted(self) -> list[Any]:
-        from support.spark_streams import nets
-
-        return nets(self.TEXTS, self.world.batches, self.ENTAILMENT)
-
-
-class Entailment(Queries):
-    """A query over what RDFS entails."""
-
-    ENTAILMENT = "rdfs"
-
-    def __init__(self, *given: Any) -> None:
-        from spark import test_subscription_entailment as entailed
-
-        self.TEXTS = entailed.QUERY
-        super().__init__(*given)
-        self.commits = iter(entailed.commits(self.chance, 200))
-
-    def write(self, count: int) -> None:
-        for _ in range(count):
-            self.world.write([operation for _ in range(4) for operation in next(self.commits)])
-
-
-class Snapshot(Queries):
-    """A snapshot, and state that is made again, in other partitions or merged."""
-
-    TEXTS = QUERIES["subselect"]
-
-    def acts(self, count: int) -> Iterator[Act]:
-        """Disturb the snapshot, the rebuilding, the merging, and the micro-batches behind each of them."""
-        from rdflive_stores.spark import rebuild
-        from spark.test_snapshots import as_quads
-
-        self.first = operations(self.chance, 60, PREDICATES)
-        live: dict[Any, None] = {}
-        for operation in self.first:
-            live.pop(operation[1:], None)
-            if operation.op == "A":
-                live[operation[1:]] = None
-        initial = as_quads(self.spark, Counter(list(live)))
-
-        def begin() -> None:
-            self.world.subscribe(initial=initial).start(self.found, trigger=AT_ONCE).awaitTermination()
-
-        def part() -> None:
-            answer = Nets()
-            place = self.world.checkpoint
-            rebuild(place, spark=self.spark, partitions=self.chance.randint(2, 4), sink=answer)
-            self.answers.append((answer.total, self.found.total))
-
-        self.answers: list[tuple[Any, Any]] = []
-        self.write(2)
-        snapshot = {"batch": None, "stage": self.draw()}
-        yield begin, [snapshot, {"batch": 1, "stage": self.draw()}]
-        for number in range(max(1, count // 3)):
-            yield part, [{"batch": None, "stage": self.chance.choice(["live_quads", self.draw()])}]
-            self.write(2)
-            yield self.run, [{"batch": 2 + 4 * number, "stage": self.draw()}]
-            yield self.subscribe().compact, [{"batch": None, "stage": "compact"}]
-            self.write(2)
-            yield self.run, [{"batch": 4 + 4 * number, "stage": self.draw()}]
-
-    def wanted(self) -> list[Any]:
-        from support.spark_streams import nets
-
-        return nets(self.TEXTS, [self.first, *self.world.batches])
-
-    def add_up(self, outcome: Outcome) -> None:
-        super().add_up(outcome)
-        outcome.wrong += sum(one != other for one, other in self.answers)
-
-
-class Window(Play):
-    """A window, whose watermark follows the stream."""
-
-    def __init__(self, *given: Any) -> None:
-        from spark.test_windowed_subscription import Elements
-
-        super().__init__(*given)
-        self.folder.mkdir()
-        self.elements = Elements(self.folder / "elements")
-
-    def subscribe(self) -> Any:
-        from rdflive_stores.spark import subscribe
-        from spark.test_windowed_subscription import PATH, WINDOW_OF_6
-
-        changes = self.elements.stream(self.spark).withWatermark("at", "2 seconds")
-        return subscribe(changes, PATH, checkpoint=self.folder / "checkpoint", window=WINDOW_OF_6)
-
-    def write(self, count: int) -> None:
-        self.elements.draw(count)
-
-    def wanted(self) -> list[Any]:
-        from spark.test_windowed_subscription import expected
-
-        return expected(self.elements.batches, 2_000_000)[0]
-
-
-class Parameters(Play):
-    """A query for the rows of a second stream."""
-
-    def __init__(self, *given: Any) -> None:
-        from spark.test_parameters import LATE, Rows, Told
-
-        super().__init__(*given)
-        self.files, self.one = ChangeFiles(self.folder / "changes"), Told(LATE)
-        self.rows, self.nets = Rows(self.folder / "rows"), list[Any]()
-
-    def subscribe(self) -> Any:
-        from rdflive_stores.spark import subscribe
-        from spark.test_parameters import LATE
-
-        changes, rows = self.files.stream(self.spark), self.rows.stream(self.spark)
-        return subscribe(changes, LATE, checkpoint=self.folder / "checkpoint", parameters=rows)
-
-    def write(self, count: int) -> None:
-        from spark.test_parameters import drawn
-
-        for _ in range(count):
-            batch = [*drawn(self.chance, watching=True), *drawn(self.chance, watching=False)]
-            self.nets.append(self.one.run(batch))
-            self.rows.become(self.one.rows())
-            self.files.add([change for change in batch if not change.s.startswith("<urn:u")])
-
-    def wanted(self) -> list[Any]:
-        return self.nets
-
-
-class Mirror(Play):
-    """A graph that follows transactions, three files to a micro-batch."""
-
-    def __init__(self, *given: Any) -> None:
-        import rdflib
-
-        super().__init__(*given)
-        (self.folder / "files").mkdir(parents=True)
-        self.graph, self.batches = rdflib.Dataset(), list[Any]()
-        self.numbers, self.live, self.wrong = Counter[int](), set[Any](), 0
-        self.states: list[Any] = []
-
-    def stages(self) -> list[str]:
-        return ["decode"]
-
-    def run(self) -> None:
-        from rdflive_stores.spark import mirror
-
-        columns = "value string, topic string, partition int, offset long"
-        stream = self.spark.readStream.schema(columns).option("maxFilesPerTrigger", 3)
-        mirror(
-            stream.parquet(str(self.folder / "files")), self.graph, "rdf-patch",
-            checkpoint=self.folder / "checkpoint", name="play", trigger=AT_ONCE, on_batch=self._compare,
-        ).awaitTermination()  # fmt: skip
-
-    def _compare(self, batch: Any) -> None:
-        from support.spark_mirrors import state
-
-        self.numbers[batch.batch] += 1
-        self.wrong += {str(quad) for quad in state(self.graph)} != self.states[batch.batch]
-
-    def write(self, count: int) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        from rdflive.feeds.terms import RowReader
-        from rdflive import Quad
-
-        for _ in range(count):
-            for _ in range(3):
-                batch, number = operations(self.chance, 15, PREDICATES), len(self.batches)
-                lines = [f"{op} {s} {p} {o} ." for op, s, p, o, _ in batch]
-                table = {
-                    "value": ["\n".join(["TX .", *lines, "TC ."])], "topic": ["log"],
-                    "partition": pa.array([0], pa.int32()), "offset": pa.array([number], pa.int64()),
-                }  # fmt: skip
-                path = self.folder / "files" / f"{number:04}.parquet"
-                pq.write_table(pa.table(table), path)
-                os.utime(path, (1_700_000_000 + number,) * 2)
-                self.batches.append(batch)
-                for op, *texts, _ in batch:
-                    quad = str(Quad(*(RowReader(text).term("term") for text in texts), None))
-                    (self.live.add if op == "A" else self.live.discard)(quad)
-            self.states.append(set(self.live))
-
-    def add_up(self, outcome: Outcome) -> None:
-        outcome.told += len(self.numbers)
-        outcome.lost += len(self.states) - len(self.numbers)
-        outcome.wrong += self.wrong + sum(times > 1 for times in self.numbers.values())
-
-
-PLAYS: Final[dict[str, type[Play]]] = {
-    "queries": Queries,
-    "entailment": Entailment,
-    "window": Window,
-    "parameters": Parameters,
-    "snapshot": Snapshot,
-    "mirror": Mirror,
-}
-
-
 @dataclass
 class Stage:
     """Where plays are run, and disturbed."""
@@ -375,15 +100,20 @@ class Stage:
 
     def run(self, names: list[str], count: int) -> Outcome:
         """Run plays."""
+        from kill.cluster_plays import PLAYS_BY_NAME
+
         spark = cluster(self.folder, self.orders, config=_CONFIG.get(self.what, {}))
         if self.what == "fail":
             self.orders.give("fail")
         for name in names:
-            play = PLAYS[name](spark, self.folder / name, self.chance)
+            play = PLAYS_BY_NAME[name](spark, self.folder / name, self.chance)
             for act, ordered in play.acts(count):
                 with self._disturbed(ordered if self.what != "fail" else []):
                     self._do(name, act)
-            play.add_up(self.outcome)
+            told, lost, wrong = play.compare()
+            self.outcome.told += told
+            self.outcome.lost += lost
+            self.outcome.wrong += wrong
         met = [*self.met, *self.orders.told("failed")]
         self.outcome.disturbed, self.outcome.stages = len(met), len({each["stage"] for each in met})
         self.outcome.repeated = sum(self.orders.attempts(task) > 1 for task in met)
@@ -408,10 +138,8 @@ class Stage:
         numbers = [
             self.orders.give(
                 "stop",
-                part=None if order["stage"] == "decode" else self.chance.randrange(2),
-                point=self.chance.randrange(-1, 5),
+                **{"part": self.chance.randrange(3), "point": self.chance.randrange(-1, 5)} | order,
                 outlives=self.what == "kill" and place % 3 == 1,
-                **order,
             )
             for place, order in enumerate(ordered)
         ]
@@ -502,7 +230,7 @@ def main() -> None:
     """Run the program."""
     parser = ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=["kill", "fail", "decommission", "allocation", "driver"])
-    parser.add_argument("--plays", nargs="+", choices=list(PLAYS), default=list(PLAYS))
+    parser.add_argument("--plays", nargs="+", choices=PLAYS, default=PLAYS)
     parser.add_argument("--count", type=int, default=8, help="disturbances of each play")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--child", type=Path, metavar="FOLDER", help="be the child process")

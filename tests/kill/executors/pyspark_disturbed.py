@@ -1,8 +1,9 @@
 """What executors run in place of PySpark's worker: tasks that stop or fail where a test has ordered it.
 
-Spark loads the worker that `spark.python.worker.module` names, if its name begins with "pyspark". Orders lie
-in the folder RDFLIVE_ORDERS (`kill.orders`). Each has a point: -1 is before a task has read anything, 0 before
-the first file that it changes, 1 before the second, and so on; a task that changes fewer gets to it at its end.
+Spark loads the worker that `spark.python.worker.module` names, if its name begins with "pyspark". Orders
+lie in the folder RDFLIVE_ORDERS (`kill.orders`). Each has a point: -1 is before a task has read anything, 0
+before the first file that it changes, 1 before the second, and so on. A task that changes fewer gets to it at
+its end.
 """
 
 from __future__ import annotations
