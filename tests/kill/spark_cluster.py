@@ -9,7 +9,7 @@ plays one after the other. In the middle of a task, at a random point,
   ends some micro-batches later, as one that has lost the network does;
 - "decommission" has the executor end as one whose machine is taken away in a minute;
 - "allocation" waits, so that Spark gives executors back that have nothing to do, and asks for others then;
-- "fail" raises an error, once in each stage of each micro-batch.
+- "fail" raises an error, once in each stage of two micro-batches, or jobs, of each play.
 
 "driver" kills the driver while tasks go on, which end when another driver has gone on for two micro-batches.
 """
@@ -103,9 +103,10 @@ class Stage:
         from kill.cluster_plays import PLAYS_BY_NAME
 
         spark = cluster(self.folder, self.orders, config=_CONFIG.get(self.what, {}))
-        if self.what == "fail":
-            self.orders.give("fail")
         for name in names:
+            if self.what == "fail":
+                for batch in (1, None):  # where no micro-batch is meant, in a snapshot and the first one
+                    self.orders.give("fail", batch=batch)
             play = PLAYS_BY_NAME[name](spark, self.folder / name, self.chance)
             for act, ordered in play.acts(count):
                 with self._disturbed(ordered if self.what != "fail" else []):

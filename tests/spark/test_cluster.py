@@ -50,8 +50,8 @@ def test_executors_that_are_killed(play: str, tmp_path: Path) -> None:
 @pytest.mark.hunted("the gate has executors that are killed")
 def test_each_stage_fails_once(tmp_path: Path) -> None:
     """Whatever the first attempt at one of its tasks has written by then."""
-    outcome = disturbed(tmp_path, "fail", list(PLAYS), 3)
-    assert outcome.repeated == outcome.disturbed > 50, outcome
+    outcome = disturbed(tmp_path, "fail", list(PLAYS), 1)
+    assert outcome.repeated == outcome.disturbed > 40, outcome
     assert outcome.stages > 8, outcome
 
 

@@ -112,9 +112,7 @@ def _order(task: dict[str, Any]) -> dict[str, Any] | None:
     for line in (_FOLDER / "orders").read_text().splitlines():
         order = json.loads(line)
         if all(order[name] in (None, task[name]) for name in task):
-            name = f"{order['number']}" + (
-                f" {task['batch']} {task['stage']}" if order["stage"] is None else ""
-            )
+            name = f"{order['number']}" + (f" {task['stage']}" if order["stage"] is None else "")
             with suppress(FileExistsError), (_FOLDER / f"taken {name}").open("x"):
                 if order["point"] is None:
                     order["point"] = random.Random(name).randrange(-1, 5)
