@@ -42,14 +42,16 @@ class Play:
         """What subscriptions were told."""
 
     def acts(self, count: int) -> Iterator[Act]:
-        """Run micro-batches, of which all but the first are disturbed, then some more.
+        """Run micro-batches, most of them disturbed, then some more.
 
-        The first disturbance is that of the last stage.
+        The first disturbances are those of the last stage.
         """
-        self.write(count + 1)
+        self.write(count + 2)
         ordered: list[dict[str, Any]] = [{"batch": n + 1, "stage": self.draw()} for n in range(count)]
-        # where Spark cannot take back what the others of the stage have given: this part begins after them
-        ordered[0] |= {"stage": self.stages()[-1], "part": 2}
+        # The last stage comes first: what other parts have given cannot be taken back then; and in the
+        # second an attempt outlives its executor before it notes that its part is done.
+        for order, within in zip(ordered, ("", "/reached"), strict=False):
+            order |= {"stage": self.stages()[-1], "part": 3, "point": 0, "within": within}
         yield self.run, ordered
         self.write(2)
         yield self.run, []
@@ -105,7 +107,7 @@ class Queries(Play):
 
     def write(self, count: int) -> None:
         for _ in range(count):
-            self.world.write(operations(self.chance, 30, PREDICATES))
+            self.world.write(operations(self.chance, 80, PREDICATES, nodes=16))
 
     def wanted(self) -> list[Any]:
         return nets(self.TEXTS, self.world.batches, self.ENTAILMENT)
@@ -225,7 +227,7 @@ class Mirror(Play):
     def acts(self, count: int) -> Iterator[Act]:
         """Disturb the decoding of each micro-batch but the first; any part, for there are two or three."""
         for act, ordered in super().acts(count):
-            yield act, [order | {"part": None} for order in ordered]
+            yield act, [order | {"part": None, "within": ""} for order in ordered]
 
     def stages(self) -> list[str]:
         return ["decode"]

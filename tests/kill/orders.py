@@ -39,14 +39,16 @@ class Orders:
         stage: str | None = None,
         part: int | None = None,
         point: int | None = None,
+        within: str = "",
         outlives: bool = False,
     ) -> int:
         """Order one task to "stop" or to "fail"; without a stage, one of each. Gives its number.
 
-        What is None may be any. A stopped worker that outlives its executor goes on when it is let go.
+        What is None may be any; `pyspark_disturbed` says what a point is. A stopped worker that outlives its
+        executor goes on when it is let go.
         """
         order = {"number": self.count, "what": what, "batch": None if batch is None else str(batch)}
-        order |= {"stage": stage, "part": part, "point": point, "outlives": outlives}
+        order |= {"stage": stage, "part": part, "point": point, "within": within, "outlives": outlives}
         with (self.folder / "orders").open("a") as file:
             file.write(json.dumps(order) + "\n")
         self.count += 1
@@ -103,7 +105,7 @@ def cluster(folder: Path, orders: Orders, config: Mapping[str, object] | None = 
         "spark.executor.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
         "spark.executor.memory": "512m",
         "spark.deploy.maxExecutorRetries": -1,
-        "spark.sql.shuffle.partitions": 3,
+        "spark.sql.shuffle.partitions": 4,
         "spark.python.worker.module": "pyspark_disturbed",
         "spark.executorEnv.PYTHONPATH": os.pathsep.join(map(str, paths)),
         "spark.executorEnv.RDFLIVE_ORDERS": orders.folder,

@@ -19,6 +19,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import sys
 import tempfile
@@ -129,7 +130,7 @@ class Stage:
                 act()
             except Exception as error:  # noqa: BLE001 - whatever it ends with is counted
                 self.outcome.ended += 1
-                print(f"{name} ended: {type(error).__name__}: {str(error)[:400]!r}", file=sys.stderr)
+                print(f"{name} ended: {_cause(error)[:400]}", file=sys.stderr)
             else:
                 return
 
@@ -160,7 +161,7 @@ class Stage:
             if task is None:
                 return
             self.met.append(task)
-            self._let_go(self.chance.randrange(2))
+            self._let_go(1)
             if self.what == "allocation":
                 time.sleep(_ENOUGH)
             else:
@@ -178,6 +179,11 @@ class Stage:
             self.orders.go(number)
             assert self.orders.wait("ended", number, lambda: True)
             self.outcome.outrun += 1
+
+
+def _cause(error: Exception) -> str:
+    """Find the innermost message that Spark passes on, or ours."""
+    return ([str(error), *re.findall(r"(?:SparkException|StateError): (.+)", str(error))])[-1]
 
 
 def run(folder: Path, what: str, plays: list[str], *, count: int, seed: int) -> Outcome:

@@ -3,7 +3,7 @@
 Spark loads the worker that `spark.python.worker.module` names, if its name begins with "pyspark". Orders
 lie in the folder RDFLIVE_ORDERS (`kill.orders`). Each has a point: -1 is before a task has read anything, 0
 before the first file that it changes, 1 before the second, and so on. A task that changes fewer gets to it at
-its end.
+its end. Of an order "within" a folder, files elsewhere do not count.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _STAGES: Final = {
     },
     (decoding, "decode_texts"): "decode",
 }
-_on_change: Callable[[], None] | None = None
+_on_change: Callable[[str], None] | None = None
 
 
 def main(infile: Any, outfile: Any) -> None:
@@ -61,10 +61,10 @@ def _disturbed(function: Any, stage: str) -> Any:
 
 
 def _told(function: Any) -> Any:
-    def call(*given: Any) -> Any:
+    def call(folder: Folder, *given: Any) -> Any:
         if _on_change is not None:
-            _on_change()
-        return function(*given)
+            _on_change(folder.path)
+        return function(folder, *given)
 
     return call
 
@@ -85,23 +85,28 @@ def _run(stage: str, rows: Iterator[Any]) -> Iterator[Any]:
         yield from rows
         return
 
-    def change() -> None:
+    def change(path: str) -> None:
         nonlocal left
-        if left == 0:
-            left = None
-            _obey(order, task)
-        elif left is not None:
+        if left is None or not path.endswith(order["within"]):
+            return
+        if left > 0:
             left -= 1
+            return
+        left = None
+        _obey(order, task)
+
+    def now() -> None:
+        nonlocal left
+        if left is not None:
+            left = 0
+            change(order["within"])
 
     try:
         if left == -1:
-            left = 0
-            change()
+            now()
         _on_change = change
         yield from rows
-        if left is not None:
-            left = 0
-            change()
+        now()
     finally:
         _on_change = None
         _note("ended", {"order": order["number"]})
