@@ -35,7 +35,9 @@ def run_query(draw: Random, folder: Path, kind: Callable[..., Simulation]) -> bo
 def run_entailment(draw: Random, folder: Path, kind: Callable[..., Simulation]) -> bool:
     """Run a query over what random commits of schema and data entail."""
     text = f"{test_entailing.PREFIXES} SELECT * {{ {draw.choice(test_entailing.PATTERNS)} }}"
-    cluster: Any = kind(text, str(folder), draw.randint(1, 4), steady, draw, entailment="rdfs")
+    cluster: Any = kind(
+        text, str(folder), draw.randint(1, 4), draw.choice((colliding, steady)), draw, entailment="rdfs"
+    )
     engine, told = OneProcess(text, entailment="rdfs"), False
     for operations in test_entailing.commits(draw, 6, "", meta=False):
         told |= check(cluster, engine, operations, draw)
