@@ -29,7 +29,7 @@ def run_query(draw: Random, folder: Path, kind: Callable[..., Simulation]) -> bo
     """Run a random query over random quads, with compactions and rebuilding."""
     depth, graphs = draw.choice((1, 1, 2)), draw.random() < 0.3
     query = queries.make_query(draw, graphs=graphs, depth=depth, construct=True)
-    return test_queries.Play(query, draw, folder, collide=False, kind=kind).run(graphs=graphs)
+    return test_queries.Play(query, draw, folder, collide=draw.random() < 0.5, kind=kind).run(graphs=graphs)
 
 
 def run_entailment(draw: Random, folder: Path, kind: Callable[..., Simulation]) -> bool:
