@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Final, TypeAlias
 
 from bench.histories import DATA
@@ -56,6 +57,12 @@ def _within(steps: int) -> str:
     return text
 
 
+def _in_a_row(count: int) -> str:
+    """Ask for so many patterns one after the other from a node."""
+    nodes = [_START, *(f"?x{number}" for number in range(1, count + 1))]
+    return " . ".join(f"{s} {_KNOWS[0]} {o}" for s, o in pairwise(nodes))
+
+
 OPERATORS: Final = {
     "one pattern": f"SELECT * {{ {_FIRST} }}",
     "two patterns": f"SELECT * {{ {_FIRST} . ?a {_KNOWS[1]} ?c }}",
@@ -76,6 +83,7 @@ OPERATORS: Final = {
     "CONSTRUCT": f"CONSTRUCT {{ ?b {_KNOWS[2]} ?a }} WHERE {{ {_FIRST} }}",
     RULED: f"SELECT * {{ ?a {_DERIVED} ?b }}",
     **{f"{steps} steps of a constant at most": _within(steps) for steps in (2, 4, 8)},
+    "8 patterns in a row from a constant": f"SELECT * {{ {_in_a_row(8)} }}",
     "GRAPH ?g": f"SELECT * {{ GRAPH ?g {{ {_FIRST} . ?a {_KNOWS[1]} ?c }} }}",
     "two graphs":
         f"SELECT * {{ GRAPH {_GRAPHS[0]} {{ {_FIRST} }} GRAPH {_GRAPHS[1]} {{ ?a {_KNOWS[1]} ?c }} }}",

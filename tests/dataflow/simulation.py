@@ -90,6 +90,7 @@ class Simulation:
     entailment: str | None = None
     rules: Rules | None = None
     path_steps: int | None = None
+    parameters: str | None = None
     joint: JointPlan = field(init=False)
     _now: Moment = field(init=False)
 
@@ -201,6 +202,7 @@ class Simulation:
             entailment=self.entailment,
             rules=self.rules,
             path_steps=self.path_steps,
+            parameters=self.parameters,
         )
         plan = replace(plan, window=self.window)
         travelled: JointPlan = pickle.loads(pickle.dumps(plan))  # as it does to the executors

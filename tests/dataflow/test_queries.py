@@ -19,6 +19,7 @@ from dataflow.simulation import Quad, Simulation, colliding, in_order, steady
 from dataflow.test_differential import Operations, scattered
 from rdflive.feeds.terms import RowReader
 from rdflive.feeds.writing import write_term
+from rdflive.query import anchoring
 from rdflive_stores.spark.dataflow import solutions, state, walking
 from support import queries
 from support.effort import drawn_from, rounds
@@ -50,6 +51,7 @@ def test_queries_are_kept_up_to_date(
         monkeypatch.setattr(state, "_LEAST_BYTES", 2)
         monkeypatch.setattr(walking, "MOST_PARTNERS", 1)
         monkeypatch.setattr(walking, "_MOST_PAIRS", 3)
+        monkeypatch.setattr(anchoring, "_NEAR", 1)
     draw, outcomes = drawn_from("queries", graphs, collide), Counter[str]()
     for number in count():
         query = queries.make_query(draw, graphs=graphs, depth=draw.choice((1, 2, 2, 3)), construct=True)

@@ -31,6 +31,8 @@ QUERIES = {
     } GROUP BY ?n""",
     "apart": f"SELECT * {{ ?a <urn:p> ?b . ?c {TYPE} ?d }}",
     "any": "SELECT * { ?a ?p <urn:1> }",
+    "long": "SELECT ?d ?e { <urn:0> <urn:p> ?b . ?b <urn:p> ?c . ?c <urn:p> ?d . ?d <urn:p> ?e }",
+    "longer": f"SELECT * {{ <urn:0> <urn:p> ?b . ?b <urn:p> ?c . ?c <urn:p>/<urn:p>/{TYPE} ?d }}",
     "constants": "SELECT ?x { ?x <urn:p> <urn:1> . <urn:0> <urn:p> ?x }",
 }
 

@@ -16,6 +16,7 @@ QUERIES: Final = {
         SELECT DISTINCT ?x ?y ?v { ?x <urn:p> ?y . ?y <urn:value> ?v }
     } GROUP BY ?x""",
     "path": "SELECT ?x ?z { ?x <urn:p>/<urn:q> ?z FILTER(?x != ?z) }",
+    "in a row": "SELECT ?x ?v { <urn:0> <urn:p>/<urn:q>/<urn:p>/<urn:q> ?x . ?x <urn:value> ?v }",
     "alternatives": "SELECT ?x ?y { ?x (<urn:p>|^<urn:q>) ?y }",
     "bind": "SELECT ?x ?next { ?x <urn:value> ?v BIND(?v + 1 AS ?next) }",
     "optional": "SELECT ?x ?y ?v { ?x <urn:p> ?y OPTIONAL { ?y <urn:value> ?v FILTER(?v > 1) } }",

@@ -35,6 +35,7 @@ from rdflive.query.algebra import (
     Values,
     reads,
 )
+from rdflive.query.anchoring import anchor
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.decompose import overlapping_subqueries_graph, star_decomposition
 from rdflive.query.expressions import users_functions
@@ -75,6 +76,7 @@ __all__ = [
     "Union",
     "Values",
     "Variable",
+    "anchor",
     "check_row",
     "descending",
     "is_triple",

@@ -34,6 +34,8 @@ def _lines(plan: JointPlan, partitions: int) -> Iterator[str]:
         yield "kept: every element that waits or is held and that a pattern matches, by quad and by time"
     if plan.rules is not None:
         yield "rules are a part of the patterns: each is the union of all that leads to it"
+    if any(query.is_anchored for query in plan.queries):
+        yield "patterns far from a constant are joined with what it reaches, in stages that keep it"
     if plan.entailment is None:
         yield "changes are brought to set semantics by quad; kept: every quad that a pattern matches"
     else:

@@ -14,7 +14,7 @@ from rdflib import RDF
 from rdflive.entail.reasoning import Program, Rules, check_entailment, program_of, with_rules
 from rdflive.errors import UnsupportedQueryError
 from rdflive.query import planning
-from rdflive.query.planning import ParsedQuery, Plan, make_plan, parse_query, read_query, unroll
+from rdflive.query.planning import ParsedQuery, Plan, anchor, make_plan, parse_query, read_query, unroll
 from rdflive.syntax.tokens import Token, tokenize
 from rdflive_stores.spark.dataflow.event_time import EventWindow
 from rdflive_stores.spark.dataflow.plan import (
@@ -76,8 +76,10 @@ class QueryPlan:
     """What runs on the rows of the last stage before they are shown."""
     prefixes: Mapping[str, str]
     """The prefixes that the text of the query had besides its own."""
-    path_steps: int | None = None
+    path_steps: int | None
     """How many steps its paths of `*` and `+` may have; None where it has none."""
+    is_anchored: bool
+    """Whether patterns are joined with what constants reach, which is kept."""
 
     @property
     def is_set(self) -> bool:
@@ -255,7 +257,9 @@ def plan_query(
         query = with_rules(query, program)
     root = query.root if path_steps is None else unroll(query.root, path_steps)
     steps = None if root is query.root else path_steps
-    plan = make_plan(replace(query, root=root))
+    # rows of parameters are as the constants that they stand for
+    anchored = anchor(root, tuple(salted), () if parameters is None else (parameters.root,))
+    plan = make_plan(replace(query, root=anchored))
     if any(isinstance(step.node, planning.Closure) for step in plan.steps):
         raise _refused(_PATHS, tokenize(plan.query.text))
     templates = (step.node.template for step in plan.steps if isinstance(step.node, planning.Construct))
@@ -270,7 +274,7 @@ def plan_query(
     leaves = [plan_matching(step.basic, tuple(salted)) for step in plan.steps if step.basic is not None]
     stages, closing = plan_stages(plan)
     given = {name: str(iri) for name, iri in (prefixes or {}).items()}
-    return QueryPlan(plan, tuple(leaves), stages, closing, given, steps)
+    return QueryPlan(plan, tuple(leaves), stages, closing, given, steps, anchored is not root)
 
 
 def _ports(plans: Sequence[QueryPlan]) -> Iterator[Port]:
