@@ -189,8 +189,11 @@ def _cause(error: Exception) -> str:
 def run(folder: Path, what: str, plays: list[str], *, count: int, seed: int) -> Outcome:
     """Have a child run plays; raises AssertionError where it fails by itself."""
     given = (what, "--plays", *plays, "--count", count, "--seed", seed)
-    with started("kill.spark_cluster", *given, "--child", folder) as child:
-        told, complaints = child.communicate()
+    try:
+        with started("kill.spark_cluster", *given, "--child", folder) as child:
+            told, complaints = child.communicate()
+    finally:
+        Orders(folder / "orders").end()
     print("\n".join(line for line in complaints.splitlines() if " ended: " in line))
     if child.returncode:
         raise AssertionError(f"the child failed by itself:\n{complaints[-5000:]}")
@@ -208,21 +211,26 @@ def kill_driver(folder: Path, *, seed: int) -> Outcome:
     for batch in history:
         files.add(batch)
     (folder / "told").mkdir()
-    last = orders.give("stop", batch=2, stage="finish 0", part=1, point=chance.randrange(4), outlives=True)
-    with started("kill.spark_cluster", "driver", "--child", folder) as child:
-        task = orders.wait("stopped", last, lambda: child.poll() is None)
-        assert task is not None
-        for process in family(child.pid) - {task["executor"]}:
-            if b"CoarseGrainedExecutorBackend" not in Path(f"/proc/{process}/cmdline").read_bytes():
-                os.kill(process, signal.SIGKILL)
-    later = orders.give("stop", batch=4, stage="match", part=0, point=0)
-    with started("kill.spark_cluster", "driver", "--child", folder) as child:
-        assert orders.wait("stopped", later, lambda: child.poll() is None)
-        for number in (last, later):
-            orders.go(number)
-            assert orders.wait("ended", number, lambda: child.poll() is None)
-        _, complaints = child.communicate()
-    assert child.returncode == 0, complaints[-5000:]
+    try:
+        last = orders.give(
+            "stop", batch=2, stage="finish 0", part=1, point=chance.randrange(4), outlives=True
+        )
+        with started("kill.spark_cluster", "driver", "--child", folder) as child:
+            task = orders.wait("stopped", last, lambda: child.poll() is None)
+            assert task is not None
+            for process in family(child.pid) - {task["executor"]}:
+                if b"CoarseGrainedExecutorBackend" not in Path(f"/proc/{process}/cmdline").read_bytes():
+                    os.kill(process, signal.SIGKILL)
+        later = orders.give("stop", batch=4, stage="match", part=0, point=0)
+        with started("kill.spark_cluster", "driver", "--child", folder) as child:
+            assert orders.wait("stopped", later, lambda: child.poll() is None)
+            for number in (last, later):
+                orders.go(number)
+                assert orders.wait("ended", number, lambda: child.poll() is None)
+            _, complaints = child.communicate()
+        assert child.returncode == 0, complaints[-5000:]
+    finally:
+        orders.end()
     found = check(folder, history, 1)
     return Outcome(1, 1, int(orders.attempts(task) > 1), 1, 0, found.batches)
 
