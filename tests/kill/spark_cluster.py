@@ -55,7 +55,7 @@ _CONFIG: Final[dict[str, dict[str, object]]] = {
         "spark.executor.cores": 1,
         "spark.dynamicAllocation.enabled": True,
         "spark.dynamicAllocation.minExecutors": 1,
-        "spark.dynamicAllocation.schedulerBacklogTimeout": "200ms",
+        "spark.dynamicAllocation.schedulerBacklogTimeout": "1s",
         "spark.dynamicAllocation.executorIdleTimeout": "1s",
         "spark.dynamicAllocation.shuffleTracking.enabled": True,
         "spark.dynamicAllocation.shuffleTracking.timeout": "1s",

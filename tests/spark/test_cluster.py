@@ -61,7 +61,7 @@ def test_executors_come_and_go(what: str, tmp_path: Path) -> None:
     """Their machines are taken away after a notice, or Spark has no work for them for a while."""
     outcome = disturbed(tmp_path, what, ["queries", "window", "mirror"], 3)
     assert outcome.disturbed == 9, outcome
-    assert outcome.removed > 2, outcome
+    assert outcome.removed > 1, outcome  # the second of two goes when another has come
 
 
 @pytest.mark.hunted("the gate kills drivers with their executors")
