@@ -522,7 +522,7 @@ def test_a_graph_follows_streams_of_aws(
     What expired ends the query, with a sentence that says so.
     """
     stream = Stream(moto, STREAM)
-    lines = spark.readStream.format("kinesis").options(**stream.options).load().select("value")
+    lines = spark.readStream.format("kinesis").options(**stream.options).load()
     records = spark.readStream.format("neptune_stream")
     records = records.options(endpointUrl=neptune.url, region=REGION).load()
     one, other = rdflib.Dataset(), rdflib.Dataset()

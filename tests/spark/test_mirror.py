@@ -151,8 +151,22 @@ def test_a_single_graph_takes_triples(world: World) -> None:
     """An rdflib.Graph is filled, and what was applied is counted net."""
     world.graph = rdflib.Graph()
     world.write("+ <urn:a> <urn:p> <urn:b> .\n- <urn:a> <urn:p> <urn:b> .\n+ <urn:c> <urn:p> <urn:d> .\n")
-    assert world.run(world.texts(), "nquads") == [MirroredBatch(0, 2, 0)]
+    assert world.run(world.texts(wholetext=True), "nquads") == [MirroredBatch(0, 2, 0)]
     assert len(world.graph) == 1
+
+
+def test_lines_that_take_each_other_back_have_no_order(world: World) -> None:
+    """Each line is a row, and rows of files keep none: neither change is applied."""
+    world.write("+ <urn:a> <urn:p> <urn:b> .\n- <urn:a> <urn:p> <urn:b> .\n+ <urn:c> <urn:p> <urn:d> .\n")
+    found = world.refuse(world.texts(), "nquads")
+    assert "<urn:a> <urn:p> <urn:b> . is inserted and deleted in one micro-batch" in found
+    assert 'read files by the source "rdf_patch"' in found
+    letters = world.folder / "letters"
+    done = world.run(
+        world.texts(), "nquads", on_bad="skip", dead_letters=letters, checkpoint=world.folder / "other"
+    )
+    assert done == [MirroredBatch(0, 1, 1)]
+    assert "D <urn:a> <urn:p> <urn:b> .\nA <urn:a> <urn:p> <urn:b> ." in letters.read_text()
 
 
 def test_a_micro_batch_may_mean_nothing(world: World) -> None:
@@ -285,9 +299,7 @@ def test_what_the_store_refuses_is_put_aside_by_itself(world: World) -> None:
 def test_debezium_rows_are_remembered_with_the_graph(world: World) -> None:
     """A later query knows the rows of an earlier one, also on disk; its checkpoint may be new."""
 
-    def event(op: str, key: int, name: str | None) -> str:
-        value = {"op": op, "before": {"id": key}, "source": {"table": "people"}}
-        return json.dumps({**value, "after": name and {"id": key, "name": name}}) + "\n"
+    event = Events()
 
     def store() -> Any:
         dataset = rdflib.Dataset(store="Oxigraph")
@@ -303,6 +315,57 @@ def test_debezium_rows_are_remembered_with_the_graph(world: World) -> None:
     world.run(world.texts(), debezium(PEOPLE))
     assert values(world.graph) == {"Ann"}
     world.graph.close()
+
+
+class Events:
+    """Writes Debezium's events of the table `people`, each with its place in the log."""
+
+    def __init__(self) -> None:
+        self.place = 0
+
+    def __call__(self, op: str, key: int, name: str | None) -> str:
+        """Write an event as a line."""
+        self.place += 1
+        source = {"table": "people", "lsn": 1000 + self.place}
+        value = {"op": op, "before": {"id": key}, "after": name and {"id": key, "name": name}}
+        return json.dumps({**value, "source": source}) + "\n"
+
+
+@pytest.mark.parametrize("limit", [1, 3, 9])
+def test_event_files_of_any_size_and_age_make_the_table(world: World, limit: int) -> None:
+    """Spark packs files into tasks by their size, and into micro-batches by the times of their change."""
+    chance = drawn_from("event files", limit)
+    event, table = Events(), dict[int, str]()
+    for number in range(9):
+        lines = []
+        for _ in range(chance.choice([1, 5, 40])):
+            key = chance.randrange(12)
+            name = None if key in table and chance.random() < 0.3 else f"{number}.{len(lines)}"
+            lines.append(event("d" if name is None else "u" if key in table else "c", key, name))
+            table.pop(key, None)
+            table.update({} if name is None else {key: name})
+        path = world.folder / "texts" / f"{number}.json"
+        path.write_text("".join(lines))
+        age = 1_700_000_000 + chance.randrange(100)
+        os.utime(path, (age, age))
+    frame = world.spark.readStream.option("maxFilesPerTrigger", limit).text(str(world.folder / "texts"))
+    world.run(frame, debezium(PEOPLE))
+    assert values(world.graph) == set(table.values())
+
+
+def test_a_late_event_is_told_and_put_aside(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    """Once per micro-batch in the log, and with on_bad="skip" in the dead letters too."""
+    event = Events()
+    first, second = event("c", 1, "Anne") + event("c", 2, "Bob"), event("u", 1, "Anna") + event("d", 2, None)
+    world.write(second, first)
+    letters = world.folder / "letters"
+    done = world.run(world.texts(), debezium(PEOPLE), on_bad="skip", dead_letters=letters)
+    assert [batch.skipped for batch in done] == [0, 2]
+    assert values(world.graph) == {"Anna"}
+    (warning,) = (record.getMessage() for record in caplog.records if "passed over" in record.msg)
+    assert "2 events are passed over" in warning
+    assert "a later event of the row [1] of people was applied" in warning
+    assert all(json.dumps(json.loads(line)) in letters.read_text() for line in first.splitlines())
 
 
 def test_two_mirrors_of_one_name_are_refused(world: World) -> None:

@@ -6,6 +6,7 @@ import datetime
 import json
 import signal
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pytest
@@ -91,16 +92,62 @@ def test_change_rows_are_net_and_in_order(spark: SparkSession, seed: int) -> Non
     assert applied(found) == applied(changes)
 
 
-def test_change_rows_without_places_count_in_the_order_they_come(spark: SparkSession) -> None:
-    """Also without the column `g` and with the signs of N-Quads; two spellings of a term stay in order."""
-    rows = [("+", '"\\u0041"'), ("A", '"B"'), ("-", '"A"'), ("D", '"B"'), ("+", '"B"')]
-    frame = spark.createDataFrame(
-        [(op, "<urn:s>", "<urn:p>", o) for op, o in rows], "op string, s string, p string, o string"
+KAFKA = ", topic string, partition int, offset long"
+
+
+def spelt_rows(spark: SparkSession, places: str, *rows: tuple[Any, ...]) -> DataFrame:
+    """Make change rows of one subject: each an operation, an object and a place."""
+    return spark.createDataFrame(
+        [(op, "<urn:s>", "<urn:p>", o, *place) for op, o, *place in rows],
+        f"op string, s string, p string, o string{places}",
     )
-    shape = shape_of(frame.coalesce(1), None)
-    assert not shape.is_positioned
-    found = read_frame(shape, frame.coalesce(1)).changes
+
+
+def test_two_spellings_of_a_term_stay_in_order(spark: SparkSession) -> None:
+    """Also without the column `g` and with the signs of N-Quads."""
+    rows = [("+", '"\\u0041"'), ("A", '"B"'), ("-", '"A"'), ("D", '"B"'), ("+", '"B"')]
+    placed = [(*row, "t", 0, offset) for offset, row in enumerate(rows)]
+    frame = spelt_rows(spark, KAFKA, *placed)
+    found = read_frame(shape_of(frame, None), frame).changes
     assert [(sign, str(quad.object)) for sign, quad in found] == [(1, "A"), (-1, "A"), (1, "B")]
+
+
+def test_a_quad_is_inserted_and_deleted_only_in_an_order(spark: SparkSession) -> None:
+    """Of one partition, shard or log; otherwise neither of the two is applied, and both are told."""
+    shard, file = ", shard string, sequence string", ", file string, offset long, part int"
+    for places, *rows in [
+        ("", ("A", '"A"'), ("+", '"A"')),
+        (KAFKA, ("D", '"A"', "t", 0, 1), ("A", '"A"', "t", 0, 2), ("A", '"A"', "t", 1, 3)),
+        (shard, ("D", '"A"', "s", "1"), ("A", '"A"', "s", "2")),
+        (file, ("D", '"A"', "a", 9, 0), ("A", '"A"', "b", 0, 0)),
+    ]:
+        frame = spelt_rows(spark, places, *rows).coalesce(1)
+        found = read_frame(shape_of(frame, None), frame).changes
+        assert [(sign, str(quad.object)) for sign, quad in found] == [(1, "A")]
+    for places, *rows in [
+        ("", ("D", '"A"'), ("A", '"A"')),
+        ("", ("D", '"\\u0041"'), ("A", '"A"')),
+        (KAFKA, ("D", '"A"', "t", 0, 1), ("A", '"A"', "t", 1, 2)),
+        (shard, ("D", '"A"', "s", "1"), ("A", '"A"', "t", "2")),
+    ]:
+        frame = spelt_rows(spark, places, *rows).coalesce(1)
+        faults: list[Fault] = []
+        report = partial(lambda found, place, fault: found.append(fault), faults)
+        assert read_frame(shape_of(frame, None), frame, report).changes == []
+        assert [fault.text for fault in faults] == ['D <urn:s> <urn:p> "A" .\nA <urn:s> <urn:p> "A" .']
+        assert "nothing tells in which order" in faults[0].reason
+
+
+def test_lines_of_one_row_are_in_order(spark: SparkSession) -> None:
+    """A text without a position may insert and delete a quad; two texts may not."""
+    text = "+ <urn:s> <urn:p> <urn:o> .\n- <urn:s> <urn:p> <urn:o> .\n"
+    frame = spark.createDataFrame([(text,)], "value string")
+    assert [sign for sign, _ in read_frame(shape_of(frame, "nquads"), frame).changes] == [-1]
+    frame = spark.createDataFrame([(text,), (text[: len(text) // 2],)], "value string")
+    faults: list[str] = []
+    shape = shape_of(frame, "nquads")
+    assert read_frame(shape, frame, lambda _, fault: faults.append(fault.reason)).changes == []
+    assert len(faults) == 1
 
 
 def test_bad_change_rows_are_reported_each(spark: SparkSession) -> None:

@@ -4,88 +4,20 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 import pytest
-import rdflib
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rdflive.feeds import MappingError, debezium, read_mapping
+from rdflive.feeds import MappingError
 from rdflive_stores.spark.mirroring.decoding import Fault
-from rdflive_stores.spark.mirroring.shapes import Reading
 from rdflive_stores.spark.mirroring.table_events import decode_events
-from rdflive_stores.spark.mirroring.table_shapes import DebeziumEvents
-from support.debezium_logs import LOGS, MAPPING, Logged, log_of
+from support.debezium_logs import LOGS, Logged, expected, log_of
+from support.debezium_mirror import READ, Mirror, Partitions
 from support.effort import examples
-from support.spark_mirrors import arrow_rows, mirrored, refuse, state
-
-FORM = debezium(MAPPING)
-READ = read_mapping(MAPPING)
-Partitions = Sequence[Sequence[tuple[int, Logged]]]
-
-
-class Frame:
-    """Stands for a DataFrame, whose columns are all that is asked for here."""
-
-    columns = ("key", "value")
-    dtypes = (("key", "string"), ("value", "string"))
-
-
-class Mirror:
-    """Folds micro-batches into quads and kept texts, as the driver does."""
-
-    def __init__(self) -> None:
-        self.kept: dict[str, str] = {}
-        self.quads: set[Any] = set()
-        self.faults: list[Fault] = []
-        self.restart()
-
-    def restart(self) -> None:
-        """Go on from what is kept."""
-        frame: Any = Frame()
-        self.shape = DebeziumEvents(frame, READ)
-        self.shape.restore(self.kept)
-
-    def take(self, partitions: Partitions, *, is_placed: bool = True, report: Any = refuse) -> Reading:
-        """Take a micro-batch, whose records have a place or only the order in which they come."""
-
-        def decode(is_net: bool) -> pa.Table:
-            found = []
-            for number, partition in enumerate(partitions):
-                places = [place for place, _ in partition]
-                more = {"stream": ["t/0"] * len(places), "offset": places} if is_placed else {}
-                seq = [(number << 33) + n for n in range(len(places))]
-                rows = arrow_rows(
-                    [record.value for _, record in partition],
-                    key=pa.array([record.key for _, record in partition], pa.string()),
-                    seq=seq,
-                    **more,
-                )
-                found += decode_events(_slices(rows), mapping=READ, is_net=is_net)
-            return pa.Table.from_batches(found)
-
-        reading = self.shape.fold(decode, report)
-        for sign, quad in reading.changes:
-            assert (quad in self.quads) is (sign < 0)
-            (self.quads.add if sign > 0 else self.quads.remove)(quad)
-        for key, text in reading.kept.items():
-            self.kept.pop(key, None)
-            if text is not None:
-                self.kept[key] = text
-        return reading
-
-
-def _slices(rows: pa.RecordBatch) -> list[pa.RecordBatch]:
-    return [rows.slice(begin, 3) for begin in range(0, max(rows.num_rows, 1), 3)]
-
-
-def expected(log: Sequence[Logged]) -> set[Any]:
-    graph = rdflib.Dataset()
-    mirrored(graph, FORM, "".join(record.to_line() for record in log))
-    return state(graph)
+from support.spark_mirrors import arrow_rows
 
 
 @settings(max_examples=examples(200))
@@ -117,24 +49,15 @@ def test_micro_batches_in_any_partitions_make_what_the_log_makes(log: list[Logge
 
 
 @settings(max_examples=examples(100))
-@given(LOGS, st.integers(0, 20), st.integers(0, 20))
-def test_records_without_places_count_in_the_order_they_come(
-    log: list[Logged], first: int, second: int
-) -> None:
-    """Partitions behind each other are one log."""
-    mirror = Mirror()
-    placed = list(enumerate(log))
-    mirror.take([placed[:first], placed[first : first + second], placed[first + second :]], is_placed=False)
-    assert mirror.quads == expected(log)
-
-
-@settings(max_examples=examples(100))
 @given(LOGS)
 def test_only_what_counts_comes_to_the_driver(log: list[Logged]) -> None:
     """Without values left out there is one event per row at most, and a note."""
     whole = [record for record in log if record.value is None or "unavailable" not in record.value]
     rows = arrow_rows(
-        [r.value for r in whole] or [None], key=pa.array([r.key for r in whole] or [None], pa.string())
+        [r.value for r in whole] or [None],
+        key=pa.array([r.key for r in whole] or [None], pa.string()),
+        stream=["t/0"] * max(len(whole), 1),
+        offset=range(max(len(whole), 1)),
     )
     (batch,) = decode_events([rows], mapping=READ, is_net=True)
     events = [json.loads(text) for text in batch.column("event").to_pylist() if text is not None]
@@ -143,8 +66,8 @@ def test_only_what_counts_comes_to_the_driver(log: list[Logged]) -> None:
     assert batch.column("note").null_count == len(events) == batch.num_rows - 1
 
 
-def event(op: str, after: Any = None, before: Any = None, table: str = "customers", **more: Any) -> Logged:
-    value = {"op": op, "before": before, "after": after, "source": {"table": table}, **more}
+def event(op: str, after: Any = None, before: Any = None, table: str = "customers", **source: Any) -> Logged:
+    value = {"op": op, "before": before, "after": after, "source": {"table": table, **source}}
     return Logged('{"id": 1}', json.dumps(value))
 
 
@@ -217,7 +140,8 @@ def test_records_that_tell_their_place_are_applied_once() -> None:
     assert (reading.changes, dict(reading.kept), reading.overlaps) == ([], {}, True)
     assert mirror.take(dumped(3, 1), is_placed=False).overlaps
     assert not mirror.take(dumped(5), is_placed=False).overlaps
-    assert mirror.take([[(0, event("c", {**ANNE, "id": 9}))]], is_placed=False).overlaps
+    placed = event("c", {**ANNE, "id": 9}, lsn=7)
+    assert mirror.take([[(0, placed)]], is_placed=False).overlaps
     assert not mirror.shape.is_numbered
     mirror.restart()
     assert not mirror.shape.is_numbered

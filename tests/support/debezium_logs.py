@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import rdflib
 from hypothesis import strategies as st
 
-__all__ = ["LOGS", "MAPPING", "Logged", "log_of"]
+from rdflive.feeds import debezium
+from support.spark_mirrors import mirrored, state
+
+__all__ = ["CONNECTORS", "LOGS", "MAPPING", "Logged", "expected", "log_of", "told_by"]
 
 MAPPING = {
     "customers": {
@@ -31,6 +36,48 @@ class Logged(NamedTuple):
         """Write it as a line of a feed."""
         value = None if self.value is None else json.loads(self.value)
         return json.dumps({"key": json.loads(self.key), "value": value}) + "\n"
+
+
+CONNECTORS: dict[str, Callable[[int], dict[str, Any]]] = {
+    "postgresql": lambda n: {"lsn": 900 + 8 * n, "sequence": f'["{800 + 8 * (n // 3)}","{900 + 8 * n}"]'},
+    "postgresql before 1.6": lambda n: {"lsn": 900 + 8 * n},
+    "mysql": lambda n: {"file": f"log.{9 + n // 3:06}", "pos": 10 + 90 * (n % 3), "row": 0, "server_id": 4},
+    "mariadb": lambda n: {"file": "log.000009", "pos": 10 + n // 2, "row": n % 2, "gtid": f"0-4-{n // 2}"},
+    "sqlserver": lambda n: {
+        "commit_lsn": f"00000027:0000{n // 4:04x}:0002",
+        "change_lsn": f"00000027:0000{n // 2:04x}:0003",
+        "event_serial_no": 1 + n % 2,
+    },
+    "oracle": lambda n: {
+        "commit_scn": str(98 + n // 3),
+        "scn": str(90 + n // 4),
+        "rs_id": f" 0x000001.0000{n // 2:04x}.0010 ",
+        "ssn": n % 2,
+    },
+    "times": lambda n: {"ts_ms": 1_700_000_000_000 + n},
+    "transactions": lambda n: {"ts_ms": 1_700_000_000_000 + n // 3},
+}
+"""What connectors write into `source` of the events of one log, by their number."""
+
+
+def told_by(connector: str, log: Sequence[Logged]) -> list[Logged]:
+    """Give the events of a log the places that a connector tells; without tombstones."""
+    told = []
+    for number, (key, value) in enumerate(log):
+        if value is not None:
+            event = json.loads(value)
+            event["source"] |= CONNECTORS[connector](number)
+            if connector == "transactions":
+                event["transaction"] = {"id": str(number // 3), "total_order": number % 3 + 1}
+            told.append(Logged(key, json.dumps(event)))
+    return told
+
+
+def expected(log: Sequence[Logged]) -> set[Any]:
+    """Give what a mirror without Spark makes of a log."""
+    graph = rdflib.Dataset()
+    mirrored(graph, debezium(MAPPING), "".join(record.to_line() for record in log))
+    return state(graph)
 
 
 KINDS = ("put", "large", "large", "move", "move large", "delete", "bare delete", "truncate")

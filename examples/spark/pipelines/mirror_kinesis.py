@@ -17,7 +17,7 @@ from rdflive_stores.spark import mirror, session
 def main(stream, store, region, endpoint=None):
     """Mirror the stream until the program is stopped."""
     options = {"streamName": stream, "region": region} | ({"endpointUrl": endpoint} if endpoint else {})
-    lines = session().readStream.format("kinesis").options(**options).load().select("value")
+    lines = session().readStream.format("kinesis").options(**options).load()
     graph = rdflive.LiveStore(pyoxigraph.Store(store))
     with rdflive.subscribe(graph, "SELECT (COUNT(*) AS ?triples) { ?s ?p ?o }", print):
         query = mirror(lines, graph, "nquads", checkpoint=Path(f"{store}-checkpoint"))

@@ -15,7 +15,15 @@ from pyspark.sql.types import IntegerType, LongType, StringType, StructField, St
 
 from rdflive.errors import RdfliveError
 
-__all__ = ["CHANGES", "PLACES", "POSITIONED", "StreamColumns", "stream_columns", "stream_offsets"]
+__all__ = [
+    "CHANGES",
+    "PLACES",
+    "POSITIONED",
+    "StreamColumns",
+    "is_one_stream",
+    "stream_columns",
+    "stream_offsets",
+]
 
 CHANGES: Final = StructType([StructField(name, StringType()) for name in ("op", "s", "p", "o", "g")])
 """The columns of a change."""
@@ -34,6 +42,9 @@ PLACES: Final = ("file", "topic", "partition", "offset", "part")
 """The columns by which a row may tell its position."""
 
 
+_FILES: Final = {"file", "offset", "part"}
+
+
 class StreamColumns(NamedTuple):
     """The position of a DataFrame's rows, as expressions."""
 
@@ -46,12 +57,17 @@ class StreamColumns(NamedTuple):
 def stream_columns(changes: DataFrame) -> StreamColumns | None:
     """Find the columns that tell the position of a row; None if the source has none."""
     columns = set(changes.columns)
-    if columns >= {"file", "offset", "part"}:
+    if columns >= _FILES:
         return StreamColumns(F.col("file"), F.col("offset"), F.col("part"))
     if columns >= {"topic", "partition", "offset"}:
         stream = F.concat_ws("/", F.col("topic"), F.col("partition").cast("string"))
         return StreamColumns(stream, F.col("offset"), F.lit(0))
     return None
+
+
+def is_one_stream(changes: DataFrame) -> bool:
+    """Tell whether all streams are one, in the order of their names, as the files of a log are."""
+    return set(changes.columns) >= _FILES
 
 
 def stream_offsets(offset: Mapping[str, Any]) -> dict[str, int]:

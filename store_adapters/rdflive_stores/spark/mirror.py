@@ -4,6 +4,7 @@ source's offsets.
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -31,10 +32,12 @@ from rdflive_stores.spark.mirroring.checkpoints import Checkpoint
 from rdflive_stores.spark.mirroring.cursor import BatchPlan, Cursor, Given, resync, step, stream_ends
 from rdflive_stores.spark.mirroring.decoding import Fault, Place
 from rdflive_stores.spark.mirroring.formats import shape_of
-from rdflive_stores.spark.mirroring.shapes import Shape, ShapeError
+from rdflive_stores.spark.mirroring.shapes import Reading, Shape, ShapeError
 from rdflive_stores.spark.running import readable
 
 __all__ = ["BatchApplier", "MirroredBatch", "mirror", "unapplied"]
+
+log: Final = logging.getLogger("rdflive")
 
 _CURSOR: Final = "cursor"
 _OWN: Final = "feed "
@@ -65,7 +68,7 @@ class MirroredBatch:
     changes: int
     """Changes that were applied, net."""
     skipped: int
-    """Bad units that were written to the dead letters."""
+    """Units that were written to the dead letters, because they are bad or come too late."""
 
 
 def mirror(
@@ -95,8 +98,11 @@ def mirror(
 
     Executors decode, and net the changes of a micro-batch; what is left of them is applied in this process.
     If the DataFrame has the columns `file`, `offset` and `part`, or `topic`, `partition` and `offset`, rows
-    are applied in their order, which is that of the source; otherwise as they come. A transaction
-    that the source cuts is applied in two steps; the source "rdf_patch" of rdflive cuts none.
+    are applied in their order, which is that of the source; with `shard` and `sequence`, in that of the
+    shard. Without these columns an event of Debezium is applied in the order that its 'source' tells, and
+    passed over with a warning, or put aside with `on_bad="skip"`, where its row has had a later one; a quad
+    that two rows of one micro-batch insert and delete is refused. A transaction that the source cuts is
+    applied in two steps; the source "rdf_patch" of rdflive cuts none.
 
     `checkpoint` is that of the query. The graph keeps, in the same commit as the changes and under `name`,
     where the source stands, so that each row is applied once: after a kill, and where rows say where they
@@ -186,6 +192,14 @@ class BatchApplier:
             raise resync(
                 self.name, "the first record of the source does not follow on the last that was applied"
             )
+        if reading.late:
+            log.warning(
+                "micro-batch %d of the mirror %r: %d events are passed over, because later ones were applied "
+                "before; the first: %s",
+                given.batch, self.name, len(reading.late), _late_name(reading, given.batch),
+            )  # fmt: skip
+        for place, fault in reading.late.items() if self.letters is not None else ():
+            report(place, fault)
         cursor = Cursor(
             given.query, given.batch, given.end, found.cursor.ahead, found.cursor.repeats and reading.repeats
         )
@@ -297,6 +311,11 @@ def _place_name(place: Place, batch: int) -> str:
     return (
         f"{place.stream}, offset {place.offset}" if place.stream else f"micro-batch {batch}, row {place.seq}"
     )
+
+
+def _late_name(reading: Reading, batch: int) -> str:
+    place, fault = next(iter(reading.late.items()))
+    return f"{_place_name(place, batch)}: {fault.reason}"
 
 
 def _one_line(error: Exception) -> str:

@@ -163,11 +163,14 @@ class RowEdit:
         """Remove a row, if it is there."""
         self._edited[name] = None
 
+    def names(self, table: TableName) -> list[RowName]:
+        """List the rows of a table, with those that the frame has put or removed so far."""
+        edited = (name for name in self._edited if name.table == table)
+        return list(dict.fromkeys([*self._rows.names(table), *edited]))
+
     def clear(self, table: TableName) -> None:
         """Remove all rows of a table."""
-        # those that the frame has put so far, too
-        edited = [name for name in self._edited if name.table == table]
-        self._edited.update(dict.fromkeys([*self._rows.names(table), *edited]))
+        self._edited.update(dict.fromkeys(self.names(table)))
 
     def finish(self) -> Decoded | None:
         """Apply it to the rows, and say what that does; None where all stays as it was."""

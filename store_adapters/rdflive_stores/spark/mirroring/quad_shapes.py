@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from functools import partial
 from typing import Final, Literal
 
@@ -12,8 +13,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from rdflive.feeds import FeedFormat, RowError
-from rdflive.model import Change
-from rdflive_stores.spark.change_rows import stream_columns
+from rdflive.model import Change, Quad
+from rdflive_stores.spark.change_rows import is_one_stream, stream_columns
 from rdflive_stores.spark.mirroring.decoding import (
     DECODED,
     POSITION,
@@ -34,6 +35,15 @@ _BAD_ROW: Final = "row"
 _COMMIT: Final = "commit"
 
 
+class _Order(Enum):
+    """Which changes of a micro-batch are in order, as a column beside the quad by which they are netted."""
+
+    ALL = ()
+    STREAM = ("stream",)
+    ROW = ("op",)
+    """Those of one row; so a row that inserts a quad is kept beside one that deletes it."""
+
+
 class ChangeRows:
     """Rows with the columns `op`, `s`, `p`, `o` and perhaps `g`."""
 
@@ -43,7 +53,8 @@ class ChangeRows:
         self._has_graph = "g" in frame.columns
         require_columns(frame, "a row of changes", "op", "s", "p", "o", *(["g"] if self._has_graph else []))
         self.is_positioned = stream_columns(frame) is not None
-        self._quads = _Quads()
+        self._order = _order(frame)
+        self._quads = _Quads(self._order)
 
     def restore(self, kept: Mapping[str, str]) -> None:
         """Remember nothing."""
@@ -62,7 +73,7 @@ class ChangeRows:
             F.lit(0).cast("long").alias("step"),
             F.when(is_bad, _BAD_ROW).alias("note"),
         )  # fmt: skip
-        return Reading(self._quads.read(net(rows).toArrow(), report))
+        return Reading(self._quads.read(net(rows, self._order).toArrow(), report))
 
 
 class Texts:
@@ -74,7 +85,8 @@ class Texts:
         require_columns(frame, f"the format {form.name!r}", "value", types=("string", "binary"))
         self.is_positioned = stream_columns(frame) is not None
         self._decode = partial(decode_texts, form=form)
-        self._quads = _Quads()
+        self._order = _order(frame)
+        self._quads = _Quads(self._order)
 
     def restore(self, kept: Mapping[str, str]) -> None:
         """Remember nothing."""
@@ -82,7 +94,7 @@ class Texts:
     def read(self, batch: DataFrame, report: Report, *, repeats: bool) -> Reading:  # noqa: ARG002 - no numbers
         """Decode and net the rows."""
         rows = placed(batch, "value").mapInArrow(self._decode, DECODED)
-        return Reading(self._quads.read(net(rows).toArrow(), report))
+        return Reading(self._quads.read(net(rows, self._order).toArrow(), report))
 
 
 class NeptuneRecords:
@@ -98,7 +110,7 @@ class NeptuneRecords:
     def __init__(self, frame: DataFrame) -> None:
         require_columns(frame, "the format 'neptune'", "value", types=("string", "binary"))
         self.is_positioned = stream_columns(frame) is not None
-        self._quads = _Quads()
+        self._quads = _Quads(_Order.ALL)
         self._commit, self._operation, self._is_whole = -1, 0, True
 
     def restore(self, kept: Mapping[str, str]) -> None:
@@ -109,7 +121,7 @@ class NeptuneRecords:
 
     def read(self, batch: DataFrame, report: Report, *, repeats: bool) -> Reading:  # noqa: ARG002 - numbers tell
         """Decode and net the records."""
-        rows = net(placed(batch, "value").mapInArrow(decode_neptune, DECODED)).toArrow()
+        rows = net(placed(batch, "value").mapInArrow(decode_neptune, DECODED), _Order.ALL).toArrow()
         commits = _commits(rows)
         changes = self._quads.read(rows, report, self._is_new)
         overlaps = self._commit < 0 or min(commits, default=0) <= self._commit + 1
@@ -143,20 +155,33 @@ class NeptuneRecords:
             self._commit, self._operation, self._is_whole = commit, new[-1], operations[new[-1]]
 
 
-def net(rows: DataFrame) -> DataFrame:
-    """Keep the last change of each quad, and all notes, in no order."""
+def _order(frame: DataFrame) -> _Order:
+    """Tell which rows of a DataFrame are in order."""
+    if is_one_stream(frame):
+        return _Order.ALL
+    is_sharded = {"shard", "sequence"} <= set(frame.columns)
+    return _Order.STREAM if is_sharded or stream_columns(frame) is not None else _Order.ROW
+
+
+def net(rows: DataFrame, order: _Order) -> DataFrame:
+    """Keep the last change of each quad as far as changes are in order, and all notes; in no order.
+
+    `first` is the first row that has such a change.
+    """
     # a group of its own for each note, so that none takes the place of another
-    single = F.when(F.col("note").isNotNull(), F.concat_ws(" ", "seq", "step", "note"))
+    single = F.when(F.col("note").isNotNull(), F.concat_ws(" ", "seq", "step", "note")).alias("single")
     last = F.max(F.struct(*POSITION, "op", "note")).alias("last")
-    found = rows.groupBy(*_QUAD, single.alias("single")).agg(last)
-    return found.select("last.op", *_QUAD, *(f"last.{name}" for name in (*POSITION, "note")))
+    apart = [F.col(name).alias(f"apart_{name}") for name in order.value]
+    found = rows.groupBy(*_QUAD, single, *apart).agg(last, F.min("seq").alias("first"))
+    return found.select("last.op", *_QUAD, *(f"last.{name}" for name in (*POSITION, "note")), "first")
 
 
 class _Quads:
     """Makes changes of decoded rows, and reports bad ones."""
 
-    def __init__(self) -> None:
+    def __init__(self, order: _Order) -> None:
         self._terms = TermTexts()
+        self._order = order
 
     def read(
         self, table: pa.Table, report: Report, is_new: Callable[[Place], bool] | None = None
@@ -164,21 +189,46 @@ class _Quads:
         """Read rows in the order of their positions; `is_new` picks those that count."""
         table = table.sort_by([(name, "ascending") for name in POSITION])
         changes: list[Change] = []
-        quad = self._terms.quad
+        to_quad = self._terms.quad
         notes = None if table["note"].null_count == len(table) else table["note"].to_pylist()
+        units = self._units(table)
+        last: dict[Quad, tuple[Change, object]] = {}
+        unordered: set[Quad] = set()
         columns = [table[name].to_pylist() for name in ("op", *_QUAD)]
         for number, (op, s, p, o, g) in enumerate(zip(*columns, strict=True)):
             note = None if notes is None else notes[number]
             if note is None and (is_new is None or is_new(_place(table, number))):
                 try:
-                    changes.append(Change(_SIGNS[op], quad(s, p, o, g)))
+                    change = Change(_SIGNS[op], to_quad(s, p, o, g))
                 except RowError as error:
                     report(_place(table, number), Fault(1, str(error), _row(op, s, p, o, g)))
+                    continue
+                if units is None:
+                    changes.append(change)
+                    continue
+                before, unit = last.pop(change.quad, (change, units[number]))
+                is_ordered = unit == units[number]
+                last[change.quad] = change, unit if is_ordered else object()
+                if not (is_ordered or before == change or change.quad in unordered):
+                    unordered.add(change.quad)
+                    report(_place(table, number), _unordered((op, s, p, o, g)))
             elif note is not None:
                 fault = _fault(note, (op, s, p, o, g))
                 if fault is not None:
                     report(_place(table, number), fault)
-        return changes
+        return changes or [change for quad, (change, _) in last.items() if quad not in unordered]
+
+    def _units(self, table: pa.Table) -> list[object] | None:
+        """Give for each change what is equal for those that are in order; None where all are."""
+        match self._order:
+            case _Order.ALL:
+                return None
+            case _Order.STREAM:
+                streams = table["stream"].to_pylist()
+                return streams if len(set(streams)) > 1 else None
+        pairs = zip(table["first"].to_pylist(), table["seq"].to_pylist(), strict=True)
+        # several rows are not in order with any
+        return [last if first == last else object() for first, last in pairs]
 
 
 def _fault(note: str, row: Sequence[str | None]) -> Fault | None:
@@ -193,6 +243,18 @@ def _fault(note: str, row: Sequence[str | None]) -> Fault | None:
     if op not in _SIGNS:
         return Fault(1, f"the column 'op' must hold A or D, or + or -, not {op!r:.20}", _row(*row))
     return Fault(1, f"the column {missing!r} is NULL", _row(*row))
+
+
+def _unordered(row: Sequence[str | None]) -> Fault:
+    """Say that neither of two changes of a quad can be the last one."""
+    quad = _row(*row[1:])
+    return Fault(
+        1,
+        f"{quad} is inserted and deleted in one micro-batch, and nothing tells in which order: give the rows "
+        'their positions: read files by the source "rdf_patch", Kafka with topic, partition and offset, or '
+        "Kinesis with shard and sequence, and write changes of one quad to one partition or shard",
+        f"D {quad}\nA {quad}",
+    )
 
 
 def _row(*columns: str | None) -> str:

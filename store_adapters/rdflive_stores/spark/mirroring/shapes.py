@@ -36,6 +36,8 @@ class Reading:
     """Whether it continues or overlaps what was read before, by the numbers of its records."""
     repeats: bool = False
     """Whether records may follow that were read before."""
+    late: Mapping[Place, Fault] = field(default_factory=dict)
+    """Records that were passed over, because what they are about had later ones in an earlier micro-batch."""
 
 
 class Shape(Protocol):
@@ -62,7 +64,12 @@ class Shape(Protocol):
 
 def placed(batch: DataFrame, *payload: str) -> DataFrame:
     """Select columns, and beside them where each row stands (`decoding.Place`)."""
-    stream, offset, part = stream_columns(batch) or (F.lit(""), F.lit(0), F.lit(0))
+    if (columns := stream_columns(batch)) is not None:
+        stream, offset, part = columns.stream, columns.offset, columns.part
+    else:
+        # the records of a shard of Kinesis come in their order
+        stream = F.col("shard") if {"shard", "sequence"} <= set(batch.columns) else F.lit("")
+        offset = part = F.lit(0)
     place = (stream.cast("string"), offset.cast("long"), part.cast("long"), F.monotonically_increasing_id())
     # the last name, `step`, is for what a row is decoded to
     named = (column.alias(name) for column, name in zip(place, POSITION, strict=False))

@@ -1,8 +1,10 @@
 """The part of a mirror that runs on executors for Debezium: events reduced to what the mapping needs.
 
-Events are ordered by position. Of those about one row, only the last complete one is kept, with the
-incomplete ones after it. An event that moves a row to another key is split. If it is incomplete too, a note
-says so, and all events are needed: it takes the missing values from a row that netting may have dropped.
+Events of one stream are ordered by their position in it, others by the place in the database's log that they
+tell themselves. Of those about one row, only the last complete one is kept, with the incomplete ones after
+it, and those that cannot be compared with it. An event that moves a row to another key is split. If it is
+incomplete too, a note says so, and all events are needed: it takes the missing values from a row that netting
+may have dropped.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from rdflive.feeds import Line, RowError, RowMapping
 from rdflive.feeds.tables.debezium import read_event
 from rdflive.feeds.tables.debezium_records import Kind, Record, read_record
+from rdflive.feeds.tables.event_order import EventOrder, compare, read_order
 from rdflive.feeds.tables.held_rows import TableName
 from rdflive.feeds.tables.row_events import RowEvent
 from rdflive.feeds.tables.templates import QuadColumns
@@ -30,23 +33,37 @@ __all__ = ["EVENTS", "decode_events"]
 _SCHEMA: Final = pa.schema(
     [("stream", pa.string())]
     + [(name, pa.int64()) for name in POSITION[1:]]
-    + [("event", pa.string()), ("value", pa.string()), ("note", pa.string())]
+    + [(name, pa.string()) for name in ("event", "order", "value", "note")]
 )
 EVENTS: Final = from_arrow_schema(_SCHEMA)
-"""The columns of what is decoded: an event as `RowEvent` writes it, with the record if it is incomplete."""
+"""The columns of what is decoded: an event as `RowEvent` writes it, with its own order where it is needed,
+and the record if it is incomplete or has no position.
+"""
 _ROWS: Final = 10_000
+_UNORDERED: Final = (
+    "nothing tells when this event happened, and files and tasks keep no order: give the rows the columns "
+    "topic, partition and offset, as Spark reads them from Kafka, or the event its 'source' as Debezium's "
+    "connectors write it, with its place in the database's log (such as lsn, file and pos, commit_lsn or "
+    "scn) or at least ts_ms"
+)
 
 
 def decode_events(
-    batches: Iterable[pa.RecordBatch], *, mapping: RowMapping, is_net: bool
+    batches: Iterable[pa.RecordBatch],
+    *,
+    mapping: RowMapping,
+    is_net: bool = True,
+    is_one: bool = False,
+    is_told: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """Decode the column `value` of a partition, and `key` if there is one; tombstones are skipped.
 
-    Without `is_net` all events are kept. The last row is a note: what the mapping lacks, the numbers of the
-    records in Kafka if they tell them, and whether netting has lost something.
+    Without `is_net` all events are kept. With `is_one` all streams are one, in the order of their names. With
+    `is_told` also events that have a position tell their own order. The last row is a note: what the mapping
+    lacks, the numbers of the records in Kafka if they tell them, and whether netting has lost something.
     """
     spare_collections()
-    partition = _Partition(mapping, is_net=is_net)
+    partition = _Partition(mapping, is_net=is_net, is_one=is_one, is_told=is_told)
     for batch in batches:
         values = batch.column("value").to_pylist()
         keys = batch.column("key").to_pylist() if "key" in batch.schema.names else [None] * len(values)
@@ -64,15 +81,18 @@ class _Event(NamedTuple):
     position: tuple[Place, int]
     is_whole: bool
     text: str
+    order: EventOrder | None
     value: str | None
 
 
 class _Partition:
     """The events of a partition."""
 
-    def __init__(self, mapping: RowMapping, *, is_net: bool) -> None:
+    def __init__(self, mapping: RowMapping, *, is_net: bool, is_one: bool, is_told: bool) -> None:
         self._mapping = mapping
         self._is_net = is_net
+        self._is_one = is_one
+        self._is_told = is_told
         self._events: defaultdict[tuple[TableName, str | None], list[_Event]] = defaultdict(list)
         self._faults: list[tuple[Place, Fault]] = []
         self._gaps = _Gaps()
@@ -93,17 +113,17 @@ class _Partition:
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """Give the result: events, faults and a note."""
         for events in self._events.values():
-            for (place, step), _, text, value in events:
-                yield *place, step, text, value, None
+            for (place, step), _, text, order, value in events:
+                yield *place, step, text, order and json.dumps(order.to_json()), value, None
         for place, fault in self._faults:
-            yield *place, 0, None, None, fault.to_note()
+            yield *place, 0, None, None, None, fault.to_note()
         note = {
             "gaps": self._gaps.found,
             "numbers": self._numbers,
             "unnumbered": self._has_unnumbered,
             "moves": self._moves,
         }
-        yield *Place(), 0, None, None, json.dumps(note)
+        yield *Place(), 0, None, None, None, json.dumps(note)
 
     def _take(self, text: str, key: Any, place: Place) -> None:
         record = _with_key(read_record(Line(text, 1)), key)
@@ -116,12 +136,15 @@ class _Partition:
         if event is None:
             return
         self._check(event)
+        order = read_order(record.event) if self._is_told or not place.stream else None
+        if not place.stream and order is None:
+            raise RowError(_UNORDERED)
         self._has_unnumbered |= not place.stream
         parts = event.parts()
         self._moves |= parts[0].old is not None
         for step, part in enumerate(parts):
-            value = text if part.is_partial else None
-            self._add(part, _Event((place, step), not part.is_partial, part.to_text(), value))
+            value = text if part.is_partial or not place.stream else None
+            self._add(part, _Event((place, step), not part.is_partial, part.to_text(), order, value))
 
     def _check(self, event: RowEvent) -> None:
         """Refuse a row that makes no quads now, because a later event of the row may hide it."""
@@ -133,11 +156,20 @@ class _Partition:
         known = self._events[part.table, part.key]
         if self._is_net:
             # records of one row may come in any order, and a later whole one has all its values
-            if any(other.is_whole and other.position > event.position for other in known):
+            if any(other.is_whole and self._is_later(other, event) for other in known):
                 return
             if event.is_whole:
-                known[:] = [other for other in known if other.position > event.position]
+                known[:] = [other for other in known if not self._is_later(event, other)]
         known.append(event)
+
+    def _is_later(self, event: _Event, other: _Event) -> bool:
+        """Tell whether an event is surely later than another."""
+        stream = event.position[0].stream
+        if self._is_one or (stream and stream == other.position[0].stream):
+            return event.position > other.position
+        if event.order is None or other.order is None:
+            return False
+        return compare(event.order, other.order) == 1
 
     def _fault(self, place: Place, reason: str, value: bytes) -> None:
         self._faults.append((place, Fault(1, reason, value.decode(errors="replace"))))

@@ -16,12 +16,15 @@ from rdflive.feeds import Line, RowError, RowMapping
 from rdflive.feeds.json_lines import read_object
 from rdflive.feeds.tables.debezium import DEBEZIUM
 from rdflive.feeds.tables.delta_lake import DELTA_LAKE, SIGNS, DeltaLakeDecoder, RowCount
+from rdflive.feeds.tables.event_order import EventOrder
 from rdflive.feeds.tables.gaps import MappingGaps
-from rdflive.feeds.tables.held_rows import HeldRows, RowEdit, RowName, TableName
+from rdflive.feeds.tables.held_rows import HeldRows, RowEdit, RowName
 from rdflive.feeds.tables.row_events import RowEvent
 from rdflive.model import Change
-from rdflive_stores.spark.change_rows import stream_columns
+from rdflive_stores.spark.change_rows import is_one_stream, stream_columns
+from rdflive_stores.spark.mirroring.arranging import Placed, arrange
 from rdflive_stores.spark.mirroring.decoding import POSITION, Fault, Place
+from rdflive_stores.spark.mirroring.row_orders import OrderedEdit, RowOrders, title
 from rdflive_stores.spark.mirroring.shapes import Reading, Report, placed, require_columns
 from rdflive_stores.spark.mirroring.table_events import EVENTS, decode_events
 
@@ -42,15 +45,18 @@ _JSON: Final = {
 class DebeziumEvents:
     """Rows whose column `value` holds an event of Debezium. The rows of its tables are remembered here.
 
-    Each event is a unit of its own, even inside a transaction.
+    Each event is a unit of its own, even inside a transaction. The order of the last event of each row is
+    remembered too, for events that come without a position.
     """
 
     def __init__(self, frame: DataFrame, mapping: RowMapping) -> None:
         self._payload = ["value", *(["key"] if "key" in frame.columns else [])]
         require_columns(frame, "the format 'debezium'", *self._payload, types=("string", "binary"))
         self.is_positioned = stream_columns(frame) is not None
+        self._is_one = is_one_stream(frame)
         self._mapping = mapping
         self._rows = HeldRows(mapping, DEBEZIUM.name)
+        self._orders = RowOrders()
         self._gaps = MappingGaps(DEBEZIUM.name, mapping)
         self._offsets: dict[str, int] = {}
         self._had_unnumbered = False
@@ -61,8 +67,9 @@ class DebeziumEvents:
         return bool(self._offsets) and not self._had_unnumbered
 
     def restore(self, kept: Mapping[str, str]) -> None:
-        """Take over the rows, and how far each partition was read."""
+        """Take over the rows, their last events, and how far each partition was read."""
         self._rows.restore(kept)
+        self._orders.restore(kept)
         self._offsets = {
             key.removeprefix(_OFFSET): int(text) for key, text in kept.items() if key.startswith(_OFFSET)
         }
@@ -71,32 +78,46 @@ class DebeziumEvents:
     def read(self, batch: DataFrame, report: Report, *, repeats: bool) -> Reading:  # noqa: ARG002 - numbers tell
         """Decode the events, apply them to the remembered rows, and give the resulting changes."""
 
-        def decode(is_net: bool) -> pa.Table:
-            function = partial(decode_events, mapping=self._mapping, is_net=is_net)
+        def decode(*, is_net: bool, is_told: bool = False) -> pa.Table:
+            function = partial(
+                decode_events, mapping=self._mapping, is_net=is_net, is_one=self._is_one, is_told=is_told
+            )
             return placed(batch, *self._payload).mapInArrow(function, EVENTS).toArrow()
 
         return self.fold(decode, report)
 
-    def fold(self, decode: Callable[[bool], pa.Table], report: Report) -> Reading:
-        """Apply decoded events to the rows; `decode` is asked for net ones first."""
-        decoded = _read(decode(True))
+    def fold(self, decode: Callable[..., pa.Table], report: Report) -> Reading:
+        """Apply decoded events to the rows; `decode` takes `is_net` and `is_told` of `decode_events`."""
+        is_net = not self._orders.moved
+        decoded = _read(decode(is_net=is_net))
         # An event that moves a row may need a value from an event that netting has dropped.
-        if any(note["moves"] for note in decoded.notes):
-            decoded = _read(decode(False))
-        else:
-            decoded = decoded._replace(events=_unreplaced(decoded.events))
+        if is_net and any(note["moves"] for note in decoded.notes):
+            is_net, decoded = False, _read(decode(is_net=False))
+        arranged = arrange(decoded.events, is_net=is_net, is_one=self._is_one)
+        if arranged.lacks_orders:
+            decoded = _read(decode(is_net=is_net, is_told=True))
+            arranged = arrange(decoded.events, is_net=is_net, is_one=self._is_one)
         for row, fault in decoded.faults:
             report(_place(row), fault)
+        for (row, event), reason in arranged.faults:
+            report(_place(row), Fault(1, f"{title(event)}: {reason}", row["value"] or row["event"]))
         edit = RowEdit(self._rows)
-        for row, event in decoded.events:
+        ordered = OrderedEdit(self._orders, edit)
+        late: dict[Place, Fault] = {}
+        for row, event in arranged.events:
             # up to there records were applied before
             if row["offset"] > self._offsets.get(row["stream"], -1):
-                _apply(row, event, edit, report)
+                place = _place(row)
+                try:
+                    if not _apply(row, event, edit, ordered):
+                        late[place] = Fault(1, f"a later event of {title(event)} was applied", row["value"])
+                except RowError as error:
+                    report(place, Fault(1, str(error), row["value"]))
         done = edit.finish()
-        kept = {} if done is None else dict(done.kept)
+        kept = {**({} if done is None else done.kept), **ordered.finish()}
         overlaps = self._take_numbers(decoded.notes, kept)
         self._warn(decoded.notes)
-        return Reading([] if done is None else list(done.changes), kept, overlaps)
+        return Reading([] if done is None else list(done.changes), kept, overlaps, late=late)
 
     def _take_numbers(self, notes: list[dict[str, Any]], kept: dict[str, str | None]) -> bool:
         """Advance to the last record of each partition; False if one begins after a gap."""
@@ -175,9 +196,9 @@ class DeltaRows:
 
 
 class _Decoded(NamedTuple):
-    events: list[tuple[dict[str, Any], RowEvent]]
-    """In order."""
-    faults: list[tuple[dict[str, Any], Fault]]
+    events: list[Placed]
+    """By position."""
+    faults: list[tuple[Mapping[str, Any], Fault]]
     notes: list[dict[str, Any]]
 
 
@@ -195,27 +216,12 @@ def _read(table: pa.Table) -> _Decoded:
     return decoded
 
 
-def _unreplaced(events: list[tuple[dict[str, Any], RowEvent]]) -> list[tuple[dict[str, Any], RowEvent]]:
-    """Drop events that a later complete event of the same row, from another partition, replaces.
-
-    An incomplete event may need a value that netting has dropped there.
-    """
-    replaced: set[tuple[TableName, str | None]] = set()
-    left = []
-    for row, event in reversed(events):
-        name = event.table, event.key
-        if name not in replaced:
-            left.append((row, event))
-        if not event.is_partial:
-            replaced.add(name)
-    return left[::-1]
-
-
-def _apply(row: Mapping[str, Any], event: RowEvent, edit: RowEdit, report: Report) -> None:
-    try:
-        event.apply(edit)
-    except RowError as error:  # only an event that is not whole is not refused before
-        report(_place(row), Fault(1, str(error), row["value"]))
+def _apply(row: Mapping[str, Any], event: RowEvent, edit: RowEdit, ordered: OrderedEdit) -> bool:
+    """Edit the rows as an event says; False where it comes too late. Raises `RowError`."""
+    if not row["stream"]:
+        return ordered.apply(event, EventOrder.from_json(json.loads(row["order"])))
+    event.apply(edit)  # only one that is not whole is not refused before
+    return True
 
 
 def _place(row: Mapping[str, Any]) -> Place:

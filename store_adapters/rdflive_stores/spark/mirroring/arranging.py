@@ -1,0 +1,147 @@
+"""The events of a micro-batch in an order in which they can be applied.
+
+Events of one stream follow each other by their position. Where a row has events of several streams, or of
+none, each event must tell its place in the database's log. A TRUNCATE concerns all rows of its table, and an
+event that moves values from one key to another concerns both.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cmp_to_key
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from rdflive.feeds.tables.event_order import EventOrder, compare
+from rdflive.feeds.tables.row_events import RowEvent
+from rdflive_stores.spark.mirroring.row_orders import AMBIGUOUS
+
+__all__ = ["Arranged", "Placed", "arrange"]
+
+Placed: TypeAlias = tuple[Mapping[str, Any], RowEvent]
+"""A decoded row (`table_events.EVENTS`), and the event that it holds."""
+
+_STREAMS: Final = (
+    "events of one row came by several streams in one micro-batch, and nothing tells in which order they "
+    "happened; give the events their 'source' as Debezium's connectors write it, or write all events of a "
+    "row, and those of a table that is truncated, to one partition"
+)
+_INCOMPARABLE: Final = (
+    "nothing tells in which order this event and another one of its row happened: their places are those of "
+    "different logs, and their times are missing or equal, or those of a snapshot"
+)
+
+
+class Arranged(NamedTuple):
+    """Events in order, and those that have no place in it."""
+
+    events: list[Placed]
+    faults: list[tuple[Placed, str]]
+    """With the reason."""
+
+    @property
+    def lacks_orders(self) -> bool:
+        """Whether rows have events of several streams that do not tell their own order."""
+        return any(reason == _STREAMS for _, reason in self.faults)
+
+
+class _NoOrderError(Exception):
+    """Two events of a unit cannot be compared."""
+
+
+def arrange(events: Iterable[Placed], *, is_net: bool, is_one: bool) -> Arranged:
+    """Arrange events that come sorted by position; repetitions of one place are left out.
+
+    With `is_net` also those that a later complete event of their row replaces: incomplete ones among them may
+    need a value that netting has dropped. With `is_one` all streams are one.
+    """
+    arranged = Arranged([], [])
+    tables: defaultdict[tuple[str, ...], list[Placed]] = defaultdict(list)
+    for placed in events:
+        tables[placed[1].table].append(placed)
+    for table in tables.values():
+        for unit in [table] if is_one or _is_one_stream(table) else _units(table):
+            try:
+                runs = [[each] for each in unit] if is_one or _is_one_stream(unit) else _runs(unit)
+            except _NoOrderError as error:
+                arranged.faults.extend((each, str(error)) for each in unit)
+            else:
+                _settle(runs, arranged, is_net=is_net)
+    return arranged
+
+
+def _is_one_stream(events: Sequence[Placed]) -> bool:
+    first = events[0][0]["stream"]
+    return bool(first) and all(row["stream"] == first for row, _ in events)
+
+
+def _units(table: Sequence[Placed]) -> Iterable[list[Placed]]:
+    """Take the events of a table apart into groups that concern different rows."""
+    if any(event.key is None for _, event in table):
+        return [list(table)]
+    group: dict[str | None, str | None] = {}
+
+    def find(key: str | None) -> str | None:
+        while (above := group.get(key, key)) != key:
+            key = above
+        return key
+
+    for _, event in table:
+        if event.old is not None:
+            group[find(event.old)] = find(event.key)
+    units: defaultdict[str | None, list[Placed]] = defaultdict(list)
+    for placed in table:
+        units[find(placed[1].key)].append(placed)
+    return units.values()
+
+
+def _runs(unit: Sequence[Placed]) -> list[list[Placed]]:
+    """Sort events by their own order, those of one place together; raises `_NoOrderError`."""
+    if len(unit) == 1:
+        return [list(unit)]
+    ordered = []
+    for placed in unit:
+        text = placed[0]["order"]
+        if text is None:
+            raise _NoOrderError(_STREAMS)
+        ordered.append((EventOrder.from_json(json.loads(text)), placed))
+    by_place = cmp_to_key(_compare)
+    ordered.sort(key=lambda each: by_place(each[0]))
+    return [[placed for _, placed in run] for _, run in groupby(ordered, key=lambda each: by_place(each[0]))]
+
+
+def _compare(order: EventOrder, other: EventOrder) -> int:
+    sign = compare(order, other)
+    if sign is None:
+        raise _NoOrderError(_INCOMPARABLE)
+    return sign
+
+
+def _settle(runs: list[list[Placed]], arranged: Arranged, *, is_net: bool) -> None:
+    """Add runs to what is arranged, without repetitions; different events of one place and row are faults."""
+    replaced: set[str | None] = set()
+    settled: list[Placed] = []
+    for run in reversed(runs):
+        left = [placed for placed in run if not is_net or placed[1].key not in replaced]
+        if len(left) > 1:
+            left = list({row["event"]: (row, event) for row, event in left}.values())
+            clashing = _clashing(map(itemgetter(1), left))
+            arranged.faults.extend((each, AMBIGUOUS) for each in left if _concerns(each[1]) & clashing)
+            left = [each for each in left if not _concerns(each[1]) & clashing]
+        settled += reversed(left)
+        replaced.update(event.key for _, event in left if not event.is_partial)
+    arranged.events.extend(reversed(settled))
+
+
+def _clashing(events: Iterable[RowEvent]) -> set[str | None]:
+    """List the rows that several events concern."""
+    counts = Counter(key for event in events for key in _concerns(event))
+    # a TRUNCATE concerns the others
+    return set(counts) if None in counts and len(counts) > 1 else {k for k, n in counts.items() if n > 1}
+
+
+def _concerns(event: RowEvent) -> set[str | None]:
+    return {event.key} if event.old is None else {event.key, event.old}

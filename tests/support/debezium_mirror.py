@@ -1,0 +1,87 @@
+"""Debezium's events through the stages of a mirror on Spark, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from rdflive.feeds import read_mapping
+from rdflive_stores.spark.mirroring.decoding import Fault
+from rdflive_stores.spark.mirroring.shapes import Reading
+from rdflive_stores.spark.mirroring.table_events import decode_events
+from rdflive_stores.spark.mirroring.table_shapes import DebeziumEvents
+from support.debezium_logs import MAPPING, Logged
+from support.spark_mirrors import arrow_rows, refuse
+
+__all__ = ["READ", "Mirror", "Partitions"]
+
+READ = read_mapping(MAPPING)
+Partitions = Sequence[Sequence[tuple[int, Logged]]]
+"""The events of a micro-batch per task, with their place in the stream."""
+
+
+class Frame:
+    """Stands for a DataFrame, whose columns are all that is asked for here."""
+
+    columns = ("key", "value")
+    dtypes = (("key", "string"), ("value", "string"))
+
+
+class Mirror:
+    """Folds micro-batches into quads and kept texts, as the driver does."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, str] = {}
+        self.quads: set[Any] = set()
+        self.faults: list[Fault] = []
+        self.restart()
+
+    def restart(self) -> None:
+        """Go on from what is kept."""
+        frame: Any = Frame()
+        self.shape = DebeziumEvents(frame, READ)
+        self.shape.restore(self.kept)
+
+    def take(
+        self,
+        partitions: Partitions,
+        *,
+        is_placed: bool = True,
+        streams: Sequence[Sequence[str]] = (),
+        is_one: bool = False,
+        report: Any = refuse,
+    ) -> Reading:
+        """Take a micro-batch, whose records have a place in their stream, by default one, or none."""
+        self.shape._is_one = is_one
+
+        def decode(**how: bool) -> pa.Table:
+            found = []
+            for number, partition in enumerate(partitions):
+                places = [place for place, _ in partition]
+                stream = streams[number] if streams else ["t/0"] * len(places)
+                more = {"stream": stream, "offset": places} if is_placed else {}
+                seq = [(number << 33) + n for n in range(len(places))]
+                rows = arrow_rows(
+                    [record.value for _, record in partition],
+                    key=pa.array([record.key for _, record in partition], pa.string()),
+                    seq=seq,
+                    **more,
+                )
+                found += decode_events(_slices(rows), mapping=READ, is_one=is_one, **how)
+            return pa.Table.from_batches(found)
+
+        reading = self.shape.fold(decode, report)
+        for sign, quad in reading.changes:
+            assert (quad in self.quads) is (sign < 0)
+            (self.quads.add if sign > 0 else self.quads.remove)(quad)
+        for key, text in reading.kept.items():
+            self.kept.pop(key, None)
+            if text is not None:
+                self.kept[key] = text
+        return reading
+
+
+def _slices(rows: pa.RecordBatch) -> list[pa.RecordBatch]:
+    return [rows.slice(begin, 3) for begin in range(0, max(rows.num_rows, 1), 3)]
