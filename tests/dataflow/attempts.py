@@ -12,6 +12,7 @@ import sys
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, Final, TypeAlias
@@ -29,7 +30,7 @@ from rdflive_stores.spark.dataflow.matching import SIGNS
 from rdflive_stores.spark.dataflow.state import Home, Moment
 from support.one_process import Row
 
-__all__ = ["Cluster", "Disturbances", "executors"]
+__all__ = ["Cluster", "Disturbances", "Storage", "before_calls", "executors"]
 
 Call: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """What Spark calls with the rows of a task."""
@@ -288,6 +289,16 @@ class Cluster(Simulation):
         self.late = sum(filter(None, table["late rows"].to_pylist()))
         rows = table.filter(table["weight"].is_valid()).drop_columns(list(tasks.MEASURES))
         return self._read(rows.to_batches())
+
+
+@contextmanager
+def before_calls(function: Callable[[], None]) -> Iterator[None]:
+    """Have this thread call a function in front of each call of a `Storage`."""
+    _here.before_call = function
+    try:
+        yield
+    finally:
+        del _here.before_call
 
 
 def _unplaced(changes: Sequence[Change]) -> Sequence[Change]:

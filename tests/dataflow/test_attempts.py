@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from dataflow import test_entailing, test_queries, test_windowing
-from dataflow.attempts import Cluster, Disturbances, executors
+from dataflow.attempts import Cluster, Disturbances, Storage, before_calls, executors
 from dataflow.simulation import Simulation, colliding, steady
 from dataflow.test_differential import check
 from rdflive_stores.spark.dataflow import state
+from rdflive_stores.spark.dataflow.files import Folder
 from support import queries
 from support.effort import drawn_from, rounds
 from support.one_process import OneProcess
@@ -85,3 +86,18 @@ def test_attempts_do_not_disturb_each_other(
         if number >= RUN and told >= RUN // 4:
             break
     assert min(seen[what] for what in ("killed", "repeated", "outrun", "replayed")) > RUN, seen
+
+
+def test_a_late_attempt_leaves_the_file_that_it_cannot_replace(tmp_path: Path) -> None:
+    """What it has begun to write was removed as that of a killed task; the file that counts stays."""
+    system: Any = Storage(Random(0))
+    folder = Folder(system, str(tmp_path))
+    folder.write_text("state-1.json", "whole")
+
+    def clean() -> None:
+        for draft in tmp_path.glob("*draft*"):
+            draft.unlink()
+
+    with before_calls(clean), pytest.raises(FileNotFoundError):
+        folder.write_text("state-1.json", "again")
+    assert folder.text("state-1.json") == "whole"
