@@ -7,6 +7,7 @@ answers one in twenty differently, such as a MINUS that nothing stands before.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -64,7 +65,15 @@ def test_queries_are_kept_up_to_date(
 class Play:
     """One query, by Spark's stages, in one process, and by the book."""
 
-    def __init__(self, query: Query, draw: Random, folder: Path, *, collide: bool) -> None:
+    def __init__(
+        self,
+        query: Query,
+        draw: Random,
+        folder: Path,
+        *,
+        collide: bool,
+        kind: Callable[..., Simulation] = Simulation,
+    ) -> None:
         self._query, self._text, self._draw = query, str(query), draw
         salted = draw.choice([(), tuple(map(write_term, queries.PREDICATES))])
         options: dict[str, Any] = {
@@ -72,7 +81,7 @@ class Play:
             "path_steps": STEPS,
         }  # fmt: skip
         self._folder = folder
-        self._simulation = Simulation(self._text, str(folder / "state"), cuts=draw, **options)
+        self._simulation = kind(self._text, str(folder / "state"), cuts=draw, **options)
         self._empty = Simulation(self._text, str(folder / "empty"), **options)
         self._engine = OneProcess(self._text)
         self._live: set[queries.Quad] = set()

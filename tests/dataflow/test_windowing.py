@@ -7,7 +7,7 @@ import pickle
 import random
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -117,7 +117,14 @@ class Engine:
 class World:
     """One stream in both engines, micro-batch by micro-batch."""
 
-    def __init__(self, play: Play, folder: Path, hash: Hash) -> None:  # noqa: A002
+    def __init__(
+        self,
+        play: Play,
+        folder: Path,
+        hash: Hash,  # noqa: A002
+        kind: Callable[..., Simulation] = Simulation,
+    ) -> None:
+        self._kind = kind
         scenario = play.scenario
         self.play, self.folder, self.hash = play, folder, hash
         self.cuts = random.Random(scenario.seed)
@@ -131,7 +138,7 @@ class World:
         self.late = 0
 
     def _simulation(self, name: str, buckets: int) -> Simulation:
-        return Simulation(
+        return self._kind(
             self.play.scenario.text, str(self.folder / name), buckets, self.hash, self.cuts,
             salted=self.play.scenario.salted, window=self.window,
         )  # fmt: skip

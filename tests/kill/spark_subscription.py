@@ -34,9 +34,9 @@ from support.spark_queries import PREDICATES, QUERIES
 from support.spark_streams import AT_ONCE, ChangeFiles, Operation, live_quads, nets, operations
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Outcome", "family", "run", "started"]
+__all__ = ["Outcome", "check", "family", "run", "started", "tell"]
 
 _STARTING: Final = 0.2
 """The share of kills that come while the child starts, wherever it is by then."""
@@ -118,24 +118,28 @@ def check(folder: Path, history: list[list[Operation]], killed: int) -> Outcome:
 def follow(folder: Path) -> None:
     """Be the child: run the subscription until all changes are through, printing each micro-batch told."""
     from rdflive_stores.spark.session import session
-    from rdflive_stores.spark.subscription import subscribe
 
     own = folder / "own"
     own.mkdir(exist_ok=True)
     options = {"spark.local.dir": own, "spark.driver.extraJavaOptions": f'"-Djava.io.tmpdir={own}"'}
-    spark = session("local[2]", config=options)
+    tell(session("local[2]", config=options), folder)
 
-    def tell(deltas: DataFrame, batch: int) -> None:
+
+def tell(spark: SparkSession, folder: Path) -> None:
+    """Run the subscription, and write what it tells into files."""
+    from rdflive_stores.spark.subscription import subscribe
+
+    def write(deltas: DataFrame, batch: int) -> None:
         names = [name for name in deltas.columns if name != "weight"]
         rows = [([row[name] for name in names], row["weight"]) for row in deltas.toArrow().to_pylist()]
-        draft = own / f"{uuid4().hex}.json"
+        draft = folder / f"{uuid4().hex}.json"
         draft.write_text(json.dumps(rows))
         draft.rename(folder / "told" / f"{batch}-{draft.name}")
         print(batch, flush=True)
 
     changes = ChangeFiles(folder / "changes").stream(spark)
     subscription = subscribe(changes, QUERIES, checkpoint=folder / "checkpoint")
-    subscription.start(tell, trigger=AT_ONCE).awaitTermination()
+    subscription.start(write, trigger=AT_ONCE).awaitTermination()
 
 
 @contextlib.contextmanager
