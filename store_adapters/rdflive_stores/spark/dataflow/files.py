@@ -123,6 +123,10 @@ class Folder:
         if draft != path:
             try:
                 self.system.move(draft, path)
-            except OSError:  # HDFS does not replace a file, which another attempt has written
+            except OSError:
+                # HDFS does not replace a file, which another attempt has written; and a draft that is gone is
+                # that of an attempt that comes too late, which must leave the file
+                if self.system.get_file_info(draft).type is fs.FileType.NotFound:
+                    raise
                 self.remove(name)
                 self.system.move(draft, path)
