@@ -14,10 +14,11 @@ import pytest
 
 from dataflow import test_entailing, test_queries, test_windowing
 from dataflow.attempts import Cluster, Disturbances, Storage, before_calls, executors
-from dataflow.simulation import Simulation, colliding, steady
+from dataflow.simulation import Change, Simulation, colliding, steady
 from dataflow.test_differential import check
 from rdflive_stores.spark.dataflow import state
 from rdflive_stores.spark.dataflow.files import Folder
+from rdflive_stores.spark.dataflow.identity import renewed, succeed
 from support import queries
 from support.effort import drawn_from, rounds
 from support.one_process import OneProcess
@@ -101,3 +102,14 @@ def test_a_late_attempt_leaves_the_file_that_it_cannot_replace(tmp_path: Path) -
     with before_calls(clean), pytest.raises(FileNotFoundError):
         folder.write_text("state-1.json", "again")
     assert folder.text("state-1.json") == "whole"
+
+
+def test_a_first_micro_batch_of_a_former_start_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another start has begun the state again meanwhile, so nothing would find what this one writes."""
+    executors(monkeypatch)
+    cluster = Cluster("SELECT * { ?x <urn:p> ?y }", str(tmp_path), 1)
+    succeed(Folder.local(cluster.folder.rpartition("/")[0]), renewed())
+    with pytest.raises(state.StateError, match="subscribe again"):
+        cluster.run([Change("A", "<urn:a>", "<urn:p>", "<urn:b>")])

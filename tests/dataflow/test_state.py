@@ -293,6 +293,18 @@ def test_a_file_is_replaced_where_moves_do_not_replace(tmp_path: Path) -> None:
     assert folder.names() == ["name"]
 
 
+def test_a_file_stays_where_a_copy_of_a_task_that_writes_it_again_is_killed(tmp_path: Path) -> None:
+    """Without moves that replace, the file of the attempt that counts is never away."""
+    system = Unreplacing()
+    folder = Folder(system, str(tmp_path / "folder"))  # type: ignore[arg-type]
+    folder.write_text("name", "one")
+    removed: list[str] = []
+    system.delete_file = removed.append  # type: ignore[attr-defined]  # as if it were killed there
+    folder.write_text("name", "one")
+    assert str(tmp_path / "folder" / "name") not in removed
+    assert folder.text("name") == "one"
+
+
 @pytest.mark.parametrize("lost", ["1-0.arrow", "state-2.json"])
 def test_damage_is_told(lost: str, tmp_path: Path) -> None:
     """A file that is gone, or no longer what was written, is named."""

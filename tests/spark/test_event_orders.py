@@ -200,6 +200,16 @@ def test_two_events_of_one_place_are_refused_unless_they_are_equal(split: bool) 
 
 
 @pytest.mark.parametrize("split", [False, True])
+def test_what_came_before_refused_events_counts(split: bool) -> None:
+    """Where two events of one place are put aside, the row is what the one before them has made."""
+    log = [row("c", anne("A"), lsn=1), row("u", anne("B"), lsn=2), row("u", anne("C"), lsn=2)]
+    faults: list[Fault] = []
+    batches = (log[:1], log[1:]) if split else (log,)
+    mirror, _ = taken(*batches, report=lambda place, fault: faults.append(fault))
+    assert (names(mirror), len(faults)) == ({"A", "long"}, 2)
+
+
+@pytest.mark.parametrize("split", [False, True])
 def test_events_of_two_logs_go_by_their_times(split: bool) -> None:
     """After a failover to another server; without times, or with equal ones, they are refused."""
 
@@ -239,6 +249,16 @@ def test_streams_without_an_order_are_refused_where_they_meet() -> None:
     with pytest.raises(RefusedError, match="came by several streams"):
         Mirror().take([cleared], streams=[["t/0", "t/1"]], report=stop)
     Mirror().take([cleared], streams=[["a.log", "b.log"]], report=stop, is_one=True)
+
+
+def test_streams_that_meet_keep_their_own_order() -> None:
+    """Two updates of one millisecond in one partition, before and behind a TRUNCATE in another."""
+    log = [row("c", anne("A"), ts_ms=5), row("u", anne("B", LEFT_OUT), ts_ms=5)]
+    for time, left in (9, set()), (1, {"B", "long"}):
+        mirror = Mirror()
+        cleared = [*enumerate(log), (0, row("t", None, ts_ms=time))]
+        mirror.take([cleared], streams=[["t/0", "t/0", "t/1"]], report=stop)
+        assert names(mirror) == left
 
 
 @settings(max_examples=examples(50))

@@ -184,7 +184,7 @@ def test_a_query_that_runs_is_told_of_a_rebuilding(spark: SparkSession, tmp_path
     query.processAllAvailable()
     rebuild(world.checkpoint, spark=spark, partitions=3)
     world.add()
-    with pytest.raises(Exception, match="was made anew while the query ran, by rebuild or repartition"):
+    with pytest.raises(Exception, match="was made again since, by another start, rebuild"):
         query.processAllAvailable()
     query.stop()
     world.run()

@@ -19,7 +19,8 @@ from rdflive_stores.spark.dataflow.query_plan import JointPlan, plan_queries
 from rdflive_stores.spark.dataflow.state import Mark, Moment, StateError, note
 from rdflive_stores.spark.running import DataflowError
 from rdflive_stores.spark.subscription import subscribe
-from support.spark_streams import AT_ONCE, ChangeFiles, Nets, Operation, node
+from spark.world import PATH, Fails, World
+from support.spark_streams import AT_ONCE, ChangeFiles, Nets, Operation, nets, node
 
 ON_SPARK = pytest.mark.hunted("the gate has the checks behind it, without Spark, below and in dataflow/")
 QUERY = "SELECT ?x (COUNT(*) AS ?n) { ?x <urn:p> ?y . ?y <urn:q> ?z } GROUP BY ?x"
@@ -51,6 +52,24 @@ def test_a_micro_batch_that_was_not_read_is_noticed(spark: SparkSession, tmp_pat
     with pytest.raises(Exception, match="did not read the deltas to the end"):
         query.awaitTermination()
     assert len(found.list) == 1
+
+
+@ON_SPARK
+def test_a_subscription_goes_on_with_what_another_one_has_made(spark: SparkSession, tmp_path: Path) -> None:
+    """Both failed in their first micro-batch; then the older one runs, and one that was compacted goes on."""
+    world = World(spark, tmp_path, PATH, 61)
+    world.add()
+    older, newer = world.subscribe(), world.subscribe()
+    for fails in (older, newer):
+        with pytest.raises(Exception, match="the disk is full"):
+            fails.start(Fails(Nets(), 0), trigger=AT_ONCE).awaitTermination()
+    older.start(world.found, trigger=AT_ONCE).awaitTermination()
+    world.add()
+    older.start(world.found, trigger=AT_ONCE).awaitTermination()
+    newer.compact()
+    world.add()
+    older.start(world.found, trigger=AT_ONCE).awaitTermination()
+    assert world.found.list == nets(PATH, world.batches)
 
 
 @ON_SPARK

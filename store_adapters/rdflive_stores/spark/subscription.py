@@ -229,8 +229,11 @@ class SparkSubscription:
                 "a graph has a triple once, and without DISTINCT a solution may count twice: SELECT DISTINCT"
             )
         if self._initial is not None:
-            begin(self._initial, self._flow, self._checkpoint, self._home.generation, sink, options)
+            # not the name of an attempt that failed, whose tasks may still write
+            generation = next_generation(self._checkpoint.home.generation)
+            begin(self._initial, self._flow, self._checkpoint, generation, sink, options)
             self._initial = None
+        self._move_home()  # another subscription may have made it the present one
         self._check_state()
 
         def start() -> StreamingQuery:

@@ -124,9 +124,18 @@ class Folder:
             try:
                 self.system.move(draft, path)
             except OSError:
-                # HDFS does not replace a file, which another attempt has written; and a draft that is gone is
-                # that of an attempt that comes too late, which must leave the file
+                # HDFS does not replace a file. One that is the same stays, for a task that is killed between
+                # the two steps would lose it; and an attempt whose draft is gone comes too late
+                if self._holds(name, content):
+                    self.remove(posixpath.basename(draft))
+                    return
                 if self.system.get_file_info(draft).type is fs.FileType.NotFound:
                     raise
                 self.remove(name)
                 self.system.move(draft, path)
+
+    def _holds(self, name: str, content: bytes | pa.Buffer) -> bool:
+        """Tell whether a file is there and has this content."""
+        with suppress(FileNotFoundError), self.system.open_input_stream(self._of(name)) as file:
+            return bool(file.read_buffer() == pa.py_buffer(content))
+        return False

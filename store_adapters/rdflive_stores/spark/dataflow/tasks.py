@@ -81,6 +81,7 @@ def match(
     is_first = home.snapshot is not None or (now.batch == 0 and is_unmade(home.generation))
     if home.snapshot is None:
         if is_first:
+            _check_generation(home, now)
             claim(plan, now.folder, buckets)
         try:
             check(now.folder, describe(plan, buckets))
@@ -264,12 +265,12 @@ def part_behind(now: Moment, part: int) -> None:
 
 
 def _check_generation(home: Home, now: Moment) -> None:
-    """Refuse to go on with state that was made anew since the subscription was started."""
+    """Refuse to begin or go on with state that was made again since the subscription was."""
     present = generation_of(now.folder.parent)
-    if present != home.generation and (now.folder.parent / present / PLAN).is_there():
+    if present != home.generation and (now.batch == 0 or (now.folder.parent / present / PLAN).is_there()):
         raise StateError(
-            f"the state in {now.folder.parent} was made anew while the query ran, by rebuild or "
-            "repartition: subscribe again, to go on with it"
+            f"the state in {now.folder.parent} was made again since, by another start, rebuild, "
+            "repartition or compact: subscribe again, to go on with it"
         )
 
 

@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from rdflive.feeds.tables.event_order import EventOrder, compare
 from rdflive.feeds.tables.row_events import RowEvent
+from rdflive_stores.spark.mirroring.decoding import POSITION
 from rdflive_stores.spark.mirroring.row_orders import AMBIGUOUS
 
 __all__ = ["Arranged", "Placed", "arrange"]
@@ -99,7 +100,9 @@ def _units(table: Sequence[Placed]) -> Iterable[list[Placed]]:
 
 
 def _runs(unit: Sequence[Placed]) -> list[list[Placed]]:
-    """Sort events by their own order, those of one place together; raises `_NoOrderError`."""
+    """Sort events by their own order, and where that is equal those of one stream by their position; events
+    of one place come together. Raises `_NoOrderError`.
+    """
     if len(unit) == 1:
         return [list(unit)]
     ordered = []
@@ -109,12 +112,16 @@ def _runs(unit: Sequence[Placed]) -> list[list[Placed]]:
             raise _NoOrderError(_STREAMS)
         ordered.append((EventOrder.from_json(json.loads(text)), placed))
     by_place = cmp_to_key(_compare)
-    ordered.sort(key=lambda each: by_place(each[0]))
-    return [[placed for _, placed in run] for _, run in groupby(ordered, key=lambda each: by_place(each[0]))]
+    ordered.sort(key=by_place)
+    return [[placed for _, placed in run] for _, run in groupby(ordered, key=by_place)]
 
 
-def _compare(order: EventOrder, other: EventOrder) -> int:
-    sign = compare(order, other)
+def _compare(one: tuple[EventOrder, Placed], other: tuple[EventOrder, Placed]) -> int:
+    (order, (row, _)), (others, (theirs, _)) = one, other
+    sign = compare(order, others)
+    if not sign and row["stream"] and row["stream"] == theirs["stream"]:
+        mine, its = ([each[name] for name in POSITION] for each in (row, theirs))
+        return (mine > its) - (mine < its)
     if sign is None:
         raise _NoOrderError(_INCOMPARABLE)
     return sign

@@ -94,9 +94,14 @@ class DebeziumEvents:
         if is_net and any(note["moves"] for note in decoded.notes):
             is_net, decoded = False, _read(decode(is_net=False))
         arranged = arrange(decoded.events, is_net=is_net, is_one=self._is_one)
-        if arranged.lacks_orders:
+        is_told = arranged.lacks_orders
+        if is_told:
             decoded = _read(decode(is_net=is_net, is_told=True))
             arranged = arrange(decoded.events, is_net=is_net, is_one=self._is_one)
+        if is_net and arranged.faults:
+            # what came before these counts, and netting has dropped it
+            decoded = _read(decode(is_net=False, is_told=is_told))
+            arranged = arrange(decoded.events, is_net=False, is_one=self._is_one)
         for row, fault in decoded.faults:
             report(_place(row), fault)
         for (row, event), reason in arranged.faults:
