@@ -51,7 +51,7 @@ def anchor(root: Node, spread: Collection[str] = (), few: Collection[Node] = ())
 
 
 class _Anchoring:
-    """Makes the nodes of a query anew, inputs first."""
+    """Makes the nodes of a query again, inputs first."""
 
     def __init__(self, spread: Collection[str], few: Collection[Node], uses: Counter[Node]) -> None:
         self.made: dict[Node, Node] = {}
