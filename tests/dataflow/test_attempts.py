@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -112,4 +113,14 @@ def test_a_first_micro_batch_of_a_former_start_is_refused(
     cluster = Cluster("SELECT * { ?x <urn:p> ?y }", str(tmp_path), 1)
     succeed(Folder.local(cluster.folder.rpartition("/")[0]), renewed())
     with pytest.raises(state.StateError, match="subscribe again"):
+        cluster.run([Change("A", "<urn:a>", "<urn:p>", "<urn:b>")])
+
+
+def test_state_that_no_start_has_made_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also in the first micro-batch, as where deltas with a snapshot run without `start`."""
+    executors(monkeypatch)
+    cluster = Cluster("SELECT * { ?x <urn:p> ?y }", f"{tmp_path}", 1)
+    shutil.rmtree(cluster.folder)
+    cluster.folder = f"{cluster.folder.rpartition('/')[0]}/1-5e"
+    with pytest.raises(state.StateError, match="and is not: it was removed"):
         cluster.run([Change("A", "<urn:a>", "<urn:p>", "<urn:b>")])

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 import rdflib
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
 import rdflive
-from rdflive_stores.spark.logs.writing import _checked
+from rdflive_stores.spark.logs.writing import _checked, _Piece, _Pieces
 from rdflive_stores.spark.snapshots import rebuild
 from rdflive_stores.spark.sources import register
 from rdflive_stores.spark.subscription import subscribe
@@ -168,3 +169,22 @@ def test_the_columns_and_options_are_looked_at(
         rows.write.format("rdf_patch").options(**options).mode("append").save(str(tmp_path / "log"))
     with pytest.raises(Exception, match="only adds to a log: use mode"):
         as_changes(spark, []).write.format("rdf_patch").mode("overwrite").save(str(tmp_path / "log"))
+
+
+@pytest.mark.parametrize(("name", "left"), [("000000000003.rdfp", 0), ("000000000004-000.rdfp", 1)])
+def test_a_file_that_was_begun_is_removed_by_a_later_micro_batch(
+    name: str, left: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not that of a write of its own, which may still be at work."""
+    columns = StructType.fromDDL("op string, s string, p string, o string")
+    pieces = _Pieces(str(tmp_path), columns)
+    (tmp_path / "_3-5e.tmp").write_text("A <urn:a> <urn:p> <urn:b> .\n")
+
+    def die(*_: Any) -> None:
+        raise SystemExit
+
+    monkeypatch.setattr(os, "replace", die)
+    with pytest.raises(SystemExit):
+        pieces.join([_Piece(str(tmp_path / "_3-5e.tmp"), 1)], name)
+    pieces.drop_left(4)
+    assert len([*tmp_path.iterdir()]) == left

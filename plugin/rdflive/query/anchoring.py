@@ -85,8 +85,6 @@ class _Anchoring:
             return any(inputs)
         if isinstance(node, algebra.Union):
             return all(inputs)
-        if isinstance(node, algebra.Closure):
-            return inputs[-1]  # the starts
         return all(inputs[:1])  # VALUES has none
 
     def _ends(self, basic: Basic) -> dict[TriplePattern, int]:

@@ -61,8 +61,11 @@ class Checkpoint:
     @property
     def committed(self) -> int | None:
         """The last micro-batch that Spark noted as done."""
-        names = (self.folder / "commits").names()
-        return max((int(name) for name in names if name.isdigit()), default=None)
+        commits = self.folder / "commits"
+        last = max((int(name) for name in commits.names() if name.isdigit()), default=-1)
+        while (commits / str(last + 1)).is_there():  # a listing may lag
+            last += 1
+        return None if last < 0 else last
 
     @property
     def state(self) -> Folder | None:

@@ -267,7 +267,8 @@ def part_behind(now: Moment, part: int) -> None:
 def _check_generation(home: Home, now: Moment) -> None:
     """Refuse to begin or go on with state that was made again since the subscription was."""
     present = generation_of(now.folder.parent)
-    if present != home.generation and (now.batch == 0 or (now.folder.parent / present / PLAN).is_there()):
+    is_first = now.batch == 0 and is_unmade(home.generation)
+    if present != home.generation and (is_first or (now.folder.parent / present / PLAN).is_there()):
         raise StateError(
             f"the state in {now.folder.parent} was made again since, by another start, rebuild, "
             "repartition or compact: subscribe again, to go on with it"
@@ -301,7 +302,9 @@ def is_past_first(folder: Folder) -> bool:
 
 
 def _last_noted(folder: Folder, part: int) -> int | None:
-    """Find the last micro-batch that a part has a note of; for messages only, as listings may lag."""
+    """Find the last micro-batch that a part has a note of: for messages, and to refuse a first micro-batch
+    that others have followed, where a listing shows them.
+    """
     return max((int(found[2]) for found in _notes(folder) if int(found[1]) == part), default=None)
 
 

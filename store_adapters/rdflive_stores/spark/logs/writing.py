@@ -33,7 +33,8 @@ from rdflive_stores.spark.dataflow.state import BATCH
 __all__ = ["PatchStreamWriter", "PatchWriter"]
 
 _FILE: Final = re.compile(r"(\d+)(-\d+)?\.rdfp")
-_LEFT: Final = re.compile(r"_(\d+)-")
+_LEFT: Final = re.compile(r"_(\d+)-[^-]*")
+"""What a micro-batch has begun, not what is written for once: that has two numbers."""
 _PLACES: Final = ("s", "p", "o", "g")
 _SIGNS: Final = {"A": "A", "+": "A", "D": "D", "-": "D"}
 
@@ -78,7 +79,8 @@ class _Pieces:
 
         Raises `RdfliveError` where there is another file of the name.
         """
-        path, draft = os.path.join(self._folder, name), os.path.join(self._folder, f"_{uuid4().hex}.tmp")
+        draft = os.path.join(self._folder, f"_{name.partition('.')[0]}-{uuid4().hex}.tmp")
+        path = os.path.join(self._folder, name)
         is_there = os.path.exists(path)
         if is_there and not self._is_same(path, pieces):
             self.drop(pieces)
@@ -108,7 +110,7 @@ class _Pieces:
     def drop_left(self, batch: int) -> None:
         """Remove what attempts have left of which Spark knows nothing, up to a micro-batch."""
         for name in os.listdir(self._folder):
-            if (match := _LEFT.match(name)) is not None and int(match[1]) <= batch:
+            if (match := _LEFT.fullmatch(name)) is not None and int(match[1]) <= batch:
                 with suppress(FileNotFoundError):
                     os.remove(os.path.join(self._folder, name))
 
