@@ -1,4 +1,4 @@
-"""`rdflive spark`: what the state of a subscription on Spark holds, and state made anew.
+"""`rdflive spark`: what the state of a subscription on Spark holds, and state made again.
 
 It is read at each start of `rdflive`, and imports PySpark only when it runs.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["add"]
 
 _DESCRIPTION: Final = """\
-Look at the state of a subscription that rdflive_stores.spark.subscribe keeps in CHECKPOINT, or make it anew
+Look at the state of a subscription that rdflive_stores.spark.subscribe keeps in CHECKPOINT, or make it again
 while the subscription is stopped. CHECKPOINT is a path, or a location such as s3a://bucket/checkpoint."""
 
 _EXAMPLES: Final = """\
@@ -33,7 +33,7 @@ def add(commands: Any) -> None:
     """Add the command to those of `rdflive`."""
     command = commands.add_parser(
         "spark",
-        help="look at the state of a subscription on Spark, or make it anew",
+        help="look at the state of a subscription on Spark, or make it again",
         description=_DESCRIPTION,
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -41,12 +41,12 @@ def add(commands: Any) -> None:
     actions = command.add_subparsers(required=True, metavar="ACTION")
     looking = _action(actions, "inspect", "show what the state holds", _inspect)
     looking.add_argument("--json", action="store_true", help="print one JSON object, with every partition")
-    parting = _action(actions, "repartition", "make the state anew in other partitions", _repartition)
+    parting = _action(actions, "repartition", "make the state again in other partitions", _repartition)
     parting.add_argument("partitions", metavar="N", type=_count, help="how many")
     making = _action(
         actions,
         "rebuild",
-        "make the state anew, for another query, or longer paths",
+        "make the state again, for another query, or longer paths",
         _rebuild,
     )
     making.add_argument(

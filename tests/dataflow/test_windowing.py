@@ -320,7 +320,7 @@ def test_a_clock_that_is_lost_is_told(tmp_path: Path) -> None:
         simulation.run([at(second)])
     assert sorted(path.name for path in (tmp_path / CLOCK).iterdir()) == ["4", "5", "6"]
     (tmp_path / CLOCK / "6").unlink()
-    with pytest.raises(StateError, match=f"{CLOCK}/6 is lost or damaged; start anew"):
+    with pytest.raises(StateError, match=f"{CLOCK}/6 is lost or damaged; begin again"):
         simulation.run([])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -33,13 +34,11 @@ Act: TypeAlias = tuple[Callable[[], Any], list[dict[str, Any]]]
 """Something that is done, and the orders for its tasks."""
 
 
-class Play:
+class Play(ABC):
     """A query, or a mirror, and what it is told."""
 
     def __init__(self, spark: SparkSession, folder: Path, chance: random.Random) -> None:
         self.spark, self.folder, self.chance = spark, folder, chance
-        self.found = Nets()
-        """What subscriptions were told."""
 
     def acts(self, count: int) -> Iterator[Act]:
         """Run micro-batches, most of them disturbed, then some more.
@@ -60,8 +59,39 @@ class Play:
         """Draw a stage."""
         return self.chance.choice(self.stages())
 
+    @abstractmethod
     def stages(self) -> list[str]:
         """Name the stages."""
+
+    @abstractmethod
+    def run(self) -> None:
+        """Run what is there."""
+
+    @abstractmethod
+    def write(self, count: int) -> None:
+        """Write the files of micro-batches."""
+
+    @abstractmethod
+    def compare(self) -> tuple[int, int, int]:
+        """Count the micro-batches that were told, those that are lost, and those that are wrong."""
+
+
+class Subscribed(Play):
+    """A query, and the micro-batches that it was told."""
+
+    def __init__(self, spark: SparkSession, folder: Path, chance: random.Random) -> None:
+        super().__init__(spark, folder, chance)
+        self.found = Nets()
+
+    @abstractmethod
+    def subscribe(self) -> Any:
+        """Make a subscription on the checkpoint."""
+
+    @abstractmethod
+    def wanted(self) -> list[Any]:
+        """Give what micro-batches should be."""
+
+    def stages(self) -> list[str]:
         plan = self.subscribe()._flow.plan
         return [
             "match",
@@ -71,29 +101,15 @@ class Play:
         ]
 
     def run(self) -> None:
-        """Run what is there."""
         self.subscribe().start(self.found, trigger=AT_ONCE).awaitTermination()
 
-    def subscribe(self) -> Any:
-        """Make a subscription on the checkpoint."""
-        raise NotImplementedError
-
-    def write(self, count: int) -> None:
-        """Write the files of micro-batches."""
-        raise NotImplementedError
-
-    def wanted(self) -> list[Any]:
-        """Give what micro-batches should be."""
-        raise NotImplementedError
-
     def compare(self) -> tuple[int, int, int]:
-        """Count the micro-batches that were told, those that are lost, and those that are wrong."""
         found, wanted = self.found.list, self.wanted()
         wrong = sum(one != other for one, other in zip(found, wanted, strict=False))
         return len(found), len(wanted) - len(found), wrong
 
 
-class Queries(Play):
+class Queries(Subscribed):
     """Joins, OPTIONAL and groups in one subscription."""
 
     TEXTS: Any = MappingProxyType({name: QUERIES[name] for name in ("groups", "two optional", "not exists")})
@@ -103,7 +119,9 @@ class Queries(Play):
         super().__init__(*given)
         seed = self.chance.randrange(1 << 30)
         self.world = World(self.spark, self.folder, self.TEXTS, seed, self.ENTAILMENT)
-        self.subscribe = self.world.subscribe  # type: ignore[method-assign]
+
+    def subscribe(self) -> Any:
+        return self.world.subscribe()
 
     def write(self, count: int) -> None:
         for _ in range(count):
@@ -172,7 +190,7 @@ class Snapshot(Queries):
         return told, lost, wrong + sum(one != other for one, other in self.answers)
 
 
-class Window(Play):
+class Window(Subscribed):
     """A window, whose watermark follows the stream."""
 
     def __init__(self, *given: Any) -> None:
@@ -191,7 +209,7 @@ class Window(Play):
         return expected(self.elements.batches, 2_000_000)[0]
 
 
-class Parameters(Play):
+class Parameters(Subscribed):
     """A query for the rows of a second stream."""
 
     def __init__(self, *given: Any) -> None:

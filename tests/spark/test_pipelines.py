@@ -217,7 +217,7 @@ def test_a_query_begins_with_a_snapshot_and_goes_on_with_changes(servers: Any, t
         until(is_level, running, log)
         servers.psql("TRUNCATE trains")
         assert running.wait(PATIENCE) != 0
-        assert "the table was truncated: begin anew" in log.read_text(errors="replace")
+        assert "the table was truncated: begin again" in log.read_text(errors="replace")
     finally:
         running.kill()
         running.wait()

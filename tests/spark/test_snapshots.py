@@ -122,7 +122,7 @@ def test_state_is_made_for_another_query(spark: SparkSession, tmp_path: Path) ->
     found = Nets()
     world.subscribe(other).start(found, trigger=AT_ONCE).awaitTermination()
     assert found.list == nets(other, world.batches)[3:]
-    with pytest.raises(StateError, match=r"does not hold the quads of \?x <urn:r> \?y; start anew"):
+    with pytest.raises(StateError, match=r"does not hold the quads of \?x <urn:r> \?y; begin again"):
         rebuild(world.checkpoint, "SELECT * { ?x <urn:r> ?y }", spark=spark)
 
 
@@ -187,6 +187,19 @@ def test_a_query_that_runs_is_told_of_a_rebuilding(spark: SparkSession, tmp_path
     with pytest.raises(Exception, match="was made again since, by another start, rebuild"):
         query.processAllAvailable()
     query.stop()
+    world.run()
+    world.check()
+
+
+def test_state_of_another_query_is_not_compacted(spark: SparkSession, tmp_path: Path) -> None:
+    """What the other query keeps would be left behind."""
+    world = World(spark, tmp_path, PATH, 64)
+    world.add(2)
+    world.run()
+    with pytest.raises(StateError, match="that of another query"):
+        world.subscribe(GROUPS).compact()
+    world.subscribe().compact()
+    world.add()
     world.run()
     world.check()
 

@@ -151,7 +151,7 @@ def test_another_query_is_told_apart(query: str, differs: str) -> None:
     message = told(plan_queries(QUERY), plan_queries(query))
     assert message is not None
     assert f"its {differs} are" in message
-    assert "rdflive spark rebuild, or start anew with another checkpoint" in message
+    assert "rdflive spark rebuild, or begin again with another checkpoint" in message
 
 
 def test_columns_are_told_apart() -> None:

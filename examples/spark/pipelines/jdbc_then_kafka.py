@@ -51,7 +51,7 @@ def changes(spark, kafka):
     records = spark.readStream.format("kafka").options(**options, startingOffsets="earliest").load()
     event = F.from_json(F.col("value").cast("string"), EVENT)["payload"]
     rows = records.where("value IS NOT NULL").select(event.alias("e"), "topic", "partition", "offset")
-    truncated = F.raise_error(F.lit("the table was truncated: begin anew with another checkpoint"))
+    truncated = F.raise_error(F.lit("the table was truncated: begin again with another checkpoint"))
     gone = F.coalesce(triples(F.col("e.before")), F.array())
     come = F.coalesce(triples(F.col("e.after")), F.array())
     place = ["topic", "partition", "offset"]

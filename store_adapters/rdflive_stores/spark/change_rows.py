@@ -21,6 +21,7 @@ __all__ = [
     "POSITIONED",
     "StreamColumns",
     "is_one_stream",
+    "is_sharded",
     "stream_columns",
     "stream_offsets",
 ]
@@ -68,6 +69,11 @@ def stream_columns(changes: DataFrame) -> StreamColumns | None:
 def is_one_stream(changes: DataFrame) -> bool:
     """Tell whether all streams are one, in the order of their names, as the files of a log are."""
     return set(changes.columns) >= _FILES
+
+
+def is_sharded(changes: DataFrame) -> bool:
+    """Tell whether the streams are shards of Kinesis, whose records come in their order."""
+    return {"shard", "sequence"} <= set(changes.columns)
 
 
 def stream_offsets(offset: Mapping[str, Any]) -> dict[str, int]:

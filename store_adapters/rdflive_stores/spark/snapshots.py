@@ -15,7 +15,15 @@ from rdflive_stores.spark.checkpoint import Checkpoint
 from rdflive_stores.spark.dataflow import tasks
 from rdflive_stores.spark.dataflow.event_time import EventWindow
 from rdflive_stores.spark.dataflow.explanation import show_pattern
-from rdflive_stores.spark.dataflow.identity import ANEW, check_format, missing, next_generation, succeed
+from rdflive_stores.spark.dataflow.identity import (
+    BEGIN_AGAIN,
+    check,
+    check_format,
+    describe,
+    missing,
+    next_generation,
+    succeed,
+)
 from rdflive_stores.spark.dataflow.query_plan import TYPE, Given, plan_queries
 from rdflive_stores.spark.dataflow.state import Home, Moment, StateError
 from rdflive_stores.spark.dataflow.types import column_types
@@ -54,11 +62,16 @@ def begin(
 
 
 def compact(flow: Flow, checkpoint: Checkpoint, spark: SparkSession) -> None:
-    """Merge the files of a state into a new generation; nothing where no micro-batch is done yet."""
+    """Merge the files of a state into a new generation; nothing where no micro-batch is done yet.
+
+    Raises `StateError` if the state is that of another query or of other partitions.
+    """
     state, last = checkpoint.state, checkpoint.committed
     if state is None or last is None:
         return
     generation = next_generation(checkpoint.home.generation)
+    # what is copied is what this plan keeps
+    check(state / checkpoint.home.generation, describe(flow.plan, flow.partitions))
     old, new = Moment(state / checkpoint.home.generation, last), Moment(state / generation, last)
     _claim(flow, new, old)
     numbers = spark.range(0, flow.partitions, 1, flow.partitions)
@@ -79,7 +92,7 @@ def rebuild(
     sink: Sink | None = None,
     **options: Any,
 ) -> None:
-    """Make the state of a subscription anew, from the quads that it holds, while the subscription is stopped.
+    """Make the state of a stopped subscription again, from the quads that it holds.
 
     With `partitions`, in so many parts; with `query`, for another query, or others, whose patterns must match
     no quads that the present patterns do not; with `path_steps`, for paths of more steps, or fewer.
@@ -117,7 +130,7 @@ def rebuild(
             lacked = f"the quads of {show_pattern(plan.matching, lacking[0])}"
         else:
             lacked = f"all quads of {lacking[0].places[3] or 'the default graph'}"
-        raise StateError(f"the state does not hold {lacked}; {ANEW}, perhaps with initial=")
+        raise StateError(f"the state does not hold {lacked}; {BEGIN_AGAIN}, perhaps with initial=")
     old = Moment(state / place.home.generation, last)
     numbers = spark.range(0, held["partitions"], 1, held["partitions"])
     if held.get("window"):

@@ -156,9 +156,7 @@ def subscribe(
     if partitions < 1:
         raise ValueError(f"partitions must be 1 or more, got {partitions!r}")
     if initial is None and place.is_half_begun:
-        raise StateError(
-            f"a start with initial= in {place.folder} was interrupted: give it again, and it is done anew"
-        )
+        raise StateError(f"a start with initial= in {place.folder} was interrupted: give it again")
     flow = Flow(plan, partitions, column_types(plan.names, types or {}))
     return SparkSubscription(sources, flow, place, initial if held is None else None)
 
@@ -250,8 +248,9 @@ class SparkSubscription:
     def compact(self) -> StreamingQuery | None:
         """Merge the files of the state, between two micro-batches; they are merged as they grow anyway.
 
-        A query that runs is stopped, which ends its handle, and started anew: gives the new handle, None
-        where none ran. A query that was started from `deltas` must be stopped before.
+        A query that runs is stopped, which ends its handle, and started again: gives the new handle, None
+        where none ran. A query that was started from `deltas` must be stopped before, and `deltas` is another
+        DataFrame afterwards. Raises `StateError` as `start` does.
         """
         if self._is_giving:
             raise RdfliveError("a sink cannot compact the state that its own micro-batch is written to")

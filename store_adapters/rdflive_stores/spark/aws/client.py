@@ -40,11 +40,11 @@ def client(service: str, options: Mapping[str, str]) -> Any:
 
 
 def resync(source: str, reason: str) -> ResyncNeeded:
-    """Make the error that explains how to start reading a stream anew."""
+    """Make the error that explains how to start reading a stream again."""
     error = ResyncNeeded(source, reason)
     # instead of the advice to give a snapshot, which `spark.mirror` does not take
     error.args = (
-        f"{source}: {reason}; resync: load the whole state anew, and read the stream with a new checkpoint; "
+        f"{source}: {reason}; resync: load the whole state again, and read the stream with a new checkpoint; "
         "a mirror needs another name as well",
     )
     return error

@@ -23,7 +23,7 @@ from rdflive_stores.spark.dataflow.staging import SINGLE, Arm, Constants, Operat
 from rdflive_stores.spark.dataflow.state import StateError
 
 __all__ = [
-    "ANEW",
+    "BEGIN_AGAIN",
     "FIRST",
     "FORMAT",
     "PLAN",
@@ -43,7 +43,7 @@ PLAN: Final = "plan.json"
 """The file that tells which plan and partitions a state belongs to."""
 FORMAT: Final = 4
 """The version of how state is written, increased with each change; the states of groups are pickled."""
-ANEW: Final = "start anew with another checkpoint"
+BEGIN_AGAIN: Final = "begin again with another checkpoint"
 FIRST: Final = "0"
 """The generation that begins with the first micro-batch."""
 _PRESENT: Final = "generation"
@@ -94,7 +94,7 @@ def check(folder: Folder, mine: Mapping[str, Any]) -> None:
     if theirs is None:
         raise StateError(
             f"the state of the query should be in {folder}, and is not: it was removed, its first "
-            f"micro-batch was never read, or the checkpoint is that of another program; {ANEW}"
+            f"micro-batch was never read, or the checkpoint is that of another program; {BEGIN_AGAIN}"
         )
     check_format(folder, theirs)
     differing = [name for name in mine if name not in _NOT_COMPARED and theirs.get(name) != mine[name]]
@@ -107,7 +107,7 @@ def check_format(folder: Folder, theirs: Mapping[str, Any]) -> None:
     if theirs["format"] != FORMAT:
         raise StateError(
             f"the state in {folder} is of format {theirs['format']!r}, and this rdflive writes {FORMAT}: "
-            f"use the version that made it, or {ANEW}"
+            f"use the version that made it, or {BEGIN_AGAIN}"
         )
 
 
@@ -120,7 +120,7 @@ def known(folder: Folder) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except ValueError as error:
-        raise StateError(f"{folder / PLAN} is damaged: {error}; {ANEW}") from error
+        raise StateError(f"{folder / PLAN} is damaged: {error}; {BEGIN_AGAIN}") from error
     return read
 
 
@@ -180,27 +180,27 @@ def _differing(folder: Folder, mine: Mapping[str, Any], theirs: Mapping[str, Any
     if name == "partitions":
         return (
             f"the state in {folder} is in {theirs.get(name)!r} partitions, and this subscription has "
-            f"{mine[name]!r}: take that again, or make the state anew with rdflive spark repartition"
+            f"{mine[name]!r}: take that again, or make it again with rdflive spark repartition"
         )
     if name == "window":
         return (
             f"the state in {folder} is that of another window: {theirs.get(name)!r}, and here "
-            f"{mine[name]!r}; take that window again, or {ANEW}"
+            f"{mine[name]!r}; take that window again, or {BEGIN_AGAIN}"
         )
     if name == "path steps" and None not in (mine[name], theirs.get(name)):
         return (
             f"the state in {folder} is of paths of {theirs[name]} steps at most, and here of {mine[name]}: "
-            "take that number again, or make the state anew with rdflive spark rebuild --path-steps"
+            "take that number again, or make it again with rdflive spark rebuild --path-steps"
         )
     if name in _REBUILT_WITH:
         return (
             f"the state in {folder} is that of {_REBUILT_WITH[name]}: {_shortened(theirs.get(name))}, and "
-            f"here {_shortened(mine[name])}; take those again, or {ANEW}"
+            f"here {_shortened(mine[name])}; take those again, or {BEGIN_AGAIN}"
         )
     return (
         f"the state in {folder} is that of another query: its {name} are {_shortened(theirs.get(name))}, and "
         f"here {_shortened(mine[name])}; take that query again, make the state of this one with rdflive "
-        f"spark rebuild, or {ANEW}"
+        f"spark rebuild, or {BEGIN_AGAIN}"
     )
 
 

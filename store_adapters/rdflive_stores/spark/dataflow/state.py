@@ -405,7 +405,7 @@ def _damaged(folder: Folder, name: str, error: Exception) -> StateError:
         how = "is missing: it was removed, or this attempt at its micro-batch comes too late"
     else:
         how = f"is damaged: {error}"
-    return StateError(f"{folder / name} {how}; start anew with another checkpoint")
+    return StateError(f"{folder / name} {how}; begin again with another checkpoint")
 
 
 def _due(sizes: Mapping[str, int], busy: set[str]) -> Iterator[_Merge]:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from rdflive_stores.spark.dataflow import counting, entailing, finishing, matching, walking, windowing
 from rdflive_stores.spark.dataflow.files import Folder
 from rdflive_stores.spark.dataflow.identity import (
-    ANEW,
+    BEGIN_AGAIN,
     FORMAT,
     PLAN,
     check,
@@ -254,7 +254,7 @@ def begin_part(now: Moment, part: int, *, is_first: bool) -> Mark:
     raise StateError(
         f"part {part} of the state in {now.folder} {place}, and Spark is at {now.batch}: files were "
         "lost or put back, or a function of foreachBatch did not read the deltas to the end (start() "
-        f"does); {ANEW}"
+        f"does); {BEGIN_AGAIN}"
     )
 
 

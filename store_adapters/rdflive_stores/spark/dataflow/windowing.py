@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from rdflive_stores.spark.dataflow.event_time import Bounds, EventWindow
 from rdflive_stores.spark.dataflow.files import Folder
-from rdflive_stores.spark.dataflow.identity import ANEW
+from rdflive_stores.spark.dataflow.identity import BEGIN_AGAIN
 from rdflive_stores.spark.dataflow.matching import PLACES, SIGNS, ChangeError, last_of_each, present
 from rdflive_stores.spark.dataflow.packing import clock, unclock
 from rdflive_stores.spark.dataflow.runs import Layout, Numbers, Run, sum_rows
@@ -57,7 +57,7 @@ class Clock(NamedTuple):
             return cls(*json.loads((now.folder / CLOCK).text(str(now.batch))))
         except (FileNotFoundError, ValueError, TypeError) as error:
             place = now.folder / CLOCK / str(now.batch)
-            raise StateError(f"{place} is lost or damaged; {ANEW}") from error
+            raise StateError(f"{place} is lost or damaged; {BEGIN_AGAIN}") from error
 
     def write(self, folder: Folder, batch: int) -> None:
         """Tell a micro-batch how far the stream has come, and forget what no retry asks for."""

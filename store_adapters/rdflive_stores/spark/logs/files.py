@@ -142,7 +142,7 @@ def check_read(stream: BinaryIO, path: str, place: FilePlace) -> None:
 
 
 def resync(path: str, reason: str) -> ResyncNeeded:
-    """Make the error that explains how to start reading a log through Spark anew."""
+    """Make the error that explains how to start reading a log through Spark again."""
     error = ResyncNeeded(path, reason)
     # instead of the advice to give a snapshot, which `spark.mirror` does not take
     error.args = (

@@ -33,8 +33,8 @@ from rdflive_stores.spark.dataflow.state import BATCH
 __all__ = ["PatchStreamWriter", "PatchWriter"]
 
 _FILE: Final = re.compile(r"(\d+)(-\d+)?\.rdfp")
-_LEFT: Final = re.compile(r"_(\d+)-[^-]*")
-"""What a micro-batch has begun, not what is written for once: that has two numbers."""
+_HIDDEN: Final = re.compile(r"_(\d+)-[^-]*")
+"""Hidden files of a streaming query begin with the number of their micro-batch."""
 _PLACES: Final = ("s", "p", "o", "g")
 _SIGNS: Final = {"A": "A", "+": "A", "D": "D", "-": "D"}
 
@@ -65,8 +65,8 @@ class _Pieces:
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> _Piece:
         context = TaskContext.get()
-        batch = context.getLocalProperty(BATCH) if context is not None else None
-        path = os.path.join(self._folder, f"_{batch or ''}-{uuid4().hex}.tmp")
+        number = context.getLocalProperty(BATCH) if context is not None else None
+        path = os.path.join(self._folder, f"_{number or ''}-{uuid4().hex}.tmp")
         rows = 0
         with open(path, "w", encoding="utf-8", newline="\n") as file:
             for batch in batches:
@@ -107,10 +107,10 @@ class _Pieces:
                 with suppress(FileNotFoundError):
                     os.remove(piece.path)
 
-    def drop_left(self, batch: int) -> None:
-        """Remove what attempts have left of which Spark knows nothing, up to a micro-batch."""
+    def drop_hidden(self, batch: int) -> None:
+        """Remove the hidden files that killed and late attempts have left, up to a micro-batch."""
         for name in os.listdir(self._folder):
-            if (match := _LEFT.fullmatch(name)) is not None and int(match[1]) <= batch:
+            if (match := _HIDDEN.fullmatch(name)) is not None and int(match[1]) <= batch:
                 with suppress(FileNotFoundError):
                     os.remove(os.path.join(self._folder, name))
 
@@ -163,7 +163,7 @@ class PatchStreamWriter(DataSourceStreamArrowWriter):
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Put together what the tasks of a micro-batch have written."""
         self._pieces.join([piece for piece in messages if isinstance(piece, _Piece)], f"{batchId:012}.rdfp")
-        self._pieces.drop_left(batchId)
+        self._pieces.drop_hidden(batchId)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803, ARG002
         """Remove what was written."""

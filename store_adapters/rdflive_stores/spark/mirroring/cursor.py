@@ -167,7 +167,7 @@ def stream_ends(offsets: Offsets | None) -> dict[str, int] | None:
 
 
 def resync(name: str, reason: str) -> ResyncNeeded:
-    """Make the error that explains how to start a mirror through Spark anew."""
+    """Make the error that explains how to start a mirror through Spark again."""
     error = ResyncNeeded(name, reason)
     error.args = (
         f"the mirror {name!r} cannot go on: {reason}; resync: with a new checkpoint and another name mirror "

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from rdflive.feeds import FeedFormat, RowError
 from rdflive.model import Change, Quad
-from rdflive_stores.spark.change_rows import is_one_stream, stream_columns
+from rdflive_stores.spark.change_rows import is_one_stream, is_sharded, stream_columns
 from rdflive_stores.spark.mirroring.decoding import (
     DECODED,
     POSITION,
@@ -159,8 +159,7 @@ def _order(frame: DataFrame) -> _Order:
     """Tell which rows of a DataFrame are in order."""
     if is_one_stream(frame):
         return _Order.ALL
-    is_sharded = {"shard", "sequence"} <= set(frame.columns)
-    return _Order.STREAM if is_sharded or stream_columns(frame) is not None else _Order.ROW
+    return _Order.STREAM if is_sharded(frame) or stream_columns(frame) is not None else _Order.ROW
 
 
 def net(rows: DataFrame, order: _Order) -> DataFrame:

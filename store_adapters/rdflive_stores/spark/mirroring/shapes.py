@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from rdflive.errors import RdfliveError
 from rdflive.model import Change
-from rdflive_stores.spark.change_rows import stream_columns
+from rdflive_stores.spark.change_rows import is_sharded, stream_columns
 from rdflive_stores.spark.mirroring.decoding import POSITION, Fault, Place
 
 __all__ = ["Reading", "Report", "Shape", "ShapeError", "placed", "require_columns"]
@@ -67,8 +67,7 @@ def placed(batch: DataFrame, *payload: str) -> DataFrame:
     if (columns := stream_columns(batch)) is not None:
         stream, offset, part = columns.stream, columns.offset, columns.part
     else:
-        # the records of a shard of Kinesis come in their order
-        stream = F.col("shard") if {"shard", "sequence"} <= set(batch.columns) else F.lit("")
+        stream = F.col("shard") if is_sharded(batch) else F.lit("")
         offset = part = F.lit(0)
     place = (stream.cast("string"), offset.cast("long"), part.cast("long"), F.monotonically_increasing_id())
     # the last name, `step`, is for what a row is decoded to
