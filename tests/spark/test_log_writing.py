@@ -186,5 +186,5 @@ def test_a_file_that_was_begun_is_removed_by_a_later_micro_batch(
     monkeypatch.setattr(os, "replace", die)
     with pytest.raises(SystemExit):
         pieces.join([_Piece(str(tmp_path / "_3-5e.tmp"), 1)], name)
-    pieces.drop_left(4)
+    pieces.drop_hidden(4)
     assert len([*tmp_path.iterdir()]) == left
