@@ -6,14 +6,16 @@ hunt plants all.
 
 from __future__ import annotations
 
+import os
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 
 import pytest
 
-from faults.planting import FAULTS, NONE_ENDED, ROOT, Copy, Fault, run_tests
+from faults.planting import FAULTS, NONE_ENDED, ROOT, TESTS, Copy, Fault, run_tests
 from faults.report import PROPERTY
 from support.effort import HUNT
 
@@ -87,6 +89,23 @@ def test_faults_near_a_change_come_first() -> None:
     assert one in chosen
     assert len(chosen) == len(set(chosen)) == MOST
     assert chosen == near([one.module, "rdflive/there_is_none.py"])
+
+
+def test_no_file_of_tests_is_skipped() -> None:
+    """Each test file that a fault names can be imported here: a change may bring any fault to the front."""
+    files = sorted({name for fault in FAULTS for name in fault.tests})
+    options = ("-q", "-rs", "--no-header", "--collect-only", "-p", "no:cacheprovider")
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, *(str(TESTS / name) for name in files)],
+        cwd=ROOT,
+        env={name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout[-2000:] + run.stderr
+    assert [line for line in run.stdout.splitlines() if line.startswith("SKIPPED")] == []
 
 
 def test_faults_have_names_of_their_own() -> None:
