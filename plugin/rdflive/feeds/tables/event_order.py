@@ -1,9 +1,9 @@
-"""Where an event of Debezium stands in the log of its database, as its `source` tells it.
+"""The position of a Debezium event in the log of its database, as its `source` gives it.
 
 Example: of two events with `"lsn": 23876504` and `"lsn": 23876616` PostgreSQL wrote the second one later, in
-whatever files and tasks they come. Each connector has fields of its own, see
-https://debezium.io/documentation/reference/connectors/ . All of them write the time as well, which decides
-where the logs are of two servers, as after a failover.
+whatever files and tasks they arrive. Each connector has fields of its own, see
+https://debezium.io/documentation/reference/connectors/ . All of them write the time as well. It
+decides between events from the logs of two servers, as after a failover.
 
 Only orders of events about the same row are compared: transactions that change one row wait for each other,
 so the order of their changes is that of their commits.
@@ -29,14 +29,14 @@ _PARTS: Final = 1000
 
 
 class EventOrder(NamedTuple):
-    """The place of an event, in each way in which it tells one."""
+    """The positions of one event: one in each log that it names, and its time."""
 
     places: Mapping[str, Sequence[int]]
-    """A rank in each log, the most telling log first."""
+    """A rank in each log, the most precise log first."""
     time: Sequence[int] = ()
-    """When it happened, in milliseconds, and parts of those where it tells them."""
+    """When it happened: milliseconds, then micro- and nanoseconds where the event has them."""
     is_read: bool = False
-    """Whether a snapshot has read the row, rather than the log told of its change."""
+    """Whether the event comes from a snapshot and not from the log."""
 
     def to_json(self) -> list[Any]:
         """Write it as a value of JSON."""
@@ -50,7 +50,7 @@ class EventOrder(NamedTuple):
 
 
 def read_order(event: Mapping[str, Any]) -> EventOrder | None:
-    """Read the order of an event; None where it tells neither a place nor a time.
+    """Read the order of an event; None where it has neither a position nor a time.
 
     >>> read_order({"op": "c", "source": {"lsn": 24023128, "ts_ms": 1559033904863}})
     EventOrder(places={'lsn': [24023128, 1]}, time=[1559033904863], is_read=False)
@@ -67,7 +67,7 @@ def read_order(event: Mapping[str, Any]) -> EventOrder | None:
 def compare(order: EventOrder, other: EventOrder) -> int | None:
     """Give 1 where an event is later than another one about its row, -1 where it is earlier, 0 at a tie.
 
-    None where nothing tells.
+    None where the two cannot be compared.
 
     >>> compare(EventOrder({"lsn": [7, 1]}), EventOrder({"lsn": [9, 1]}))
     -1

@@ -1,7 +1,7 @@
-"""Which event each row holds, for events that tell their place in the database's log themselves.
+"""The last event of each row, for events that contain their position in the database's log.
 
-Files and micro-batches may bring them in any order. So the mirror remembers the order of the last event of
-each row, of deleted ones too, and of the last TRUNCATE of each table; an event that is older is passed over.
+Files and micro-batches may deliver them in any order. So the mirror stores the position of the last event of
+each row, of deleted rows too, and of the last TRUNCATE of each table; older events are skipped.
 
 An update may leave a large value out that it did not change. Then the row keeps the older event that gave the
 value, and an event between the two still gives its own. Example: the row (bio "long", name "Anne") came at
