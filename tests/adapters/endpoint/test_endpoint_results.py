@@ -13,8 +13,8 @@ from rdflib import BNode, Literal, URIRef
 
 from rdflive.http import Fault
 from rdflive.model import Quad
-from rdflive_stores.endpoint_requests import Answer
-from rdflive_stores.endpoint_results import JSON_RESULTS, N_TRIPLES, Rows, read_rows
+from rdflive_stores.endpoint.requests import Answer
+from rdflive_stores.endpoint.results import JSON_RESULTS, N_TRIPLES, Rows, read_rows
 from support.effort import examples
 from support.feeds import IRIS, LITERALS, NODES
 from support.feeds import write_term as write

@@ -336,7 +336,7 @@ def test_text_keeps_literals_as_they_are(literal: Literal) -> None:
     assert [tuple(row) for row in graph.query(text)] == [(a,)]
     ox = pytest.importorskip("pyoxigraph")
     store = ox.Store()
-    to_native = pytest.importorskip("rdflive_stores.oxigraph_terms").to_native
+    to_native = pytest.importorskip("rdflive_stores.oxigraph.terms").to_native
     store.add(ox.Quad(*map(to_native, (a, p, literal))))
     assert len(list(store.query(text))) == 1
 

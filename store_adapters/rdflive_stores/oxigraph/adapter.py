@@ -29,9 +29,9 @@ from rdflive.store.rdflib_graphs import (
     put_away,
     reduce_as,
 )
-from rdflive_stores.oxigraph_kept import has_kept
-from rdflive_stores.oxigraph_store import LiveStore
-from rdflive_stores.oxigraph_terms import is_possible, to_native, to_parts, to_rdflib, to_value
+from rdflive_stores.oxigraph.kept import has_kept
+from rdflive_stores.oxigraph.store import LiveStore
+from rdflive_stores.oxigraph.terms import is_possible, to_native, to_parts, to_rdflib, to_value
 
 if TYPE_CHECKING:
     from oxrdflib import OxigraphStore
@@ -189,7 +189,7 @@ class OxigraphStoreAdapter(LiveStoreAdapter):
     """
 
     def __init__(self, store: OxigraphStore) -> None:
-        from rdflive_stores.oxigraph_reading import read  # it needs oxrdflib, which made the store
+        from rdflive_stores.oxigraph.reading import read  # it needs oxrdflib, which made the store
 
         self._read = read
         try:

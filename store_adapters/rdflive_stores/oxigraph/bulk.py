@@ -16,8 +16,8 @@ from pyoxigraph import Quad, Store
 
 from rdflive.model import Term
 from rdflive.store import UNION, WRITING, Capture, QuadTerms, uncollected
-from rdflive_stores.oxigraph_changes import canonical_quad, record
-from rdflive_stores.oxigraph_terms import canonical, is_possible
+from rdflive_stores.oxigraph.changes import canonical_quad, record
+from rdflive_stores.oxigraph.terms import canonical, is_possible
 
 __all__ = ["Changing", "change", "load_unseen"]
 

@@ -14,7 +14,7 @@ from rdflive.feeds import Entry, Line, read_entries, to_lines
 from rdflive.feeds.cursors import read_cursor, write_cursor
 from rdflive.feeds.rdf_patch import RDF_PATCH
 from rdflive.http import Fault
-from rdflive_stores.endpoint_requests import Answer, Requests, conditions
+from rdflive_stores.endpoint.requests import Answer, Requests, conditions
 
 __all__ = ["PatchLog"]
 

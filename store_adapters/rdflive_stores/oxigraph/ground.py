@@ -14,8 +14,8 @@ from typing import Final
 
 from pyoxigraph import Quad, RdfFormat, parse
 
-from rdflive_stores.oxigraph_bulk import Changing
-from rdflive_stores.oxigraph_changes import canonical_quad
+from rdflive_stores.oxigraph.bulk import Changing
+from rdflive_stores.oxigraph.changes import canonical_quad
 
 __all__ = ["read_ground"]
 

@@ -16,12 +16,12 @@ from rdflive.feeds.event_stream import EVENT_STREAM
 from rdflive.feeds.numbers import is_number
 from rdflive.http import Fault, Pace, media_type
 from rdflive.model import Batch, Change, Quad
-from rdflive_stores.blank_nodes import TooSymmetric, relabel
-from rdflive_stores.endpoint_events import EventLog
-from rdflive_stores.endpoint_pages import Pages
-from rdflive_stores.endpoint_patches import PATCH_TYPES, PatchLog
-from rdflive_stores.endpoint_queries import Needed, matches
-from rdflive_stores.endpoint_requests import Closed, EndpointError, Requests, check_url
+from rdflive_stores.endpoint.blank_nodes import TooSymmetric, relabel
+from rdflive_stores.endpoint.events import EventLog
+from rdflive_stores.endpoint.pages import Pages
+from rdflive_stores.endpoint.patches import PATCH_TYPES, PatchLog
+from rdflive_stores.endpoint.queries import Needed, matches
+from rdflive_stores.endpoint.requests import Closed, EndpointError, Requests, check_url
 
 __all__ = ["EndpointFeed"]
 

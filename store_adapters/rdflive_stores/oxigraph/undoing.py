@@ -17,9 +17,9 @@ from typing import Any, Final
 
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, RdfFormat, Store, parse
 
-from rdflive_stores.oxigraph_foresight import turn_unspelled
-from rdflive_stores.oxigraph_kept import KEPT, has_kept, kept_quads
-from rdflive_stores.oxigraph_request import execute, spelled
+from rdflive_stores.oxigraph.foresight import turn_unspelled
+from rdflive_stores.oxigraph.kept import KEPT, has_kept, kept_quads
+from rdflive_stores.oxigraph.request import execute, spelled
 
 __all__ = ["Undoing", "undo_what_was_left"]
 

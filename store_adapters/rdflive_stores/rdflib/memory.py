@@ -29,9 +29,9 @@ from rdflive.store.rdflib_graphs import (
     plain_class,
     put_away,
 )
-from rdflive_stores.rdflib_memory_live import live_memory, live_simple_memory
-from rdflive_stores.rdflib_update import run_update
-from rdflive_stores.rdflib_writes import (
+from rdflive_stores.rdflib.live_memory import live_memory, live_simple_memory
+from rdflive_stores.rdflib.update import run_update
+from rdflive_stores.rdflib.writes import (
     KEPT,
     apply_changes,
     check_terms,

@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 from itertools import product
 from typing import Any, Final, TypeAlias
 
-from rdflive_stores.blank_node_classes import Surroundings
+from rdflive_stores.endpoint.blank_node_classes import Surroundings
 
 __all__ = ["Overlap"]
 

@@ -1,6 +1,7 @@
-"""A SPARQL endpoint as a feed: the hook behind `rdflive.endpoint`.
+"""A SPARQL endpoint as a feed: the hook behind `rdflive.endpoint`, which is the public way to it.
 
-This module is what the plugin manager loads; SPARQLWrapper need not be installed for that.
+`feed` polls an endpoint or follows its change log, and `blank_nodes` finds the blank nodes of one answer
+again in the next. The plugin manager loads this module, and SPARQLWrapper need not be installed for that.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def rdflive_endpoint(url: str, options: Mapping[str, Any]) -> Feed | None:
         return None
     if find_spec("SPARQLWrapper") is None:
         raise RdfliveError(f"{url}: endpoints need SPARQLWrapper: {install_command('endpoint')}")
-    from rdflive_stores.endpoint_feed import EndpointFeed
+    from rdflive_stores.endpoint.feed import EndpointFeed
 
     known = [name for name in signature(EndpointFeed).parameters if name not in ("url", "patterns")]
     unknown = options.keys() - {*known, "patterns"}

@@ -19,7 +19,7 @@ __all__ = ["live_memory", "live_simple_memory"]
 
 
 class _Names(Protocol):
-    """What a live `Memory` asks of its adapter: see `rdflive_stores.rdflib_memory.MemoryAdapter`."""
+    """What a live `Memory` asks of its adapter: see `rdflive_stores.rdflib.memory.MemoryAdapter`."""
 
     capture: Capture
     names: dict[Any, str | None]

@@ -14,10 +14,10 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, Store, Triple
 
-from rdflive_stores.oxigraph_changes import matching
-from rdflive_stores.oxigraph_kept import KEPT
-from rdflive_stores.oxigraph_request import execute, spelled
-from rdflive_stores.oxigraph_update import ANYTHING, Pattern
+from rdflive_stores.oxigraph.changes import matching
+from rdflive_stores.oxigraph.kept import KEPT
+from rdflive_stores.oxigraph.request import execute, spelled
+from rdflive_stores.oxigraph.update import ANYTHING, Pattern
 
 __all__ = ["Foreseen", "foresee", "turn_unspelled"]
 

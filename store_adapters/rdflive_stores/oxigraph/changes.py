@@ -10,9 +10,9 @@ from typing import Literal
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, Store, Triple
 
 from rdflive.store import UNION, WRITING, Capture
-from rdflive_stores.oxigraph_terms import canonical
-from rdflive_stores.oxigraph_update import Pattern
-from rdflive_stores.oxigraph_visible import visible
+from rdflive_stores.oxigraph.terms import canonical
+from rdflive_stores.oxigraph.update import Pattern
+from rdflive_stores.oxigraph.visible import visible
 
 __all__ = ["canonical_quad", "compare", "matching", "record", "union_changes"]
 

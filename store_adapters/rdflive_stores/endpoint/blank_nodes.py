@@ -10,8 +10,8 @@ from typing import Final, TypeAlias
 from rdflib.term import BNode
 
 from rdflive.model import Quad
-from rdflive_stores.blank_node_classes import Budget, Classes, Surroundings, TooSymmetric, components
-from rdflive_stores.blank_node_overlap import Overlap
+from rdflive_stores.endpoint.blank_node_classes import Budget, Classes, Surroundings, TooSymmetric, components
+from rdflive_stores.endpoint.blank_node_overlap import Overlap
 
 __all__ = ["TooSymmetric", "relabel"]
 

@@ -1,6 +1,7 @@
 """The adapter of Oxigraph: rdflib graphs over oxrdflib's `OxigraphStore`, and pyoxigraph stores.
 
-This module is what the plugin manager loads; neither pyoxigraph nor oxrdflib need be installed for that.
+`LiveStore` is public: the stand-in for a `pyoxigraph.Store`. The plugin manager loads this module for its two
+hooks, which import the others when they need them: neither pyoxigraph nor oxrdflib need be installed.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from rdflive.plugins.hookspecs import hookimpl
 from rdflive.store import Adapter
 
 if TYPE_CHECKING:
-    from rdflive_stores.oxigraph_store import LiveStore
+    from rdflive_stores.oxigraph.store import LiveStore
 
 __all__ = ["LiveStore", "rdflive_attach", "rdflive_wrap"]
 
@@ -21,7 +22,7 @@ def rdflive_attach(store: Any) -> Adapter | None:
     """Watch an `OxigraphStore`, a subclass of it or a `LiveStore`; refuse a bare `pyoxigraph.Store`."""
     if not _is_known(store):
         return None
-    from rdflive_stores.oxigraph_adapter import attach
+    from rdflive_stores.oxigraph.adapter import attach
 
     return attach(store)
 
@@ -33,7 +34,7 @@ def rdflive_wrap(store: Any) -> LiveStore | None:
         return None
     from pyoxigraph import Store
 
-    from rdflive_stores.oxigraph_store import LiveStore
+    from rdflive_stores.oxigraph.store import LiveStore
 
     return LiveStore(store) if isinstance(store, Store) else None
 
@@ -46,7 +47,7 @@ def _is_known(store: Any) -> bool:
 
 def __getattr__(name: str) -> Any:
     if name == "LiveStore":
-        from rdflive_stores import oxigraph_store
+        from rdflive_stores.oxigraph import store
 
-        return oxigraph_store.LiveStore
+        return store.LiveStore
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

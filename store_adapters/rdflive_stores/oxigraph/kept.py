@@ -17,7 +17,7 @@ from urllib.parse import quote, unquote
 from pyoxigraph import Literal, NamedNode, Quad, Store
 
 from rdflive.store import WriteRefusedError
-from rdflive_stores.oxigraph_update import Request
+from rdflive_stores.oxigraph.update import Request
 
 __all__ = [
     "KEPT", "KeptQuads", "has_kept", "kept_entries", "kept_quads", "may_meet_kept", "refuse_kept",

@@ -17,18 +17,18 @@ from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, Stor
 
 from rdflive.store import OPEN, UNION, WRITING, Adapter, Capture, Changes, QuadTerms, Transaction
 from rdflive.store.capture import thread
-from rdflive_stores.oxigraph_bulk import Changing, change, load_unseen
-from rdflive_stores.oxigraph_changes import canonical_quad, compare, matching, record, union_changes
-from rdflive_stores.oxigraph_documents import Source, content, parsed
-from rdflive_stores.oxigraph_entry import Entry
-from rdflive_stores.oxigraph_foresight import Foreseen, foresee, turn_unspelled
-from rdflive_stores.oxigraph_ground import read_ground
-from rdflive_stores.oxigraph_kept import KEPT, KeptQuads, has_kept, kept_entries, may_meet_kept, refuse_kept
-from rdflive_stores.oxigraph_request import execute
-from rdflive_stores.oxigraph_terms import canonical
-from rdflive_stores.oxigraph_undoing import Undoing, undo_what_was_left
-from rdflive_stores.oxigraph_update import ANYTHING, Pattern, Request
-from rdflive_stores.oxigraph_visible import Native, Read, visible
+from rdflive_stores.oxigraph.bulk import Changing, change, load_unseen
+from rdflive_stores.oxigraph.changes import canonical_quad, compare, matching, record, union_changes
+from rdflive_stores.oxigraph.documents import Source, content, parsed
+from rdflive_stores.oxigraph.entry import Entry
+from rdflive_stores.oxigraph.foresight import Foreseen, foresee, turn_unspelled
+from rdflive_stores.oxigraph.ground import read_ground
+from rdflive_stores.oxigraph.kept import KEPT, KeptQuads, has_kept, kept_entries, may_meet_kept, refuse_kept
+from rdflive_stores.oxigraph.request import execute
+from rdflive_stores.oxigraph.terms import canonical
+from rdflive_stores.oxigraph.undoing import Undoing, undo_what_was_left
+from rdflive_stores.oxigraph.update import ANYTHING, Pattern, Request
+from rdflive_stores.oxigraph.visible import Native, Read, visible
 
 __all__ = ["GraphName", "LiveStore"]
 

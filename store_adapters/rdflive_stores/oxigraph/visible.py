@@ -10,7 +10,7 @@ from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, Stor
 from rdflive.errors import QuerySyntaxError
 from rdflive.syntax.reader import read_query
 from rdflive.syntax.tokens import tokenize
-from rdflive_stores.oxigraph_kept import KEPT, has_kept, kept_quads
+from rdflive_stores.oxigraph.kept import KEPT, has_kept, kept_quads
 
 __all__ = ["Native", "Read", "Visible", "visible"]
 

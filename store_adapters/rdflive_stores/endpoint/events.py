@@ -13,7 +13,7 @@ from rdflive.feeds.event_stream import EVENT_STREAM, PAUSE, Event, read_events
 from rdflive.feeds.rdf_patch import RDF_PATCH
 from rdflive.http import Exchange, Fault, media_type
 from rdflive.model import Batch
-from rdflive_stores.endpoint_requests import Requests
+from rdflive_stores.endpoint.requests import Requests
 
 __all__ = ["EventLog"]
 

@@ -33,7 +33,7 @@ from rdflive.store.rdflib_graphs import (
     plain_class,
     reduce_as,
 )
-from rdflive_stores.rdflib_writes import updatable
+from rdflive_stores.rdflib.writes import updatable
 
 __all__ = ["AuditableAdapter", "rdflive_attach"]
 

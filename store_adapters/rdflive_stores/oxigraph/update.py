@@ -21,7 +21,7 @@ from rdflive.syntax.prefixes import usual_prefixes
 from rdflive.syntax.reader import read_update
 from rdflive.syntax.tree import Tree, rewritten, walk
 from rdflive.syntax.writing import write
-from rdflive_stores.oxigraph_terms import to_native
+from rdflive_stores.oxigraph.terms import to_native
 
 __all__ = ["ANYTHING", "Pattern", "Request"]
 

@@ -10,11 +10,11 @@ from typing import Any
 from pyoxigraph import NamedNode, Quad, Store
 
 from rdflive.store import QuadTerms, Transaction, WriteRefusedError
-from rdflive_stores.oxigraph_foresight import Foreseen, foresee
-from rdflive_stores.oxigraph_kept import KEPT, KeptQuads, may_meet_kept, refuse_kept
-from rdflive_stores.oxigraph_request import execute
-from rdflive_stores.oxigraph_terms import canonical
-from rdflive_stores.oxigraph_update import ANYTHING, Pattern, Request
+from rdflive_stores.oxigraph.foresight import Foreseen, foresee
+from rdflive_stores.oxigraph.kept import KEPT, KeptQuads, may_meet_kept, refuse_kept
+from rdflive_stores.oxigraph.request import execute
+from rdflive_stores.oxigraph.terms import canonical
+from rdflive_stores.oxigraph.update import ANYTHING, Pattern, Request
 
 __all__ = ["Entry"]
 

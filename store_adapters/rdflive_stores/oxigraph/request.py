@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, Store
 
 from rdflive.store import WriteRefusedError
-from rdflive_stores.oxigraph_kept import KEPT, kept_quads
+from rdflive_stores.oxigraph.kept import KEPT, kept_quads
 
 __all__ = ["execute", "spelled"]
 

@@ -15,8 +15,8 @@ from rdflive.feeds.terms import RowReader
 from rdflive.feeds.writing import UnwritableError, write_term
 from rdflive.http import Fault, media_type
 from rdflive.model import Quad, exact_literal
-from rdflive_stores.endpoint_queries import COUNT_PREDICATE, COUNT_SUBJECT
-from rdflive_stores.endpoint_requests import Answer
+from rdflive_stores.endpoint.queries import COUNT_PREDICATE, COUNT_SUBJECT
+from rdflive_stores.endpoint.requests import Answer
 
 __all__ = ["JSON_RESULTS", "N_TRIPLES", "Rows", "WrongFormat", "read_rows"]
 

@@ -10,9 +10,9 @@ from rdflib.term import BNode
 
 from rdflive.http import Fault
 from rdflive.model import Quad
-from rdflive_stores.endpoint_queries import Needed
-from rdflive_stores.endpoint_requests import EndpointError, Requests, conditions
-from rdflive_stores.endpoint_results import JSON_RESULTS, N_TRIPLES, Rows, WrongFormat, read_rows
+from rdflive_stores.endpoint.queries import Needed
+from rdflive_stores.endpoint.requests import EndpointError, Requests, conditions
+from rdflive_stores.endpoint.results import JSON_RESULTS, N_TRIPLES, Rows, WrongFormat, read_rows
 
 __all__ = ["Pages"]
 
