@@ -32,7 +32,7 @@ from rdflive.query.plan import Plan
 from rdflive.store import Adapter, GraphLike
 from rdflive.time.endings import Endings
 from rdflive.time.expiry import Expiry, choose
-from rdflive.time.opening import Source, Windowing
+from rdflive.time.opening import Windowing, WindowSource
 from rdflive.time.windowed import Output, Windowed
 from rdflive.time.windows import Window
 
@@ -111,8 +111,11 @@ class Windows:
         if not self.streams:
             return None
         windowing = Windowing(
-            default=tuple(Source(stream.timeline, window) for stream, window in self.default),
-            named={name: (Source(stream.timeline, window),) for name, (stream, window) in self.named.items()},
+            default=tuple(WindowSource(stream.timeline, window) for stream, window in self.default),
+            named={
+                name: (WindowSource(stream.timeline, window),)
+                for name, (stream, window) in self.named.items()
+            },
             # a stream that stands alone has no graph that its windows could be merged with
             beside=self.beside if self.beside is not True else not all(s.is_alone for s in self.streams),
             expiry=self.expiry,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from rdflive.client.failures import MalformedEvent
 from rdflive.feeds import Line
-from rdflive.feeds.event_stream import Event, read_events
+from rdflive.feeds.event_stream import StreamEvent, read_events
 
 __all__ = ["Message", "read_messages"]
 
@@ -37,7 +37,7 @@ def read_messages(lines: Iterable[Line], last: str = "") -> Iterator[Message]:
             yield Message(event.id, event.kind, _members(event))
 
 
-def _members(event: Event) -> dict[str, Any]:
+def _members(event: StreamEvent) -> dict[str, Any]:
     fault = next((line.fault for line in event.frame if line.fault), None)
     if fault:
         raise MalformedEvent(fault)

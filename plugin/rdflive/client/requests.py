@@ -10,10 +10,10 @@ from typing import Any, Final
 from rdflive.client.address import Address
 from rdflive.client.failures import ServerError, refused
 from rdflive.client.messages import Message, read_messages
-from rdflive.client.question import Question
+from rdflive.client.question import ServedQuestion
 from rdflive.feeds import to_lines
 from rdflive.feeds.event_stream import EVENT_STREAM
-from rdflive.http import Exchange, Fault, Http, media_type
+from rdflive.http import Exchange, Http, HttpFault, media_type
 
 __all__ = ["document", "messages", "open_stream"]
 
@@ -21,7 +21,9 @@ _ERROR_BYTES: Final = 1 << 16
 """Bytes of a refusal that are read."""
 
 
-def open_stream(http: Http, address: Address, question: Question, last: str, timeout: float) -> Exchange:
+def open_stream(
+    http: Http, address: Address, question: ServedQuestion, last: str, timeout: float
+) -> Exchange:
     """Subscribe to a query, behind the message with the id `last` if there is one.
 
     Raises `ServerError`, `QuerySyntaxError` or `UnsupportedQueryError`.
@@ -43,18 +45,18 @@ def messages(url: str, stream: Exchange, last: str) -> Iterator[Message]:
     try:
         # an answer is one line, however large it is
         yield from read_messages(to_lines(stream, url, longest=inf), last)
-    except Fault as fault:
+    except HttpFault as fault:
         raise ServerError(f"{url}: the connection was lost: {fault}") from fault
 
 
-def document(address: Address, path: str, question: Question | None, timeout: float) -> dict[str, Any]:
+def document(address: Address, path: str, question: ServedQuestion | None, timeout: float) -> dict[str, Any]:
     """Get a JSON object, by posting a query if there is one; raises `ServerError`."""
     try:
         with _send(Http(), address, path, question, {"Accept": "application/json"}, timeout) as answer:
             found = json.loads(answer.read())
         if not isinstance(found, dict):
             raise ValueError("it is no JSON object")
-    except (Fault, ValueError, RecursionError) as error:
+    except (HttpFault, ValueError, RecursionError) as error:
         raise ServerError(f"{address.url(path)}: the answer cannot be read: {error}") from error
     return found
 
@@ -63,7 +65,7 @@ def _send(
     http: Http,
     address: Address,
     path: str,
-    question: Question | None,
+    question: ServedQuestion | None,
     headers: Mapping[str, str],
     timeout: float,
 ) -> Exchange:
@@ -81,7 +83,7 @@ def _send(
             return answer
         with answer:
             said = answer.read(_ERROR_BYTES)
-    except Fault as fault:
+    except HttpFault as fault:
         raise ServerError(
             f"{url} cannot be reached: {fault}; see that the server runs (rdflive serve) and is "
             "reachable from here"

@@ -15,7 +15,7 @@ from rdflive.client.failures import MalformedEvent, ServerError
 from rdflive.client.following import Following
 from rdflive.client.messages import Message
 from rdflive.client.order import Ordering, ordering_of
-from rdflive.client.question import Question
+from rdflive.client.question import ServedQuestion
 from rdflive.client.requests import document, open_stream
 from rdflive.client.served_explanation import ServedExplanation
 from rdflive.delivery.base import BaseSubscription
@@ -25,7 +25,7 @@ from rdflive.delivery.keys import check_key
 from rdflive.delivery.mailbox import Mailbox
 from rdflive.delivery.receiver import Receiver
 from rdflive.delivery.stats import Stats
-from rdflive.http import Pace
+from rdflive.http import RetryPace
 from rdflive.model import Answers, Delta, Glimpse, Header, Solution, warn_of_hidden_names
 from rdflive.syntax.prefixes import Prefixes, usual_prefixes
 
@@ -45,11 +45,11 @@ class RemoteSubscription(BaseSubscription):
     def __init__(
         self,
         address: Address,
-        question: Question,
+        question: ServedQuestion,
         receiver: Receiver,
         *,
         timeout: float,
-        pace: Pace,
+        pace: RetryPace,
         key: tuple[str, ...] = (),
     ) -> None:
         super().__init__(receiver)

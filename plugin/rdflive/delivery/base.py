@@ -16,7 +16,7 @@ from rdflib import Graph
 from rdflive.delivery.calling import Callback
 from rdflive.delivery.constructed import ConstructedGraph
 from rdflive.delivery.display import Display, notebook
-from rdflive.delivery.mailbox import AsyncDeltas, Deltas, Mailbox, Reader, Source, take_async
+from rdflive.delivery.mailbox import AsyncDeltas, Deltas, DeltaSource, Mailbox, MailboxReader, take_async
 from rdflive.delivery.receiver import Receiver
 from rdflive.delivery.relay import Relay
 from rdflive.delivery.widget import contents, make_widget, widget_type
@@ -56,7 +56,7 @@ class BaseSubscription(ABC):
         self._elsewhere = None if place is None else Relay(self, receiver.callback, place)
         self._queue: Mailbox | None = None
         """What waits for the iterators, from the first on; without a callback, from the beginning."""
-        self._own: Source | None = None
+        self._own: DeltaSource | None = None
         """What `next` takes from."""
         self._followers: tuple[tuple[Mailbox, int], ...] = ()
         """The queue, and what waits for displays, each with the last commit that it does not need."""
@@ -279,9 +279,9 @@ class BaseSubscription(ABC):
     def _whole(self) -> Delta | None:
         """Give the answer as an initial delta; None if there is nothing to tell."""
 
-    def _open_source(self) -> tuple[Source, Callable[[], object]]:
+    def _open_source(self) -> tuple[DeltaSource, Callable[[], object]]:
         """Give what an iterator takes deltas from, and the function to call when it is closed."""
-        return Reader(self._open_queue()), lambda: None
+        return MailboxReader(self._open_queue()), lambda: None
 
     def _open_queue(self) -> Mailbox:
         queue = self._queue
@@ -298,7 +298,7 @@ class BaseSubscription(ABC):
                 self._queue, self._followers = queue, (*self._followers, (queue, now))
             return self._queue
 
-    def _own_source(self) -> Source:
+    def _own_source(self) -> DeltaSource:
         own = self._own
         if own is None:
             own = self._own = self._open_source()[0]

@@ -92,7 +92,7 @@ class Inbox(Protocol):
         """Be told that the callback was interrupted."""
 
 
-class _Subscription(Called, Protocol):
+class _Relayed(Called, Protocol):
     @property
     def closed(self) -> bool: ...
 
@@ -108,7 +108,7 @@ class Relay:
     arranged again where somebody cannot know if it was, because an interruption came in between.
     """
 
-    def __init__(self, subscription: _Subscription, callback: Callback | None, place: Elsewhere) -> None:
+    def __init__(self, subscription: _Relayed, callback: Callback | None, place: Elsewhere) -> None:
         self.mailbox = Mailbox(limit=0 if place.throttle else QUEUED_ROWS)
         """What waits for the callback, where no journal keeps it."""
         self.inbox: Inbox = self.mailbox

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Literal, TypeAlias
 
-from rdflive.entail.table import Table
+from rdflive.entail.table import EntailedTable
 
 __all__ = ["RENT", "Strategy", "estimate", "should_count", "should_forget"]
 
@@ -16,7 +16,7 @@ LEAST: Final = 100
 """Below this many look-ups no change of strategy is worth its cost."""
 
 
-def should_count(table: Table, suspects: int) -> bool:
+def should_count(table: EntailedTable, suspects: int) -> bool:
     """Tell whether a kind that is reformulated has cost as many look-ups as counting it would.
 
     The look-ups made so far count, and those that the suspects of the present update would need. This is the
@@ -27,7 +27,7 @@ def should_count(table: Table, suspects: int) -> bool:
     return table.lookups + suspects * len(table.ways) > _price(table)
 
 
-def should_forget(table: Table, now: int) -> bool:
+def should_forget(table: EntailedTable, now: int) -> bool:
     """Tell whether a kind that is saturated costs more to keep than it saves, by the same rule.
 
     `now` counts updates of the graph.
@@ -35,7 +35,7 @@ def should_forget(table: Table, now: int) -> bool:
     return _rent(table, now) - _saved(table) > _price(table)
 
 
-def estimate(table: Table, now: int) -> str:
+def estimate(table: EntailedTable, now: int) -> str:
     """Say what a kind costs in either form, as far as that is known."""
     if table.is_trivial:
         return "explicit triples only"
@@ -52,15 +52,15 @@ def estimate(table: Table, now: int) -> str:
     )
 
 
-def _price(table: Table) -> int:
+def _price(table: EntailedTable) -> int:
     # Small kinds would otherwise switch back and forth with every few updates.
     return max(table.size, LEAST)
 
 
-def _rent(table: Table, now: int) -> float:
+def _rent(table: EntailedTable, now: int) -> float:
     return (now - table.since) * len(table.counts or ()) * RENT
 
 
-def _saved(table: Table) -> int:
+def _saved(table: EntailedTable) -> int:
     # to ask instead would have cost each change up to one look-up per way
     return table.updates * len(table.ways)

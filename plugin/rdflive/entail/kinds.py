@@ -12,9 +12,9 @@ from rdflive.entail.entailment import ExplicitGraph
 from rdflive.entail.routes import Route, Routes
 from rdflive.entail.schema import Schema
 from rdflive.entail.sources import Sources
-from rdflive.entail.table import Key, Table
-from rdflive.entail.templates import Atom, Atoms, Kind, Templates
-from rdflive.entail.vocabulary import Vocabulary
+from rdflive.entail.table import EntailedTable, Key
+from rdflive.entail.templates import Atom, Atoms, Kind, KindTemplates
+from rdflive.entail.vocabulary import RdfsTerms
 from rdflive.entail.ways import Ways
 from rdflive.model import Triple
 
@@ -25,18 +25,18 @@ class Kinds:
     """The schema, the templates that follow from it, and a table for every kind that is kept."""
 
     def __init__(self, graph: ExplicitGraph, *, paths: bool, only_classes: bool = False) -> None:
-        self.words = Vocabulary.of(graph.to_native, only_classes=only_classes)
+        self.words = RdfsTerms.of(graph.to_native, only_classes=only_classes)
         self.schema = Schema(self.words)
         self.sources = Sources(graph, self.schema)
         self.is_literal = self.sources.is_literal
-        self.templates = Templates(
+        self.templates = KindTemplates(
             self.schema,
             is_iri=graph.iri_test(),
             is_literal=self.is_literal,
             is_used=self.sources.has,
             paths=paths,
         )
-        self.tables: dict[Kind, Table] = {}
+        self.tables: dict[Kind, EntailedTable] = {}
         self.intern = graph.dictionary.intern
         self._dictionary = graph.dictionary
         # Only inside `reading_once`; between updates columns would be out of date.
@@ -72,20 +72,20 @@ class Kinds:
         """
         return kind != (self.words.type, None) and not ways.is_trivial
 
-    def open(self, kind: Kind, atoms: Atoms) -> Table:
+    def open(self, kind: Kind, atoms: Atoms) -> EntailedTable:
         """Start keeping a kind."""
-        table = self.tables[kind] = Table(kind, self._dictionary)
+        table = self.tables[kind] = EntailedTable(kind, self._dictionary)
         self.route(table, atoms)
         return table
 
-    def close(self, table: Table) -> None:
+    def close(self, table: EntailedTable) -> None:
         """Stop keeping a kind."""
         # first, so that no explicit triple finds a table whose terms are released
         self.route(table, {})
         table.release()
         del self.tables[table.kind]
 
-    def route(self, table: Table, atoms: Atoms) -> None:
+    def route(self, table: EntailedTable, atoms: Atoms) -> None:
         """Let explicit triples find a table by these atoms, and by no others."""
         old = table.ways.atoms
         for atom, _ in old.items() - atoms.items():
@@ -96,12 +96,12 @@ class Kinds:
         table.settle()
         table.is_trivial = table.ways.is_trivial
 
-    def wake(self, sources: Iterable[Kind], is_wanted: Callable[[Kind], bool]) -> set[Table]:
+    def wake(self, sources: Iterable[Kind], is_wanted: Callable[[Kind], bool]) -> set[EntailedTable]:
         """Make what idle kinds entail, before their first explicit triples are followed.
 
         Gives the tables that they feed. What is counted stays as it is.
         """
-        found = set[Table]()
+        found = set[EntailedTable]()
         for source in sources:
             for kind, atom, weight in self.templates.wake(source):
                 if is_wanted(kind):
@@ -112,7 +112,7 @@ class Kinds:
                     found.add(table)
         return found
 
-    def entailing(self, table: Table, key: Key, ways: Ways | None = None) -> Iterator[Triple]:
+    def entailing(self, table: EntailedTable, key: Key, ways: Ways | None = None) -> Iterator[Triple]:
         """List the explicit triples that entail a triple, by the ways of its table unless others are
         given.
         """
@@ -122,11 +122,11 @@ class Kinds:
         table.lookups += len(ways)
         return ways.entailing(self.sources, known, *table.terms(key))
 
-    def holds(self, table: Table, key: Key, ways: Ways | None = None) -> bool:
+    def holds(self, table: EntailedTable, key: Key, ways: Ways | None = None) -> bool:
         """Tell whether some explicit triple entails a triple."""
         return next(self.entailing(table, key, ways), None) is not None
 
-    def extension(self, table: Table, atoms: Iterable[Atom], known: Collection[Any]) -> set[Key]:
+    def extension(self, table: EntailedTable, atoms: Iterable[Atom], known: Collection[Any]) -> set[Key]:
         """Give the keys of all triples that these atoms entail, with `known` as the classes of the schema."""
         return {key for atom in atoms for key in self.keys(table, atom, known)}
 
@@ -156,16 +156,16 @@ class Kinds:
                 cache[source] = found
         return found
 
-    def keys(self, table: Table, atom: Atom, known: Collection[Any]) -> Iterable[Key]:
+    def keys(self, table: EntailedTable, atom: Atom, known: Collection[Any]) -> Iterable[Key]:
         """Give the keys that explicit triples entail by one atom, each as often as it is entailed."""
         return table.column(atom, *self.columns(atom.source, known, other=atom.other).of(atom))
 
-    def count(self, tables: Mapping[Table, Atoms], now: int = 0) -> None:
+    def count(self, tables: Mapping[EntailedTable, Atoms], now: int = 0) -> None:
         """Count the supports of all triples of some kinds, reading each explicit triple once for all
         of them.
         """
-        counts: dict[Table, Counter[Key]] = {table: Counter() for table in tables}
-        sizes = Counter[Table]()
+        counts: dict[EntailedTable, Counter[Key]] = {table: Counter() for table in tables}
+        sizes = Counter[EntailedTable]()
         # Several kinds often have the same sources, as all superclasses of a class do.
         with nullcontext() if self._columns is not None else self.reading_once():
             for table, atoms in tables.items():
@@ -183,7 +183,7 @@ class Kinds:
         # they were sorted when these tables were not counted yet
         self.routes.forget()
 
-    def forget(self, table: Table) -> None:
+    def forget(self, table: EntailedTable) -> None:
         """Stop counting a kind."""
         table.forget()
         self.routes.forget()

@@ -31,7 +31,7 @@ from rdflive.entail.net import Net
 from rdflive.entail.proof import Proof
 from rdflive.entail.reading import list_triples, support, why
 from rdflive.entail.schema_change import follow_schema
-from rdflive.entail.table import Table
+from rdflive.entail.table import EntailedTable
 from rdflive.entail.templates import Atom, Atoms, Kind
 from rdflive.entail.ways import Ways
 from rdflive.model import TermPattern, Triple
@@ -185,7 +185,7 @@ class RdfsEntailment:
         ]
         self._saturate(opened)
 
-    def _saturate(self, tables: Iterable[Table]) -> None:
+    def _saturate(self, tables: Iterable[EntailedTable]) -> None:
         """Count what can be counted of these tables, if that is the strategy."""
         if self._regime.strategy == "saturate":
             kinds = self._kinds

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any, Literal, TypeAlias
 
-from rdflive.entail.rdfs_rules import JOINS, STEPS, Join, Step
-from rdflive.entail.vocabulary import Vocabulary
+from rdflive.entail.rdfs_rules import JOINS, STEPS, RuleJoin, RuleStep
+from rdflive.entail.vocabulary import RdfsTerms
 from rdflive.model import TermPattern, Triple
 
 __all__ = ["Edges", "Schema", "reach"]
@@ -40,7 +40,7 @@ class Schema:
     in `refused`: by it, data would become schema, and the templates assume a schema that data cannot change.
     """
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    def __init__(self, vocabulary: RdfsTerms) -> None:
         self.vocabulary = vocabulary
         native = vocabulary.native
         words = list(native.values())[1:]
@@ -50,7 +50,7 @@ class Schema:
         """Per schema property the subjects of each object."""
         self.refused: set[Triple] = set()
         self.steps = [step._replace(word=native[step.word]) for step in STEPS]
-        self._joins = [Join(rule, *(native[word] for word in joined)) for rule, *joined in JOINS]
+        self._joins = [RuleJoin(rule, *(native[word] for word in joined)) for rule, *joined in JOINS]
         self._names = {word: word for word in native.values()}
 
     def change(self, sign: int, triple: Triple) -> None:
@@ -87,7 +87,9 @@ class Schema:
         """`rdf:type` and all its subproperties."""
         return reach(self.below[self.vocabulary.sub_property], [self.vocabulary.type])
 
-    def conclusions(self, triple: Any, is_literal: Callable[[Any], bool]) -> Iterator[tuple[Any, Step, Any]]:
+    def conclusions(
+        self, triple: Any, is_literal: Callable[[Any], bool]
+    ) -> Iterator[tuple[Any, RuleStep, Any]]:
         """List what one step from a triple gives: the conclusion, the step, and the object of the schema
         triple.
         """
@@ -151,14 +153,14 @@ class Schema:
         gone: list[tuple[Literal[1, -1], Triple]] = [(-1, t) for n in before for t in before[n] - after[n]]
         return [*gone, *((1, t) for n in before for t in after[n] - before[n])]
 
-    def _joined(self, start: Any, edges: dict[Any, Edges]) -> dict[_End, tuple[_End, Join] | None]:
+    def _joined(self, start: Any, edges: dict[Any, Edges]) -> dict[_End, tuple[_End, RuleJoin] | None]:
         """Give what the closed schema's triples from (`above`) or to (`below`) a node have as the other end.
 
         Each end comes with the property, the nearest first, and with what it follows from unless that is
         explicit. A rule joins two triples in a row, of which one can always be explicit: the farther one.
         """
         is_up = edges is self.above
-        came: dict[_End, tuple[_End, Join] | None] = {
+        came: dict[_End, tuple[_End, RuleJoin] | None] = {
             (word, node): None for word in edges for node in edges[word].get(start, ())
         }
         waiting = list(came)

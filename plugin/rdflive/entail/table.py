@@ -12,7 +12,7 @@ from rdflive.entail.entailment import IdTriple
 from rdflive.entail.templates import Atom, Kind, Placeholder
 from rdflive.entail.ways import Ways
 
-__all__ = ["Key", "Pick", "Table"]
+__all__ = ["EntailedTable", "Key", "Pick"]
 
 Key: TypeAlias = Any
 """Identifies a triple within its kind: the id of the subject for a class, else the ids of subject and
@@ -22,7 +22,7 @@ Pick: TypeAlias = Callable[[int, int], Key]
 """Gives the key that an explicit triple entails, by the ids of its subject and object."""
 
 
-class Table:
+class EntailedTable:
     """One kind of entailed triples.
 
     With `counts` (saturated) the triples are stored, each with its support. Without (reformulated) the

@@ -8,11 +8,11 @@ from typing import Any
 
 from rdflib import RDF, RDFS
 
-__all__ = ["Vocabulary"]
+__all__ = ["RdfsTerms"]
 
 
 @dataclass(frozen=True, slots=True)
-class Vocabulary:
+class RdfsTerms:
     """`rdf:type` and the four properties that make a triple a schema triple (Goasdoué et al., Figure 4)."""
 
     type: Any = RDF.type
@@ -24,7 +24,7 @@ class Vocabulary:
     """Whether only subclasses are reasoned with."""
 
     @classmethod
-    def of(cls, to_native: Callable[[Any], Any], *, only_classes: bool = False) -> Vocabulary:
+    def of(cls, to_native: Callable[[Any], Any], *, only_classes: bool = False) -> RdfsTerms:
         """Give the words as a store knows them."""
         return replace(cls(*map(to_native, cls().native)), only_classes=only_classes)
 

@@ -54,7 +54,7 @@ def read_bindings(
     """
     if format not in _READERS:
         raise ValueError(f"unknown format of bindings {format!r}; known: {', '.join(_READERS)}")
-    reader = _Reader(source, format)
+    reader = _BindingsReader(source, format)
     for line in meaningful(lines):
         try:
             if line.fault:
@@ -66,7 +66,7 @@ def read_bindings(
             yield delta
 
 
-class _Reader:
+class _BindingsReader:
     """Follows one subscription."""
 
     def __init__(self, source: str, form: str) -> None:

@@ -24,7 +24,7 @@ from rdflive.errors import RdfliveError
 from rdflive.server.access import Access, Client, Right
 from rdflive.server.changes import changes
 from rdflive.server.failures import Problem, answer_fault, answer_problem
-from rdflive.server.gate import Gate
+from rdflive.server.gate import AccessGate
 from rdflive.server.login import login
 from rdflive.server.openapi import show_openapi
 from rdflive.server.page import page_routes
@@ -89,7 +89,7 @@ def make_app(
     app = Starlette(
         routes=routes,
         lifespan=lifespan,
-        middleware=[Middleware(Gate, service=service, access=access, paths=paths)],
+        middleware=[Middleware(AccessGate, service=service, access=access, paths=paths)],
         exception_handlers={
             Refused: answer_refused,
             RdfliveError: answer_problem,

@@ -12,7 +12,7 @@ from typing import Any, Final
 from rdflib.namespace import RDF
 
 from rdflive.model.term_text import is_writable
-from rdflive.server.slices import Slices
+from rdflive.server.slices import QuadSlices
 
 __all__ = ["class_query", "node_query"]
 
@@ -30,7 +30,7 @@ _LOCAL: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
-def class_query(slices: Slices, classes: Mapping[str, int], prefixes: Mapping[str, str]) -> str:
+def class_query(slices: QuadSlices, classes: Mapping[str, int], prefixes: Mapping[str, str]) -> str:
     """Write a query of the things of a class with what most of them have; "" where there is no such class.
 
     It is the most used class that has few things, some of which a query sees: uses are counted in all
@@ -42,7 +42,7 @@ def class_query(slices: Slices, classes: Mapping[str, int], prefixes: Mapping[st
     return next(filter(None, (_query_of_class(slices, iri, prefixes) for iri in likely)), "")
 
 
-def _query_of_class(slices: Slices, chosen: str, prefixes: Mapping[str, str]) -> str:
+def _query_of_class(slices: QuadSlices, chosen: str, prefixes: Mapping[str, str]) -> str:
     """Write the query of one class; "" where a query sees no thing of it that has a name."""
     things = slices.take(slices.match(None, _TYPE, chosen), _LOOKED_AT)
     subjects = [slices.iri(triple[0]) for triple in things]
@@ -72,7 +72,7 @@ def _query_of_class(slices: Slices, chosen: str, prefixes: Mapping[str, str]) ->
     return _query(title, names, lines, [chosen, *columns], prefixes)
 
 
-def node_query(slices: Slices, triples: Iterable[Sequence[Any]], prefixes: Mapping[str, str]) -> str:
+def node_query(slices: QuadSlices, triples: Iterable[Sequence[Any]], prefixes: Mapping[str, str]) -> str:
     """Write a query of what is said of the subject of one of these triples; "" for none that will do."""
     subjects = dict.fromkeys(slices.iri(triple[0]) for triple in triples)
     for subject in [iri for iri in subjects if is_writable(iri)][:_LOOKED_AT]:

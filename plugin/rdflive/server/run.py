@@ -9,7 +9,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from rdflive.asgi.connections import WebSocket, http_within
-from rdflive.asgi.server import Server
+from rdflive.asgi.server import AsgiServer
 from rdflive.server.service import Service
 
 with suppress(ImportError):  # Windows has none; `make_app` says that it cannot serve
@@ -21,7 +21,7 @@ _GRACE: Final = 5
 """Seconds that answers under way have at the end."""
 
 
-def make_server(app: Starlette, *, certificate: str | None = None, key: str | None = None) -> Server:
+def make_server(app: Starlette, *, certificate: str | None = None, key: str | None = None) -> AsgiServer:
     """Make the server of an application; `run([listener])` serves until SIGINT or SIGTERM.
 
     Clients of subscriptions are let go at once then, and answers under way have some seconds to finish.
@@ -41,7 +41,7 @@ def make_server(app: Starlette, *, certificate: str | None = None, key: str | No
         ssl_certfile=certificate,
         ssl_keyfile=key,
     )
-    return Server(config, service.stop)
+    return AsgiServer(config, service.stop)
 
 
 def allow_files() -> None:

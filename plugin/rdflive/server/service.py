@@ -12,13 +12,13 @@ import rdflib
 
 from rdflive.delivery.subscription import Subscription
 from rdflive.plugins import manager
-from rdflive.server.change_log import ChangeLog
+from rdflive.server.change_log import CommitLog
 from rdflive.server.isolation.children import Children
 from rdflive.server.metrics import Metrics
 from rdflive.server.settings import Limits
 from rdflive.server.threads import Threads
 from rdflive.server.topics import Topics
-from rdflive.server.vocabulary import Vocabulary
+from rdflive.server.vocabulary import DataVocabulary
 from rdflive.store.capture import Capture
 
 __all__ = ["FeedState", "Service"]
@@ -32,13 +32,13 @@ class Service:
 
     topics: Topics
     """The queries that are kept up to date for clients; made by `running`."""
-    changes: ChangeLog
+    changes: CommitLog
     """The last commits of the dataset; made by `running`."""
     children: Children
     """The processes that queries run in; made by `running`."""
     threads: Threads
     """What may wait for the store's lock; made by `running`."""
-    vocabulary: Vocabulary
+    vocabulary: DataVocabulary
     """The predicates and classes of the data, for editors; made by `running`."""
     _stopping: asyncio.Lock
     """Held while `stop` runs; made by `running`, as a lock belongs to a loop."""
@@ -77,8 +77,8 @@ class Service:
         self.threads = threads = Threads()
         self.children = await threads.work(lambda: Children(dataset, limits, self._scratch))
         self.topics = Topics(dataset, limits, self.children, threads)
-        self.changes = ChangeLog(dataset)
-        self.vocabulary = Vocabulary(dataset, lambda: self.changes.last)
+        self.changes = CommitLog(dataset)
+        self.vocabulary = DataVocabulary(dataset, lambda: self.changes.last)
         self.metrics.watch(self.topics, lambda: self.capture.sequence, lambda: self.feed)
         try:
             if self.validation is not None:

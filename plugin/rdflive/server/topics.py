@@ -29,7 +29,7 @@ from rdflive.server.settings import Limits
 from rdflive.server.threads import Threads
 from rdflive.sinks.events.follower import Follower, Followers
 from rdflive.sinks.events.log import EventLog
-from rdflive.sinks.events.pace import Pace
+from rdflive.sinks.events.pace import DeliveryPace
 from rdflive.syntax.prefixes import own_prefixes
 
 __all__ = ["Topic", "Topics"]
@@ -49,7 +49,7 @@ class Topic:
         self,
         name: str,
         asked: LiveQuery,
-        pace: Pace,
+        pace: DeliveryPace,
         *,
         rows: int,
         prefixes: Mapping[str, str],
@@ -114,7 +114,7 @@ class Topics:
         self._limits = limits
         self._children = children
         self._threads = threads
-        self._pace = Pace(asyncio.get_running_loop())
+        self._pace = DeliveryPace(asyncio.get_running_loop())
         self._topics: dict[str, Topic] = {}
         self._opening: dict[str, asyncio.Task[Topic]] = {}
         self._lingering: dict[Topic, asyncio.TimerHandle] = {}

@@ -9,14 +9,14 @@ from typing import Any
 
 from rdflive.engine.view import Lister, State, View
 from rdflive.entail.entailment import IdTriple, Sign
-from rdflive.entail.rules.closure import AnnotatedGraph, Closure
+from rdflive.entail.rules.closure import AnnotatedGraph, FactClosure
 from rdflive.entail.rules.keys import Key, matches
 from rdflive.entail.rules.labels import Labels
 from rdflive.entail.rules.program import Program
 from rdflive.model import TermPattern, Triple
 from rdflive.time.background import BackgroundGraph
 from rdflive.time.content import Changes
-from rdflive.time.group import Group
+from rdflive.time.group import WindowGroup
 from rdflive.time.pane import Moves, Pane
 from rdflive.time.windows import ALWAYS
 
@@ -30,7 +30,7 @@ class SharedClosure:
     Triples of the background graph never expire, so they have the label `ALWAYS`.
     """
 
-    def __init__(self, program: Program, group: Group, background: Lister | None, state: State) -> None:
+    def __init__(self, program: Program, group: WindowGroup, background: Lister | None, state: State) -> None:
         self._group = group
         self._background = None if background is None else BackgroundGraph(background)
         self._state = state
@@ -41,7 +41,7 @@ class SharedClosure:
         them then.
         """
         graph = AnnotatedGraph(state.dictionary, state.terms, state.to_native, self._explicit)
-        self.closure = Closure(program, graph)
+        self.closure = FactClosure(program, graph)
         self.views: dict[View, None] = {}
         """The views that share the closure."""
 

@@ -9,7 +9,7 @@ from rdflib.term import BNode
 
 from rdflive.model import Quad
 
-__all__ = ["Budget", "Classes", "Surroundings", "TooSymmetric", "components"]
+__all__ = ["Classes", "MatchingBudget", "Surroundings", "TooSymmetric", "components"]
 
 Incidence: TypeAlias = tuple[int, tuple[int, ...]]
 """The shape of a quad seen from one of its blank nodes, and its other blank nodes in order."""
@@ -22,7 +22,7 @@ class TooSymmetric(Exception):  # noqa: N818 - never leaves the adapter
     """The nodes look so much alike that matching them takes too long."""
 
 
-class Budget:
+class MatchingBudget:
     """Limits the work of a matching, counted in quads that are looked at."""
 
     def __init__(self, work: int) -> None:
@@ -82,7 +82,7 @@ class Classes:
     """
 
     def __init__(
-        self, around: Surroundings, nodes: Iterable[int], classes: Mapping[int, int], budget: Budget
+        self, around: Surroundings, nodes: Iterable[int], classes: Mapping[int, int], budget: MatchingBudget
     ) -> None:
         self._around = around
         self._budget = budget

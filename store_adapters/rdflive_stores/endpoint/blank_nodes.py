@@ -10,7 +10,13 @@ from typing import Final, TypeAlias
 from rdflib.term import BNode
 
 from rdflive.model import Quad
-from rdflive_stores.endpoint.blank_node_classes import Budget, Classes, Surroundings, TooSymmetric, components
+from rdflive_stores.endpoint.blank_node_classes import (
+    Classes,
+    MatchingBudget,
+    Surroundings,
+    TooSymmetric,
+    components,
+)
 from rdflive_stores.endpoint.blank_node_overlap import Overlap
 
 __all__ = ["TooSymmetric", "relabel"]
@@ -43,7 +49,7 @@ def relabel(new: Iterable[Quad], old: Iterable[Quad]) -> list[Quad]:
     if here.keys() == set(there):
         return quads
     around = Surroundings.of(here, there)
-    budget = Budget(_LEAST_WORK + _WORK_PER_QUAD * (len(here) + len(there)))
+    budget = MatchingBudget(_LEAST_WORK + _WORK_PER_QUAD * (len(here) + len(there)))
     matching = _match(around, budget)
     labels = {
         around.labels[node]: around.labels[matching[node]] if node in matching else BNode()
@@ -56,7 +62,7 @@ def _has_blank_nodes(quad: Quad) -> bool:
     return any(isinstance(term, BNode) for term in quad)
 
 
-def _match(around: Surroundings, budget: Budget) -> Matching:
+def _match(around: Surroundings, budget: MatchingBudget) -> Matching:
     """Match isomorphic components exactly, and the nodes of the others by overlap."""
     count = len(around.labels)
     classes = Classes(around, range(count), dict.fromkeys(range(count), 0), budget)
@@ -67,7 +73,12 @@ def _match(around: Surroundings, budget: Budget) -> Matching:
 
 
 def _match_components(
-    around: Surroundings, old: Iterable[int], new: Iterable[int], classes: Classes, budget: Budget, depth: int
+    around: Surroundings,
+    old: Iterable[int],
+    new: Iterable[int],
+    classes: Classes,
+    budget: MatchingBudget,
+    depth: int,
 ) -> tuple[Matching, list[int], list[int]]:
     """Match components of equal classes, each with the first isomorphic one; also gives the nodes
     left over.
@@ -95,7 +106,12 @@ def _key(nodes: list[int], classes: Classes) -> tuple[int, ...]:
 
 
 def _isomorphism(
-    around: Surroundings, old: list[int], new: list[int], known: dict[int, int], budget: Budget, depth: int
+    around: Surroundings,
+    old: list[int],
+    new: list[int],
+    known: dict[int, int],
+    budget: MatchingBudget,
+    depth: int,
 ) -> Matching | None:
     """Find an isomorphism of two sets of nodes that keeps the known classes; None if there is none.
 
@@ -123,7 +139,7 @@ def _isomorphism(
 
 
 def _choose(
-    around: Surroundings, old: list[int], new: list[int], classes: Classes, budget: Budget, depth: int
+    around: Surroundings, old: list[int], new: list[int], classes: Classes, budget: MatchingBudget, depth: int
 ) -> Matching | None:
     """Match one node of the smallest class with each candidate, until the rest follows."""
     # with the fewest candidates to try

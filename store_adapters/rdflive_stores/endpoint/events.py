@@ -9,20 +9,20 @@ from typing import Final
 
 from rdflive.errors import ResyncNeeded
 from rdflive.feeds import Entry, read_entries, to_lines
-from rdflive.feeds.event_stream import EVENT_STREAM, PAUSE, Event, read_events
+from rdflive.feeds.event_stream import EVENT_STREAM, PAUSE, StreamEvent, read_events
 from rdflive.feeds.rdf_patch import RDF_PATCH
-from rdflive.http import Exchange, Fault, media_type
+from rdflive.http import Exchange, HttpFault, media_type
 from rdflive.model import Batch
 from rdflive_stores.endpoint.requests import Requests
 
-__all__ = ["EventLog"]
+__all__ = ["EndpointEvents"]
 
 _PATCHES: Final = frozenset({"", "message", "patch"})
 _RESYNC: Final = "resync"
 _GONE: Final = frozenset({404, 410, 412})
 
 
-class EventLog:
+class EndpointEvents:
     """Follows server-sent events (WHATWG HTML, section 9.2); the id of an event is the cursor after it.
 
     The server must tell its present id when a client connects, or soon after; an event with only an `id` will
@@ -66,7 +66,7 @@ class EventLog:
                     for event in self._events(response, cursor):
                         cursor, pause = event.id, event.pause
                         yield from self._entries(event)
-            except Fault as fault:
+            except HttpFault as fault:
                 failed += 1
                 pause = max(pause, self._requests.pause(self._url, failed, begin, fault))
 
@@ -76,10 +76,10 @@ class EventLog:
                 for event in self._events(response, ""):
                     if event.id:
                         return event.id
-        except Fault as fault:
+        except HttpFault as fault:
             reason = f"{fault} before the log said the id of its last event"
-            raise Fault(reason, retry_after=fault.retry_after) from fault
-        raise Fault("the log ended before it said the id of its last event")
+            raise HttpFault(reason, retry_after=fault.retry_after) from fault
+        raise HttpFault("the log ended before it said the id of its last event")
 
     def _until(self, cursor: str, end: str) -> Iterator[Entry]:
         if cursor == end:
@@ -89,22 +89,22 @@ class EventLog:
                 yield from self._entries(event)
                 if event.id == end:
                     return
-        raise Fault(f"the log ended before the event {end!r}")
+        raise HttpFault(f"the log ended before the event {end!r}")
 
     def _headers(self, cursor: str) -> dict[str, str]:
         return {"Accept": EVENT_STREAM, **({"Last-Event-ID": cursor} if cursor else {})}
 
-    def _events(self, response: Exchange, cursor: str) -> Iterator[Event]:
+    def _events(self, response: Exchange, cursor: str) -> Iterator[StreamEvent]:
         if response.status in _GONE:
             raise ResyncNeeded(self._url, f"the log is gone, or does not reach back (HTTP {response.status})")
         if (kind := media_type(response.headers)) != EVENT_STREAM:
-            raise Fault(f"the log is {kind}, not {EVENT_STREAM}")
+            raise HttpFault(f"the log is {kind}, not {EVENT_STREAM}")
         for event in read_events(to_lines(response, self._url), cursor):
             if event.kind == _RESYNC:
                 raise ResyncNeeded(self._url, f"the log says so behind event {event.id!r}")
             yield event
 
-    def _entries(self, event: Event) -> Iterator[Entry]:
+    def _entries(self, event: StreamEvent) -> Iterator[Entry]:
         """Make one entry of an event, however many transactions are in it: its id stands for all of them."""
         if event.kind not in _PATCHES or not event.frame:
             return

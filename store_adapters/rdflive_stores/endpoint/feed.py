@@ -14,14 +14,14 @@ from rdflive.errors import ResyncNeeded
 from rdflive.feeds import Entry, Snapshot, Target
 from rdflive.feeds.event_stream import EVENT_STREAM
 from rdflive.feeds.numbers import is_number
-from rdflive.http import Fault, Pace, media_type
+from rdflive.http import HttpFault, RetryPace, media_type
 from rdflive.model import Batch, Change, Quad
 from rdflive_stores.endpoint.blank_nodes import TooSymmetric, relabel
-from rdflive_stores.endpoint.events import EventLog
+from rdflive_stores.endpoint.events import EndpointEvents
 from rdflive_stores.endpoint.pages import Pages
 from rdflive_stores.endpoint.patches import PATCH_TYPES, PatchLog
 from rdflive_stores.endpoint.queries import Needed, matches
-from rdflive_stores.endpoint.requests import Closed, EndpointError, Requests, check_url
+from rdflive_stores.endpoint.requests import EndpointError, FeedClosed, Requests, check_url
 
 __all__ = ["EndpointFeed"]
 
@@ -38,7 +38,7 @@ class _Log(Protocol):
     def follow(self, cursor: str, every: float | None) -> Iterator[Entry | None]: ...
 
 
-_KINDS: Final[dict[str, Callable[[Requests, str], _Log]]] = {"patch": PatchLog, "event": EventLog}
+_KINDS: Final[dict[str, Callable[[Requests, str], _Log]]] = {"patch": PatchLog, "event": EndpointEvents}
 
 
 class EndpointFeed:
@@ -96,7 +96,7 @@ class EndpointFeed:
         self._every = every
         self._page = page
         self._stable_labels = stable_labels
-        pace = Pace(silence=timeout, first=backoff, longest=60.0)
+        pace = RetryPace(silence=timeout, first=backoff, longest=60.0)
         self._requests = Requests(headers or {}, auth, pace, tries)
         self._log: _Log | None = None
         self._polled_at: float | None = None
@@ -117,7 +117,7 @@ class EndpointFeed:
             for sequence, entry in enumerate(source, start=1):
                 yield replace(entry, batch=Batch(entry.batch.changes, sequence))
         # `close` ends the feed, and is no error
-        except Closed:
+        except FeedClosed:
             return
 
     def snapshot(self, target: Target) -> Snapshot | None:
@@ -140,7 +140,7 @@ class EndpointFeed:
             entries = list(log.behind(cursor))
         except ResyncNeeded as renewed:
             # a Fault, so that the whole snapshot is tried again
-            raise Fault(f"the log began anew while the state was read ({renewed})") from renewed
+            raise HttpFault(f"the log began anew while the state was read ({renewed})") from renewed
         for entry in entries:
             if entry.error is not None:
                 raise entry.error

@@ -8,11 +8,11 @@ from typing import Final, NamedTuple
 
 from rdflib.term import BNode
 
-from rdflive.http import Fault
+from rdflive.http import HttpFault
 from rdflive.model import Quad
 from rdflive_stores.endpoint.queries import Needed
 from rdflive_stores.endpoint.requests import EndpointError, Requests, conditions
-from rdflive_stores.endpoint.results import JSON_RESULTS, N_TRIPLES, Rows, WrongFormat, read_rows
+from rdflive_stores.endpoint.results import JSON_RESULTS, N_TRIPLES, ResultRows, WrongFormat, read_rows
 
 __all__ = ["Pages"]
 
@@ -21,7 +21,7 @@ _UNCOUNTED: Final = -1
 
 
 class _Page(NamedTuple):
-    rows: Rows
+    rows: ResultRows
     total: int
     """The rows of all pages; -1 if a limit of the server cut off the row that tells it."""
     headers: Mapping[str, str]
@@ -29,7 +29,7 @@ class _Page(NamedTuple):
     """False if the server said that the page is still as it was read before."""
 
 
-class _Torn(Fault):
+class _Torn(HttpFault):
     """The pages are not from one moment."""
 
 
@@ -126,7 +126,7 @@ class Pages:
                 limit = received + (page.total != _UNCOUNTED)
                 advice = f"it seems to give {limit} rows at most: say page={max(1, limit - 1)} or less"
                 raise EndpointError(f"{self._url}: {reason}; {advice}")
-            raise Fault(reason)
+            raise HttpFault(reason)
 
         return self._requests.attempt(self._url, once)
 

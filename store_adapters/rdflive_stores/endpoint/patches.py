@@ -13,8 +13,8 @@ from rdflive.errors import RdfliveError, ResyncNeeded
 from rdflive.feeds import Entry, Line, read_entries, to_lines
 from rdflive.feeds.cursors import read_cursor, write_cursor
 from rdflive.feeds.rdf_patch import RDF_PATCH
-from rdflive.http import Fault
-from rdflive_stores.endpoint.requests import Answer, Requests, conditions
+from rdflive.http import HttpFault
+from rdflive_stores.endpoint.requests import EndpointAnswer, Requests, conditions
 
 __all__ = ["PatchLog"]
 
@@ -27,7 +27,7 @@ _CODE: Final = re.compile(r"[ \t]*([A-Z]+)")
 _GONE: Final = frozenset({404, 410, 412})
 
 
-class _Place(NamedTuple):
+class _LogPlace(NamedTuple):
     """Behind which byte and line to go on, and the CRC-32 of up to 1,024 bytes before."""
 
     end: int = 0
@@ -53,9 +53,9 @@ class PatchLog:
         answer = self._requests.attempt(
             self._url, lambda: self._requests.get(self._url, {"Accept": PATCH_TYPES}, (200,))
         )
-        place = _Place()
+        place = _LogPlace()
         for line in _complete(self._lines(answer.body, 0, place)):
-            place = _Place(line.end, line.number, line.check)
+            place = _LogPlace(line.end, line.number, line.check)
         return write_cursor(Line("", place.number, end=place.end, check=place.check))
 
     def behind(self, cursor: str) -> Iterator[Entry]:
@@ -85,14 +85,14 @@ class PatchLog:
                 return
             self._requests.wait(every)
 
-    def _place(self, cursor: str) -> _Place:
+    def _place(self, cursor: str) -> _LogPlace:
         try:
             last = read_cursor(cursor)
         except RdfliveError as error:
             raise ResyncNeeded(self._url, f"{cursor!r} is no place in a log of RDF Patch") from error
-        return _Place(last.end, last.number, last.check)
+        return _LogPlace(last.end, last.number, last.check)
 
-    def _get(self, place: _Place, headers: dict[str, str]) -> Answer:
+    def _get(self, place: _LogPlace, headers: dict[str, str]) -> EndpointAnswer:
         headers = {"Accept": PATCH_TYPES, **headers}
         if place.end:
             headers["Range"] = f"bytes={_begin(place)}-"
@@ -105,17 +105,17 @@ class PatchLog:
             given = answer.headers.get("Content-Range", "")
             match = _RANGE.fullmatch(given)
             if match is None or int(match[1]) != _begin(place):
-                raise Fault(f"it answers bytes={_begin(place)}- with {given!r}")
+                raise HttpFault(f"it answers bytes={_begin(place)}- with {given!r}")
         return answer
 
-    def _entries(self, answer: Answer, place: _Place) -> Iterator[Entry]:
+    def _entries(self, answer: EndpointAnswer, place: _LogPlace) -> Iterator[Entry]:
         if answer.status == 416:
             return
         offset = 0 if answer.status == 200 else _begin(place)
         lines = self._lines(answer.body, offset, place)
         yield from read_entries(RDF_PATCH, _complete(lines), self._url)
 
-    def _lines(self, body: bytes, offset: int, place: _Place) -> Iterator[Line]:
+    def _lines(self, body: bytes, offset: int, place: _LogPlace) -> Iterator[Line]:
         """Check what is in front of the place, and give the lines behind it with their checks."""
         known = place.end - offset
         tail = body[max(0, known - _TAIL) : known]
@@ -130,7 +130,7 @@ class PatchLog:
             yield line._replace(check=zlib.crc32(body[max(0, line.end - offset - _TAIL) : line.end - offset]))
 
 
-def _begin(place: _Place) -> int:
+def _begin(place: _LogPlace) -> int:
     return max(0, place.end - _TAIL)
 
 

@@ -11,9 +11,9 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 from SPARQLWrapper import GET, POST, SPARQLWrapper
 
 from rdflive.errors import RdfliveError
-from rdflive.http import Exchange, Fault, Http, Pace, read_date, split_url
+from rdflive.http import Exchange, Http, HttpFault, RetryPace, read_date, split_url
 
-__all__ = ["Answer", "Closed", "EndpointError", "Requests", "check_url", "conditions"]
+__all__ = ["EndpointAnswer", "EndpointError", "FeedClosed", "Requests", "check_url", "conditions"]
 
 T = TypeVar("T")
 
@@ -30,11 +30,11 @@ class EndpointError(RdfliveError, ConnectionError):
     """An endpoint cannot be read: it is down, refuses the request, or answers what cannot be used."""
 
 
-class Closed(Exception):  # noqa: N818 - never leaves the adapter
+class FeedClosed(Exception):  # noqa: N818 - never leaves the adapter
     """The feed was closed while a request or a wait was under way."""
 
 
-class Answer(NamedTuple):
+class EndpointAnswer(NamedTuple):
     """A complete answer of a server."""
 
     status: int
@@ -46,7 +46,7 @@ class Requests:
     """Sends requests, each up to `tries` times, at the given pace; `close`, from any thread, ends them."""
 
     def __init__(
-        self, headers: Mapping[str, str], auth: tuple[str, str] | None, pace: Pace, tries: int
+        self, headers: Mapping[str, str], auth: tuple[str, str] | None, pace: RetryPace, tries: int
     ) -> None:
         # a cache in between must ask the server whether what it has is still right
         given = {"Cache-Control": "no-cache", **headers}
@@ -57,27 +57,27 @@ class Requests:
         self._pace = pace
 
     def close(self) -> None:
-        """Let every request and wait, now and later, raise `Closed`."""
+        """Let every request and wait, now and later, raise `FeedClosed`."""
         self._http.close()
 
     def wait(self, seconds: float) -> None:
-        """Wait, unless closed: then raise `Closed` at once."""
+        """Wait, unless closed: then raise `FeedClosed` at once."""
         if self._http.closed.wait(seconds):
-            raise Closed
+            raise FeedClosed
 
     def attempt(self, url: str, once: Callable[[], T]) -> T:
-        """Call until no `Fault` comes, then give up with an `EndpointError`."""
+        """Call until no `HttpFault` comes, then give up with an `EndpointError`."""
         begin = time.monotonic()
         tried = 0
         while True:
             try:
                 return once()
-            except Fault as fault:
+            except HttpFault as fault:
                 tried += 1
                 pause = self.pause(url, tried, begin, fault)
             self.wait(pause)
 
-    def pause(self, url: str, tried: int, begin: float, fault: Fault) -> float:
+    def pause(self, url: str, tried: int, begin: float, fault: HttpFault) -> float:
         """Give the seconds to wait after a failed try; raises `EndpointError` after the last.
 
         It is what the server asks, or more. `begin` is the monotonic time of the first try.
@@ -93,7 +93,7 @@ class Requests:
             ) from fault
         return self._pace.pause(tried, asked)
 
-    def ask(self, url: str, query: str, accept: str, headers: Mapping[str, str]) -> Answer:
+    def ask(self, url: str, query: str, accept: str, headers: Mapping[str, str]) -> EndpointAnswer:
         """Send a query to an endpoint once; the answer has one of the statuses 200, 304 and 406."""
         scheme, host, path, parameters, _ = urlsplit(url)
         wrapper = SPARQLWrapper(urlunsplit((scheme, host, path, "", "")))
@@ -108,10 +108,12 @@ class Requests:
         del headers["User-agent"]  # that is for headers= to say
         return self.get(made.full_url, headers, (200, 304, 406), made.get_method(), made.data)
 
-    def get(self, url: str, headers: Mapping[str, str], accepted: tuple[int, ...], *given: Any) -> Answer:
+    def get(
+        self, url: str, headers: Mapping[str, str], accepted: tuple[int, ...], *given: Any
+    ) -> EndpointAnswer:
         """Read a document once; the answer has one of the accepted statuses."""
         with self.stream(url, headers, accepted, *given) as exchange:
-            return Answer(exchange.status, exchange.headers, exchange.read())
+            return EndpointAnswer(exchange.status, exchange.headers, exchange.read())
 
     def stream(
         self,

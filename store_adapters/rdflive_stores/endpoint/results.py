@@ -13,12 +13,12 @@ from rdflib.term import BNode, Literal, URIRef
 from rdflive.feeds import meaningful, to_lines
 from rdflive.feeds.terms import RowReader
 from rdflive.feeds.writing import UnwritableError, write_term
-from rdflive.http import Fault, media_type
+from rdflive.http import HttpFault, media_type
 from rdflive.model import Quad, exact_literal
 from rdflive_stores.endpoint.queries import COUNT_PREDICATE, COUNT_SUBJECT
-from rdflive_stores.endpoint.requests import Answer
+from rdflive_stores.endpoint.requests import EndpointAnswer
 
-__all__ = ["JSON_RESULTS", "N_TRIPLES", "Rows", "WrongFormat", "read_rows"]
+__all__ = ["JSON_RESULTS", "N_TRIPLES", "ResultRows", "WrongFormat", "read_rows"]
 
 N_TRIPLES: Final = "application/n-triples"
 JSON_RESULTS: Final = "application/sparql-results+json"
@@ -28,11 +28,11 @@ _OPEN_END: Final = re.compile(rb"_:[^\s<>\"]*\.\Z")
 """The end of an answer that may be cut: the dot may end the triple, or stand in a longer label (`_:b.1`)."""
 
 
-class WrongFormat(Fault):
+class WrongFormat(HttpFault):
     """The answer is in another format than the one that was asked for."""
 
 
-class Rows(NamedTuple):
+class ResultRows(NamedTuple):
     """The rows of one answer, and how many there are in all; None where the answer does not say."""
 
     quads: tuple[Quad, ...]
@@ -41,8 +41,8 @@ class Rows(NamedTuple):
     total: int | None
 
 
-def read_rows(answer: Answer, *, construct: bool) -> Rows:
-    """Read the answer to a query of `Needed`; raises `Fault` for what is cut, torn or no RDF."""
+def read_rows(answer: EndpointAnswer, *, construct: bool) -> ResultRows:
+    """Read the answer to a query of `Needed`; raises `HttpFault` for what is cut, torn or no RDF."""
     given = media_type(answer.headers)
     accepted = _N_TRIPLES if construct else _JSON
     if answer.status == 406 or given not in accepted:
@@ -52,10 +52,10 @@ def read_rows(answer: Answer, *, construct: bool) -> Rows:
         counts = [_count(term) for _, term in rows if not isinstance(term, Quad)]
     # RecursionError is for JSON that is nested too deeply
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise Fault(f"the answer is malformed or cut: {type(error).__name__}: {error}") from error
+        raise HttpFault(f"the answer is malformed or cut: {type(error).__name__}: {error}") from error
     quads = [(key, quad) for key, quad in rows if isinstance(quad, Quad)]
     total = counts[0] if len(counts) == 1 else None
-    return Rows(tuple(quad for _, quad in quads), tuple(key for key, _ in quads), total)
+    return ResultRows(tuple(quad for _, quad in quads), tuple(key for key, _ in quads), total)
 
 
 def _read_triples(body: bytes) -> Iterator[tuple[int, Quad | Any]]:

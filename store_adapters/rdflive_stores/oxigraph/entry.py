@@ -16,10 +16,10 @@ from rdflive_stores.oxigraph.request import execute
 from rdflive_stores.oxigraph.terms import canonical
 from rdflive_stores.oxigraph.update import ANYTHING, Pattern, Request
 
-__all__ = ["Entry"]
+__all__ = ["EntryRequest"]
 
 
-class Entry:
+class EntryRequest:
     """What is to be written: updates, then changes, and texts to be kept under a name.
 
     Raises WriteRefusedError for a change that no Oxigraph store can hold.

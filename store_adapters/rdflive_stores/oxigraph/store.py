@@ -20,7 +20,7 @@ from rdflive.store.capture import thread
 from rdflive_stores.oxigraph.bulk import Changing, change, load_unseen
 from rdflive_stores.oxigraph.changes import canonical_quad, compare, matching, record, union_changes
 from rdflive_stores.oxigraph.documents import Source, content, parsed
-from rdflive_stores.oxigraph.entry import Entry
+from rdflive_stores.oxigraph.entry import EntryRequest
 from rdflive_stores.oxigraph.foresight import Foreseen, foresee, turn_unspelled
 from rdflive_stores.oxigraph.ground import read_ground
 from rdflive_stores.oxigraph.kept import KEPT, KeptQuads, has_kept, kept_entries, may_meet_kept, refuse_kept
@@ -210,11 +210,11 @@ class LiveStore:
 
     def write(self, transaction: Transaction, prefixes: dict[str, str] | None = None) -> None:
         """Apply one entry of a feed in one native transaction, and keep texts with it (see `Writable`)."""
-        entry = Entry(transaction, prefixes)
+        entry = EntryRequest(transaction, prefixes)
         if not self._unheard(self._write_entry, entry):
             self.capture.run(self._write_entry, entry, self.capture.asks)
 
-    def _write_entry(self, entry: Entry, asks: bool = False) -> None:
+    def _write_entry(self, entry: EntryRequest, asks: bool = False) -> None:
         native, held, capture = self.native, self._held, self.capture
         if capture.judge is not None:
             foreseen = entry.foreseen(native)

@@ -33,7 +33,7 @@ from rdflive_stores.spark.dataflow.identity import (
     succeed,
 )
 from rdflive_stores.spark.dataflow.query_plan import Given, plan_queries
-from rdflive_stores.spark.dataflow.state import Home, Moment, StateError
+from rdflive_stores.spark.dataflow.state import Home, StateError, TaskMoment
 from rdflive_stores.spark.dataflow.types import column_types
 from rdflive_stores.spark.element_times import event_window
 from rdflive_stores.spark.parameters import Rows, as_changes, as_query
@@ -277,7 +277,7 @@ class SparkSubscription:
         finally:
             self._is_giving = False
         state = self._checkpoint.state
-        if state and not tasks.is_done(Moment(state / self._home.generation, batch), self.partitions):
+        if state and not tasks.is_done(TaskMoment(state / self._home.generation, batch), self.partitions):
             # runs every task, and writes nothing
             deltas.write.format("noop").mode("overwrite").save()
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass, fields
 from hashlib import blake2b
 from typing import Any, Final, Self
 
-__all__ = ["Record", "row_mark", "wrap"]
+__all__ = ["SubscriberRecord", "row_mark", "wrap"]
 
 _MODULUS: Final = 1 << 64
 _HALF: Final = 1 << 63
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class SubscriberRecord:
     """The row of a subscriber.
 
     `answer` and `pending` tie the rows of these tables together: each is the sum of `row_mark` times the

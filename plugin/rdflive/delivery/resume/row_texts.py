@@ -11,7 +11,7 @@ from rdflib.term import BNode, Literal, Node, URIRef
 
 from rdflive.model import exact_literal
 
-__all__ = ["Row", "TermTexts", "read_row", "row_key", "texts_of", "write_row"]
+__all__ = ["Row", "RowTermTexts", "read_row", "row_key", "texts_of", "write_row"]
 
 Row: TypeAlias = tuple[Any, ...]
 """Terms of the store, None where unbound."""
@@ -25,7 +25,7 @@ _LETTERS: Final = {"\\": "\\\\", '"': '\\"', "\t": "\\t", "\n": "\\n", "\r": "\\
 _CHARACTERS: Final = {text[1]: character for character, text in _LETTERS.items()}
 
 
-class TermTexts(Protocol):
+class RowTermTexts(Protocol):
     """How the terms of one library are written; both ways raise ValueError for what they cannot take."""
 
     def write(self, term: Any) -> str:
@@ -35,7 +35,7 @@ class TermTexts(Protocol):
         """Read what `write` wrote."""
 
 
-def write_row(texts: TermTexts, row: Row) -> str:
+def write_row(texts: RowTermTexts, row: Row) -> str:
     r"""Write a row, without the number of its columns.
 
     >>> write_row(RdflibTexts(), (URIRef("urn:a"), None, Literal("Zug", lang="de")))
@@ -44,7 +44,7 @@ def write_row(texts: TermTexts, row: Row) -> str:
     return _BETWEEN.join("" if term is None else texts.write(term) for term in row)
 
 
-def read_row(texts: TermTexts, text: str, width: int) -> Row:
+def read_row(texts: RowTermTexts, text: str, width: int) -> Row:
     r"""Read a row of `width` columns; raises ValueError where it has others.
 
     >>> read_row(RdflibTexts(), "\t_:b", 2)
@@ -74,7 +74,7 @@ def _term_key(text: str) -> str:
     return f"{literal}@{language.lower()}"
 
 
-def texts_of(term: Any) -> TermTexts:
+def texts_of(term: Any) -> RowTermTexts:
     """Choose how terms are written by one of them; raises ValueError for those of a third library."""
     if isinstance(term, Node):
         return RdflibTexts()

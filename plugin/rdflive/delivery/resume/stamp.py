@@ -13,7 +13,7 @@ from contextlib import suppress
 from hashlib import blake2b
 from typing import Final
 
-from rdflive.delivery.resume.record import Record
+from rdflive.delivery.resume.record import SubscriberRecord
 
 __all__ = ["is_ahead", "write_stamp"]
 
@@ -21,7 +21,7 @@ _STAMP: Final = struct.Struct("<Q32s8s")
 """The number of the stamp, the token of the subscriber, and a checksum of both."""
 
 
-def write_stamp(path: str, record: Record) -> None:
+def write_stamp(path: str, record: SubscriberRecord) -> None:
     """Note that what a record says now will be told."""
     # Opened without emptying it: the file has a stamp for each subscriber, at a place of its own.
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
@@ -30,7 +30,7 @@ def write_stamp(path: str, record: Record) -> None:
         stream.write(_stamp(_number(record), record.token.encode()))
 
 
-def is_ahead(path: str, record: Record, *, is_new: bool = False) -> bool:
+def is_ahead(path: str, record: SubscriberRecord, *, is_new: bool = False) -> bool:
     """Tell if a subscriber was told more than its record knows of; a damaged stamp tells nothing.
 
     In the place of a record that `is_new` nobody has been told anything.
@@ -45,7 +45,7 @@ def is_ahead(path: str, record: Record, *, is_new: bool = False) -> bool:
     return False
 
 
-def _number(record: Record) -> int:
+def _number(record: SubscriberRecord) -> int:
     """Count what was written down for a subscriber: that it has begun, and its deltas."""
     return record.begun + record.written
 

@@ -6,17 +6,18 @@ from typing import Any
 
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.multiset import Weights
-from rdflive.engine.operators.matched import Matched
+from rdflive.engine.operators.matched import MatchedOperator
 from rdflive.engine.operators.operator import gather
 from rdflive.engine.operators.partners import Partners
 
-__all__ = ["Exists"]
+__all__ = ["ExistsOperator"]
 
 
-class Exists:
+class ExistsOperator:
     """Keeps the left rows that have a partner, or with `negated` those that have none.
 
-    `partners` knows both sides: `Partners` where each compatible row is one, `Matched` with a condition.
+    `partners` knows both sides: `Partners` where each compatible row is one, `MatchedOperator` with a
+    condition.
 
     With `marks`, the ids of false and true, every left row is kept and gets one more column with the answer,
     for an EXISTS inside a larger expression. The marks are held until `clear`.
@@ -27,7 +28,7 @@ class Exists:
     def __init__(
         self,
         dictionary: Dictionary,
-        partners: Partners | Matched,
+        partners: Partners | MatchedOperator,
         negated: bool = False,
         marks: tuple[int, int] | None = None,
     ) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 from rdflive.engine.multiset import Row, Weights
 
-__all__ = ["Extend"]
+__all__ = ["ExtendOperator"]
 
 
-class Extend:
+class ExtendOperator:
     """Appends `value(row)`, an id, or UNBOUND where the expression fails.
 
     The value must depend on nothing but the row: a delete computes it again.

@@ -7,10 +7,10 @@ from typing import Any
 
 from rdflive.engine.multiset import Row, Weights
 
-__all__ = ["Filter"]
+__all__ = ["FilterOperator"]
 
 
-class Filter:
+class FilterOperator:
     """Lets rows through that pass a test, which must depend on nothing but the row.
 
     >>> Filter(all).update({(7, 8): 2, (7, 0): 1})

@@ -10,10 +10,10 @@ from rdflive.engine.operators.operator import gather
 from rdflive.engine.operators.places import Pairs
 from rdflive.engine.operators.sides import Sides
 
-__all__ = ["Join"]
+__all__ = ["JoinOperator"]
 
 
-class Join:
+class JoinOperator:
     """Join of two inputs: Δ(L ⋈ R) = ΔL ⋈ R + (L + ΔL) ⋈ ΔR, weights multiplied; positions as in `Sides`."""
 
     __slots__ = ("_sides",)

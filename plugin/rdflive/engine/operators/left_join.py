@@ -12,10 +12,10 @@ from rdflive.engine.operators.ordered import Order
 from rdflive.engine.operators.places import Pairs, row_at
 from rdflive.engine.operators.sides import Sides
 
-__all__ = ["LeftJoin"]
+__all__ = ["LeftJoinOperator"]
 
 
-class LeftJoin:
+class LeftJoinOperator:
     """The left rows of OPTIONAL with their matches. A left row without a match comes out once, padded with
     unbound columns.
 

@@ -12,10 +12,10 @@ from rdflive.engine.operators.ordered import Order, Ordered
 from rdflive.engine.operators.places import Pairs, row_at
 from rdflive.engine.operators.sides import Sides
 
-__all__ = ["Matched"]
+__all__ = ["MatchedOperator"]
 
 
-class Matched:
+class MatchedOperator:
     """Left rows that wait for a match in one index, and those that have one in another.
 
     So a right row that comes visits only left rows that wait, and one that goes only left rows that it may

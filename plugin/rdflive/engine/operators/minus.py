@@ -10,10 +10,10 @@ from rdflive.engine.operators.operator import gather
 from rdflive.engine.operators.partners import Partners
 from rdflive.engine.operators.places import Pairs
 
-__all__ = ["Minus"]
+__all__ = ["MinusOperator"]
 
 
-class Minus:
+class MinusOperator:
     """Keeps the left rows that no right row removes.
 
     The first `context` of the keys are compared but are no variables of the query: SPARQL's MINUS removes a

@@ -8,10 +8,10 @@ from rdflive.engine.multiset import Weights
 from rdflive.engine.operators.operator import gather
 from rdflive.engine.operators.places import row_at
 
-__all__ = ["Project"]
+__all__ = ["ProjectOperator"]
 
 
-class Project:
+class ProjectOperator:
     """Gives the columns at some places of rows with so many, -1 for UNBOUND; rows that become equal add
     their weights.
 

@@ -8,10 +8,10 @@ from rdflive.engine.multiset import Weights
 from rdflive.engine.operators.operator import gather
 from rdflive.engine.operators.places import row_at
 
-__all__ = ["Union"]
+__all__ = ["UnionOperator"]
 
 
-class Union:
+class UnionOperator:
     """Adds its inputs; `columns` has per input the place of each output column, -1 for UNBOUND.
 
     >>> Union(((0, -1), (-1, 0))).update({(7,): 1}, {(8,): 2})

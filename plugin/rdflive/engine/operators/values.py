@@ -8,10 +8,10 @@ from typing import Any
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.multiset import Row, Weights, add_rows
 
-__all__ = ["Values"]
+__all__ = ["ValuesOperator"]
 
 
-class Values:
+class ValuesOperator:
     """An operator without inputs: its first update gives all its rows, later ones give nothing.
 
     The ids of its rows are held from the start until `clear`, after which it has no rows.

@@ -13,11 +13,11 @@ from rdflib import RDF, RDFS, URIRef
 from rdflive.entail.errors import SchemaError
 from rdflive.entail.reformulation.partial import Atom, is_variable
 from rdflive.entail.schema import Schema
-from rdflive.entail.vocabulary import Vocabulary
+from rdflive.entail.vocabulary import RdfsTerms
 
 __all__ = ["SCHEMA_PROPERTIES", "KnownSchema", "Used"]
 
-_WORDS: Final = Vocabulary()
+_WORDS: Final = RdfsTerms()
 SCHEMA_PROPERTIES: Final = _WORDS.schema
 """The properties of schema triples."""
 

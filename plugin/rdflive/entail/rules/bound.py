@@ -16,7 +16,7 @@ from rdflive.entail.rules.staging import guides
 from rdflive.query.bgp import TriplePattern, Variable, to_text
 from rdflive.values import compare
 
-__all__ = ["BoundRule", "Condition", "Head", "Places", "Values", "bind"]
+__all__ = ["BoundComparison", "BoundConclusion", "BoundRule", "Places", "Values", "bind"]
 
 Values: TypeAlias = tuple[int, ...]
 """The values of a match: the constants of the rule, then what its guides bind, then what its other patterns
@@ -26,7 +26,7 @@ Places: TypeAlias = tuple[int, int, int]
 """A pattern, as positions in `Values`."""
 
 
-class Condition(NamedTuple):
+class BoundComparison(NamedTuple):
     """A comparison of the values at two positions."""
 
     operator: Operator
@@ -36,7 +36,7 @@ class Condition(NamedTuple):
     """Compares two ids."""
 
 
-class Head(NamedTuple):
+class BoundConclusion(NamedTuple):
     """A conclusion, and the test whether it is a triple of RDF; None if it always is."""
 
     places: Places
@@ -66,10 +66,10 @@ class BoundRule:
     guides: tuple[Places, ...]
     """The same as positions."""
     reads: tuple[Places, ...]
-    heads: tuple[Head, ...]
-    guide_tests: tuple[Condition, ...]
+    heads: tuple[BoundConclusion, ...]
+    guide_tests: tuple[BoundComparison, ...]
     """The conditions over variables that the guides bind."""
-    tests: tuple[Condition, ...]
+    tests: tuple[BoundComparison, ...]
     apart: frozenset[frozenset[int]]
     """Pairs of positions whose values a condition requires to differ."""
     order: tuple[int, ...]
@@ -92,7 +92,7 @@ class BoundRule:
             s, p, o = pattern
             return places[s], places[p], places[o]
 
-        def tested(tests: Iterable[Condition]) -> tuple[Condition, ...]:
+        def tested(tests: Iterable[BoundComparison]) -> tuple[BoundComparison, ...]:
             return tuple(test._replace(left=places[test.left], right=places[test.right]) for test in tests)
 
         return replace(
@@ -155,7 +155,7 @@ def bind(rule: Rule, graph: ExplicitGraph, closed: Container[Any] = ()) -> Bound
     def located(patterns: Iterable[TriplePattern]) -> tuple[Places, ...]:
         return tuple((places[p.subject], places[p.predicate], places[p.object]) for p in patterns)
 
-    tests = {True: [], False: []}  # type: dict[bool, list[Condition]]
+    tests = {True: [], False: []}  # type: dict[bool, list[BoundComparison]]
     for condition in rule.conditions:
         tests[set(condition.variables) <= set(guided)].append(_test(condition, places, graph))
     graph.dictionary.hold(ids)
@@ -169,7 +169,7 @@ def bind(rule: Rule, graph: ExplicitGraph, closed: Container[Any] = ()) -> Bound
         guides=located(first),
         reads=located(rest),
         heads=tuple(
-            Head(head, _triple_test(rule, pattern, graph))
+            BoundConclusion(head, _triple_test(rule, pattern, graph))
             for pattern, head in zip(rule.head, located(rule.head), strict=True)
         ),
         guide_tests=tuple(tests[True]),
@@ -192,13 +192,13 @@ def _intern(rule: Rule, graph: ExplicitGraph, term: Any) -> int:
         raise RuleError(f"{rule.name}: {to_text(term)} can be no term of this store: {error}") from error
 
 
-def _test(condition: Comparison, places: dict[Any, int], graph: ExplicitGraph) -> Condition:
+def _test(condition: Comparison, places: dict[Any, int], graph: ExplicitGraph) -> BoundComparison:
     operator, term = condition.operator, graph.terms.value
 
     def passes(left: int, right: int) -> bool:
         return compare(operator, term(left), term(right)) is True
 
-    return Condition(operator, places[condition.left], places[condition.right], passes)
+    return BoundComparison(operator, places[condition.left], places[condition.right], passes)
 
 
 def _triple_test(rule: Rule, head: TriplePattern, graph: ExplicitGraph) -> Callable[[IdTriple], bool] | None:

@@ -16,14 +16,14 @@ from rdflive.engine.dictionary import UNBOUND, Dictionary
 from rdflive.engine.terms import TermTable
 from rdflive.entail.entailment import ExplicitGraph, IdTriple
 from rdflive.entail.rules.algebra import LABELS, Algebra
-from rdflive.entail.rules.demand import Demand
+from rdflive.entail.rules.demand import RuleDemand
 from rdflive.entail.rules.keys import Key, KeyIndex
 from rdflive.entail.rules.labels import Labels
 from rdflive.entail.rules.program import AUXILIARY, Program
 from rdflive.entail.rules.propagation import Propagation
 from rdflive.model import TermPattern, Triple
 
-__all__ = ["AnnotatedGraph", "Closure"]
+__all__ = ["AnnotatedGraph", "FactClosure"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class AnnotatedGraph:
     """
 
 
-class Closure:
+class FactClosure:
     """Maintains the labels of the triples that rules entail, as far as wanted patterns depend on them.
 
     What a label says depends on the algebra, see `algebra.py`. In windows that of an explicit triple is the
@@ -67,7 +67,9 @@ class Closure:
         self._begin()
 
     def _begin(self) -> None:
-        self._demand = Demand(self._graph.dictionary, self._graph.explicit, self.propagation, self._algebra)
+        self._demand = RuleDemand(
+            self._graph.dictionary, self._graph.explicit, self.propagation, self._algebra
+        )
         self._patterns: KeyIndex[Key] = KeyIndex()
         self._whole: set[int] = set()
         """Predicates of which all triples are wanted, or `UNBOUND`; a shortcut for `is_wanted`."""

@@ -7,8 +7,8 @@ from typing import Final
 
 from rdflive.query.bgp import Variable, VarOrTerm
 from rdflive.query.explain.leaf import ALGORITHMS
-from rdflive.query.explain.names import Names
-from rdflive.query.explain.outline import Branch, outline
+from rdflive.query.explain.names import VariableNames
+from rdflive.query.explain.outline import OutlineBranch, outline
 from rdflive.query.explain.words import describe
 from rdflive.query.plan import Plan
 from rdflive.query.segment import BasicPlan, Segment
@@ -23,14 +23,14 @@ _ENTITIES: Final = str.maketrans(
 
 def flowchart(plan: Plan) -> str:
     """Draw a plan: rows flow upwards, from the patterns to the answer."""
-    names = Names(plan)
+    names = VariableNames(plan)
     last = plan.steps[-1].basic
     if last is not None:
         return "\n".join(["flowchart LR", *_segments(last, names, "S", "  ")])
     return "\n".join(["flowchart BT", *_operators(outline(plan), plan, names)])
 
 
-def _operators(root: Branch, plan: Plan, names: Names) -> Iterator[str]:
+def _operators(root: OutlineBranch, plan: Plan, names: VariableNames) -> Iterator[str]:
     for branch in root.walk():
         words = describe(branch.step, plan, names)
         basic = branch.step.basic
@@ -49,7 +49,7 @@ def _operators(root: Branch, plan: Plan, names: Names) -> Iterator[str]:
             yield f"  O{below.number} --> O{branch.number}"
 
 
-def _segments(plan: BasicPlan, names: Names, prefix: str, indent: str) -> Iterator[str]:
+def _segments(plan: BasicPlan, names: VariableNames, prefix: str, indent: str) -> Iterator[str]:
     """Draw segments as boxes whose nodes are terms and whose edges are patterns."""
     for number, segment in enumerate(plan.segments, 1):
         box = f"{prefix}{number}"
@@ -66,7 +66,7 @@ def _segments(plan: BasicPlan, names: Names, prefix: str, indent: str) -> Iterat
         yield f"{indent}end"
 
 
-def _shape(term: VarOrTerm, segment: Segment, names: Names) -> str:
+def _shape(term: VarOrTerm, segment: Segment, names: VariableNames) -> str:
     label = _escape(names.term(term))
     if term in segment.centres:
         return f'((("{label}")))'

@@ -11,7 +11,7 @@ import re2  # noqa: F401 - subscriptions import it when they need it: see cli/se
 from rdflive.api.live import subscribe
 from rdflive.query.budget import Budget
 from rdflive.server.sparql.answering import answer
-from rdflive.server.sparql.operations import Operation
+from rdflive.server.sparql.operations import ProtocolOperation
 
 __all__ = ["warm_up"]
 
@@ -31,7 +31,7 @@ def warm_up() -> None:
     >>> warm_up()
     """
     dataset = rdflib.Dataset()
-    answer(dataset, Operation(_QUERY), "", _Nowhere())
+    answer(dataset, ProtocolOperation(_QUERY), "", _Nowhere())
     for query, entailment in ((_PATTERN, None), (_QUERY, "rdfs")):
         subscribe(dataset, query, initial=False, entailment=entailment, budget=Budget()).close()
 

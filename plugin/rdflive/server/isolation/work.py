@@ -15,7 +15,7 @@ from rdflive.query.budget import Budget
 from rdflive.server.failures import Problem
 from rdflive.server.isolation.frames import Frames
 from rdflive.server.sparql.answering import answer
-from rdflive.server.sparql.operations import Operation
+from rdflive.server.sparql.operations import ProtocolOperation
 from rdflive.server.sparql.updating import run_update
 from rdflive.sinks.ndjson import TRIPLE
 
@@ -26,7 +26,7 @@ __all__ = ["AnswerQuery", "ExplainQuery", "OpenSubscription", "RunUpdate"]
 class AnswerQuery:
     """A query to answer."""
 
-    operation: Operation
+    operation: ProtocolOperation
     accept: str
 
     def __call__(self, dataset: rdflib.Dataset, frames: Frames) -> None:

@@ -18,8 +18,8 @@ from rdflive.server.failures import Problem
 from rdflive.server.sparql import formats
 from rdflive.server.sparql.guards import check
 from rdflive.server.sparql.negotiation import choose
-from rdflive.server.sparql.operations import Operation
-from rdflive.server.sparql.selection import Selection
+from rdflive.server.sparql.operations import ProtocolOperation
+from rdflive.server.sparql.selection import SelectedGraphs
 from rdflive.syntax.algebra import algebra_of
 from rdflive.syntax.prefixes import bound_prefixes
 from rdflive.syntax.rdflib_algebra import to_rdflib
@@ -27,7 +27,7 @@ from rdflive.syntax.reader import read_query
 from rdflive.syntax.tree import Tree
 from rdflive.syntax.writing import write
 
-__all__ = ["Answer", "answer", "native_of", "refused_by_oxigraph"]
+__all__ = ["AnswerWriter", "answer", "native_of", "refused_by_oxigraph"]
 
 _PLACE: Final = re.compile(r"error at (\d+):(\d+): ")
 _SHOWN: Final = 60
@@ -36,14 +36,14 @@ _SAID: Final = 150
 """Characters of a parser's reason that are shown."""
 
 
-class Answer(formats.Output, Protocol):
+class AnswerWriter(formats.Output, Protocol):
     """Where an answer is written to: first its type, then the answer."""
 
     def begin(self, content_type: str) -> None:
         """Take the value of Content-Type."""
 
 
-def answer(dataset: rdflib.Dataset, operation: Operation, accept: str, output: Answer) -> None:
+def answer(dataset: rdflib.Dataset, operation: ProtocolOperation, accept: str, output: AnswerWriter) -> None:
     """Evaluate a query and write its answer in the format that `accept` asks for.
 
     Raises `Problem`: 400 for what cannot be evaluated, 403 for SERVICE, 406; and `QuerySyntaxError`.
@@ -85,7 +85,11 @@ _Choose = Callable[[tuple[str, ...]], str]
 
 
 def _answer_oxigraph(
-    dataset: rdflib.Dataset, tree: Tree, operation: Operation, choose_format: _Choose, output: Answer
+    dataset: rdflib.Dataset,
+    tree: Tree,
+    operation: ProtocolOperation,
+    choose_format: _Choose,
+    output: AnswerWriter,
 ) -> None:
     from pyoxigraph import (
         DefaultGraph,
@@ -137,7 +141,11 @@ def _csv_field(term: Any) -> str:
 
 
 def _answer_rdflib(
-    dataset: rdflib.Dataset, tree: Tree, operation: Operation, choose_format: _Choose, output: Answer
+    dataset: rdflib.Dataset,
+    tree: Tree,
+    operation: ProtocolOperation,
+    choose_format: _Choose,
+    output: AnswerWriter,
 ) -> None:
     main = to_rdflib(algebra_of(tree))
     kind = choose_format(formats.TABLES if main.name in ("SelectQuery", "AskQuery") else formats.GRAPHS)
@@ -160,7 +168,7 @@ def _answer_rdflib(
         formats.write_graph(graph, kind, output)
 
 
-def _context(dataset: rdflib.Dataset, operation: Operation, clauses: Any) -> QueryContext:
+def _context(dataset: rdflib.Dataset, operation: ProtocolOperation, clauses: Any) -> QueryContext:
     """Make the context in which rdflib evaluates: with the dataset of the protocol, of the text, or all."""
     default = [clause.default for clause in clauses if clause.default]
     named = [clause.named for clause in clauses if clause.named]
@@ -168,7 +176,7 @@ def _context(dataset: rdflib.Dataset, operation: Operation, clauses: Any) -> Que
         default, named = list(map(URIRef, operation.default)), list(map(URIRef, operation.named))
     if not default and not named:
         return QueryContext(dataset, initBindings={})
-    selection = Selection(dataset, default, named)
+    selection = SelectedGraphs(dataset, default, named)
     context = QueryContext(selection, initBindings={})
     context.graph = selection.merged
     return context

@@ -9,10 +9,10 @@ from rdflib.graph import Dataset, Graph
 from rdflib.paths import Path
 from rdflib.term import Node, URIRef
 
-__all__ = ["Selection"]
+__all__ = ["SelectedGraphs"]
 
 
-class Selection(Dataset):
+class SelectedGraphs(Dataset):
     """Shows the default graph `merged` and the named graphs, of another dataset over the same store.
 
     >>> whole = Dataset()

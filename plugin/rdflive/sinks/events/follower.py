@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from rdflive.sinks.events.event import Event
+from rdflive.sinks.events.event import ServedEvent
 from rdflive.sinks.events.log import EventLog
-from rdflive.sinks.events.pace import Pace
+from rdflive.sinks.events.pace import DeliveryPace
 
 __all__ = ["Follower", "Followers"]
 
@@ -37,7 +37,7 @@ class Follower:
         """True when nothing comes any more."""
         return self.reader.is_over
 
-    async def take(self, timeout: float) -> Event | None:
+    async def take(self, timeout: float) -> ServedEvent | None:
         """Wait for an event and take it; None at the end (`is_over`) and after `timeout` seconds."""
         # the first answer waits for no round, and neither does the end
         if not self.reader.epoch or self._log.has_ended:
@@ -76,7 +76,7 @@ class Follower:
 class Followers:
     """The clients of one log. They are woken in rounds when something has changed."""
 
-    def __init__(self, log: EventLog, pace: Pace, on_end: Callable[[], object] | None = None) -> None:
+    def __init__(self, log: EventLog, pace: DeliveryPace, on_end: Callable[[], object] | None = None) -> None:
         """Have the loop in which this is called tell the clients, and call `on_end` when the log ends."""
         self._log = log
         self._pace = pace

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-__all__ = ["Pace"]
+__all__ = ["DeliveryPace"]
 
 _SHARE: Final = 0.25
 """The part of the event loop's time that telling clients may take."""
@@ -14,7 +14,7 @@ _LONGEST: Final = 1.0
 """Seconds between two rounds at most: what held a round up need not have been the clients."""
 
 
-class Pace:
+class DeliveryPace:
     """Calls whoever asked, in rounds that take no more than a part of the event loop's time.
 
     A round lasts until the tasks that it woke have taken a step. The next one waits so long that what

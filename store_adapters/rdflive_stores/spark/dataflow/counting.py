@@ -17,7 +17,7 @@ from rdflive_stores.spark.dataflow.matching import LAYOUT, present, quad_rows, s
 from rdflive_stores.spark.dataflow.packing import unpack
 from rdflive_stores.spark.dataflow.plan import MatchPlan
 from rdflive_stores.spark.dataflow.runs import Numbers
-from rdflive_stores.spark.dataflow.state import Bucket, Moment
+from rdflive_stores.spark.dataflow.state import Bucket, TaskMoment
 
 __all__ = ["COUNTED", "count"]
 
@@ -28,7 +28,7 @@ _HASHES: Final = ("hs", "hp", "ho", "hg", "hash")
 
 
 def count(
-    plan: MatchPlan, now: Moment, buckets: int, batches: Iterable[pa.RecordBatch]
+    plan: MatchPlan, now: TaskMoment, buckets: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Turn what changes entail into matches of the patterns, as `matching.match` does with the changes."""
     for bucket, kinds in unpack(batches):

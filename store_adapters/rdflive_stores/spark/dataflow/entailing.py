@@ -21,13 +21,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rdflive.entail.reasoning import SCHEMA_WORDS, TYPE
-from rdflive_stores.spark.dataflow.conclusions import HASHES, PLACES, Terms
+from rdflive_stores.spark.dataflow.conclusions import HASHES, PLACES, ConclusionTerms
 from rdflive_stores.spark.dataflow.matching import LIVE, arrived, match_any, normalise
 from rdflive_stores.spark.dataflow.packing import bucket_of, mix, pack
 from rdflive_stores.spark.dataflow.plan import MatchPlan, Pattern, whole_graphs
 from rdflive_stores.spark.dataflow.reasoning import Reasoning
 from rdflive_stores.spark.dataflow.runs import Layout
-from rdflive_stores.spark.dataflow.state import Bucket, Moment, merged
+from rdflive_stores.spark.dataflow.state import Bucket, TaskMoment, merged
 
 __all__ = ["FACTS", "SCHEMA", "entail"]
 
@@ -42,7 +42,7 @@ _ROW: Final = 0
 
 
 def entail(
-    plan: MatchPlan, now: Moment, buckets: int, batches: Iterable[pa.RecordBatch]
+    plan: MatchPlan, now: TaskMoment, buckets: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Turn changes into signed quads that they entail, each sent to the bucket of its hash.
 
@@ -65,7 +65,7 @@ def entail(
             turns = _within(graph, turned)
             reasoning = Reasoning(
                 [pattern for pattern in plan.patterns if pattern.places[3] == graph.places[3]],
-                Terms(_hashes(here.slice(0, 1), [*explicit, turns])),
+                ConclusionTerms(_hashes(here.slice(0, 1), [*explicit, turns])),
                 [triple for table in explicit for triple in _triples(table)],
                 dict(zip(_triples(turns), turns["weight"].to_pylist(), strict=True)),
             )

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from rdflive.query import planning
 from rdflive_stores.spark.dataflow.solutions import Cells, pick, width
-from rdflive_stores.spark.dataflow.staging import Operation
+from rdflive_stores.spark.dataflow.staging import StageOperation
 from rdflive_stores.spark.dataflow.terms import TextTerms
 
 __all__ = ["Pass", "compile_passes", "test_rows"]
@@ -20,20 +20,20 @@ Pass: TypeAlias = Callable[[pa.Table], pa.Table]
 """Takes rows and gives rows."""
 
 
-def compile_passes(operations: Iterable[Operation], terms: TextTerms) -> Pass:
+def compile_passes(operations: Iterable[StageOperation], terms: TextTerms) -> Pass:
     """Compile operations that follow one another."""
     passes = [_compile(operation.node, operation, terms) for operation in operations]
     return lambda rows: reduce(lambda found, step: step(found), passes, rows)
 
 
 @singledispatch
-def _compile(node: planning.Node, operation: Operation, terms: TextTerms) -> Pass:
+def _compile(node: planning.Node, operation: StageOperation, terms: TextTerms) -> Pass:
     """Compile one operation."""
     raise NotImplementedError(type(node).__name__)
 
 
 @_compile.register
-def _filter(node: planning.Filter, operation: Operation, terms: TextTerms) -> Pass:
+def _filter(node: planning.Filter, operation: StageOperation, terms: TextTerms) -> Pass:
     return test_rows(node.condition, operation.inputs, terms)
 
 
@@ -50,7 +50,7 @@ def test_rows(condition: planning.Condition, columns: planning.Columns, terms: T
 
 
 @_compile.register
-def _extend(node: planning.Extend, operation: Operation, terms: TextTerms) -> Pass:
+def _extend(node: planning.Extend, operation: StageOperation, terms: TextTerms) -> Pass:
     cells = Cells(operation.inputs, node.expressions, terms)
     value, text = cache(node.expression.value(cells.places, terms)), terms.text
 
@@ -63,6 +63,6 @@ def _extend(node: planning.Extend, operation: Operation, terms: TextTerms) -> Pa
 
 @_compile.register(planning.Project)
 @_compile.register(planning.Union)
-def _pick(node: planning.Node, operation: Operation, terms: TextTerms) -> Pass:  # noqa: ARG001
+def _pick(node: planning.Node, operation: StageOperation, terms: TextTerms) -> Pass:  # noqa: ARG001
     sources = operation.sources
     return lambda rows: pick(rows, sources)

@@ -12,17 +12,17 @@ import pyarrow as pa
 from rdflive.query import planning
 from rdflive_stores.spark.dataflow.runs import Layout, Numbers, Run, expand
 from rdflive_stores.spark.dataflow.solutions import Texts, hash_rows, net, solutions, texts_of
-from rdflive_stores.spark.dataflow.staging import Operation, Side
+from rdflive_stores.spark.dataflow.staging import Side, StageOperation
 from rdflive_stores.spark.dataflow.state import Bucket
 from rdflive_stores.spark.dataflow.terms import TextTerms
 
-__all__ = ["Distincts", "Templates"]
+__all__ = ["Distincts", "TemplateTriples"]
 
 
 class Distincts:
     """DISTINCT: each row once, while it is there."""
 
-    def __init__(self, head: Operation, sides: Sequence[Side], terms: TextTerms) -> None:  # noqa: ARG002
+    def __init__(self, head: StageOperation, sides: Sequence[Side], terms: TextTerms) -> None:  # noqa: ARG002
         self.layout = Layout(len(sides[0].columns))
 
     def update(self, state: Bucket, sides: Sequence[pa.Table]) -> pa.Table:
@@ -34,14 +34,14 @@ class Distincts:
         return turns.filter(pa.array(signs != 0))
 
 
-class Templates:
+class TemplateTriples:
     """CONSTRUCT: the triples that a template makes of solutions, as often as they are made.
 
     A blank node of the template is another one in each solution, and in each copy of a solution. Its label is
     made of the solution and the number of the copy, so that a delete makes the label that the insert made.
     """
 
-    def __init__(self, head: Operation, sides: Sequence[Side], terms: TextTerms) -> None:
+    def __init__(self, head: StageOperation, sides: Sequence[Side], terms: TextTerms) -> None:
         node: Any = head.node
         columns = sides[0].columns
         self.layout = Layout(len(columns))

@@ -25,7 +25,16 @@ from rdflive.model import Change
 from rdflive_stores.spark.logs.log_rows import LOG_FORMATS, LogFormat
 from rdflive_stores.spark.workers import spare_collections
 
-__all__ = ["DECODED", "POSITION", "Fault", "Place", "decode_neptune", "decode_texts", "places", "to_bytes"]
+__all__ = [
+    "DECODED",
+    "POSITION",
+    "DecodingFault",
+    "RecordPlace",
+    "decode_neptune",
+    "decode_texts",
+    "places",
+    "to_bytes",
+]
 
 POSITION: Final = ("stream", "offset", "part", "seq", "step")
 """The position of a change: its stream, its position there, its row of the DataFrame, and its
@@ -47,7 +56,7 @@ _WHOLE: Final = (
 )
 
 
-class Place(NamedTuple):
+class RecordPlace(NamedTuple):
     """The position of a row in its source."""
 
     stream: str = ""
@@ -56,7 +65,7 @@ class Place(NamedTuple):
     seq: int = 0
 
 
-class Fault(NamedTuple):
+class DecodingFault(NamedTuple):
     """What is wrong with a unit of a row; nothing of the unit is applied."""
 
     line: int
@@ -73,7 +82,7 @@ class Fault(NamedTuple):
 def decode_texts(batches: Iterable[pa.RecordBatch], *, form: FeedFormat) -> Iterator[pa.RecordBatch]:
     """Decode the column `value` of rows that hold whole units of a format: lines or transactions."""
     spare_collections()
-    writer = _Writer()
+    writer = _RowWriter()
     log = LOG_FORMATS.get(form.name)
     # not where a format of somebody's own has the name of ours
     plain = log if log is not None and log.feed == form else None
@@ -96,7 +105,7 @@ def decode_neptune(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
     commit came, and whether its last one was among them.
     """
     spare_collections()
-    writer = _Writer()
+    writer = _RowWriter()
     for batch in batches:
         rows = _Rows(writer)
         commits: dict[int, tuple[list[int], list[int]]] = {}
@@ -107,24 +116,25 @@ def decode_neptune(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
                         if line.fault:
                             raise RowError(line.fault)
                         event, change = read_line(record)
-                        rows.add(change, Place("", event.commit, event.operation, place.seq), 0)
+                        rows.add(change, RecordPlace("", event.commit, event.operation, place.seq), 0)
                     except RowError as error:
-                        rows.note(place, Fault(line.number, str(error), record.text).to_note())
+                        rows.note(place, DecodingFault(line.number, str(error), record.text).to_note())
                         continue
                     operations, ends = commits.setdefault(event.commit, ([], []))
                     operations.append(event.operation)
                     ends += [event.operation] if event.is_last else []
         if commits:
             rows.note(
-                Place(), json.dumps({"commits": [(commit, *found) for commit, found in commits.items()]})
+                RecordPlace(),
+                json.dumps({"commits": [(commit, *found) for commit, found in commits.items()]}),
             )
         yield rows.to_arrow()
 
 
-def places(batch: pa.RecordBatch) -> Iterator[Place]:
+def places(batch: pa.RecordBatch) -> Iterator[RecordPlace]:
     """Give where each row stands."""
-    columns = (batch.column(name).to_pylist() for name in Place._fields)
-    return map(Place, *columns)
+    columns = (batch.column(name).to_pylist() for name in RecordPlace._fields)
+    return map(RecordPlace, *columns)
 
 
 def to_bytes(value: Any) -> bytes:
@@ -132,7 +142,7 @@ def to_bytes(value: Any) -> bytes:
     return value.encode() if isinstance(value, str) else bytes(value)
 
 
-class _Writer:
+class _RowWriter:
     """Writes terms as N-Triples, and remembers the last ones."""
 
     def __init__(self) -> None:
@@ -156,19 +166,19 @@ class _Writer:
 class _Rows:
     """Collects the decoded rows of a record batch."""
 
-    def __init__(self, writer: _Writer) -> None:
+    def __init__(self, writer: _RowWriter) -> None:
         self._write = writer
         self._columns: Mapping[str, list[Any]] = {name: [] for name in _SCHEMA.names}
         self._appends = [column.append for column in self._columns.values()]
 
-    def add(self, change: Change, place: Place, step: int) -> None:
+    def add(self, change: Change, place: RecordPlace, step: int) -> None:
         """Take a change; raises `RowError`."""
         write = self._write
         s, p, o, g = change.quad
         texts = write(s), write(p), write(o), None if g is None else write(g)
         self._append("A" if change.sign > 0 else "D", *texts, *place, step, None)
 
-    def note(self, place: Place, note: str) -> None:
+    def note(self, place: RecordPlace, note: str) -> None:
         """Take a note."""
         self._append(None, None, None, None, None, *place, 0, note)
 
@@ -199,14 +209,14 @@ def _decode_plain(batch: pa.RecordBatch, form: LogFormat) -> tuple[pa.RecordBatc
         pc.if_else(pc.equal(signs, form.signs[0]), "A", "D"),
         *(fields.field(name) for name in ("s", "p", "o")),
         graph,
-        *(kept.column(name) for name in Place._fields),
+        *(kept.column(name) for name in RecordPlace._fields),
         pa.repeat(pa.scalar(0, pa.int64()), len(kept)),
         pa.nulls(len(kept), pa.string()),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=_SCHEMA), batch.filter(pc.invert(is_plain))
 
 
-def _decode_text(value: bytes, form: FeedFormat, place: Place, rows: _Rows) -> None:
+def _decode_text(value: bytes, form: FeedFormat, place: RecordPlace, rows: _Rows) -> None:
     step = 0
     for entry in read_entries(form, to_lines(io.BytesIO(value), "row"), "row"):
         reason = "" if entry.error is None else f"{entry.error.reason}{_advice(form, entry.frame)}"
@@ -215,7 +225,7 @@ def _decode_text(value: bytes, form: FeedFormat, place: Place, rows: _Rows) -> N
         if reason:
             line = entry.frame[0].number if entry.error is None else entry.error.line
             text = "\n".join(line.text for line in entry.frame)
-            rows.note(place, Fault(line, reason, text).to_note())
+            rows.note(place, DecodingFault(line, reason, text).to_note())
         else:
             for change in entry.batch.changes:
                 rows.add(change, place, step)
