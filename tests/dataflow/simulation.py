@@ -15,8 +15,7 @@ import pyarrow as pa
 
 from rdflive.entail.reasoning import SCHEMA_WORDS, TYPE, Rules
 from rdflive_stores.spark.dataflow import tasks
-from rdflive_stores.spark.dataflow.counting import count
-from rdflive_stores.spark.dataflow.entailing import entail
+from rdflive_stores.spark.dataflow.entailing import count, entail
 from rdflive_stores.spark.dataflow.event_time import EventWindow
 from rdflive_stores.spark.dataflow.files import Folder
 from rdflive_stores.spark.dataflow.finishing import finish

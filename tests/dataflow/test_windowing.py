@@ -21,8 +21,7 @@ from hypothesis import strategies as st
 import rdflive
 from dataflow import test_differential
 from dataflow.simulation import Change, Hash, Quad, Row, Simulation, colliding, steady
-from rdflive.feeds.terms import RowReader
-from rdflive.feeds.writing import write_term
+from rdflive.feeds.terms import RowReader, write_term
 from rdflive_stores.spark.dataflow import state, windowing
 from rdflive_stores.spark.dataflow.event_time import EventWindow, TimeWindow
 from rdflive_stores.spark.dataflow.files import Folder

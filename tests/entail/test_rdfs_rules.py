@@ -15,9 +15,8 @@ from rdflib import RDF, RDFS, BNode, Literal, URIRef
 from entail.rules import naive
 from rdflive.entail.rdfs_rules import JOINS, RDFS_RULES, STEPS
 from rdflive.entail.rules import Program, load_program
-from rdflive.entail.schema import Schema
+from rdflive.entail.schema import RdfsTerms, Schema
 from rdflive.entail.templates import Kind, KindTemplates
-from rdflive.entail.vocabulary import RdfsTerms
 from support.effort import examples
 from support.entailment import SCHEMA, Triple, make_instance, make_schema, saturated, world
 from support.entailment import RdfsTerms as Words

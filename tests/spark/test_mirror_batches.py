@@ -21,7 +21,7 @@ from rdflive.feeds.decoder import Decoder
 from rdflive.feeds.formats import FeedFormat
 from rdflive.feeds.neptune import NEPTUNE
 from rdflive.feeds.nquads import encode_nquads
-from rdflive.feeds.writing import write_quad, write_term
+from rdflive.feeds.terms import write_quad, write_term
 from rdflive_stores.spark.mirror import BatchApplier, unapplied
 from rdflive_stores.spark.mirroring.cursor import BatchPlan, Cursor, Given, step
 from rdflive_stores.spark.mirroring.decoding import DecodingFault, RecordPlace

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from rdflive.client.address import Address
+from rdflive.client.requests import Address
 from rdflive.client.server import Server
 from rdflive.http import RetryPace
 from support.listening import end_accepting

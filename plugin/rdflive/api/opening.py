@@ -15,16 +15,15 @@ from rdflib.term import Node
 
 from rdflive.api.keeping import join, keep
 from rdflive.api.stream import Stream
-from rdflive.delivery.keys import check_key
 from rdflive.delivery.members import start
 from rdflive.delivery.membership import holds
-from rdflive.delivery.question import Question
-from rdflive.delivery.receiver import Receiver
+from rdflive.delivery.question import Question, check_key
+from rdflive.delivery.relay import Receiver
 from rdflive.delivery.resume import Journal, ResumeError, StreamLog
 from rdflive.delivery.subscription import Subscription
 from rdflive.delivery.unheld import log_notes, unsaid_notes
 from rdflive.entail.entailment import Regime
-from rdflive.entail.scope import refuse_quads
+from rdflive.entail.regimes import refuse_quads
 from rdflive.model import Header, warn_of_hidden_names
 from rdflive.plugins import manager
 from rdflive.query.budget import Budget

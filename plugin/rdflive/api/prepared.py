@@ -17,9 +17,8 @@ from rdflib.term import Node, Variable
 
 from rdflive.api.opening import NO_WINDOWS, Windows, open_subscriptions
 from rdflive.api.stream import Stream
-from rdflive.delivery.keys import read_key
-from rdflive.delivery.question import Question
-from rdflive.delivery.receiver import Receiver
+from rdflive.delivery.question import Question, read_key
+from rdflive.delivery.relay import Receiver
 from rdflive.delivery.resume import query_identity
 from rdflive.delivery.subscription import OnError, Subscription
 from rdflive.entail.entailment import Regime

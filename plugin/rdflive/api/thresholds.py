@@ -15,9 +15,8 @@ import rdflib
 
 from rdflive.api.reformulate import Reformulation, reformulate
 from rdflive.api.saturated import saturate
-from rdflive.entail.errors import ReformulationSizeError
-from rdflive.entail.vocabulary import RdfsTerms
-from rdflive.errors import RdfliveError
+from rdflive.entail.schema import RdfsTerms
+from rdflive.errors import RdfliveError, ReformulationSizeError
 from rdflive.plugins import manager
 from rdflive.query.given import namespaces, read_query
 from rdflive.store import GraphLike

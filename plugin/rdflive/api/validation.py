@@ -15,9 +15,8 @@ from rdflib.term import Node
 
 from rdflive.api.opening import open_subscriptions
 from rdflive.api.prepared import check_graph
-from rdflive.delivery.keys import check_key, read_key
-from rdflive.delivery.question import Question
-from rdflive.delivery.receiver import Receiver
+from rdflive.delivery.question import Question, check_key, read_key
+from rdflive.delivery.relay import Receiver
 from rdflive.delivery.resume import Journal
 from rdflive.delivery.subscription import OnError, Subscription
 from rdflive.entail.entailment import Regime

@@ -8,8 +8,7 @@ from time import monotonic
 from typing import Any
 
 from rdflive.client.failures import MalformedEvent, ServerError, ended
-from rdflive.client.messages import Message
-from rdflive.client.requests import messages
+from rdflive.client.requests import Message, messages
 from rdflive.errors import QuerySyntaxError, UnsupportedQueryError
 from rdflive.http import Exchange, Http, RetryPace
 

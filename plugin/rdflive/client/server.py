@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from typing import Any
 
-from rdflive.client.address import Address
 from rdflive.client.question import ServedQuestion
+from rdflive.client.requests import Address
 from rdflive.client.subscription import OnError, RemoteSubscription
-from rdflive.delivery.keys import read_key
-from rdflive.delivery.receiver import Receiver
+from rdflive.delivery.question import read_key
+from rdflive.delivery.relay import Receiver
 from rdflive.http import RetryPace
 from rdflive.model import Delta
 from rdflive.query.given import read_query

@@ -12,15 +12,14 @@ from rdflib import RDF
 from rdflib.term import Node
 
 from rdflive.delivery import membership
-from rdflive.delivery.base import BaseSubscription
+from rdflive.delivery.base import BaseSubscription, Stats, size_of
 from rdflive.delivery.calling import Callback, call, failed
 from rdflive.delivery.constructed import ConstructedGraph
 from rdflive.delivery.delta_maker import DeltaMaker
 from rdflive.delivery.mailbox import DeltaSource, Mailbox
 from rdflive.delivery.question import Question
-from rdflive.delivery.receiver import Receiver
+from rdflive.delivery.relay import Receiver
 from rdflive.delivery.resume import Journal, Outbox, ResumeError
-from rdflive.delivery.stats import Stats, size_of
 from rdflive.delivery.unheld import unheld_notes
 from rdflive.engine.multiset import TermWeights
 from rdflive.engine.query import QueryState, Use

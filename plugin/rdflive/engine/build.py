@@ -17,7 +17,7 @@ from rdflive.query import algebra
 from rdflive.query.aggregates import make_accumulator
 from rdflive.query.algebra import Columns, OrderCondition
 from rdflive.query.bgp import Variable
-from rdflive.query.inequalities import Inequality, inequality_of
+from rdflive.query.marks import Inequality, inequality_of
 from rdflive.query.ordering import descending, term_key
 from rdflive.query.plan import Plan, Step
 

@@ -1,24 +1,78 @@
-"""The kinds of entailed triples that are kept for one graph, and how explicit triples find them."""
+"""The kinds of entailed triples that one graph keeps, how explicit triples find them, and which are counted."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from typing import Any, Final, Literal, TypeAlias
 
-from rdflive.entail.columns import Columns
 from rdflive.entail.entailment import ExplicitGraph
 from rdflive.entail.routes import Route, Routes
-from rdflive.entail.schema import Schema
-from rdflive.entail.sources import Sources
-from rdflive.entail.table import EntailedTable, Key
+from rdflive.entail.schema import RdfsTerms, Schema
+from rdflive.entail.sources import Columns, Sources
+from rdflive.entail.table import EntailedTable, Key, Ways
 from rdflive.entail.templates import Atom, Atoms, Kind, KindTemplates
-from rdflive.entail.vocabulary import RdfsTerms
-from rdflive.entail.ways import Ways
 from rdflive.model import Triple
 
-__all__ = ["Kinds"]
+__all__ = ["RENT", "Kinds", "Strategy", "estimate", "should_count", "should_forget"]
+
+Strategy: TypeAlias = Literal["auto", "saturate", "reformulate"]
+
+RENT: Final = 1e-5
+"""The cost of keeping one entry during one update of the graph, in look-ups."""
+LEAST: Final = 100
+"""Below this many look-ups no change of strategy is worth its cost."""
+
+
+def should_count(table: EntailedTable, suspects: int) -> bool:
+    """Tell whether a kind that is reformulated has cost as many look-ups as counting it would.
+
+    The look-ups made so far count, and those that the suspects of the present update would need. This is the
+    ski-rental rule: whoever buys when the rent paid equals the price never pays more than twice the best
+    choice in hindsight. The price is reading every explicit triple that entails one of the kind.
+    """
+    # One suspect may need a look-up along every way.
+    return table.lookups + suspects * len(table.ways) > _price(table)
+
+
+def should_forget(table: EntailedTable, now: int) -> bool:
+    """Tell whether a kind that is saturated costs more to keep than it saves, by the same rule.
+
+    `now` counts updates of the graph.
+    """
+    return _rent(table, now) - _saved(table) > _price(table)
+
+
+def estimate(table: EntailedTable, now: int) -> str:
+    """Say what a kind costs in either form, as far as that is known."""
+    if table.is_trivial:
+        return "explicit triples only"
+    count = len(table.ways.atoms)
+    ways = f"{count:,} {'way' if count == 1 else 'ways'} to entail it"
+    if table.counts is None:
+        return (
+            f"reformulated, {ways}; {table.lookups:,} look-ups for {table.updates:,} changes, to count it "
+            f"costs {_price(table):,}"
+        )
+    return (
+        f"saturated, {ways}; {len(table.counts):,} entries, whose memory is worth {_rent(table, now):,.0f} "
+        f"look-ups so far; they saved up to {_saved(table):,} at {table.updates:,} changes"
+    )
+
+
+def _price(table: EntailedTable) -> int:
+    # Small kinds would otherwise switch back and forth with every few updates.
+    return max(table.size, LEAST)
+
+
+def _rent(table: EntailedTable, now: int) -> float:
+    return (now - table.since) * len(table.counts or ()) * RENT
+
+
+def _saved(table: EntailedTable) -> int:
+    # to ask instead would have cost each change up to one look-up per way
+    return table.updates * len(table.ways)
 
 
 class Kinds:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rdflive.entail.choice import should_count
 from rdflive.entail.entailment import Sign
-from rdflive.entail.kinds import Kinds
+from rdflive.entail.kinds import Kinds, should_count
 from rdflive.entail.net import Net
 from rdflive.entail.routes import Contribution, Counted
 from rdflive.entail.table import EntailedTable, Key

@@ -22,18 +22,16 @@ from typing import Any, Final, Literal, TypeAlias
 
 from rdflib import RDF, RDFS, URIRef
 
-from rdflive.entail.choice import Strategy, estimate, should_forget
 from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Sign
-from rdflive.entail.errors import SchemaError
-from rdflive.entail.kinds import Kinds
+from rdflive.entail.kinds import Kinds, Strategy, estimate, should_forget
 from rdflive.entail.maintenance import follow
 from rdflive.entail.net import Net
 from rdflive.entail.proof import Proof
 from rdflive.entail.reading import list_triples, support, why
 from rdflive.entail.schema_change import follow_schema
-from rdflive.entail.table import EntailedTable
+from rdflive.entail.table import EntailedTable, Ways
 from rdflive.entail.templates import Atom, Atoms, Kind
-from rdflive.entail.ways import Ways
+from rdflive.errors import SchemaError
 from rdflive.model import TermPattern, Triple
 from rdflive.store.garbage_collection import uncollected
 

@@ -22,14 +22,12 @@ from typing import Final, NamedTuple, TypeAlias
 from rdflib import RDF
 
 from rdflive.entail.rdfs import refusal
-from rdflive.entail.regimes import regime_of
+from rdflive.entail.regimes import refuse_quads, regime_of
 from rdflive.entail.rules import Program, RuleError, RuleRegime, Rules, unfold
 from rdflive.entail.rules.n3 import parse
-from rdflive.entail.schema import Schema
-from rdflive.entail.scope import refuse_quads
+from rdflive.entail.schema import RdfsTerms, Schema
 from rdflive.entail.templates import Kind, KindTemplates, Placeholder
-from rdflive.entail.vocabulary import RdfsTerms
-from rdflive.feeds.writing import write_term
+from rdflive.feeds.terms import write_term
 from rdflive.query.parse import ParsedQuery
 from rdflive.query.plan import Plan
 from rdflive.query.refusals import depth_limited

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from rdflive.entail.kinds import Kinds
 from rdflive.entail.net import Net
-from rdflive.entail.table import EntailedTable
+from rdflive.entail.table import EntailedTable, Ways
 from rdflive.entail.templates import Kind
-from rdflive.entail.ways import Ways
 
 __all__ = ["follow_schema"]
 

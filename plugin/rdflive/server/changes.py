@@ -15,7 +15,7 @@ from rdflive.feeds.event_stream import EVENT_STREAM
 from rdflive.server.change_log import CommitLog
 from rdflive.server.failures import Problem
 from rdflive.server.service import Service
-from rdflive.server.sparql.negotiation import choose
+from rdflive.server.sparql.formats import choose
 from rdflive.sinks.events.event import heartbeat
 from rdflive.sinks.events.stream import HEARTBEAT, STREAM_HEADERS, PatientStream
 

@@ -12,7 +12,6 @@ from rdflib.paths import AlternativePath, InvPath, MulPath, SequencePath
 from rdflib.term import Node
 
 from rdflive.shacl.components import PREBOUND, Components
-from rdflive.shacl.paths import PATHS, REPEATED
 from rdflive.shacl.shapes import (
     Closed,
     Constraint,
@@ -27,7 +26,7 @@ from rdflive.shacl.shapes import (
     SparqlConstraint,
 )
 from rdflive.shacl.values import READERS, NodeValues, component_of, name_of, shown, value_constraints
-from rdflive.shacl.vocabulary import SH
+from rdflive.shacl.vocabulary import PATHS, REPEATED, SH
 
 __all__ = ["ABOUT_SHAPES", "ShapesReader"]
 

@@ -15,17 +15,16 @@ from rdflib.term import Node
 from rdflive.delivery import membership
 from rdflive.delivery.members import Member
 from rdflive.delivery.question import Question
-from rdflive.delivery.receiver import Receiver
+from rdflive.delivery.relay import Receiver
 from rdflive.delivery.resume import Journal
 from rdflive.delivery.subscription import Subscription
 from rdflive.engine.multiset import TermWeights, add_up, add_weights
 from rdflive.engine.query import QueryState
 from rdflive.engine.store_state import StoreState
 from rdflive.entail.entailment import Regime
-from rdflive.entail.errors import SchemaError
 from rdflive.entail.rdfs import Rdfs
 from rdflive.entail.rules import RuleRegime
-from rdflive.errors import PlanError, UnsupportedQueryError, UnsupportedStoreError
+from rdflive.errors import PlanError, SchemaError, UnsupportedQueryError, UnsupportedStoreError
 from rdflive.model import Answers, Delta, Header, Solution, Terms, TermWriter, rows_are_unread
 from rdflive.query.demand import is_whole
 from rdflive.query.explain import Explanation
@@ -34,14 +33,13 @@ from rdflive.query.plan import make_plan
 from rdflive.shacl.compiling import NAMES, nothing
 from rdflive.shacl.imports import import_notes
 from rdflive.shacl.parts import COLUMNS, ShapeResults
-from rdflive.shacl.paths import path_text
 from rdflive.shacl.reading import ShapesReader
 from rdflive.shacl.report import Report, ReportText
 from rdflive.shacl.selection import SelectedShapes
 from rdflive.shacl.shapes import FocusTarget, Shape, ShapesError
 from rdflive.shacl.unread import unread_notes
 from rdflive.shacl.values import shown
-from rdflive.shacl.vocabulary import SH
+from rdflive.shacl.vocabulary import SH, path_text
 from rdflive.store import Adapter, GraphLike
 
 __all__ = ["LiveValidation"]

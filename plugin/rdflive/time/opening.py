@@ -15,8 +15,7 @@ from rdflive.entail.rules.program import Program
 from rdflive.time.content import ExplicitContent, ReportedBackground
 from rdflive.time.entailed_content import EntailedContent
 from rdflive.time.expiry import Expiry, choose, program_of, regime_for
-from rdflive.time.labelled_content import LabelledContent, SharedClosure
-from rdflive.time.labelled_proofs import LabelledProofs
+from rdflive.time.labelled_content import LabelledContent, LabelledProofs, SharedClosure
 from rdflive.time.pane import Pane
 from rdflive.time.timeline import Timeline
 from rdflive.time.view import WindowView

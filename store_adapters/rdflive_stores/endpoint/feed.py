@@ -13,7 +13,7 @@ from rdflib.term import BNode
 from rdflive.errors import ResyncNeeded
 from rdflive.feeds import Entry, Snapshot, Target
 from rdflive.feeds.event_stream import EVENT_STREAM
-from rdflive.feeds.numbers import is_number
+from rdflive.feeds.feed import is_number
 from rdflive.http import HttpFault, RetryPace, media_type
 from rdflive.model import Batch, Change, Quad
 from rdflive_stores.endpoint.blank_nodes import TooSymmetric, relabel

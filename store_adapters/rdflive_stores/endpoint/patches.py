@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from rdflive.errors import RdfliveError, ResyncNeeded
 from rdflive.feeds import Entry, Line, read_entries, to_lines
-from rdflive.feeds.cursors import read_cursor, write_cursor
+from rdflive.feeds.entries import read_cursor, write_cursor
 from rdflive.feeds.rdf_patch import RDF_PATCH
 from rdflive.http import HttpFault
 from rdflive_stores.endpoint.requests import EndpointAnswer, Requests, conditions

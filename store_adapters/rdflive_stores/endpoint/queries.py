@@ -10,7 +10,7 @@ from rdflib import XSD
 from rdflib.term import BNode, Literal, URIRef
 
 from rdflive.feeds import NAMED_GRAPHS
-from rdflive.feeds.writing import write_term
+from rdflive.feeds.terms import write_term
 from rdflive.model import Quad
 
 __all__ = ["COUNT_PREDICATE", "COUNT_SUBJECT", "Needed", "matches"]

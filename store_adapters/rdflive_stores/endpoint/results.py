@@ -11,8 +11,7 @@ from typing import Any, Final, NamedTuple
 from rdflib.term import BNode, Literal, URIRef
 
 from rdflive.feeds import meaningful, to_lines
-from rdflive.feeds.terms import RowReader
-from rdflive.feeds.writing import UnwritableError, write_term
+from rdflive.feeds.terms import RowReader, UnwritableError, write_term
 from rdflive.http import HttpFault, media_type
 from rdflive.model import Quad, exact_literal
 from rdflive_stores.endpoint.queries import COUNT_PREDICATE, COUNT_SUBJECT

@@ -17,9 +17,8 @@ from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, Stor
 
 from rdflive.store import OPEN, UNION, WRITING, Adapter, Capture, Changes, QuadTerms, Transaction
 from rdflive.store.capture import thread
-from rdflive_stores.oxigraph.bulk import Changing, change, load_unseen
+from rdflive_stores.oxigraph.bulk import Changing, Source, change, content, load_unseen, parsed
 from rdflive_stores.oxigraph.changes import canonical_quad, compare, matching, record, union_changes
-from rdflive_stores.oxigraph.documents import Source, content, parsed
 from rdflive_stores.oxigraph.entry import EntryRequest
 from rdflive_stores.oxigraph.foresight import Foreseen, foresee, turn_unspelled
 from rdflive_stores.oxigraph.ground import read_ground

@@ -23,7 +23,7 @@ from rdflive.api.target import GraphTarget
 from rdflive.errors import FeedError, RdfliveError
 from rdflive.feeds import FeedFormat, Line
 from rdflive.feeds.dead_letters import DeadLetters
-from rdflive.feeds.writing import write_quad
+from rdflive.feeds.terms import write_quad
 from rdflive.model import Change
 from rdflive.store import GraphLike
 from rdflive_stores.spark.change_rows import stream_columns

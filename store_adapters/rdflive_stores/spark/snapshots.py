@@ -29,8 +29,7 @@ from rdflive_stores.spark.dataflow.state import Home, StateError, TaskMoment
 from rdflive_stores.spark.dataflow.types import column_types
 from rdflive_stores.spark.dataflow.windowing import carry
 from rdflive_stores.spark.running import readable_errors
-from rdflive_stores.spark.sinks import FILES, Sink, check_sink
-from rdflive_stores.spark.stages import Flow, lay_out
+from rdflive_stores.spark.stages import FILES, Flow, Sink, check_sink, lay_out
 
 __all__ = ["begin", "compact", "rebuild"]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rdflib import XSD, BNode, Literal, URIRef
 
 from rdflive.feeds import NAMED_GRAPHS
-from rdflive.feeds.writing import UnwritableError
+from rdflive.feeds.terms import UnwritableError
 from rdflive.model import Quad
 from rdflive_stores.endpoint.queries import COUNT_SUBJECT, Needed, matches
 from support.effort import examples

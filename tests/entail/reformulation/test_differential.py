@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from rdflib import XSD, BNode, Literal
 
 from rdflive.api.reformulate import Reformulation, reformulate
-from rdflive.entail.errors import ReformulationSizeError
 from rdflive.entail.reformulation import Fresh
+from rdflive.errors import ReformulationSizeError
 from rdflive.query.bgp import Variable
 from support.effort import drawn_from, examples, rounds
 from support.entailment import Triple, make_instance, make_schema, saturated, world

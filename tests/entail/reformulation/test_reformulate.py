@@ -12,9 +12,14 @@ from rdflib import RDF, RDFS, BNode, Literal, URIRef
 
 import rdflive
 from rdflive.api.reformulate import reformulate
-from rdflive.entail.errors import ReformulationSizeError, SchemaError, UnnameableTermError
 from rdflive.entail.reformulation import SCHEMA_PROPERTIES, Fresh, rounds
-from rdflive.errors import UnsupportedQueryError, UnsupportedStoreError
+from rdflive.errors import (
+    ReformulationSizeError,
+    SchemaError,
+    UnnameableTermError,
+    UnsupportedQueryError,
+    UnsupportedStoreError,
+)
 from rdflive.query.bgp import Variable
 from support.entailment import Triple, saturated
 

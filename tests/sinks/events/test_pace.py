@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rdflive.sinks.events.pace import DeliveryPace
+from rdflive.sinks.events.follower import DeliveryPace
 
 
 class Clock:

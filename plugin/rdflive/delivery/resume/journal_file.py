@@ -10,9 +10,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from rdflive.delivery.resume.record import SubscriberRecord, row_mark, wrap
+from rdflive.delivery.resume.record import SubscriberRecord, is_ahead, row_mark, wrap, write_stamp
 from rdflive.delivery.resume.row_texts import row_key
-from rdflive.delivery.resume.stamp import is_ahead, write_stamp
 from rdflive.errors import RdfliveError
 
 __all__ = ["JournalFile", "ResumeError"]

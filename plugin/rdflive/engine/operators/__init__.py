@@ -4,22 +4,22 @@ from rdflive.engine.operators.clocked import ClockedOperator
 from rdflive.engine.operators.closure import ClosureOperator
 from rdflive.engine.operators.construct import ConstructOperator
 from rdflive.engine.operators.distinct import DistinctOperator
-from rdflive.engine.operators.exists import ExistsOperator
-from rdflive.engine.operators.extend import ExtendOperator
-from rdflive.engine.operators.filter import FilterOperator
+from rdflive.engine.operators.exists import ExistsOperator, MinusOperator, Partners
 from rdflive.engine.operators.group import GroupOperator
 from rdflive.engine.operators.index import Index
 from rdflive.engine.operators.join import JoinOperator
 from rdflive.engine.operators.left_join import LeftJoinOperator
 from rdflive.engine.operators.matched import MatchedOperator
-from rdflive.engine.operators.minus import MinusOperator
 from rdflive.engine.operators.operator import UNBOUND, Operator
 from rdflive.engine.operators.ordered import Order
-from rdflive.engine.operators.partners import Partners
-from rdflive.engine.operators.project import ProjectOperator
+from rdflive.engine.operators.row_operators import (
+    ExtendOperator,
+    FilterOperator,
+    ProjectOperator,
+    UnionOperator,
+    ValuesOperator,
+)
 from rdflive.engine.operators.slice import SliceOperator
-from rdflive.engine.operators.union import UnionOperator
-from rdflive.engine.operators.values import ValuesOperator
 
 __all__ = [
     "UNBOUND",

@@ -10,10 +10,9 @@ from typing import Any, Final, TypeAlias
 
 from rdflib import RDF, RDFS, URIRef
 
-from rdflive.entail.errors import SchemaError
 from rdflive.entail.reformulation.partial import Atom, is_variable
-from rdflive.entail.schema import Schema
-from rdflive.entail.vocabulary import RdfsTerms
+from rdflive.entail.schema import RdfsTerms, Schema
+from rdflive.errors import SchemaError
 
 __all__ = ["SCHEMA_PROPERTIES", "KnownSchema", "Used"]
 

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from rdflib import BNode, Literal, URIRef
 
-from rdflive.entail.errors import UnnameableTermError
 from rdflive.entail.reformulation.branches import Branch, branches, variables_of
 from rdflive.entail.reformulation.conjunctive import ConjunctiveQuery
 from rdflive.entail.reformulation.partial import Atom, Fresh, literal_text
 from rdflive.entail.reformulation.schema import KnownSchema
+from rdflive.errors import UnnameableTermError
 from rdflive.query.bgp import Variable
 
 __all__ = ["to_sparql"]

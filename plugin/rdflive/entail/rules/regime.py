@@ -14,8 +14,7 @@ from rdflive.engine.dictionary import UNBOUND
 from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Sign
 from rdflive.entail.proof import Proof, ProofStep
 from rdflive.entail.rules.algebra import LEVELS, Algebra
-from rdflive.entail.rules.closure import AnnotatedGraph, FactClosure
-from rdflive.entail.rules.derivation import IdStep, explain
+from rdflive.entail.rules.closure import AnnotatedGraph, FactClosure, IdStep, explain
 from rdflive.entail.rules.keys import Key
 from rdflive.entail.rules.program import Program
 from rdflive.model import TermPattern, Triple

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rdflive.query import algebra
 from rdflive.query.bgp import PatternClass, TriplePattern, Variable
-from rdflive.query.explain.flowchart import flowchart
+from rdflive.query.explain.flowchart import OutlineBranch, flowchart, outline
 from rdflive.query.explain.leaf import leaf_lines
 from rdflive.query.explain.names import VariableNames
-from rdflive.query.explain.outline import OutlineBranch, outline
 from rdflive.query.explain.picture import draw
 from rdflive.query.explain.row_key import row_key
 from rdflive.query.explain.running import as_run

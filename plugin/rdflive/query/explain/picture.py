@@ -8,8 +8,8 @@ from functools import cached_property
 from html import escape
 from typing import Final
 
+from rdflive.query.explain.flowchart import OutlineBranch, outline
 from rdflive.query.explain.names import VariableNames
-from rdflive.query.explain.outline import OutlineBranch, outline
 from rdflive.query.explain.panel import Panel, text_at
 from rdflive.query.explain.words import Words, describe
 from rdflive.query.plan import Plan

@@ -10,7 +10,7 @@ from rdflive.query import algebra
 from rdflive.query.algebra import CLASSIFIED, Columns
 from rdflive.query.bgp import Variable
 from rdflive.query.explain.names import VariableNames
-from rdflive.query.inequalities import inequality_of
+from rdflive.query.marks import inequality_of
 from rdflive.query.plan import Plan, Step
 
 __all__ = ["Words", "describe"]

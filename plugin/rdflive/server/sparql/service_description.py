@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rdflive.server.sparql import formats
-from rdflive.server.sparql.negotiation import choose
+from rdflive.server.sparql.formats import choose
 
 __all__ = ["describe_service"]
 

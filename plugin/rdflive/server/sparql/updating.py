@@ -10,11 +10,10 @@ from rdflib.term import URIRef
 
 from rdflive.errors import ValidationError
 from rdflive.plugins import manager
-from rdflive.server.failures import Problem
+from rdflive.server.failures import Problem, Refused
 from rdflive.server.sparql.answering import native_of, refused_by_oxigraph
 from rdflive.server.sparql.guards import check, placed
 from rdflive.server.sparql.operations import ProtocolOperation
-from rdflive.server.sparql.refused import Refused
 from rdflive.store import Transaction
 from rdflive.syntax.prefixes import bound_prefixes
 from rdflive.syntax.reader import read_update

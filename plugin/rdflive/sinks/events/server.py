@@ -16,9 +16,8 @@ from starlette.types import Receive, Scope, Send
 from rdflive.asgi.addresses import is_loopback, may_mean
 from rdflive.asgi.connections import http_within
 from rdflive.asgi.server import AsgiServer
-from rdflive.sinks.events.follower import Followers
+from rdflive.sinks.events.follower import DeliveryPace, Followers
 from rdflive.sinks.events.log import EventLog
-from rdflive.sinks.events.pace import DeliveryPace
 from rdflive.sinks.events.stream import stream_events
 
 __all__ = ["EventServer"]

@@ -8,15 +8,14 @@ from typing import Any, Final, Protocol
 import numpy as np
 import pyarrow as pa
 
-from rdflive.feeds.writing import write_term
+from rdflive.feeds.terms import write_term
 from rdflive.query import planning
 from rdflive_stores.spark.dataflow.groups import Groups
 from rdflive_stores.spark.dataflow.joining import Joins, PartnerCounts
 from rdflive_stores.spark.dataflow.packing import bucket_of, pack, unpack
-from rdflive_stores.spark.dataflow.passing import compile_passes
 from rdflive_stores.spark.dataflow.query_plan import JointPlan
 from rdflive_stores.spark.dataflow.runs import Layout
-from rdflive_stores.spark.dataflow.sets import Distincts, TemplateTriples
+from rdflive_stores.spark.dataflow.sets import Distincts, TemplateTriples, compile_passes
 from rdflive_stores.spark.dataflow.slices import SlicedRows
 from rdflive_stores.spark.dataflow.solutions import hash_rows, net, pick, solutions
 from rdflive_stores.spark.dataflow.staging import Constants, PatternRows, Side, Stage, StageOperation

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from secrets import token_hex
 from typing import Any, Final
 
-from rdflive.feeds.writing import write_term
+from rdflive.feeds.terms import write_term
 from rdflive.query import planning
 from rdflive.query.planning import Variable
 from rdflive_stores.spark.dataflow.files import Folder

@@ -15,8 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rdflive.errors import RdfliveError
-from rdflive.feeds.terms import RowError, RowReader
-from rdflive.feeds.writing import write_term
+from rdflive.feeds.terms import RowError, RowReader, write_term
 from rdflive_stores.spark.dataflow.packing import bucket_of, mix, pack
 from rdflive_stores.spark.dataflow.plan import DEFAULT_GRAPH, MatchPlan, MatchRoute, Pattern
 from rdflive_stores.spark.dataflow.rows import Column, SolutionRows

@@ -20,7 +20,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from rdflive.feeds.writing import write_term
+from rdflive.feeds.terms import write_term
 from rdflive.query.planning import (
     BasicPlan,
     Columns,

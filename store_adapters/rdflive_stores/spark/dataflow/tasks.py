@@ -11,7 +11,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from rdflive_stores.spark.dataflow import counting, entailing, finishing, matching, walking, windowing
+from rdflive_stores.spark.dataflow import entailing, finishing, matching, walking, windowing
 from rdflive_stores.spark.dataflow.files import Folder
 from rdflive_stores.spark.dataflow.identity import (
     BEGIN_AGAIN,
@@ -22,7 +22,7 @@ from rdflive_stores.spark.dataflow.identity import (
     generation_of,
     is_unmade,
 )
-from rdflive_stores.spark.dataflow.packing import mark, unmark
+from rdflive_stores.spark.dataflow.packing import mark, spare_collections, unmark
 from rdflive_stores.spark.dataflow.query_plan import JointPlan
 from rdflive_stores.spark.dataflow.runs import Layout
 from rdflive_stores.spark.dataflow.state import (
@@ -40,7 +40,6 @@ from rdflive_stores.spark.dataflow.state import (
     standing,
 )
 from rdflive_stores.spark.dataflow.types import TEXT, ColumnTypes, typed
-from rdflive_stores.spark.workers import spare_collections
 
 __all__ = [
     "FORMAT",
@@ -103,10 +102,10 @@ def match(
 def count(
     plan: JointPlan, home: Home, buckets: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Run `counting.count`."""
+    """Run `entailing.count`."""
     spare_collections()
     now = moment(home)
-    yield from counting.count(plan.matching, now, buckets, _unmarked(now, batches))
+    yield from entailing.count(plan.matching, now, buckets, _unmarked(now, batches))
     yield from itertools.starmap(mark, now.marks.items())
 
 
@@ -277,7 +276,7 @@ def _check_generation(home: Home, now: TaskMoment) -> None:
 
 def _kept(plan: JointPlan) -> dict[str, Layout]:
     """Give the layout of each folder of the state."""
-    entailed = {entailing.SCHEMA: entailing.FACTS, counting.COUNTED: matching.LAYOUT}
+    entailed = {entailing.SCHEMA: entailing.FACTS, entailing.COUNTED: matching.LAYOUT}
     return {
         **({windowing.WINDOW: windowing.LAYOUT} if plan.window is not None else {}),
         matching.LIVE: matching.LAYOUT if plan.entailment is None else entailing.FACTS,

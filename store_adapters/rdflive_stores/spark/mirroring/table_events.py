@@ -25,8 +25,8 @@ from rdflive.feeds.tables.event_order import EventOrder, compare, read_order
 from rdflive.feeds.tables.held_rows import TableName
 from rdflive.feeds.tables.row_events import RowEvent
 from rdflive.feeds.tables.templates import QuadColumns
+from rdflive_stores.spark.dataflow.packing import spare_collections
 from rdflive_stores.spark.mirroring.decoding import POSITION, DecodingFault, RecordPlace, places, to_bytes
-from rdflive_stores.spark.workers import spare_collections
 
 __all__ = ["EVENTS", "decode_events"]
 

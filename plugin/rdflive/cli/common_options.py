@@ -1,19 +1,30 @@
-"""The options of a change feed and of the store that it goes into, for all commands that follow one."""
+"""Options that several commands have: of change feeds, of the store that they go into, and of entailment."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from typing import Final
+from typing import Any, Final, get_args
 from urllib.parse import urlsplit
 
 from rdflive.cli.changes import is_stream
 from rdflive.cli.load import STORES
 from rdflive.cli.stored import RESERVED_NAME
+from rdflive.entail.kinds import Strategy
+from rdflive.entail.rules import RuleError, load_program
 from rdflive.errors import RdfliveError
 from rdflive.feeds import STDIN
 
-__all__ = ["add_feed_options", "add_store_options", "address", "check_feed_options", "check_name"]
+__all__ = [
+    "STRATEGIES",
+    "add_feed_options",
+    "add_store_options",
+    "address",
+    "check_feed_options",
+    "check_name",
+    "entailment_options",
+]
 
 _LAST_PORT: Final = 65_535
 _LONGEST_PACE: Final = 86_400.0
@@ -114,3 +125,44 @@ def _seconds(text: str) -> float:
     if not 0 <= seconds <= _LONGEST_PACE:
         raise argparse.ArgumentTypeError(f"a number of seconds from 0 to {_LONGEST_PACE:g}, not {text!r}")
     return seconds
+
+
+STRATEGIES: Final[tuple[str, ...]] = get_args(Strategy)
+_RDFS: Final = "rdfs"
+
+
+def entailment_options(args: argparse.Namespace) -> dict[str, Any]:
+    """Give the options of `rdflive.subscribe`; none where nothing is to be entailed.
+
+    Raises `RdfliveError` for what is no rule set, and for rules that cannot be used.
+
+    >>> entailment_options(argparse.Namespace(entail=["rdfs"], strategy=None))
+    {'entailment': 'rdfs', 'strategy': 'auto'}
+    >>> entailment_options(argparse.Namespace(entail=["rdfs-plus"], strategy=None))
+    {'rules': ['rdfs-plus']}
+    """
+    names = list(dict.fromkeys(args.entail))
+    # alone it is the entailment regime; beside other rule sets it stands for its rules
+    if names == [_RDFS]:
+        return {"entailment": _RDFS, "strategy": args.strategy or "auto"}
+    if args.strategy is not None and not names:
+        raise RdfliveError(
+            f"--strategy {args.strategy} says how to keep what is entailed; add --entail {_RDFS}"
+        )
+    if args.strategy is not None:
+        raise RdfliveError(
+            f"--strategy {args.strategy} goes with --entail {_RDFS} alone: what rules entail is stored"
+        )
+    for name in names:
+        _check(name)
+    return {"rules": names} if names else {}
+
+
+def _check(rules: str) -> None:
+    """Refuse rules with their file: several may be given."""
+    try:
+        load_program(rules)
+    except RuleError as error:
+        reason = str(error)
+        named = os.path.isfile(rules) or repr(rules) in reason
+        raise RdfliveError(reason if named else f"--entail: {reason}") from error
