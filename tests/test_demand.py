@@ -15,7 +15,7 @@ from rdflib import RDF, RDFS, Namespace, URIRef
 import rdflive
 from rdflive.engine.store_state import StoreState
 from rdflive.errors import RdfliveError
-from rdflive_stores.rdflib_memory import MemoryAdapter
+from rdflive_stores.rdflib.memory import MemoryAdapter
 from support.demand import NODES, PREDICATES, check_held, eager, make_text
 from support.effort import drawn_from, rounds
 

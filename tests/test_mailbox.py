@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rdflive.delivery.mailbox import Mailbox, Reader
+from rdflive.delivery.mailbox import Mailbox, MailboxReader
 from rdflive.model import Delta, Header
 
 HEADER = Header("SELECT", ("s",), lambda term: term)
@@ -94,7 +94,7 @@ def test_a_delta_that_is_put_again_is_told_once() -> None:
 def test_readers_share_a_mailbox() -> None:
     """Each delta goes to the first that asks; a reader that stops leaves what waits to the others."""
     mailbox, woken = Mailbox(), list[int]()
-    first, second = Reader(mailbox), Reader(mailbox)
+    first, second = MailboxReader(mailbox), MailboxReader(mailbox)
     assert first.take_now(lambda: woken.append(1)) == second.take_now(lambda: woken.append(2)) == (None, True)
     for number in (1, 2, 3):
         mailbox.put(delta(number, a=1))

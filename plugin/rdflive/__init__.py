@@ -21,10 +21,9 @@ from rdflive.api.target import to_feed
 from rdflive.api.thresholds import Thresholds, thresholds
 from rdflive.api.validation import shacl_rules, validate
 from rdflive.client import ServerError, connect
+from rdflive.delivery.base import Stats
 from rdflive.delivery.resume import ResumeError
-from rdflive.delivery.stats import Stats
 from rdflive.delivery.subscription import Subscription
-from rdflive.entail.errors import ReformulationSizeError, SchemaError, UnnameableTermError
 from rdflive.entail.proof import Proof, ProofStep
 from rdflive.entail.rules import RuleError
 from rdflive.errors import (
@@ -35,7 +34,10 @@ from rdflive.errors import (
     PlanError,
     QuerySyntaxError,
     RdfliveError,
+    ReformulationSizeError,
     ResyncNeeded,
+    SchemaError,
+    UnnameableTermError,
     UnsupportedQueryError,
     UnsupportedStoreError,
     ValidationError,

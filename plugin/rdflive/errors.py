@@ -14,7 +14,10 @@ __all__ = [
     "QuerySyntaxError",
     "QueryTypeError",
     "RdfliveError",
+    "ReformulationSizeError",
     "ResyncNeeded",
+    "SchemaError",
+    "UnnameableTermError",
     "UnsupportedQueryError",
     "UnsupportedStoreError",
     "ValidationError",
@@ -148,3 +151,15 @@ def is_interruption(error: BaseException | None) -> bool:
             return True
         error = error.__context__
     return False
+
+
+class SchemaError(RdfliveError, ValueError):
+    """A schema triple lies outside the fragment that is reasoned with."""
+
+
+class UnnameableTermError(RdfliveError, ValueError):
+    """SPARQL text would have to name a term that it cannot: a blank node of the data."""
+
+
+class ReformulationSizeError(RdfliveError, ValueError):
+    """A reformulation has more members than may be listed."""

@@ -15,8 +15,8 @@ from rdflive.store import Capture, Transaction
 from rdflive.store.rdflib_graphs import ADAPTER, default_graph
 from rdflive.testing import AdapterContract, check_fuzz, check_operation
 from rdflive.testing.operations import DATASET_OPERATIONS, GRAPH_OPERATIONS, NAMES
-from rdflive_stores.rdflib_memory import MemoryAdapter
-from rdflive_stores.rdflib_memory_live import live_memory
+from rdflive_stores.rdflib.live_memory import live_memory
+from rdflive_stores.rdflib.memory import MemoryAdapter
 
 
 def add_again(self: Any, triple: Any, context: Any, quoted: bool = False) -> None:

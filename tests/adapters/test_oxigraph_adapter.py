@@ -133,7 +133,8 @@ def test_the_plugin_loads_without_pyoxigraph() -> None:
         import sys
         sys.modules["pyoxigraph"] = sys.modules["oxrdflib"] = None
         from rdflib.plugins.stores.memory import Memory
-        from rdflive_stores import oxigraph, rdflib_memory
+        from rdflive_stores import oxigraph
+        from rdflive_stores.rdflib import memory as rdflib_memory
         memory = Memory()
         rdflib_memory.rdflive_attach(store=memory)
         assert oxigraph.rdflive_attach(store=memory) is None

@@ -13,8 +13,8 @@ from pyoxigraph import CanonicalizationAlgorithm, Dataset, DefaultGraph, NamedNo
 
 import rdflive
 from rdflive.store import WriteRefusedError
-from rdflive_stores.oxigraph_ground import read_ground
-from rdflive_stores.oxigraph_kept import KEPT
+from rdflive_stores.oxigraph.ground import read_ground
+from rdflive_stores.oxigraph.kept import KEPT
 from support.data_updates import BASES, NAMESPACES, data_update
 from support.effort import drawn_from, rounds
 from support.oxigraph import followed

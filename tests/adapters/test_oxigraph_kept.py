@@ -20,7 +20,7 @@ from oxrdflib import OxigraphStore
 from pyoxigraph import BlankNode, DefaultGraph, Literal, Quad, RdfFormat, Store
 
 from rdflive_stores.oxigraph import LiveStore
-from rdflive_stores.oxigraph_kept import KEPT
+from rdflive_stores.oxigraph.kept import KEPT
 from support.oxigraph import GRAPHS, KNOWN, NEW, OLD, node
 
 SECRET = Quad(node("a"), node("p"), node("secret"), KEPT)

@@ -15,7 +15,7 @@ pytest.importorskip("pyoxigraph", reason="needs the extra rdflive[oxigraph]")
 
 from pyoxigraph import BaseDirection, BlankNode, DefaultGraph, Literal, NamedNode, Quad, Store, Triple
 
-from rdflive_stores.oxigraph_terms import canonical, to_native, to_rdflib
+from rdflive_stores.oxigraph.terms import canonical, to_native, to_rdflib
 from support.effort import drawn_from, rounds
 from support.oxigraph import node, typed
 
@@ -120,7 +120,7 @@ def test_terms_for_rdflib_keep_their_spelling(monkeypatch: pytest.MonkeyPatch, n
 def test_what_users_read_is_what_oxrdflib_makes(monkeypatch: pytest.MonkeyPatch) -> None:
     """To the value, and to whether it fits the type, also where rdflib is told something else meanwhile."""
     converter = pytest.importorskip("oxrdflib._converter", reason="needs the extra rdflive[oxigraph]")
-    from rdflive_stores.oxigraph_reading import read
+    from rdflive_stores.oxigraph.reading import read
 
     def shown(term: Any) -> Any:
         if not isinstance(term, rdflib.Literal):

@@ -14,9 +14,9 @@ pytest.importorskip("pyoxigraph", reason="needs the extra rdflive[oxigraph]")
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, DefaultGraph, NamedNode, Quad, Store
 
 from rdflive.store import WriteRefusedError
-from rdflive_stores.oxigraph_request import execute
-from rdflive_stores.oxigraph_terms import canonical
-from rdflive_stores.oxigraph_update import ANYTHING, Request
+from rdflive_stores.oxigraph.request import execute
+from rdflive_stores.oxigraph.terms import canonical
+from rdflive_stores.oxigraph.update import ANYTHING, Request
 from support.effort import drawn_from, rounds
 from support.oxigraph import followed
 

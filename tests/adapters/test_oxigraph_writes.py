@@ -23,7 +23,7 @@ from oxrdflib import OxigraphStore
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, Store, Triple
 
 from rdflive_stores.oxigraph import LiveStore
-from rdflive_stores.oxigraph_update import Request
+from rdflive_stores.oxigraph.update import Request
 from support.effort import examples
 from support.oxigraph import GRAPHS, KNOWN, NEW, OLD, followed, node, quad, typed
 

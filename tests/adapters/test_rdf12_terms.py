@@ -28,7 +28,7 @@ from rdflive.store import value_of
 from rdflive.values import value_in
 from rdflive.values import value_of as value_of_literal
 from rdflive_stores.oxigraph import LiveStore
-from rdflive_stores.oxigraph_terms import canonical, to_native, to_parts, to_rdflib, to_value
+from rdflive_stores.oxigraph.terms import canonical, to_native, to_parts, to_rdflib, to_value
 from support import expressions as e
 from support.effort import examples
 from support.oxigraph import node, typed

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import uvicorn
 
-from rdflive.asgi.server import Server, ending_at_signals
+from rdflive.asgi.server import AsgiServer, ending_at_signals
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
 
@@ -58,7 +58,7 @@ def uvicorns(kind: type[uvicorn.Server], *more: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    "handler", [signal.SIG_DFL, signal.SIG_IGN, signal.default_int_handler, uvicorns(Server, nothing)]
+    "handler", [signal.SIG_DFL, signal.SIG_IGN, signal.default_int_handler, uvicorns(AsgiServer, nothing)]
 )
 def test_where_nobody_ends_the_program_nothing_is_changed(handler: Any) -> None:
     """A signal does what it does without; the server of `rdflive serve` ends the streams itself."""

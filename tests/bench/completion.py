@@ -30,7 +30,7 @@ from pyoxigraph import Literal, NamedNode, Quad
 
 from bench.stream import SEED
 from rdflive.server import vocabulary
-from rdflive.server.vocabulary import Vocabulary
+from rdflive.server.vocabulary import DataVocabulary
 from support.serving import Serving, serving
 
 EX: Final = "http://example.org/"
@@ -141,7 +141,7 @@ def main() -> None:
             taken[path].append([write_directly(server, SECONDS), writer.recv()])
             asker.recv()
             service.vocabulary.close()
-            service.vocabulary = Vocabulary(dataset, lambda: service.changes.last)  # counts anew
+            service.vocabulary = DataVocabulary(dataset, lambda: service.changes.last)  # counts anew
         for place, writes in enumerate(("a triple added or removed in the process", "an update by HTTP")):
             for path, turns in taken.items():
                 times = [turn[place] for turn in turns]

@@ -16,7 +16,7 @@ from bench.sizes import Sizes
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.terms import TermTable
 from rdflive.entail.entailment import ExplicitGraph, Sign
-from rdflive.entail.rules.closure import AnnotatedGraph, Closure
+from rdflive.entail.rules.closure import AnnotatedGraph, FactClosure
 from rdflive.entail.rules.keys import Key
 from rdflive.entail.rules.labels import Labels
 from rdflive.time.expiry import program_of, regime_for
@@ -70,7 +70,7 @@ class _Labelled(_Side):
         super().__init__(sliding)
         terms = TermTable(self.dictionary, _same, None)
         graph = AnnotatedGraph(self.dictionary, terms, _same, self._matching)
-        self._closure = Closure(program_of(world.regime()), graph)
+        self._closure = FactClosure(program_of(world.regime()), graph)
         self._closure.want([world.wanted])
         self._before = self._closure.labels.watch()
         self._first, self._now = 0, 0

@@ -18,7 +18,7 @@ from bench.sizes import Sizes
 from bench.stream import SEED
 from bench.worlds import EX, STORES, fill, iri
 from rdflive.engine.dictionary import Dictionary
-from rdflive.engine.operators import Closure
+from rdflive.engine.operators import ClosureOperator
 
 Link: TypeAlias = tuple[int, int]
 """An edge, from the earlier node to the later one."""
@@ -114,10 +114,10 @@ def _by_operator(links: list[Link]) -> _Way:
     return _Way(change, lambda: len(closure.rows()), changed, [])
 
 
-def _fill_operator(links: list[Link]) -> Closure:
+def _fill_operator(links: list[Link]) -> ClosureOperator:
     terms = Dictionary()
     terms.hold([terms.intern(number) for number in range(max(map(max, links)))])
-    closure = Closure(terms, reflexive=False, seeded=False)
+    closure = ClosureOperator(terms, reflexive=False, seeded=False)
     closure.update(dict.fromkeys(links, 1))
     return closure
 

@@ -15,7 +15,7 @@ from rdflib import RDFS
 
 from bench.spark_files import read, to_table, write
 from bench.spark_stream import LUBM, LUBM_LOAD, LUBM_SMALL, Update
-from rdflive.feeds.writing import write_term
+from rdflive.feeds.terms import write_term
 from rdflive_stores.spark import subscribe
 
 __all__ = ["measure"]

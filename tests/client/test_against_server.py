@@ -23,7 +23,7 @@ from support.event_server import PATIENCE, QUICK, Cable
 pytest.importorskip("starlette", reason="needs the extra rdflive[server]")
 pytest.importorskip("uvicorn", reason="needs the extra rdflive[server]")
 
-from rdflive.client.address import Address
+from rdflive.client.requests import Address
 from rdflive.client.server import Server
 from support.serving import Serving, serving
 from support.waiting import until

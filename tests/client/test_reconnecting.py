@@ -9,7 +9,7 @@ import pytest
 
 import rdflive
 from rdflive.client import RemoteSubscription
-from rdflive.http import Pace
+from rdflive.http import RetryPace
 from support.event_server import (
     PATIENCE,
     QUICK,
@@ -46,7 +46,7 @@ class Told:
             self.done.set()
 
 
-def follow(server: EventServer, *scripts: Script, pace: Pace = QUICK) -> list[tuple[int, str, str]]:
+def follow(server: EventServer, *scripts: Script, pace: RetryPace = QUICK) -> list[tuple[int, str, str]]:
     """Subscribe, wait for the solution `z`, and give all deltas; the answer must be what they add up to."""
     server.play(*scripts)
     told = Told()
@@ -179,7 +179,7 @@ def test_what_cannot_be_has_the_answer_sent_again(
 
 def test_silence_is_a_lost_connection(server: EventServer) -> None:
     """A server that says nothing, not even that it lives, is connected again."""
-    quiet = Pace(silence=0.05, first=0.01, longest=0.01)
+    quiet = RetryPace(silence=0.05, first=0.01, longest=0.01)
     follow(server, stay(whole("3-e", "a")), stay(update("4-e", "z")), pace=quiet)
     assert server.asked[1].last == "3-e"
 
@@ -194,7 +194,7 @@ def test_a_server_may_come_back_late(server: EventServer) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Noted(Pace):
+class Noted(RetryPace):
     """Waits for nothing, and notes how long it should."""
 
     waits: list[tuple[int, float]] = field(default_factory=list)
@@ -224,7 +224,7 @@ def test_waits_grow_until_a_connection_gets_on(server: EventServer) -> None:
 
 def test_waits_double_up_to_a_limit() -> None:
     """A wait is between half of what doubles and all of it, and never less than the server asks."""
-    pace = Pace(first=0.25, longest=4.0)
+    pace = RetryPace(first=0.25, longest=4.0)
     for tries, most in [(1, 0.25), (2, 0.5), (3, 1), (5, 4), (6, 4), (5000, 4)]:
         waits = [pace.pause(tries) for _ in range(20)]
         assert most / 2 <= min(waits) < max(waits) <= most

@@ -15,7 +15,7 @@ from rdflib import URIRef
 
 import rdflive
 from rdflive.client import RemoteSubscription
-from rdflive.http import Pace
+from rdflive.http import RetryPace
 from support.event_server import (
     PATIENCE,
     QUICK,
@@ -372,7 +372,7 @@ def test_a_closed_subscription_says_so(server: EventServer) -> None:
 def test_closing_does_not_wait_for_the_next_try(server: EventServer) -> None:
     """A subscription that waits to come back is closed at once, and its thread ends."""
     server.play(cut(whole("3-e", "a")))
-    slow = Pace(silence=QUICK.silence, first=1000.0, longest=1000.0)
+    slow = RetryPace(silence=QUICK.silence, first=1000.0, longest=1000.0)
     subscription = server.client(slow).subscribe(QUERY, name="slow")
     thread = next(t for t in threading.enumerate() if t.name == "rdflive-slow")
     subscription.close()

@@ -27,7 +27,7 @@ from rdflive_stores.spark.dataflow import tasks
 from rdflive_stores.spark.dataflow.files import Folder
 from rdflive_stores.spark.dataflow.identity import FIRST, succeed
 from rdflive_stores.spark.dataflow.matching import SIGNS
-from rdflive_stores.spark.dataflow.state import Home, Moment
+from rdflive_stores.spark.dataflow.state import Home, TaskMoment
 from support.one_process import Row
 
 __all__ = ["Cluster", "Disturbances", "Storage", "before_calls", "executors"]
@@ -213,7 +213,7 @@ class Cluster(Simulation):
         self.disturbances.replay_some(self.cuts, 0.05)
         found = [self.attempt(changes) for _ in range(attempts)]
         assert all(net == found[0] for net in found), "a micro-batch that is run again is the same"
-        assert tasks.is_done(Moment(self._place, self.batch), self.buckets)
+        assert tasks.is_done(TaskMoment(self._place, self.batch), self.buckets)
         self.batch += 1
         return found[0]
 
@@ -258,7 +258,7 @@ class Cluster(Simulation):
 
         def call(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             # what is pickled for a task, so that none sees what another has noted in it
-            snapshot = Moment(place / generation, batch) if is_made else None
+            snapshot = TaskMoment(place / generation, batch) if is_made else None
             home = Home(place if is_made else self._root, "" if is_made else generation, snapshot)
             found: Iterator[pa.RecordBatch] = function(plan, home, buckets, *more, rows)
             return found

@@ -15,8 +15,7 @@ import pyarrow as pa
 
 from rdflive.entail.reasoning import SCHEMA_WORDS, TYPE, Rules
 from rdflive_stores.spark.dataflow import tasks
-from rdflive_stores.spark.dataflow.counting import count
-from rdflive_stores.spark.dataflow.entailing import entail
+from rdflive_stores.spark.dataflow.entailing import count, entail
 from rdflive_stores.spark.dataflow.event_time import EventWindow
 from rdflive_stores.spark.dataflow.files import Folder
 from rdflive_stores.spark.dataflow.finishing import finish
@@ -24,7 +23,7 @@ from rdflive_stores.spark.dataflow.identity import check, describe
 from rdflive_stores.spark.dataflow.matching import LAYOUT, LIVE, match
 from rdflive_stores.spark.dataflow.query_plan import JointPlan, plan_queries
 from rdflive_stores.spark.dataflow.runs import Run
-from rdflive_stores.spark.dataflow.state import Bucket, Moment, note
+from rdflive_stores.spark.dataflow.state import Bucket, TaskMoment, note
 from rdflive_stores.spark.dataflow.walking import walk
 from rdflive_stores.spark.dataflow.windowing import Elements, carry, keep_clock
 from support.effort import drawn_from
@@ -93,7 +92,7 @@ class Simulation:
     path_steps: int | None = None
     parameters: str | None = None
     joint: JointPlan = field(init=False)
-    _now: Moment = field(init=False)
+    _now: TaskMoment = field(init=False)
 
     def __post_init__(self) -> None:
         self._first = self.batch
@@ -143,7 +142,7 @@ class Simulation:
         self.joint = self._planned()
         check(self._place, describe(self.joint, self.buckets))
 
-    def _match(self, now: Moment, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def _match(self, now: TaskMoment, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         if self.window is None:
             yield from match(self.joint.matching, now, self.buckets, batches)
             return
@@ -157,7 +156,7 @@ class Simulation:
         numbers = pa.RecordBatch.from_pydict({"id": list(range(self.buckets))})
         changes = [
             Change(*(row[name] for name in ("op", "s", "p", "o", "g")))
-            for rows in tasks.live_quads(Moment(self._place, self.batch - 1), [numbers])
+            for rows in tasks.live_quads(TaskMoment(self._place, self.batch - 1), [numbers])
             for row in rows.to_pylist()
         ]
         new = replace(self, folder=folder, buckets=buckets, batch=self.batch - 1)
@@ -166,12 +165,12 @@ class Simulation:
     def compact(self) -> None:
         """Merge the files of all buckets into another folder, as is done while the query does not run."""
         numbers = pa.RecordBatch.from_pydict({"id": list(range(self.buckets))})
-        old = Moment(self._place, self.batch - 1)
+        old = TaskMoment(self._place, self.batch - 1)
         self.folder += "+"
         tasks.claim(self.joint, self._place, self.buckets)
         if self.window is not None:
             carry(old, self._place)
-        assert list(tasks.compact(self.joint, old, Moment(self._place, self.batch - 1), [numbers]))
+        assert list(tasks.compact(self.joint, old, TaskMoment(self._place, self.batch - 1), [numbers]))
 
     def states(self, name: str) -> list[list[Run]]:
         """Give the state of each bucket after the last micro-batch."""
@@ -213,9 +212,9 @@ class Simulation:
     def _place(self) -> Folder:
         return Folder.local(self.folder)
 
-    def _moment(self, batch: int) -> Moment:
+    def _moment(self, batch: int) -> TaskMoment:
         """Begin a micro-batch: find where all parts stand before it."""
-        now = Moment(self._place, batch)
+        now = TaskMoment(self._place, batch)
         for part in range(self.buckets):
             now.marks[part] = tasks.begin_part(now, part, is_first=self.is_snapshot or batch == self._first)
         return now

@@ -16,9 +16,9 @@ from rdflib import RDF, RDFS
 
 from dataflow.simulation import Hash, Quad, Simulation, colliding, in_order, steady
 from dataflow.test_differential import Operations, check
-from rdflive.feeds.writing import write_term
+from rdflive.feeds.terms import write_term
 from rdflive_stores.spark.dataflow import conclusions, entailing
-from rdflive_stores.spark.dataflow.counting import COUNTED
+from rdflive_stores.spark.dataflow.entailing import COUNTED
 from support.effort import drawn_from, examples, rounds
 from support.entailment import EX, make_commits, world
 from support.one_process import OneProcess, Row, added

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rdflib import XSD, BNode, Literal, URIRef
 
 from dataflow.simulation import Change, Quad, Simulation, colliding, in_order, steady
-from rdflive.feeds.writing import UnwritableError, write_term
+from rdflive.feeds.terms import UnwritableError, write_term
 from rdflive_stores.spark.dataflow.matching import ChangeError
 from support.effort import examples
 

@@ -17,8 +17,7 @@ import pytest
 
 from dataflow.simulation import Quad, Simulation, colliding, in_order, steady
 from dataflow.test_differential import Operations, scattered
-from rdflive.feeds.terms import RowReader
-from rdflive.feeds.writing import write_term
+from rdflive.feeds.terms import RowReader, write_term
 from rdflive.query import anchoring
 from rdflive_stores.spark.dataflow import solutions, state, walking
 from support import queries

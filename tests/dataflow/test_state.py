@@ -21,7 +21,7 @@ from pyarrow import fs
 from rdflive_stores.spark.dataflow import state
 from rdflive_stores.spark.dataflow.files import Folder
 from rdflive_stores.spark.dataflow.runs import Layout, Run
-from rdflive_stores.spark.dataflow.state import Bucket, Home, Mark, Moment, moment, note, noted, standing
+from rdflive_stores.spark.dataflow.state import Bucket, Home, Mark, TaskMoment, moment, note, noted, standing
 from support.effort import examples, rounds
 
 LAYOUT = Layout(1)
@@ -54,7 +54,7 @@ class Task:
     def __init__(self, folder: Path, batch: int) -> None:
         place = Folder.local(str(folder))
         mark = standing(place, 0, batch) if noted(place, 0, batch - 1) else Mark(batch)
-        self.now = Moment(place, batch, {0: mark})
+        self.now = TaskMoment(place, batch, {0: mark})
 
     @property
     def bucket(self) -> Bucket:
@@ -82,7 +82,7 @@ def compacted(folder: Path, batch: int) -> Path:
     """Merge the state behind a micro-batch into another folder."""
     new = folder / "compact"
     task = Task(folder, batch + 1)
-    now = Moment(Folder.local(str(new)), batch, {0: Mark(batch)})
+    now = TaskMoment(Folder.local(str(new)), batch, {0: Mark(batch)})
     task.bucket.copy(Bucket.of(now, "some", 0, LAYOUT))
     note(now, 0)
     return new

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rdflive.feeds.terms import RowError, RowReader
-from rdflive_stores.spark.mirroring.term_texts import TermTexts
+from rdflive_stores.spark.mirroring.decoding import TermTexts
 from support.feeds import QUADS, TEXTS, write_quad, write_term
 
 

@@ -21,14 +21,13 @@ from hypothesis import strategies as st
 import rdflive
 from dataflow import test_differential
 from dataflow.simulation import Change, Hash, Quad, Row, Simulation, colliding, steady
-from rdflive.feeds.terms import RowReader
-from rdflive.feeds.writing import write_term
+from rdflive.feeds.terms import RowReader, write_term
 from rdflive_stores.spark.dataflow import state, windowing
 from rdflive_stores.spark.dataflow.event_time import EventWindow, TimeWindow
 from rdflive_stores.spark.dataflow.files import Folder
 from rdflive_stores.spark.dataflow.identity import check, describe
 from rdflive_stores.spark.dataflow.matching import LIVE, ChangeError
-from rdflive_stores.spark.dataflow.state import Moment, StateError
+from rdflive_stores.spark.dataflow.state import StateError, TaskMoment
 from rdflive_stores.spark.dataflow.tasks import part_behind
 from rdflive_stores.spark.dataflow.walking import ARRANGED
 from rdflive_stores.spark.dataflow.windowing import CLOCK, WINDOW, carry, elements
@@ -191,7 +190,7 @@ class World:
     def rebuild(self, name: str) -> None:
         """Make the state anew in other buckets, as `rebuild` does; its answer is the whole one."""
         old, new = self.simulation, self._simulation(name, self.cuts.randint(1, 5))
-        now = Moment(Folder.local(old.folder), old.batch - 1)
+        now = TaskMoment(Folder.local(old.folder), old.batch - 1)
         for bucket in range(old.buckets):
             part_behind(now, bucket)
         changes = [

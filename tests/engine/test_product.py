@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
+from rdflive.engine.leaf import advance, combine
 from rdflive.engine.multiset import Multiset, Weights
-from rdflive.engine.product import advance, combine
 from support.effort import drawn_from, rounds
 from support.operators import CountingDictionary
 

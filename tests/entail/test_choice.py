@@ -12,7 +12,7 @@ from rdflib import RDF, RDFS, URIRef
 
 import rdflive
 from rdflive.entail import choice, rdfs
-from rdflive.entail.table import Table
+from rdflive.entail.table import EntailedTable
 from support.effort import drawn_from
 from support.entailment import make_commits, saturated, world
 
@@ -40,13 +40,13 @@ def flips(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         monkeypatch.setattr(choice, name, value)
     monkeypatch.setattr(rdfs, "LOOKS", 2)
     for name in ("keep", "forget"):
-        plain = getattr(Table, name)
+        plain = getattr(EntailedTable, name)
 
-        def counted(table: Table, *args: Any, name: str = name, plain: Any = plain) -> None:
+        def counted(table: EntailedTable, *args: Any, name: str = name, plain: Any = plain) -> None:
             seen[name] += name == "keep" or table.counts is not None
             plain(table, *args)
 
-        monkeypatch.setattr(Table, name, counted)
+        monkeypatch.setattr(EntailedTable, name, counted)
     return seen
 
 

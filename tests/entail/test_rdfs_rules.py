@@ -15,12 +15,11 @@ from rdflib import RDF, RDFS, BNode, Literal, URIRef
 from entail.rules import naive
 from rdflive.entail.rdfs_rules import JOINS, RDFS_RULES, STEPS
 from rdflive.entail.rules import Program, load_program
-from rdflive.entail.schema import Schema
-from rdflive.entail.templates import Kind, Templates
-from rdflive.entail.vocabulary import Vocabulary
+from rdflive.entail.schema import RdfsTerms, Schema
+from rdflive.entail.templates import Kind, KindTemplates
 from support.effort import examples
 from support.entailment import SCHEMA, Triple, make_instance, make_schema, saturated, world
-from support.entailment import Vocabulary as Words
+from support.entailment import RdfsTerms as Words
 
 EXTENSIONS = Program(tuple(rule for rule in RDFS_RULES.rules if rule.name.startswith("ext")))
 SEEDS = st.integers(0, 10**9)
@@ -33,7 +32,7 @@ def make_triples(random: Random, words: Words, *, cyclic: bool = True, meta: boo
 
 
 def schema_of(triples: set[Triple]) -> Schema:
-    schema = Schema(Vocabulary())
+    schema = Schema(RdfsTerms())
     for triple in triples:
         if triple[1] in SCHEMA:
             schema.change(1, triple)
@@ -96,9 +95,9 @@ def check_proof(schema: Schema, triple: Triple, explicit: set[Triple]) -> None:
     assert triple in known
 
 
-def templates_of(schema: Schema, *, paths: bool) -> Templates:
+def templates_of(schema: Schema, *, paths: bool) -> KindTemplates:
     """Make templates for which everything counts as used."""
-    return Templates(
+    return KindTemplates(
         schema,
         is_iri=lambda term: isinstance(term, URIRef),
         is_literal=lambda term: isinstance(term, Literal),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rdflive.entail.reasoning import SCHEMA_WORDS, Placeholder, TextSchema
-from rdflive.feeds.writing import write_term
+from rdflive.feeds.terms import write_term
 from support.effort import drawn_from, rounds
 from support.entailment import SCHEMA, make_instance, make_schema, saturated, world
 

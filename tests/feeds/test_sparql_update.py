@@ -15,7 +15,7 @@ import rdflive
 from rdflive import Batch, Change, FeedError, Quad, feeds
 from rdflive.feeds import sparql_update
 from rdflive.feeds.sparql_update import SPARQL_UPDATE, encode_sparql_update
-from rdflive.feeds.writing import UnwritableError
+from rdflive.feeds.terms import UnwritableError
 from rdflive.syntax.reader import read_update
 from support.decoders import check_restarts, read
 from support.effort import examples

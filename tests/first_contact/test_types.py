@@ -63,7 +63,7 @@ def test_typed_programs_run(name: str) -> None:
 def test_options_of_endpoints_are_those_that_its_feed_has() -> None:
     """No option is missing in the type, none is too many, and each has the type that the feed takes."""
     pytest.importorskip("SPARQLWrapper", reason="endpoints need it")
-    from rdflive_stores.endpoint_feed import EndpointFeed
+    from rdflive_stores.endpoint.feed import EndpointFeed
 
     taken = get_type_hints(EndpointFeed.__init__)
     for name in ("url", "patterns", "return"):

@@ -171,7 +171,7 @@ def play_queries(chance: Random, kind: str, regime: str) -> Play:
 
 def in_rdflib(terms: dict[str, Any]) -> dict[str, Any]:
     """Turn terms of pyoxigraph into those of rdflib."""
-    from rdflive_stores.oxigraph_terms import to_rdflib
+    from rdflive_stores.oxigraph.terms import to_rdflib
 
     return {
         name: term if term is None or isinstance(term, rdflib.term.Node) else to_rdflib(term)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rdflive.http.answers import Pace, media_type, refusal, retry_after, shown
+from rdflive.http.answers import RetryPace, media_type, refusal, retry_after, shown
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_shown_is_short_and_printable(text: str | bytes) -> None:
 
 def test_waits_double_up_to_the_longest() -> None:
     """Up to half of each is left out at random, and never less is waited than the server asks for."""
-    pace = Pace(first=0.2, longest=1.0)
+    pace = RetryPace(first=0.2, longest=1.0)
     for tries, wait in enumerate((0.2, 0.4, 0.8, 1.0, 1.0), 1):
         assert all(wait / 2 <= pace.pause(tries) <= wait for _ in range(20))
     assert pace.pause(1, asked=7.0) == 7.0

@@ -11,7 +11,7 @@ from contextlib import closing
 
 import pytest
 
-from rdflive.http import Exchange, Fault, Http, split_url
+from rdflive.http import Exchange, Http, HttpFault, split_url
 from support.event_server import PATIENCE, EventServer, Script, Wire, event_server
 
 
@@ -55,7 +55,7 @@ def test_any_thread_can_end_a_wait(server: EventServer, script: Script, end: Cal
         reading = other.submit(read)
         assert reached.wait(PATIENCE)
         end(http)
-        with pytest.raises(Fault, match="closed on this side"):
+        with pytest.raises(HttpFault, match="closed on this side"):
             reading.result(PATIENCE / 2)
 
 
@@ -67,7 +67,7 @@ def test_any_thread_can_end_a_handshake() -> None:
         with listening.accept()[0] as connection:
             assert connection.recv(1)
             http.cut()
-            with pytest.raises(Fault, match="closed on this side"):
+            with pytest.raises(HttpFault, match="closed on this side"):
                 sending.result(PATIENCE / 2)
 
 
@@ -80,7 +80,7 @@ def test_a_cut_ends_what_is_under_way_alone(server: EventServer) -> None:
         assert exchange.read() == b"fine"
     http.close()
     assert http.closed.wait(PATIENCE)
-    with pytest.raises(Fault, match="closed on this side"):
+    with pytest.raises(HttpFault, match="closed on this side"):
         send(http, server.url)
     assert len(server.asked) == 1
 
@@ -90,9 +90,9 @@ def test_what_was_closed_is_not_read(server: EventServer) -> None:
     server.play(text(200, "fine"))
     with send(Http(), server.url) as exchange:
         pass
-    with pytest.raises(Fault):
+    with pytest.raises(HttpFault):
         exchange.read()
-    with pytest.raises(Fault):
+    with pytest.raises(HttpFault):
         next(iter(exchange))
 
 
@@ -107,7 +107,7 @@ def test_all_of_an_answer_may_have_a_time(server: EventServer) -> None:
     server.play(drip)
     with (
         send(Http(), server.url, total=0.1) as exchange,
-        pytest.raises(Fault, match=r"timed out after 0\.1 s"),
+        pytest.raises(HttpFault, match=r"timed out after 0\.1 s"),
     ):
         exchange.read()
 
@@ -118,7 +118,7 @@ def test_silence_is_a_fault(server: EventServer, whole: bool) -> None:
     server.play(lambda wire: wire.head().wait())
     with send(Http(), server.url) as exchange:
         exchange.wait_up_to(0.05)
-        with pytest.raises(Fault, match=r"timed out after 0\.05 s") as raised:
+        with pytest.raises(HttpFault, match=r"timed out after 0\.05 s") as raised:
             exchange.read() if whole else list(exchange)
     assert raised.value.passes
 
@@ -159,12 +159,12 @@ def test_errors_say_what_is_wrong_and_whether_it_may_pass(monkeypatch: pytest.Mo
     """A server that is not there may come back; what cannot be done will never be."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         url = f"http://127.0.0.1:{free.getsockname()[1]}/"
-    with pytest.raises(Fault, match=r"^\[Errno \d+\] .*refused$") as raised:
+    with pytest.raises(HttpFault, match=r"^\[Errno \d+\] .*refused$") as raised:
         send(Http(), url)
     assert raised.value.passes
     monkeypatch.setenv("no_proxy", "")
     monkeypatch.setenv("http_proxy", "gopher://127.0.0.1/")
-    with pytest.raises(Fault, match="gopher") as raised:
+    with pytest.raises(HttpFault, match="gopher") as raised:
         send(Http(proxies=True), url)
     assert not raised.value.passes
 
@@ -219,7 +219,7 @@ def test_a_request_that_has_ended_leaves_nothing(server: EventServer) -> None:
     http = Http()
     with send(http, server.url, total=PATIENCE) as exchange:
         assert exchange.read() == b"fine"
-    with pytest.raises(Fault):
+    with pytest.raises(HttpFault):
         send(http, server.url, total=PATIENCE)
     assert not http._under_way
     assert not [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]

@@ -77,7 +77,7 @@ def test_another_store_is_unhooked_at_any_line_that_hooks_one() -> None:
     def subscribe() -> rdflive.Subscription:
         return rdflive.subscribe(rdflib.Dataset("Oxigraph"), "SELECT ?s { ?s <http://e/p> ?o }")
 
-    places = [place for place in lines_of(lambda: subscribe().close()) if "oxigraph_adapter" in place[0]]
+    places = [place for place in lines_of(lambda: subscribe().close()) if "oxigraph/adapter" in place[0]]
     acted = 0
     for place in places:
         other = subscribe()

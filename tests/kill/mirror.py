@@ -25,7 +25,7 @@ from rdflib import BNode, Literal, URIRef
 import rdflive
 from rdflive import Batch, Change, Quad
 from rdflive.api.target import GraphTarget
-from rdflive.feeds.cursors import read_cursor
+from rdflive.feeds.entries import read_cursor
 from rdflive.feeds.rdf_patch import encode_rdf_patch
 
 __all__ = ["Model", "Outcome", "command_line", "make_batches", "run"]

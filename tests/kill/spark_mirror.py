@@ -76,8 +76,7 @@ class Paths:
 def mirror(place: Paths, limit: int) -> None:
     """Follow the log to its end in this process, and say how far each commit led."""
     from rdflive_stores.spark.mirror import mirror as spark_mirror
-    from rdflive_stores.spark.session import session
-    from rdflive_stores.spark.sources import register
+    from rdflive_stores.spark.session import register, session
 
     spark = session("local[1]", config={"spark.local.dir": place.folder / "local"})
     print("jvm", spark.sparkContext._gateway.proc.pid, flush=True)

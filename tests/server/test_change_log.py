@@ -19,7 +19,7 @@ from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 import rdflive
 from rdflive.feeds import read_entries, to_lines
 from rdflive.feeds.rdf_patch import RDF_PATCH
-from rdflive.server.change_log import ChangeLog
+from rdflive.server.change_log import CommitLog
 from rdflive.server.failures import Problem
 from support.effort import examples
 
@@ -46,8 +46,8 @@ QUADS = [
 
 
 @contextmanager
-def logged(dataset: rdflib.Dataset, **bounds: int) -> Iterator[ChangeLog]:
-    log = ChangeLog(dataset, **bounds)
+def logged(dataset: rdflib.Dataset, **bounds: int) -> Iterator[CommitLog]:
+    log = CommitLog(dataset, **bounds)
     try:
         yield log
     finally:
@@ -192,7 +192,7 @@ def test_waiting_ends_with_a_commit_the_time_or_the_log() -> None:
     """Who waits is woken from the thread that writes, once; at the end everybody is."""
     dataset = rdflib.Dataset()
 
-    async def wait(log: ChangeLog) -> list[bool]:
+    async def wait(log: CommitLog) -> list[bool]:
         assert not await log.wait(log.last, 0.001)
         assert await log.wait(log.last - 1, 60)
         many = [asyncio.create_task(log.wait(log.last, 60)) for _ in range(3)]

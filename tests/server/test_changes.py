@@ -20,7 +20,7 @@ from rdflive.feeds import read_entries, to_lines
 from rdflive.feeds.event_stream import read_events
 from rdflive.feeds.rdf_patch import RDF_PATCH
 from rdflive.server import service
-from rdflive.server.change_log import ChangeLog
+from rdflive.server.change_log import CommitLog
 from support.mirror_thread import following
 from support.protocol import Reply, asked
 from support.serving import Serving, serving
@@ -126,7 +126,7 @@ def test_stream_tells_who_cannot_go_on(served: Serving) -> None:
 
 def test_stream_tells_of_a_commit_that_is_too_large_to_keep(monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that follows live is told to read anew when a commit exceeds what is kept, and goes on."""
-    monkeypatch.setattr(service, "ChangeLog", partial(ChangeLog, size=1000))
+    monkeypatch.setattr(service, "CommitLog", partial(CommitLog, size=1000))
     with serving(rdflib.Dataset()) as served, events(served) as told:
         next(told)
         put(served.dataset, "x" * 2000)

@@ -21,7 +21,7 @@ from rdflib import Literal, URIRef
 
 from rdflive.asgi.addresses import listen
 from rdflive.server.app import make_app
-from rdflive.server.run import make_server
+from rdflive.server.service import make_server
 from support.effort import examples
 from support.raw_requests import HOST, raw, status
 from support.serving import Serving, serving

@@ -9,8 +9,8 @@ import rdflib
 from rdflib import RDF, Literal, URIRef
 
 from rdflive.server.failures import Problem
+from rdflive.server.first_query import opens_quickly
 from rdflive.server.isolation.children import Children
-from rdflive.server.quick_queries import opens_quickly
 from support.raw_requests import status
 from support.serving import serving
 

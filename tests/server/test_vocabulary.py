@@ -15,7 +15,7 @@ from rdflib import RDF, RDFS, Literal, URIRef
 
 import rdflive
 from rdflive.server import slices
-from rdflive.server.vocabulary import Vocabulary
+from rdflive.server.vocabulary import DataVocabulary
 from support.effort import rounds
 from support.protocol import asked, updated
 from support.serving import serving
@@ -38,7 +38,7 @@ class Count:
 
     def __init__(self, dataset: rdflib.Dataset) -> None:
         self.commits = 0
-        self.vocabulary = Vocabulary(dataset, lambda: self.commits)
+        self.vocabulary = DataVocabulary(dataset, lambda: self.commits)
 
     def ask(self) -> dict[str, Any]:
         """Ask once."""
@@ -109,9 +109,9 @@ def test_count_follows_the_data() -> None:
 def test_large_data_are_told_as_they_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever asks waits for half a second at most, gets what was counted, and a query that runs at once."""
     go_on = threading.Event()
-    take = slices.Slices.take
+    take = slices.QuadSlices.take
 
-    def held(self: slices.Slices, triples: Any, most: int = slices.SLICE) -> list[Any]:
+    def held(self: slices.QuadSlices, triples: Any, most: int = slices.SLICE) -> list[Any]:
         # the first slices come at once, and the rest when the test says so
         calls.append(most)
         if len(calls) > 6:
@@ -119,7 +119,7 @@ def test_large_data_are_told_as_they_are_counted(monkeypatch: pytest.MonkeyPatch
         return take(self, triples, most)
 
     calls: list[int] = []
-    monkeypatch.setattr(slices.Slices, "take", held)
+    monkeypatch.setattr(slices.QuadSlices, "take", held)
     dataset = trains("Oxigraph", 1000)
     count = Count(dataset)
     told = count.ask()

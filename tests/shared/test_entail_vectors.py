@@ -10,7 +10,7 @@ import rdflib
 from rdflib import RDF, RDFS, BNode, Literal, URIRef
 
 import rdflive
-from rdflive.entail.errors import SchemaError
+from rdflive.errors import SchemaError
 from support.effort import drawn_from, rounds
 from support.entailment import SCHEMA, Triple, closed_schema, instances
 from support.shared import shared

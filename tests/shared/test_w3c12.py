@@ -18,7 +18,7 @@ pytest.importorskip("pyoxigraph", reason="needs the extra rdflive[oxigraph]")
 
 import pyoxigraph as ox
 
-from rdflive_stores.oxigraph_terms import canonical
+from rdflive_stores.oxigraph.terms import canonical
 
 pytestmark = pytest.mark.shared
 

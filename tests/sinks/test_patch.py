@@ -13,7 +13,7 @@ from rdflib import BNode, Literal, URIRef
 
 import rdflive
 from rdflive.feeds import decode, feed_format
-from rdflive.feeds.writing import UnwritableError
+from rdflive.feeds.terms import UnwritableError
 from rdflive.model import Delta, Header
 from rdflive.sinks import PatchSink
 from support.effort import examples

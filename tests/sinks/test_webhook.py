@@ -15,7 +15,7 @@ import rdflib
 from rdflib import Literal, URIRef
 
 import rdflive
-from rdflive.http import Pace
+from rdflive.http import RetryPace
 from rdflive.model import Delta, Header
 from rdflive.sinks import WebhookError, WebhookSink, webhook
 from support.event_server import Script, Wire, event_server
@@ -30,7 +30,7 @@ QUERY = "SELECT ?o { ?s <http://e/p> ?o }"
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pauses between tries are short."""
-    monkeypatch.setattr(webhook, "_PACE", Pace(first=0.01, longest=0.02))
+    monkeypatch.setattr(webhook, "_PACE", RetryPace(first=0.01, longest=0.02))
 
 
 @pytest.fixture
@@ -203,7 +203,7 @@ def test_webhook_waits_as_long_as_the_server_says(
     pause: str,
 ) -> None:
     """Our own pauses are the least; what is beyond the patience is an error at once."""
-    monkeypatch.setattr(webhook, "_PACE", Pace(first=pace, longest=pace))
+    monkeypatch.setattr(webhook, "_PACE", RetryPace(first=pace, longest=pace))
     receiver.answers.append((503, {} if header is None else {"Retry-After": header}, b""))
     said = rf"503; .*tried 1 times in \d\.\d s; .* in {pause} s, past the patience of {patience} s"
     with pytest.raises(WebhookError, match=said):

@@ -18,9 +18,9 @@ import rdflib
 from pyspark.sql import SparkSession
 
 import rdflive
-from rdflive_stores.spark.aws.kinesis import _Reader as KinesisReader
+from rdflive_stores.spark.aws.kinesis import _KinesisReader
 from rdflive_stores.spark.aws.kinesis import _settings as kinesis_settings
-from rdflive_stores.spark.aws.neptune import _Reader as NeptuneReader
+from rdflive_stores.spark.aws.neptune import _KinesisReader as _NeptuneReader
 from rdflive_stores.spark.aws.neptune import _settings as neptune_settings
 from rdflive_stores.spark.mirror import mirror
 from rdflive_stores.spark.running import DataflowError
@@ -65,8 +65,8 @@ class Stream:
         self.name = name
 
     @property
-    def reader(self) -> KinesisReader:
-        return KinesisReader(kinesis_settings(self.options))
+    def reader(self) -> _KinesisReader:
+        return _KinesisReader(kinesis_settings(self.options))
 
     def put(self, *keyed: tuple[str, str]) -> None:
         """Write records, each with its key."""
@@ -122,8 +122,8 @@ class Shards:
         monkeypatch.setattr("rdflive_stores.spark.aws.kinesis.client", lambda *_: self)
         monkeypatch.setattr("rdflive_stores.spark.aws.kinesis.time", lambda: self.now)
 
-    def reader(self, **options: str) -> KinesisReader:
-        return KinesisReader(kinesis_settings({"streamName": "s", **options}))
+    def reader(self, **options: str) -> _KinesisReader:
+        return _KinesisReader(kinesis_settings({"streamName": "s", **options}))
 
     def put(self, key: str, value: str) -> None:
         """Write a record to the open shard of its key."""
@@ -456,7 +456,7 @@ def quad(number: int) -> str:
 def test_neptune_is_read_in_whole_commits(neptune: Neptune, most: str) -> None:
     """However pages and micro-batches are cut; a commit whose end is not there yet waits."""
     neptune.page = 3  # as ten megabytes end a page, whatever was asked for
-    reader = NeptuneReader(
+    reader = _NeptuneReader(
         neptune_settings({"endpointUrl": neptune.url, "region": REGION, "maxRecordsPerTrigger": most})
     )
     offset: Any = reader.initialOffset()
@@ -474,7 +474,7 @@ def test_neptune_is_read_in_whole_commits(neptune: Neptune, most: str) -> None:
 
 def test_a_stream_of_neptune_that_expired_asks_for_a_resync(neptune: Neptune) -> None:
     """Also where a micro-batch is read again, and its end is gone."""
-    reader = NeptuneReader(neptune_settings({"endpointUrl": neptune.url, "region": REGION}))
+    reader = _NeptuneReader(neptune_settings({"endpointUrl": neptune.url, "region": REGION}))
     neptune.commit(("ADD", quad(1)), ("ADD", quad(2)))
     start = reader.initialOffset()
     _, end = reader.read(start)
@@ -495,7 +495,7 @@ def test_a_source_waits_a_second_where_nothing_is_new(
 ) -> None:
     """Behind a look that found nothing, and only there."""
     kinesis, seconds = Shards(monkeypatch), "rdflive_stores.spark.aws.client._SECONDS"
-    of_neptune = NeptuneReader(neptune_settings({"endpointUrl": neptune.url, "region": REGION}))
+    of_neptune = _NeptuneReader(neptune_settings({"endpointUrl": neptune.url, "region": REGION}))
     for reader, write in (
         (kinesis.reader(), lambda: kinesis.put("0", "x")),
         (of_neptune, lambda: neptune.commit(("ADD", quad(1)))),

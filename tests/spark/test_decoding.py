@@ -15,7 +15,7 @@ from rdflive import Change, Quad
 from rdflive.feeds import FeedFormat, feed_format
 from rdflive.feeds.decoder import Decoded, StatelessDecoder
 from rdflive.feeds.neptune import NEPTUNE
-from rdflive.feeds.writing import write_term
+from rdflive.feeds.terms import write_term
 from rdflive.model import Batch
 from rdflive_stores.spark.mirroring.decoding import decode_neptune, decode_texts
 from support.decoders import read

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdflive_stores.spark.mirroring.decoding import Fault, Place
+from rdflive_stores.spark.mirroring.decoding import DecodingFault, RecordPlace
 from support.debezium_logs import CONNECTORS, LEFT_OUT, LOGS, Logged, expected, told_by
 from support.debezium_mirror import Mirror
 from support.effort import examples
@@ -22,7 +22,7 @@ class RefusedError(Exception):
     """An event was refused."""
 
 
-def stop(place: Place, fault: Fault) -> None:
+def stop(place: RecordPlace, fault: DecodingFault) -> None:
     raise RefusedError(fault.reason)
 
 
@@ -184,7 +184,7 @@ def test_what_a_row_took_along_to_another_key_cannot_be_put_right() -> None:
 def test_two_events_of_one_place_are_refused_unless_they_are_equal(split: bool) -> None:
     """In one micro-batch neither is applied; in two the second is not. The same event again is silent."""
     first, second = row("c", anne("A"), ts_ms=1), row("u", anne("B"), ts_ms=1)
-    faults: list[Fault] = []
+    faults: list[DecodingFault] = []
     batches = ([first], [second]) if split else ([first, second],)
     mirror, _ = taken(*batches, report=lambda place, fault: faults.append(fault))
     assert names(mirror) == ({"A", "long"} if split else set())
@@ -203,7 +203,7 @@ def test_two_events_of_one_place_are_refused_unless_they_are_equal(split: bool) 
 def test_what_came_before_refused_events_counts(split: bool) -> None:
     """Where two events of one place are put aside, the row is what the one before them has made."""
     log = [row("c", anne("A"), lsn=1), row("u", anne("B"), lsn=2), row("u", anne("C"), lsn=2)]
-    faults: list[Fault] = []
+    faults: list[DecodingFault] = []
     batches = (log[:1], log[1:]) if split else (log,)
     mirror, _ = taken(*batches, report=lambda place, fault: faults.append(fault))
     assert (names(mirror), len(faults)) == ({"A", "long"}, 2)

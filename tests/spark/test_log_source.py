@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as PySpark's documentatio
 from rdflive import RdfliveError
 from rdflive_stores.spark.change_rows import POSITIONED, stream_columns, stream_offsets
 from rdflive_stores.spark.logs.source import RdfPatchDataSource
-from rdflive_stores.spark.sources import register
+from rdflive_stores.spark.session import register
 from support.effort import drawn_from
 from support.logs import Row, rows_of
 

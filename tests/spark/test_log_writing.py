@@ -13,8 +13,8 @@ from pyspark.sql.types import StructType
 
 import rdflive
 from rdflive_stores.spark.logs.writing import _checked, _Piece, _Pieces
+from rdflive_stores.spark.session import register
 from rdflive_stores.spark.snapshots import rebuild
-from rdflive_stores.spark.sources import register
 from rdflive_stores.spark.subscription import subscribe
 from support.spark_streams import AT_ONCE, ChangeFiles, Operation, node, number
 

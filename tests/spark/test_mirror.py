@@ -23,7 +23,7 @@ from rdflive.feeds.rdf_patch import encode_rdf_patch
 from rdflive_stores.spark.mirror import MirroredBatch, mirror
 from rdflive_stores.spark.mirroring.shapes import ShapeError
 from rdflive_stores.spark.running import DataflowError
-from rdflive_stores.spark.sources import register
+from rdflive_stores.spark.session import register
 from support.effort import drawn_from
 from support.spark_mirrors import Answers, state
 from support.worlds import KINDS

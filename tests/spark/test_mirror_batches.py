@@ -21,12 +21,12 @@ from rdflive.feeds.decoder import Decoder
 from rdflive.feeds.formats import FeedFormat
 from rdflive.feeds.neptune import NEPTUNE
 from rdflive.feeds.nquads import encode_nquads
-from rdflive.feeds.writing import write_quad, write_term
+from rdflive.feeds.terms import write_quad, write_term
 from rdflive_stores.spark.mirror import BatchApplier, unapplied
 from rdflive_stores.spark.mirroring.cursor import BatchPlan, Cursor, Given, step
-from rdflive_stores.spark.mirroring.decoding import Fault, Place
+from rdflive_stores.spark.mirroring.decoding import DecodingFault, RecordPlace
 from rdflive_stores.spark.mirroring.formats import shape_of
-from rdflive_stores.spark.mirroring.shapes import Reading, Shape, ShapeError
+from rdflive_stores.spark.mirroring.shapes import Reading, RowShape, ShapeError
 from support.decoders import read
 from support.effort import drawn_from
 from support.spark_mirrors import mirrored, refuse, state
@@ -68,7 +68,7 @@ def change_row(change: Change, offset: int) -> tuple[Any, ...]:
     return (("A" if change.sign > 0 else "D"), *terms, "t", 0, offset)
 
 
-def read_frame(shape: Shape, frame: DataFrame, report: Any = refuse, *, repeats: bool = False) -> Reading:
+def read_frame(shape: RowShape, frame: DataFrame, report: Any = refuse, *, repeats: bool = False) -> Reading:
     return shape.read(frame, report, repeats=repeats)
 
 
@@ -131,7 +131,7 @@ def test_a_quad_is_inserted_and_deleted_only_in_an_order(spark: SparkSession) ->
         (shard, ("D", '"A"', "s", "1"), ("A", '"A"', "t", "2")),
     ]:
         frame = spelt_rows(spark, places, *rows).coalesce(1)
-        faults: list[Fault] = []
+        faults: list[DecodingFault] = []
         report = partial(lambda found, place, fault: found.append(fault), faults)
         assert read_frame(shape_of(frame, None), frame, report).changes == []
         assert [fault.text for fault in faults] == ['D <urn:s> <urn:p> "A" .\nA <urn:s> <urn:p> "A" .']
@@ -155,7 +155,7 @@ def test_bad_change_rows_are_reported_each(spark: SparkSession) -> None:
     good = ("A", "<urn:s>", "<urn:p>", "<urn:o>", None)
     rows = [("X", *good[1:]), good, ("A", None, *good[2:]), ("A", "urn:s", *good[2:]), (None, *good[1:])]
     frame = spark.createDataFrame([(*row, "t", 0, n) for n, row in enumerate(rows)], ROWS)
-    found: list[tuple[Place, Fault]] = []
+    found: list[tuple[RecordPlace, DecodingFault]] = []
     changes = read_frame(shape_of(frame, None), frame, lambda *fault: found.append(fault)).changes
     assert len(changes) == 1
     assert [place.offset for place, _ in found] == [0, 2, 3, 4]
@@ -194,7 +194,7 @@ def test_neptune_commits_are_checked_and_may_be_cut(spark: SparkSession) -> None
         }
         return json.dumps({**told, **({"isLastOp": True} if last else {})})
 
-    def taken(shape: Shape, *values: str, report: Any = refuse) -> tuple[set[str], Reading]:
+    def taken(shape: RowShape, *values: str, report: Any = refuse) -> tuple[set[str], Reading]:
         frame = spark.createDataFrame([(value,) for value in values], "value string")
         reading = read_frame(shape, frame, report)
         return {f"{str(q.subject)[4:]}.{q.object}" for _, q in reading.changes}, reading
@@ -332,7 +332,7 @@ def test_a_bad_version_is_refused_whole(spark: SparkSession) -> None:
         (8, "Hal", "insert", 4), (8, "Hal", "insert", 4),
     ]  # fmt: skip
     frame = spark.createDataFrame(rows, "id int, name string, _change_type string, _commit_version long")
-    faults: list[Fault] = []
+    faults: list[DecodingFault] = []
     shape = shape_of(frame, delta_lake(PEOPLE))
     reading = read_frame(shape, frame, lambda _, fault: faults.append(fault))
     assert {str(q.object) for _, q in reading.changes if isinstance(q.object, Literal)} == {"Anne", "Hal"}

@@ -14,8 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from rdflib import BNode, Literal, URIRef
 
 import rdflive
-from rdflive.feeds.terms import RowReader
-from rdflive.feeds.writing import write_term
+from rdflive.feeds.terms import RowReader, write_term
 from rdflive.query.algebra import Values, topological
 from rdflive.query.parse import parse_query
 from rdflive_stores.spark import rebuild, subscribe

@@ -23,9 +23,9 @@ import pyarrow as pa
 import pytest
 
 from rdflive_stores.spark.connectors import CONNECTORS, ConnectorError, connecting
+from rdflive_stores.spark.dataflow.packing import spare_collections
 from rdflive_stores.spark.installed import SparkNotFoundError, require_spark
 from rdflive_stores.spark.session import SessionError, _check_connectors, _checked, session, settings
-from rdflive_stores.spark.workers import spare_collections
 
 pytestmark = pytest.mark.oldest_spark
 

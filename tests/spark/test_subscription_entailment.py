@@ -14,7 +14,7 @@ from rdflib import RDF, RDFS
 
 import rdflive
 from rdflive import UnsupportedQueryError
-from rdflive.feeds.writing import write_term
+from rdflive.feeds.terms import write_term
 from rdflive_stores.spark.dataflow.state import StateError
 from rdflive_stores.spark.inspection import inspect
 from rdflive_stores.spark.snapshots import rebuild

@@ -16,7 +16,7 @@ from rdflive_stores.spark.dataflow import matching, tasks
 from rdflive_stores.spark.dataflow.files import Folder
 from rdflive_stores.spark.dataflow.identity import check, describe, missing
 from rdflive_stores.spark.dataflow.query_plan import JointPlan, plan_queries
-from rdflive_stores.spark.dataflow.state import Mark, Moment, StateError, note
+from rdflive_stores.spark.dataflow.state import Mark, StateError, TaskMoment, note
 from rdflive_stores.spark.running import DataflowError
 from rdflive_stores.spark.subscription import subscribe
 from spark.world import PATH, Fails, World
@@ -93,10 +93,12 @@ def test_a_part_must_stand_at_its_micro_batch(reached: int | None, batch: int, t
     """State ahead of Spark's logs, or behind them, is refused."""
 
     def run(number: int, folder: str) -> None:
-        note(Moment(Folder.local(str(tmp_path / folder)), number, {0: Mark(number)}), 0)
+        note(TaskMoment(Folder.local(str(tmp_path / folder)), number, {0: Mark(number)}), 0)
 
     def begin(folder: str) -> Mark:
-        return tasks.begin_part(Moment(Folder.local(str(tmp_path / folder)), batch), 0, is_first=not batch)
+        return tasks.begin_part(
+            TaskMoment(Folder.local(str(tmp_path / folder)), batch), 0, is_first=not batch
+        )
 
     for number in range(-1 if reached is None else reached + 1):
         run(number, "other")

@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rdflive.feeds import MappingError
-from rdflive_stores.spark.mirroring.decoding import Fault
+from rdflive_stores.spark.mirroring.decoding import DecodingFault
 from rdflive_stores.spark.mirroring.table_events import decode_events
 from support.debezium_logs import LOGS, Logged, expected, log_of
 from support.debezium_mirror import READ, Mirror, Partitions
@@ -92,7 +92,7 @@ GONE = {"id": 1, "name": "Anne", "bio": "__debezium_unavailable_value"}
 )
 def test_a_bad_event_is_reported_and_the_others_count(record: Logged, reason: str) -> None:
     """Also one that a later event of the same row would hide; with it comes the record as it was."""
-    found: list[Fault] = []
+    found: list[DecodingFault] = []
     mirror = Mirror()
     other = {"id": 2, "s": "<urn:s>", "p": "<urn:p>", "o": "<urn:o>"}
     mirror.take(

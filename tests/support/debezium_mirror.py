@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from rdflive.feeds import read_mapping
-from rdflive_stores.spark.mirroring.decoding import Fault
+from rdflive_stores.spark.mirroring.decoding import DecodingFault
 from rdflive_stores.spark.mirroring.shapes import Reading
 from rdflive_stores.spark.mirroring.table_events import decode_events
 from rdflive_stores.spark.mirroring.table_shapes import DebeziumEvents
@@ -35,7 +35,7 @@ class Mirror:
     def __init__(self) -> None:
         self.kept: dict[str, str] = {}
         self.quads: set[Any] = set()
-        self.faults: list[Fault] = []
+        self.faults: list[DecodingFault] = []
         self.restart()
 
     def restart(self) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rdflive.feeds import Entry, FeedFormat, read_entries, to_lines
-from rdflive.feeds.cursors import read_cursor
+from rdflive.feeds.entries import read_cursor
 from support.feeds import write_quad
 
 GOLDEN = Path(__file__).resolve().parents[1] / "feeds" / "golden"

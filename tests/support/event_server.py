@@ -12,12 +12,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from rdflive.client.address import Address
+from rdflive.client.requests import Address
 from rdflive.client.server import Server
-from rdflive.http import Pace
+from rdflive.http import RetryPace
 from support.listening import end_accepting
 
-QUICK = Pace(silence=20.0, first=0.01, longest=0.02)
+QUICK = RetryPace(silence=20.0, first=0.01, longest=0.02)
 PATIENCE = 20.0
 
 
@@ -117,7 +117,7 @@ class EventServer:
         """Do these from now on."""
         self.scripts = deque(scripts)
 
-    def client(self, pace: Pace = QUICK, timeout: float = PATIENCE, token: str | None = None) -> Server:
+    def client(self, pace: RetryPace = QUICK, timeout: float = PATIENCE, token: str | None = None) -> Server:
         """Make a client that comes back quickly."""
         return Server(Address.parse(self.url, token), timeout=timeout, pace=pace)
 

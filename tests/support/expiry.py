@@ -14,7 +14,7 @@ from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.terms import TermTable
 from rdflive.entail.entailment import ExplicitGraph, Regime
 from rdflive.entail.rules import Program, load_program
-from rdflive.entail.rules.closure import AnnotatedGraph, Closure
+from rdflive.entail.rules.closure import AnnotatedGraph, FactClosure
 from rdflive.entail.rules.keys import Key
 from rdflive.time.windows import ALWAYS
 
@@ -85,7 +85,7 @@ class Labelled:
         self._early = early
         terms = TermTable(self.dictionary, _same, None)
         graph = AnnotatedGraph(self.dictionary, terms, _same, lambda key: self.read(key))
-        self.closure = Closure(program, graph)
+        self.closure = FactClosure(program, graph)
 
     def read(self, key: Key) -> Iterator[tuple[Any, int]]:
         """List the explicit triples that match, with their labels."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from rdflive import FeedError
 from rdflive.feeds import Entry, FeedFormat, read_entries, to_lines
-from rdflive.feeds.cursors import read_cursor
+from rdflive.feeds.entries import read_cursor
 
 __all__ = ["check_any_bytes"]
 

@@ -11,7 +11,7 @@ import rdflib
 from rdflive import Batch, Quad
 from rdflive.feeds import decode, feed_format, open_lines, read_nquads
 from rdflive.feeds.rdf_patch import encode_rdf_patch
-from rdflive.feeds.writing import write_quad
+from rdflive.feeds.terms import write_quad
 from support.effort import HUNT, drawn_from
 from support.shared import shared
 

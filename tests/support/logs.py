@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rdflive.feeds import read_entries, to_lines
 from rdflive.feeds.rdf_patch import RDF_PATCH
-from rdflive.feeds.writing import write_term
+from rdflive.feeds.terms import write_term
 from support.feeds import QUADS, write_quad
 
 Row = tuple[str, str, str, str, str | None, int, int]

@@ -11,7 +11,7 @@ from typing import Any
 
 import rdflive
 from rdflive.feeds import Entry
-from rdflive_stores.endpoint_feed import EndpointFeed
+from rdflive_stores.endpoint.feed import EndpointFeed
 
 PATIENCE = 60.0
 

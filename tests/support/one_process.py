@@ -11,8 +11,7 @@ from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 
 import rdflive
 from rdflive.entail.rules import Rules
-from rdflive.feeds.terms import RowReader
-from rdflive.feeds.writing import write_term
+from rdflive.feeds.terms import RowReader, write_term
 
 __all__ = ["OneProcess", "Row", "added"]
 

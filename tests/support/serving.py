@@ -15,8 +15,7 @@ import rdflib
 from rdflive.asgi.addresses import listen
 from rdflive.server.access import Client
 from rdflive.server.app import make_app
-from rdflive.server.run import make_server
-from rdflive.server.service import Service
+from rdflive.server.service import Service, make_server
 from rdflive.server.settings import Limits
 
 

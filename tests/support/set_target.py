@@ -9,7 +9,7 @@ from rdflib import URIRef
 
 from rdflive.feeds import Entry
 from rdflive.model import Quad
-from rdflive_stores.endpoint_feed import EndpointFeed
+from rdflive_stores.endpoint.feed import EndpointFeed
 from support.misbehaving import Server
 
 EVERYTHING = [Quad(None, None, None)]

@@ -14,7 +14,7 @@ from rdflive import Change, Quad
 from rdflive.api.target import GraphTarget
 from rdflive.feeds import FeedFormat
 from rdflive.feeds.terms import RowReader
-from rdflive_stores.spark.mirroring.decoding import POSITION, Fault, Place
+from rdflive_stores.spark.mirroring.decoding import POSITION, DecodingFault, RecordPlace
 
 __all__ = ["Answers", "arrow_rows", "mirrored", "refuse", "state", "to_changes"]
 
@@ -42,7 +42,7 @@ def to_changes(rows: Iterable[dict[str, Any]]) -> list[Change]:
     ]
 
 
-def refuse(place: Place, fault: Fault) -> NoReturn:
+def refuse(place: RecordPlace, fault: DecodingFault) -> NoReturn:
     """Take no fault."""
     raise AssertionError((place, fault))
 

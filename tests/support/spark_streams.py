@@ -17,7 +17,7 @@ from rdflive_stores.spark.dataflow.files import Folder
 from rdflive_stores.spark.dataflow.matching import LAYOUT, LIVE
 from rdflive_stores.spark.dataflow.query_plan import JointPlan, plan_queries
 from rdflive_stores.spark.dataflow.runs import Run
-from rdflive_stores.spark.dataflow.state import REACHED, Bucket, Moment
+from rdflive_stores.spark.dataflow.state import REACHED, Bucket, TaskMoment
 from rdflive_stores.spark.dataflow.tasks import part_behind
 from support.effort import drawn_from
 from support.one_process import OneProcess, Row, added
@@ -207,7 +207,7 @@ def live_quads(checkpoint: Path) -> Counter[Row]:
 def _states(checkpoint: Path, name: str) -> Iterator[list[Run]]:
     (generation,) = checkpoint.glob("rdflive/*/*/")
     notes = [path.name.split("-", 1) for path in (generation / REACHED).iterdir()]
-    now = Moment(Folder.local(str(generation)), max(int(batch) for _, batch in notes))
+    now = TaskMoment(Folder.local(str(generation)), max(int(batch) for _, batch in notes))
     for part in sorted({int(part) for part, _ in notes}):
         part_behind(now, part)
         yield Bucket.of(now, name, part, LAYOUT).before()

@@ -8,8 +8,7 @@ from typing import Any, TypeAlias
 
 from rdflib import Literal
 
-from rdflive.feeds.terms import RowReader
-from rdflive.feeds.writing import write_term
+from rdflive.feeds.terms import RowReader, write_term
 from support.effort import drawn_from
 from support.one_process import Row
 from support.solutions import State, folded, isomorphic, row

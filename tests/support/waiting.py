@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import rdflive
-from rdflive.delivery.mailbox import Reader
+from rdflive.delivery.mailbox import MailboxReader
 
 PATIENCE = 30.0  # machines are slow at times
 
@@ -28,7 +28,9 @@ def waiting(deltas: Any) -> Iterator[list[rdflive.Delta]]:
     """Follow the iterator in a thread that waits when the block begins, and has ended when it is left."""
     told: list[rdflive.Delta] = []
     source = deltas._source
-    waiters = (source._mailbox if isinstance(source, Reader) else source._outbox.mailbox)._changed._waiters
+    waiters = (
+        source._mailbox if isinstance(source, MailboxReader) else source._outbox.mailbox
+    )._changed._waiters
     thread = threading.Thread(target=lambda: told.extend(deltas), daemon=True)
     thread.start()
     deadline = time.monotonic() + PATIENCE

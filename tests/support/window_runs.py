@@ -15,7 +15,7 @@ from rdflib.term import Node
 import rdflive
 from rdflive.api.opening import Windows, open_subscriptions
 from rdflive.delivery.question import Question
-from rdflive.delivery.receiver import Receiver
+from rdflive.delivery.relay import Receiver
 from rdflive.query.known import find_plan
 from rdflive.query.segment import Algorithm
 from rdflive.time.windows import Window

@@ -15,7 +15,7 @@ from typing import Final, Self
 
 from rdflive.api.mirror_run import Mirrored, MirrorRun
 from rdflive.errors import RdfliveError, WaitError
-from rdflive.feeds.numbers import is_number
+from rdflive.feeds.feed import is_number
 
 __all__ = ["BackgroundMirror"]
 

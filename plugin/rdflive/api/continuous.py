@@ -10,7 +10,7 @@ from rdflive.api.opening import Windows, open_subscriptions
 from rdflive.api.stream import Stream
 from rdflive.delivery.calling import Callback
 from rdflive.delivery.question import Question
-from rdflive.delivery.receiver import Receiver
+from rdflive.delivery.relay import Receiver
 from rdflive.delivery.resume import query_identity
 from rdflive.delivery.subscription import OnError, Subscription
 from rdflive.entail.entailment import Regime

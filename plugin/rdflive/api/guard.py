@@ -25,11 +25,10 @@ from rdflive.api.validation import (
 from rdflive.delivery.guarding import Guards, Refusal
 from rdflive.delivery.members import start
 from rdflive.delivery.question import Question
-from rdflive.delivery.receiver import Receiver
+from rdflive.delivery.relay import Receiver
 from rdflive.delivery.subscription import Subscription
 from rdflive.entail.entailment import Regime
-from rdflive.entail.regimes import Rules, regime_of
-from rdflive.entail.scope import refuse_quads
+from rdflive.entail.regimes import Rules, refuse_quads, regime_of
 from rdflive.errors import UnsupportedQueryError, ValidationError
 from rdflive.model import Answers, Delta, Header, Solution, TermWriter
 from rdflive.plugins import manager

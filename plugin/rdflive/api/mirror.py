@@ -31,9 +31,9 @@ from rdflive.feeds import (
     read_nquads,
 )
 from rdflive.feeds.dead_letters import DeadLetters
+from rdflive.feeds.feed import is_number
 from rdflive.feeds.files import FileFeed
 from rdflive.feeds.lines import unreadable
-from rdflive.feeds.numbers import is_number
 from rdflive.model import Quad
 from rdflive.plugins import manager
 from rdflive.query.bgp import Variable

@@ -15,16 +15,15 @@ from rdflib.term import Node
 
 from rdflive.api.keeping import join, keep
 from rdflive.api.stream import Stream
-from rdflive.delivery.keys import check_key
 from rdflive.delivery.members import start
 from rdflive.delivery.membership import holds
-from rdflive.delivery.question import Question
-from rdflive.delivery.receiver import Receiver
+from rdflive.delivery.question import Question, check_key
+from rdflive.delivery.relay import Receiver
 from rdflive.delivery.resume import Journal, ResumeError, StreamLog
 from rdflive.delivery.subscription import Subscription
 from rdflive.delivery.unheld import log_notes, unsaid_notes
 from rdflive.entail.entailment import Regime
-from rdflive.entail.scope import refuse_quads
+from rdflive.entail.regimes import refuse_quads
 from rdflive.model import Header, warn_of_hidden_names
 from rdflive.plugins import manager
 from rdflive.query.budget import Budget
@@ -32,7 +31,7 @@ from rdflive.query.plan import Plan
 from rdflive.store import Adapter, GraphLike
 from rdflive.time.endings import Endings
 from rdflive.time.expiry import Expiry, choose
-from rdflive.time.opening import Source, Windowing
+from rdflive.time.opening import Windowing, WindowSource
 from rdflive.time.windowed import Output, Windowed
 from rdflive.time.windows import Window
 
@@ -111,8 +110,11 @@ class Windows:
         if not self.streams:
             return None
         windowing = Windowing(
-            default=tuple(Source(stream.timeline, window) for stream, window in self.default),
-            named={name: (Source(stream.timeline, window),) for name, (stream, window) in self.named.items()},
+            default=tuple(WindowSource(stream.timeline, window) for stream, window in self.default),
+            named={
+                name: (WindowSource(stream.timeline, window),)
+                for name, (stream, window) in self.named.items()
+            },
             # a stream that stands alone has no graph that its windows could be merged with
             beside=self.beside if self.beside is not True else not all(s.is_alone for s in self.streams),
             expiry=self.expiry,

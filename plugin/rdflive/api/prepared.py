@@ -17,9 +17,8 @@ from rdflib.term import Node, Variable
 
 from rdflive.api.opening import NO_WINDOWS, Windows, open_subscriptions
 from rdflive.api.stream import Stream
-from rdflive.delivery.keys import read_key
-from rdflive.delivery.question import Question
-from rdflive.delivery.receiver import Receiver
+from rdflive.delivery.question import Question, read_key
+from rdflive.delivery.relay import Receiver
 from rdflive.delivery.resume import query_identity
 from rdflive.delivery.subscription import OnError, Subscription
 from rdflive.entail.entailment import Regime
@@ -29,7 +28,7 @@ from rdflive.model import Delta
 from rdflive.plugins import manager
 from rdflive.query.budget import Budget
 from rdflive.query.given import GivenQuery, check_row, namespaces, read_query
-from rdflive.query.known import Asked, find_plan
+from rdflive.query.known import KnownQuery, find_plan
 from rdflive.query.parse import parse_query
 from rdflive.query.plan import make_plan
 from rdflive.query.segment import Algorithm
@@ -100,7 +99,7 @@ class Prepared:
         self._query = query
         self._init_ns = init_ns
         self._namespaces = namespaces(graph, init_ns)
-        self._known: dict[tuple[Any, ...], tuple[Asked, dict[str, int]]] = {}
+        self._known: dict[tuple[Any, ...], tuple[KnownQuery, dict[str, int]]] = {}
         """By the variables that were given terms: the plan, and which parameter each of them is."""
 
     @property
@@ -267,7 +266,7 @@ class Prepared:
         *,
         family: bool = False,
         clock: bool = True,
-    ) -> Asked:
+    ) -> KnownQuery:
         """Give the plan with terms for some variables; with `family` one that it may share with others.
 
         With a `clock` times may be compared with NOW().
@@ -279,7 +278,7 @@ class Prepared:
             terms = list(asked.terms)
             for name, term in row.items():
                 terms[places[name]] = term
-            return Asked(asked.plan, tuple(terms))
+            return KnownQuery(asked.plan, tuple(terms))
         try:
             asked = find_plan(
                 self.query,
@@ -300,12 +299,12 @@ class Prepared:
             self._known[key] = asked, places
         return asked
 
-    def _of(self, given: Prepared, algorithm: Algorithm) -> Asked:
+    def _of(self, given: Prepared, algorithm: Algorithm) -> KnownQuery:
         """Give the plan for the rows of another query."""
         with given._query.naming():
             rows = parse_query(given.query, init_ns=given._namespaces, clock=True)
         parsed = parse_query(self.query, init_ns=self._namespaces, clock=True, given=rows)
-        return Asked(make_plan(parsed, algorithm))
+        return KnownQuery(make_plan(parsed, algorithm))
 
     def _sources(
         self, graph: GraphLike | Stream, window: Window | None

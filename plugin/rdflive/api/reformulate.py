@@ -11,7 +11,6 @@ from typing import Any
 import rdflib
 from rdflib.term import Node
 
-from rdflive.entail.errors import ReformulationSizeError, SchemaError
 from rdflive.entail.reformulation import (
     SCHEMA_PROPERTIES,
     ConjunctiveQuery,
@@ -23,6 +22,7 @@ from rdflive.entail.reformulation import (
     rounds,
     to_sparql,
 )
+from rdflive.errors import ReformulationSizeError, SchemaError
 from rdflive.model import Header, Solution
 from rdflive.plugins import manager
 from rdflive.query.bgp import Variable

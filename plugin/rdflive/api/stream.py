@@ -27,8 +27,8 @@ from rdflive.time.instants import (
     to_delay,
     to_instant,
 )
+from rdflive.time.ticker import Timer
 from rdflive.time.timeline import Timeline
-from rdflive.time.timer import Timer
 from rdflive.time.watermark import Watermark
 
 __all__ = ["Durable", "Stream"]

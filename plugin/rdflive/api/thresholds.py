@@ -15,9 +15,8 @@ import rdflib
 
 from rdflive.api.reformulate import Reformulation, reformulate
 from rdflive.api.saturated import saturate
-from rdflive.entail.errors import ReformulationSizeError
-from rdflive.entail.vocabulary import Vocabulary
-from rdflive.errors import RdfliveError
+from rdflive.entail.schema import RdfsTerms
+from rdflive.errors import RdfliveError, ReformulationSizeError
 from rdflive.plugins import manager
 from rdflive.query.given import namespaces, read_query
 from rdflive.store import GraphLike
@@ -31,7 +30,7 @@ _LONGEST: Final = 10.0
 _SEED: Final = 0
 MOST_MEMBERS: Final = 10_000
 """So many members of a reformulation are counted."""
-_SCHEMA: Final = Vocabulary().schema
+_SCHEMA: Final = RdfsTerms().schema
 
 _Triples: TypeAlias = Sequence[tuple[Any, Any, Any]]
 _Report: TypeAlias = Callable[[str], object]

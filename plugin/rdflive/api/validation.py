@@ -15,9 +15,8 @@ from rdflib.term import Node
 
 from rdflive.api.opening import open_subscriptions
 from rdflive.api.prepared import check_graph
-from rdflive.delivery.keys import check_key, read_key
-from rdflive.delivery.question import Question
-from rdflive.delivery.receiver import Receiver
+from rdflive.delivery.question import Question, check_key, read_key
+from rdflive.delivery.relay import Receiver
 from rdflive.delivery.resume import Journal
 from rdflive.delivery.subscription import OnError, Subscription
 from rdflive.entail.entailment import Regime
@@ -30,7 +29,7 @@ from rdflive.shacl import (
     ABOUT_SHAPES,
     COLUMNS,
     LiveValidation,
-    Selection,
+    SelectedShapes,
     read_shapes,
     read_terms,
     rules_of,
@@ -150,15 +149,15 @@ def shacl_rules(shapes: Graph | str | os.PathLike[str] | Iterable[Graph]) -> Pro
 
 def selection_of(
     graph: GraphLike, shapes: Iterable[Graph], focus_nodes: Nodes, use_shapes: Nodes
-) -> Selection:
+) -> SelectedShapes:
     """Read which shapes are used, and at which nodes; a prefix means what it means where the name stands."""
     of_shapes, of_graph = [Prefixes("", None, each) for each in shapes], Prefixes("", None, graph)
     used = read_terms("use_shapes", use_shapes, _merged([of_graph, *of_shapes]))
     nodes = read_terms("focus_nodes", focus_nodes, _merged([*of_shapes, of_graph]))
-    return Selection(None if used is None else frozenset(used), None if nodes is None else tuple(nodes))
+    return SelectedShapes(None if used is None else frozenset(used), None if nodes is None else tuple(nodes))
 
 
-def with_rules(shapes: Iterable[Graph], rules: Rules | None, selection: Selection) -> Rules | None:
+def with_rules(shapes: Iterable[Graph], rules: Rules | None, selection: SelectedShapes) -> Rules | None:
     """Add the rules of shapes that ask for them by sh:entailment, and are used."""
     asking = [each for each in shapes if (None, SH.entailment, SH.Rules) in each]
     if not asking:
@@ -171,7 +170,7 @@ def start_validation(
     adapter: Adapter,
     graph: GraphLike,
     shapes: list[Graph],
-    selection: Selection,
+    selection: SelectedShapes,
     regime: Regime | None,
     receiver: Receiver,
     key: tuple[str, ...] = (),

@@ -28,7 +28,7 @@ def http_within(seconds: float, log: logging.Logger = _UVICORN) -> type[asyncio.
     `log` takes what goes wrong with requests.
     """
 
-    class Http(HttpToolsProtocol):
+    class HttpProtocol(HttpToolsProtocol):
         _head_timer: asyncio.TimerHandle | None = None
         _head_bytes = 0
         _earlier: tuple[RequestResponseCycle, ...] = ()
@@ -91,7 +91,7 @@ def http_within(seconds: float, log: logging.Logger = _UVICORN) -> type[asyncio.
                 self.transport.write(_bare(status))
                 self.transport.close()
 
-    return Http
+    return HttpProtocol
 
 
 class WebSocket(WebSocketsSansIOProtocol):

@@ -17,13 +17,13 @@ import uvicorn.lifespan.on
 import uvicorn.loops.asyncio
 import uvicorn.loops.auto
 
-__all__ = ["Server", "ending_at_signals"]
+__all__ = ["AsgiServer", "ending_at_signals"]
 
 _STEPS: Final = 3
 """Iterations of the event loop between the accepting of a connection and uvicorn's knowing of it."""
 
 
-class Server(uvicorn.Server):
+class AsgiServer(uvicorn.Server):
     """Serves until `should_exit`; then `stop` ends the streams that would never end by themselves."""
 
     def __init__(self, config: uvicorn.Config, stop: Callable[[], Awaitable[None]]) -> None:
@@ -63,9 +63,9 @@ def ending_at_signals(end: Callable[[], Awaitable[None]]) -> Iterator[None]:
     put = {}
     for number in (signal.SIGINT, signal.SIGTERM):
         before = signal.getsignal(number)
-        # a prompt goes on after Ctrl-C; `Server` ends the streams itself
+        # a prompt goes on after Ctrl-C; `AsgiServer` ends the streams itself
         is_left = before is signal.default_int_handler or isinstance(
-            getattr(before, "__self__", None), Server
+            getattr(before, "__self__", None), AsgiServer
         )
         if callable(before) and not is_left:
             put[number] = before, partial(handle, before)

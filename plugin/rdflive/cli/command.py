@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 import rdflive
 from rdflive.cli import explain, match, once, serve, thresholds, validate, watch
-from rdflive.cli.completion import SHELLS, PrintCompletion
-from rdflive.cli.outputs import STDOUT, reason
-from rdflive.cli.parser import Parser
+from rdflive.cli.out_file import STDOUT, reason
+from rdflive.cli.parser import SHELLS, Parser, PrintCompletion
 from rdflive.cli.serve_options import add_serve_options
 from rdflive.cli.validate import add_validate_options
 from rdflive.cli.watch_options import add_query_options, add_watch_options

@@ -14,7 +14,7 @@ from rdflive.api.target import GraphTarget
 from rdflive.cli.blank_nodes import named_by_content
 from rdflive.cli.changes import is_stream
 from rdflive.cli.load import load
-from rdflive.cli.outputs import reason
+from rdflive.cli.out_file import reason
 from rdflive.errors import RdfliveError, ValidationError
 from rdflive.model import Quad
 from rdflive.values import normal

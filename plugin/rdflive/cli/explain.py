@@ -15,7 +15,7 @@ from typing import Final
 import rdflib
 
 import rdflive
-from rdflive.cli.outputs import STDOUT, naming
+from rdflive.cli.out_file import STDOUT, naming
 from rdflive.cli.query import read_query
 
 __all__ = ["folded", "run"]

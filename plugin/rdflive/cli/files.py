@@ -9,7 +9,7 @@ import sys
 from collections.abc import Hashable, Iterator
 from typing import Final
 
-from rdflive.cli.outputs import STDOUT
+from rdflive.cli.out_file import STDOUT
 from rdflive.errors import RdfliveError
 from rdflive.feeds import STDIN
 

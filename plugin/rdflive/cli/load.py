@@ -24,7 +24,7 @@ from rdflive.errors import FeedError, RdfliveError
 from rdflive.extras import install_command
 from rdflive.feeds import Line, read_nquads, to_lines
 from rdflive.feeds.lines import to_pieces
-from rdflive.syntax.parser_faults import parser_fault
+from rdflive.syntax.excerpt import parser_fault
 from rdflive.values import normal
 
 __all__ = ["STORES", "load", "open_dataset", "syntax_of"]

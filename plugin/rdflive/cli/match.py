@@ -12,7 +12,7 @@ import rdflib
 
 from rdflive.api.matching import Match, match
 from rdflive.cli.load import load
-from rdflive.cli.outputs import STDOUT, naming
+from rdflive.cli.out_file import STDOUT, naming
 from rdflive.cli.query import read_query
 from rdflive.errors import RdfliveError
 from rdflive.model import TermWriter, to_ntriples

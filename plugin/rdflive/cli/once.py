@@ -9,7 +9,7 @@ from typing import Any
 
 import rdflive
 from rdflive.cli.notes import say_query_notes
-from rdflive.cli.outputs import STDOUT, naming
+from rdflive.cli.out_file import STDOUT, naming
 from rdflive.cli.query import QueryText, read_query
 from rdflive.cli.show import CsvWriter, LineWriter, TableWriter, answered
 from rdflive.cli.stored import load_once, opened

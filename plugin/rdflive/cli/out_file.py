@@ -1,4 +1,4 @@
-"""The file that deltas are appended to, and how an earlier run's is gone on in."""
+"""The file that deltas are appended to, how a later run continues it, and errors of writing."""
 
 from __future__ import annotations
 
@@ -10,11 +10,43 @@ from contextlib import closing, contextmanager
 from io import TextIOWrapper
 from typing import Final, NamedTuple, TextIO
 
-from rdflive.cli.outputs import naming
 from rdflive.delivery.resume.journal_file import JournalFile
 from rdflive.errors import RdfliveError
 
-__all__ = ["open_out"]
+__all__ = ["STDOUT", "naming", "open_out", "reason"]
+
+STDOUT: Final = "standard output"
+
+
+@contextmanager
+def naming(path: str) -> Iterator[None]:
+    """Put the name of what is written into an error of the system that has none; a closed pipe stays.
+
+    >>> with naming("standard output"):
+    ...     raise OSError(28, "No space left on device")
+    Traceback (most recent call last):
+    OSError: [Errno 28] No space left on device: 'standard output'
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if error.filename is None:
+            error.filename = path
+        raise
+
+
+def reason(error: Exception) -> str:
+    """Say in one line what went wrong, with the name of the file that the system could not use.
+
+    >>> reason(OSError(2, "No such file or directory", "data.ttl"))
+    'data.ttl: No such file or directory'
+    """
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
+
 
 _UNITS: Final = {"ndjson": (b'{"sequence": ', b"\n"), "patch": (b"TX .\n", b"\nTC .\n")}
 """What each unit of a file begins with, and what ends it."""

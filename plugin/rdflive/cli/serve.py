@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> None:
     """Load and serve until Ctrl-C; what is wrong with the command is found before the load."""
     check_fork()
     with needing_server("serving"):
-        from rdflive.server import run as server
+        from rdflive.server import service as server
         from rdflive.server.access import read_tokens
         from rdflive.server.app import make_app
         from rdflive.server.settings import Limits

@@ -7,7 +7,7 @@ import os
 from importlib.util import find_spec
 from typing import Final
 
-from rdflive.cli.feed_options import add_feed_options, add_store_options, address, check_feed_options
+from rdflive.cli.common_options import add_feed_options, add_store_options, address, check_feed_options
 from rdflive.cli.shapes import add_selection_options
 from rdflive.errors import RdfliveError
 

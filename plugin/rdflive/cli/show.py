@@ -15,7 +15,7 @@ from rich.text import Text
 from rdflive.model import Delta, Origin, TermWriter, to_ntriples, to_printable
 from rdflive.sinks.ndjson import TRIPLE, to_json
 
-__all__ = ["Batch", "CsvWriter", "LineWriter", "TableWriter", "answered"]
+__all__ = ["CsvWriter", "LineWriter", "ShownBatch", "TableWriter", "answered"]
 
 _ORIGIN: Final = "origin"
 _GAP: Final = 2
@@ -36,7 +36,7 @@ class _Row(NamedTuple):
     """That it was inferred, and by which rules; empty if it was not, None where it cannot be told."""
 
 
-class Batch(NamedTuple):
+class ShownBatch(NamedTuple):
     """What is shown together: the rows of a delta, or those of an answer."""
 
     commit: str
@@ -66,7 +66,7 @@ class LineWriter:
         """Give what writes terms."""
         return to_ntriples if self._full else TermWriter(prefixes)
 
-    def show(self, batch: Batch) -> None:
+    def show(self, batch: ShownBatch) -> None:
         """Print rows."""
         head = f"{batch.commit}  " * bool(batch.commit)
         if batch.word is not None:
@@ -111,7 +111,7 @@ class TableWriter:
         # whatever is longer than a line gets its ellipsis all the same
         return to_ntriples if self._full else TermWriter(prefixes, most=self._console.width + 1)
 
-    def show(self, batch: Batch) -> None:
+    def show(self, batch: ShownBatch) -> None:
         """Print rows; without a commit they have no signs either."""
         if batch.word is not None:
             head = f"{batch.commit:>6}  " * bool(batch.commit)
@@ -120,7 +120,7 @@ class TableWriter:
             self._print_rows(batch)
         sys.stdout.flush()
 
-    def _print_rows(self, batch: Batch) -> None:
+    def _print_rows(self, batch: ShownBatch) -> None:
         marked = batch.rows[0].mark is not None
         if self._is_new:
             titles = TRIPLE if batch.form == "CONSTRUCT" else [f"?{name}" for name in batch.names]
@@ -171,7 +171,7 @@ class CsvWriter:
         """Give what writes terms."""
         return _value
 
-    def show(self, batch: Batch) -> None:
+    def show(self, batch: ShownBatch) -> None:
         """Print rows."""
         is_ask, signed = batch.form == "ASK", bool(batch.commit)
         commit = [batch.commit.lstrip("#")] * signed
@@ -185,12 +185,12 @@ class CsvWriter:
         sys.stdout.flush()
 
 
-def answered(delta: Delta, rows: Iterable[Any], write: Write, *, ordered: bool) -> Batch:
+def answered(delta: Delta, rows: Iterable[Any], write: Write, *, ordered: bool) -> ShownBatch:
     """Make what is shown of a whole answer, which `delta` holds; `ordered` leaves the rows in their order."""
     return _batch("", delta, _rows("", rows, write, ordered=ordered))
 
 
-def _changed(delta: Delta, write: Write) -> Batch:
+def _changed(delta: Delta, write: Write) -> ShownBatch:
     """Write what went, then what came, each sorted: equal runs print equal text."""
     native = delta.native
     rows = _rows("-", native.removed, write) + _rows("+", native.added, write)
@@ -198,11 +198,11 @@ def _changed(delta: Delta, write: Write) -> Batch:
     return _batch(f"#{merged}{delta.sequence}", delta, rows)
 
 
-def _batch(commit: str, delta: Delta, rows: list[_Row]) -> Batch:
+def _batch(commit: str, delta: Delta, rows: list[_Row]) -> ShownBatch:
     if delta.answer is not None:
-        return Batch(commit, (), delta.form, [], str(delta.answer).lower())
+        return ShownBatch(commit, (), delta.form, [], str(delta.answer).lower())
     word = None if rows else "no solutions" if delta.initial else "no change"
-    return Batch(commit, delta.names, delta.form, rows, word)
+    return ShownBatch(commit, delta.names, delta.form, rows, word)
 
 
 def _rows(sign: str, solutions: Iterable[Any], write: Write, *, ordered: bool = False) -> list[_Row]:

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import TextIO, TypeAlias
 
-from rdflive.cli.out_file import open_out
-from rdflive.cli.outputs import STDOUT, naming
+from rdflive.cli.out_file import STDOUT, naming, open_out
 from rdflive.cli.show import CsvWriter, LineWriter, TableWriter
 from rdflive.errors import RdfliveError
 from rdflive.model import Delta

@@ -16,7 +16,7 @@ from rich.console import Console
 from rdflive.api.reformulate import reformulate
 from rdflive.api.thresholds import MOST_MEMBERS, Thresholds, UpdateTimes, thresholds
 from rdflive.cli.load import load, open_dataset
-from rdflive.cli.outputs import STDOUT, naming
+from rdflive.cli.out_file import STDOUT, naming
 from rdflive.cli.query import read_query
 
 __all__ = ["run", "to_json", "to_text"]

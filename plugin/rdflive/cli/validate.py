@@ -9,11 +9,16 @@ from typing import Final
 
 import rdflive
 from rdflive.cli.changes import check_readable, feed_name, format_of
+from rdflive.cli.common_options import (
+    STRATEGIES,
+    add_feed_options,
+    add_store_options,
+    check_feed_options,
+    entailment_options,
+)
 from rdflive.cli.edited import EditedFiles
-from rdflive.cli.entail_options import STRATEGIES, entailment_options
-from rdflive.cli.feed_options import add_feed_options, add_store_options, check_feed_options
 from rdflive.cli.notes import say_notes
-from rdflive.cli.outputs import STDOUT, naming
+from rdflive.cli.out_file import STDOUT, naming
 from rdflive.cli.progress import Progress
 from rdflive.cli.shapes import add_selection_options, read_files, selected
 from rdflive.cli.show import CsvWriter

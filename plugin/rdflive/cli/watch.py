@@ -13,8 +13,8 @@ import rdflib
 
 import rdflive
 from rdflive.cli.changes import check_readable, feed_name, format_of
+from rdflive.cli.common_options import entailment_options
 from rdflive.cli.edited import EditedFiles
-from rdflive.cli.entail_options import entailment_options
 from rdflive.cli.explain import folded
 from rdflive.cli.notes import introduce, say_query_notes
 from rdflive.cli.progress import Progress

@@ -7,8 +7,8 @@ import os
 import re
 from typing import Final
 
-from rdflive.cli.entail_options import STRATEGIES
-from rdflive.cli.feed_options import (
+from rdflive.cli.common_options import (
+    STRATEGIES,
     add_feed_options,
     add_store_options,
     address,

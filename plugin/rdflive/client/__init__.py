@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from rdflive.client.failures import ServerError
-from rdflive.client.served_explanation import ServedExplanation
 from rdflive.client.server import Server, connect
-from rdflive.client.subscription import RemoteSubscription
+from rdflive.client.subscription import RemoteSubscription, ServedExplanation
 
 __all__ = ["RemoteSubscription", "ServedExplanation", "Server", "ServerError", "connect"]

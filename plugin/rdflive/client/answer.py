@@ -9,8 +9,7 @@ from itertools import chain, islice, repeat
 from typing import Any, Final, TypeVar
 
 from rdflive.client.failures import MalformedEvent
-from rdflive.feeds.json_lines import member
-from rdflive.feeds.json_terms import read_solution
+from rdflive.feeds.json_lines import member, read_solution
 from rdflive.feeds.terms import RowError
 from rdflive.model import Answers, Delta, Glimpse, Header, Solution, Terms
 

@@ -8,10 +8,9 @@ from time import monotonic
 from typing import Any
 
 from rdflive.client.failures import MalformedEvent, ServerError, ended
-from rdflive.client.messages import Message
-from rdflive.client.requests import messages
+from rdflive.client.requests import Message, messages
 from rdflive.errors import QuerySyntaxError, UnsupportedQueryError
-from rdflive.http import Exchange, Http, Pace
+from rdflive.http import Exchange, Http, RetryPace
 
 __all__ = ["Following"]
 
@@ -25,7 +24,7 @@ class Following:
     subscribes; then `run`, by the thread that follows. The other methods may be called from any thread.
     """
 
-    def __init__(self, url: str, open_stream: Callable[[Http, str], Exchange], pace: Pace) -> None:
+    def __init__(self, url: str, open_stream: Callable[[Http, str], Exchange], pace: RetryPace) -> None:
         self._url = url
         self._open = open_stream
         self._http = Http()

@@ -11,14 +11,14 @@ from urllib.parse import urlencode
 from rdflive.errors import QuerySyntaxError
 from rdflive.query.given import namespaces as check_namespaces
 
-__all__ = ["Question"]
+__all__ = ["ServedQuestion"]
 
 _PREFIX: Final = re.compile(r"(?:[^\W\d_](?:[\w.\-·]*[\w\-·])?)?")
 _IRI: Final = re.compile(r'[^<>"{}|^`\\\x00-\x20]*')
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ServedQuestion:
     """A query as it is sent: initNs is declared on its first line, so that its lines keep their numbers."""
 
     text: str
@@ -27,7 +27,7 @@ class Question:
     entailment: str | None
 
     @classmethod
-    def make(cls, text: str, namespaces: Mapping[str, Any] | None, entailment: str | None) -> Question:
+    def make(cls, text: str, namespaces: Mapping[str, Any] | None, entailment: str | None) -> ServedQuestion:
         """Put a question together; raises `QuerySyntaxError` or ValueError for what cannot be sent.
 
         >>> Question.make("ASK {}", {"ex": "http://example.org/"}, None).body

@@ -1,27 +1,117 @@
-"""Requests to a server: for a document, or for a stream of messages that has no end."""
+"""Requests to a server: its address, one document, or an endless stream of messages."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
 from math import inf
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from rdflive.client.address import Address
-from rdflive.client.failures import ServerError, refused
-from rdflive.client.messages import Message, read_messages
-from rdflive.client.question import Question
-from rdflive.feeds import to_lines
-from rdflive.feeds.event_stream import EVENT_STREAM
-from rdflive.http import Exchange, Fault, Http, media_type
+from rdflive.client.failures import MalformedEvent, ServerError, refused
+from rdflive.client.question import ServedQuestion
+from rdflive.feeds import Line, to_lines
+from rdflive.feeds.event_stream import EVENT_STREAM, StreamEvent, read_events
+from rdflive.http import Exchange, Http, HttpFault, media_type, split_url
 
-__all__ = ["document", "messages", "open_stream"]
+__all__ = ["Address", "Message", "document", "messages", "open_stream", "read_messages"]
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """The base of a server's URLs, and the token that is sent with each request."""
+
+    scheme: str
+    host: str
+    port: int | None
+    path: str
+    """Without a slash at its end."""
+    token: str | None = field(default=None, repr=False)
+
+    @classmethod
+    def parse(cls, url: str, token: str | None) -> Address:
+        """Read a URL; raises ValueError for what is no http(s) URL of a server.
+
+        >>> Address.parse("https://example.org:8000/trains/", None).url("/query")
+        'https://example.org:8000/trains/query'
+        """
+        parts = split_url(url)
+        if parts is None:
+            raise ValueError(f"expected an http or https URL, as 'http://127.0.0.1:8000', got {url!r}")
+        if "@" in parts.netloc:
+            # the host alone is named: the URL holds a password
+            raise ValueError(f"the URL of {parts.hostname} holds credentials; give token= instead")
+        if parts.query or parts.fragment:
+            raise ValueError(f"expected the URL of a server without ? and #, got {url!r}")
+        # with a line break in it a token could add headers of its own
+        if token is not None and not (isinstance(token, str) and token and _is_plain(token)):
+            raise ValueError("token must be text of ASCII characters without spaces")
+        return cls(parts.scheme, parts.hostname or "", parts.port, parts.path.rstrip("/"), token)
+
+    def url(self, path: str = "") -> str:
+        """Give the URL of a path of the server."""
+        # `urlsplit` gives an address of IPv6 without its brackets
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        port = "" if self.port is None else f":{self.port}"
+        return f"{self.scheme}://{host}{port}{self.path}{path}"
+
+    def headers(self) -> dict[str, str]:
+        """Give the headers of every request."""
+        headers = {"Cache-Control": "no-cache"}
+        return headers if self.token is None else {**headers, "Authorization": f"Bearer {self.token}"}
+
+
+def _is_plain(text: str) -> bool:
+    return text.isascii() and text.isprintable() and " " not in text
+
+
+class Message(NamedTuple):
+    """One event."""
+
+    id: str
+    """Where a client would go on behind it; empty for nowhere."""
+    kind: str
+    """initial, update, resync, heartbeat or end."""
+    members: dict[str, Any]
+
+
+def read_messages(lines: Iterable[Line], last: str = "") -> Iterator[Message]:
+    """Read messages; raises `MalformedEvent` for one that is no JSON object.
+
+    >>> lines = ["id: 3-ab", "event: heartbeat", 'data: {"sequence": 3}', ""]
+    >>> list(read_messages(Line(text, 0) for text in lines))
+    [Message(id='3-ab', kind='heartbeat', members={'sequence': 3})]
+    """
+    for event in read_events(lines, last):
+        # one without data tells nothing but an id, which the next event has too
+        if event.frame:
+            yield Message(event.id, event.kind, _members(event))
+
+
+def _members(event: StreamEvent) -> dict[str, Any]:
+    fault = next((line.fault for line in event.frame if line.fault), None)
+    if fault:
+        raise MalformedEvent(fault)
+    try:
+        # Decimal, as `member`, which checks them, has no word for a float
+        members = json.loads(
+            "\n".join(line.text for line in event.frame), parse_float=Decimal, parse_constant=Decimal
+        )
+    except (ValueError, ArithmeticError, RecursionError) as error:
+        raise MalformedEvent(f"not JSON: {error}") from error
+    if not isinstance(members, dict):
+        raise MalformedEvent(f"expected a JSON object, got {type(members).__name__}")
+    return members
+
 
 _ERROR_BYTES: Final = 1 << 16
 """Bytes of a refusal that are read."""
 
 
-def open_stream(http: Http, address: Address, question: Question, last: str, timeout: float) -> Exchange:
+def open_stream(
+    http: Http, address: Address, question: ServedQuestion, last: str, timeout: float
+) -> Exchange:
     """Subscribe to a query, behind the message with the id `last` if there is one.
 
     Raises `ServerError`, `QuerySyntaxError` or `UnsupportedQueryError`.
@@ -43,18 +133,18 @@ def messages(url: str, stream: Exchange, last: str) -> Iterator[Message]:
     try:
         # an answer is one line, however large it is
         yield from read_messages(to_lines(stream, url, longest=inf), last)
-    except Fault as fault:
+    except HttpFault as fault:
         raise ServerError(f"{url}: the connection was lost: {fault}") from fault
 
 
-def document(address: Address, path: str, question: Question | None, timeout: float) -> dict[str, Any]:
+def document(address: Address, path: str, question: ServedQuestion | None, timeout: float) -> dict[str, Any]:
     """Get a JSON object, by posting a query if there is one; raises `ServerError`."""
     try:
         with _send(Http(), address, path, question, {"Accept": "application/json"}, timeout) as answer:
             found = json.loads(answer.read())
         if not isinstance(found, dict):
             raise ValueError("it is no JSON object")
-    except (Fault, ValueError, RecursionError) as error:
+    except (HttpFault, ValueError, RecursionError) as error:
         raise ServerError(f"{address.url(path)}: the answer cannot be read: {error}") from error
     return found
 
@@ -63,7 +153,7 @@ def _send(
     http: Http,
     address: Address,
     path: str,
-    question: Question | None,
+    question: ServedQuestion | None,
     headers: Mapping[str, str],
     timeout: float,
 ) -> Exchange:
@@ -81,7 +171,7 @@ def _send(
             return answer
         with answer:
             said = answer.read(_ERROR_BYTES)
-    except Fault as fault:
+    except HttpFault as fault:
         raise ServerError(
             f"{url} cannot be reached: {fault}; see that the server runs (rdflive serve) and is "
             "reachable from here"

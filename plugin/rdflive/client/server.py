@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from typing import Any
 
-from rdflive.client.address import Address
-from rdflive.client.question import Question
+from rdflive.client.question import ServedQuestion
+from rdflive.client.requests import Address
 from rdflive.client.subscription import OnError, RemoteSubscription
-from rdflive.delivery.keys import read_key
-from rdflive.delivery.receiver import Receiver
-from rdflive.http import Pace
+from rdflive.delivery.question import read_key
+from rdflive.delivery.relay import Receiver
+from rdflive.http import RetryPace
 from rdflive.model import Delta
 from rdflive.query.given import read_query
 from rdflive.time.instants import DurationLike
@@ -39,7 +39,7 @@ def connect(url: str, token: str | None = None, *, timeout: float = 30.0) -> Ser
 class Server:
     """A server, made by `connect`."""
 
-    def __init__(self, address: Address, *, timeout: float, pace: Pace = Pace()) -> None:  # noqa: B008 - frozen
+    def __init__(self, address: Address, *, timeout: float, pace: RetryPace = RetryPace()) -> None:  # noqa: B008 - frozen
         self._address = address
         self._timeout = timeout
         self._pace = pace
@@ -79,7 +79,7 @@ class Server:
         with given.naming():
             return RemoteSubscription(
                 self._address,
-                Question.make(given.text, initNs, entailment),
+                ServedQuestion.make(given.text, initNs, entailment),
                 receiver,
                 timeout=self._timeout,
                 pace=self._pace,

@@ -3,33 +3,62 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypeAlias
 from urllib.parse import quote
 
-from rdflive.client.address import Address
 from rdflive.client.answer import Answer
 from rdflive.client.failures import MalformedEvent, ServerError
 from rdflive.client.following import Following
-from rdflive.client.messages import Message
 from rdflive.client.order import Ordering, ordering_of
-from rdflive.client.question import Question
-from rdflive.client.requests import document, open_stream
-from rdflive.client.served_explanation import ServedExplanation
-from rdflive.delivery.base import BaseSubscription
+from rdflive.client.question import ServedQuestion
+from rdflive.client.requests import Address, Message, document, open_stream
+from rdflive.delivery.base import BaseSubscription, Stats
 from rdflive.delivery.calling import Callback, call, failed, interrupted
 from rdflive.delivery.constructed import ConstructedGraph
-from rdflive.delivery.keys import check_key
 from rdflive.delivery.mailbox import Mailbox
-from rdflive.delivery.receiver import Receiver
-from rdflive.delivery.stats import Stats
-from rdflive.http import Pace
+from rdflive.delivery.question import check_key
+from rdflive.delivery.relay import Receiver
+from rdflive.http import RetryPace
 from rdflive.model import Answers, Delta, Glimpse, Header, Solution, warn_of_hidden_names
 from rdflive.syntax.prefixes import Prefixes, usual_prefixes
 
-__all__ = ["OnError", "RemoteSubscription"]
+__all__ = ["OnError", "RemoteSubscription", "ServedExplanation"]
+
+
+@dataclass(frozen=True, slots=True)
+class ServedExplanation:
+    """How a server maintains a query. `str()` and `print` give text; a notebook shows the picture.
+
+    >>> print(ServedExplanation.of({"text": "ASK", "svg": "<svg/>", "algorithms": ["ground"], "notes": []}))
+    ASK
+    """
+
+    text: str
+    picture: str
+    algorithms: tuple[str, ...]
+    """What maintains each basic graph pattern, in the order in which the text shows them."""
+    notes: tuple[str, ...] = ()
+    """What the query names and the data of the server do not hold; the text has it too."""
+
+    @classmethod
+    def of(cls, members: Mapping[str, Any]) -> ServedExplanation:
+        """Read what `/explain` answers; raises KeyError or TypeError for anything else."""
+        algorithms, notes = (tuple(map(str, members[name])) for name in ("algorithms", "notes"))
+        return cls(str(members["text"]), str(members["svg"]), algorithms, notes)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def svg(self) -> str:
+        """Give the plan as an SVG image."""
+        return self.picture
+
+    def _repr_svg_(self) -> str:
+        return self.picture
+
 
 OnError: TypeAlias = "Literal['log', 'ignore'] | Callable[[RemoteSubscription, Exception], object]"
 
@@ -45,11 +74,11 @@ class RemoteSubscription(BaseSubscription):
     def __init__(
         self,
         address: Address,
-        question: Question,
+        question: ServedQuestion,
         receiver: Receiver,
         *,
         timeout: float,
-        pace: Pace,
+        pace: RetryPace,
         key: tuple[str, ...] = (),
     ) -> None:
         super().__init__(receiver)

@@ -1,29 +1,82 @@
-"""What all subscriptions share, whether their answer is computed in this process or by a server."""
+"""What all subscriptions share, whether this process or a server computes their answer; and their
+statistics.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import re
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from html import escape
 from types import TracebackType
 from typing import Any, Final, Literal, Self
 
 from rdflib import Graph
+from sortedcontainers import SortedDict, SortedList
 
 from rdflive.delivery.calling import Callback
 from rdflive.delivery.constructed import ConstructedGraph
-from rdflive.delivery.display import Display, notebook
-from rdflive.delivery.mailbox import AsyncDeltas, Deltas, Mailbox, Reader, Source, take_async
-from rdflive.delivery.receiver import Receiver
-from rdflive.delivery.relay import Relay
-from rdflive.delivery.widget import contents, make_widget, widget_type
+from rdflive.delivery.mailbox import AsyncDeltas, Deltas, DeltaSource, Mailbox, MailboxReader, take_async
+from rdflive.delivery.relay import Receiver, Relay
+from rdflive.delivery.widget import Display, contents, make_widget, notebook, widget_type
 from rdflive.errors import ClosedError, RdfliveError
 from rdflive.model import Answers, Delta, Glimpse, Header, Solution, to_printable
 
-__all__ = ["BaseSubscription", "Callback"]
+__all__ = ["BaseSubscription", "Callback", "Stats", "size_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """What a subscription has seen and costs. Indexes that subscriptions share count for each of them."""
+
+    algorithms: tuple[str, ...]
+    """The algorithm of each segment, after `product` if segments are combined."""
+    updates: int
+    """Changes of the graph since the subscription began, or since its last resynchronisation."""
+    matched: int
+    """How often such a change matched a pattern of the query."""
+    deltas: int
+    """Deltas delivered, the initial one included."""
+    entries: int
+    """Cached entries: keys of access paths and of masks, rows kept above them, and entailed triples."""
+    size: int
+    """Bytes of the containers behind `entries`, each once; rows and terms are not counted."""
+    seconds: float
+    """Time in seconds that the engine spent on changes of the graph that matched any subscription."""
+    callback_seconds: float
+    """Time in seconds spent in this subscription's callback."""
+    members: int = 1
+    """How many share the plan and the work, each with terms of its own: the members of its family."""
+
+
+def size_of(containers: Iterable[Any]) -> int:
+    """Measure containers of the engine, with the sets that are values of them and the lists of sorted ones.
+
+    What several hold counts once: the nodes of a cycle share the set of starts that reach them.
+
+    >>> shared = {1, 2, 3}
+    >>> size_of([{1: shared, 2: shared}, shared]) == sys.getsizeof({1: 0, 2: 0}) + sys.getsizeof(shared)
+    True
+    """
+    found: dict[int, object] = {}
+    waiting = list(containers)
+    while waiting:
+        container = waiting.pop()
+        found[id(container)] = container
+        if isinstance(container, dict):
+            found.update((id(value), value) for value in container.values() if type(value) is set)
+            if isinstance(container, SortedDict):  # a SortedList has its keys in order
+                waiting.append(vars(container)["_list"])
+        elif isinstance(container, SortedList):  # it tells its own size without the lists that it has
+            lists = [value for value in vars(container).values() if isinstance(value, list)]
+            lists += [inner for value in lists for inner in value if isinstance(inner, list)]
+            found.update((id(value), value) for value in lists)
+    return sum(map(sys.getsizeof, found.values()))
+
 
 _TITLE: Final = 60
 """Characters of the query that stand for a subscription without a name."""
@@ -56,7 +109,7 @@ class BaseSubscription(ABC):
         self._elsewhere = None if place is None else Relay(self, receiver.callback, place)
         self._queue: Mailbox | None = None
         """What waits for the iterators, from the first on; without a callback, from the beginning."""
-        self._own: Source | None = None
+        self._own: DeltaSource | None = None
         """What `next` takes from."""
         self._followers: tuple[tuple[Mailbox, int], ...] = ()
         """The queue, and what waits for displays, each with the last commit that it does not need."""
@@ -279,9 +332,9 @@ class BaseSubscription(ABC):
     def _whole(self) -> Delta | None:
         """Give the answer as an initial delta; None if there is nothing to tell."""
 
-    def _open_source(self) -> tuple[Source, Callable[[], object]]:
+    def _open_source(self) -> tuple[DeltaSource, Callable[[], object]]:
         """Give what an iterator takes deltas from, and the function to call when it is closed."""
-        return Reader(self._open_queue()), lambda: None
+        return MailboxReader(self._open_queue()), lambda: None
 
     def _open_queue(self) -> Mailbox:
         queue = self._queue
@@ -298,7 +351,7 @@ class BaseSubscription(ABC):
                 self._queue, self._followers = queue, (*self._followers, (queue, now))
             return self._queue
 
-    def _own_source(self) -> Source:
+    def _own_source(self) -> DeltaSource:
         own = self._own
         if own is None:
             own = self._own = self._open_source()[0]

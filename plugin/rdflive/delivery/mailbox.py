@@ -9,13 +9,13 @@ from typing import Final, Protocol
 
 from rdflive.model import Delta
 
-__all__ = ["QUEUED_ROWS", "AsyncDeltas", "Deltas", "Mailbox", "Reader", "Source", "take_async"]
+__all__ = ["QUEUED_ROWS", "AsyncDeltas", "DeltaSource", "Deltas", "Mailbox", "MailboxReader", "take_async"]
 
 QUEUED_ROWS: Final = 10_000
 """So many rows wait as one delta per commit."""
 
 
-class Source(Protocol):
+class DeltaSource(Protocol):
     """Where an iterator takes its deltas from."""
 
     def take(self, timeout: float | None = None) -> Delta | None:
@@ -172,7 +172,7 @@ class Mailbox:
             wake()
 
 
-class Reader:
+class MailboxReader:
     """One of those that take from the same mailbox: each delta goes to the first that asks."""
 
     def __init__(self, mailbox: Mailbox) -> None:
@@ -202,7 +202,7 @@ class Reader:
 class _Taking:
     """What takes deltas from a source until it is closed, and then releases it."""
 
-    def __init__(self, source: Source, release: Callable[[], object]) -> None:
+    def __init__(self, source: DeltaSource, release: Callable[[], object]) -> None:
         self._source = source
         self._release = release
 
@@ -218,7 +218,7 @@ class _Taking:
 class Deltas(_Taking, Iterator[Delta]):
     """Blocking iterator over the deltas of a source. A timeout does not end it."""
 
-    def __init__(self, source: Source, timeout: float | None, release: Callable[[], object]) -> None:
+    def __init__(self, source: DeltaSource, timeout: float | None, release: Callable[[], object]) -> None:
         super().__init__(source, release)
         self._timeout = timeout
 
@@ -239,7 +239,7 @@ class AsyncDeltas(_Taking, AsyncIterator[Delta]):
         return delta
 
 
-async def take_async(source: Source, no_loop: Callable[[], object] = lambda: None) -> Delta | None:
+async def take_async(source: DeltaSource, no_loop: Callable[[], object] = lambda: None) -> Delta | None:
     """Take a delta when there is one; None at the end. Cancelled, it has taken none.
 
     `no_loop` is called when a delta comes and the event loop has been closed.

@@ -33,7 +33,7 @@ from rdflive.store import NAMED, Adapter, GraphKey, Listener, content_of, looks_
 from rdflive.store.snapshot import committed_quads, committed_triples
 from rdflive.time.clock import Clock
 from rdflive.time.expiry import Expiry
-from rdflive.time.opening import Source, Windowing, open_view
+from rdflive.time.opening import Windowing, WindowSource, open_view
 from rdflive.time.ticker import Ticker
 
 __all__ = [
@@ -98,7 +98,7 @@ class _SeveralViews:
 class _WindowsKey:
     """The key of a view of windows: what takes the place of a regime, or of a graph where there is none."""
 
-    sources: tuple[Source, ...]
+    sources: tuple[WindowSource, ...]
     regime: Regime | None
     expiry: Expiry
     beside: bool
@@ -319,7 +319,7 @@ def _window_view(
     state: StoreState,
     regime: Regime | None,
     windowing: Windowing,
-    sources: tuple[Source, ...],
+    sources: tuple[WindowSource, ...],
     *,
     merged: bool,
 ) -> View:

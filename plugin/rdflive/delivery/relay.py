@@ -1,4 +1,4 @@
-"""Calls a callback elsewhere than in the thread that wrote: in an executor, a loop, or a while later."""
+"""How deltas reach a callback: in the writing thread, in an executor, in an event loop, or after a delay."""
 
 from __future__ import annotations
 
@@ -8,15 +8,24 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, Self
 
-from rdflive.delivery.calling import Callback, Called, call, call_async, failed, interrupted, is_async
+from rdflive.delivery.calling import (
+    Callback,
+    Called,
+    call,
+    call_async,
+    check_callback,
+    failed,
+    interrupted,
+    is_async,
+)
 from rdflive.delivery.mailbox import QUEUED_ROWS, Mailbox
 from rdflive.errors import RdfliveError
 from rdflive.model import Delta
 from rdflive.time.instants import SECOND, DurationLike, to_duration
 
-__all__ = ["Elsewhere", "Inbox", "Relay", "elsewhere"]
+__all__ = ["Elsewhere", "Inbox", "Receiver", "Relay", "elsewhere"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +101,7 @@ class Inbox(Protocol):
         """Be told that the callback was interrupted."""
 
 
-class _Subscription(Called, Protocol):
+class _Relayed(Called, Protocol):
     @property
     def closed(self) -> bool: ...
 
@@ -108,7 +117,7 @@ class Relay:
     arranged again where somebody cannot know if it was, because an interruption came in between.
     """
 
-    def __init__(self, subscription: _Subscription, callback: Callback | None, place: Elsewhere) -> None:
+    def __init__(self, subscription: _Relayed, callback: Callback | None, place: Elsewhere) -> None:
         self.mailbox = Mailbox(limit=0 if place.throttle else QUEUED_ROWS)
         """What waits for the callback, where no journal keeps it."""
         self.inbox: Inbox = self.mailbox
@@ -286,3 +295,35 @@ class Relay:
 
 def _nobody() -> None:
     """Wake nobody: whoever puts a delta begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Receiver:
+    """What `subscribe` was told of whoever gets the deltas. The subscriptions of one call share it."""
+
+    callback: Callback | None
+    initial: bool
+    """Whether the first delta is the answer as it is when the subscription begins."""
+    name: str | None
+    on_error: Literal["log", "ignore"] | Callable[[Any, Exception], object]
+    """What becomes of an exception of the callback; a function gets the subscription and the exception."""
+    elsewhere: Elsewhere | None
+    """Where the callback is called; None for the thread that wrote."""
+
+    @classmethod
+    def checked(
+        cls,
+        callback: Callback | None,
+        *,
+        initial: bool,
+        name: str | None,
+        on_error: Literal["log", "ignore"] | Callable[[Any, Exception], object],
+        throttle: DurationLike | None = None,
+        executor: Executor | None = None,
+    ) -> Self:
+        """Make one of the arguments of `subscribe`.
+
+        Raises TypeError, ValueError or RuntimeError for those that cannot be.
+        """
+        check_callback(callback, on_error)
+        return cls(callback, initial, name, on_error, elsewhere(callback, throttle, executor))

@@ -12,15 +12,14 @@ from rdflib import RDF
 from rdflib.term import Node
 
 from rdflive.delivery import membership
-from rdflive.delivery.base import BaseSubscription
+from rdflive.delivery.base import BaseSubscription, Stats, size_of
 from rdflive.delivery.calling import Callback, call, failed
 from rdflive.delivery.constructed import ConstructedGraph
 from rdflive.delivery.delta_maker import DeltaMaker
-from rdflive.delivery.mailbox import Mailbox, Source
+from rdflive.delivery.mailbox import DeltaSource, Mailbox
 from rdflive.delivery.question import Question
-from rdflive.delivery.receiver import Receiver
+from rdflive.delivery.relay import Receiver
 from rdflive.delivery.resume import Journal, Outbox, ResumeError
-from rdflive.delivery.stats import Stats, size_of
 from rdflive.delivery.unheld import unheld_notes
 from rdflive.engine.multiset import TermWeights
 from rdflive.engine.query import QueryState, Use
@@ -32,7 +31,7 @@ from rdflive.model import Answers, Delta, Glimpse, Header, Solution, Terms
 from rdflive.plugins import manager
 from rdflive.query.demand import is_whole
 from rdflive.query.explain import Explanation
-from rdflive.query.known import Asked
+from rdflive.query.known import KnownQuery
 from rdflive.store import Adapter, GraphLike
 from rdflive.store.deliveries import Delivering
 from rdflive.time.ticker import describe
@@ -162,7 +161,7 @@ class Subscription(BaseSubscription):
             clock = [] if present is None else describe(present)
             plan, question = self._question.readable(self._terms), self._question
             members = 1 if self._state is None else self._use.query.members
-            shared = Asked(question.plan, self._terms)
+            shared = KnownQuery(question.plan, self._terms)
             counted = "" if self._state is None else self._counted()
             held = () if self._state is None else tuple(self._state.held(self._use))
             # a closed one says what its plan was
@@ -302,7 +301,7 @@ class Subscription(BaseSubscription):
             return self._plain(self._answer(), sequence, True)
         return self._maker.whole(state, self._use, sequence)
 
-    def _open_source(self) -> tuple[Source, Callable[[], object]]:
+    def _open_source(self) -> tuple[DeltaSource, Callable[[], object]]:
         if self._outbox is None:
             return super()._open_source()
         self._live()

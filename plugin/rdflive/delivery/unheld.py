@@ -63,7 +63,7 @@ class _Name(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Names:
+class _QueryNames:
     """The names that a store had when it was scanned."""
 
     of: dict[_Kind, dict[str, list[str]]] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class _Seen:
     """Families, by their shapes and what they are asked of, of which nothing is to be said."""
     scanned: int = -1
     """The commit at which `names` were read."""
-    names: _Names = field(default_factory=_Names)
+    names: _QueryNames = field(default_factory=_QueryNames)
 
 
 _seen: Final[WeakKeyDictionary[Any, _Seen]] = WeakKeyDictionary()
@@ -177,12 +177,12 @@ def _notes(adapter: Adapter, seen: _Seen, found: Collection[_Missing]) -> Iterat
     """Read the names that may be meant now, and search them later."""
     # a growing store is read ever less often
     if found and (seen.scanned < 0 or adapter.capture.sequence > 2 * seen.scanned):
-        seen.names = _Names(_scan(adapter))
+        seen.names = _QueryNames(_scan(adapter))
         seen.scanned = adapter.capture.sequence
     return map(partial(_note, seen.names), found)
 
 
-def _note(names: _Names, missing: _Missing) -> str:
+def _note(names: _QueryNames, missing: _Missing) -> str:
     kind, iri = missing
     try:
         near = names.near[missing]

@@ -17,7 +17,7 @@ from rdflive.query import algebra
 from rdflive.query.aggregates import make_accumulator
 from rdflive.query.algebra import Columns, OrderCondition
 from rdflive.query.bgp import Variable
-from rdflive.query.inequalities import Inequality, inequality_of
+from rdflive.query.marks import Inequality, inequality_of
 from rdflive.query.ordering import descending, term_key
 from rdflive.query.plan import Plan, Step
 
@@ -91,7 +91,7 @@ class _Build:
         other = found.right.term(readable(right), self.terms)
         return operators.Order(place_of_term(left), found.operator, place_of_term(other))
 
-    def partners(self, node: algebra.Exists) -> operators.Partners | operators.Matched:
+    def partners(self, node: algebra.Exists) -> operators.Partners | operators.MatchedOperator:
         """Make what tells which left rows have a partner."""
         keys, maybe = self.keys(node)
         condition = node.condition
@@ -105,7 +105,7 @@ class _Build:
             v for side in (left, compared) for v in side if v in algebra.reads(condition, side)
         )
         found = inequality_of(node, left, compared)
-        return operators.Matched(
+        return operators.MatchedOperator(
             self.dictionary,
             tuple((mine, compared.index(right[theirs])) for mine, theirs in keys),
             tuple((mine, compared.index(right[theirs])) for mine, theirs in maybe),
@@ -154,21 +154,21 @@ def _make(node: algebra.Node, build: _Build) -> Operator:
 def _values(node: algebra.Values, build: _Build) -> Operator:
     intern = build.terms.intern
     rows = [tuple(UNBOUND if term is None else intern(term) for term in row) for row in node.rows]
-    return operators.Values(rows, build.dictionary)
+    return operators.ValuesOperator(rows, build.dictionary)
 
 
 @_make.register
 def _join(node: algebra.Join, build: _Build) -> Operator:
-    return operators.Join(build.dictionary, *build.keys(node), build.merged())
+    return operators.JoinOperator(build.dictionary, *build.keys(node), build.merged())
 
 
 @_make.register
 def _left_join(node: algebra.LeftJoin, build: _Build) -> Operator:
     if node.condition is None:
-        return operators.LeftJoin(build.dictionary, *build.keys(node), build.merged())
+        return operators.LeftJoinOperator(build.dictionary, *build.keys(node), build.merged())
     condition = build.test(node.condition, build.columns)
     order = build.order(inequality_of(node, *build.inputs), build.inputs[1])
-    return operators.LeftJoin(build.dictionary, *build.keys(node), build.merged(), condition, order)
+    return operators.LeftJoinOperator(build.dictionary, *build.keys(node), build.merged(), condition, order)
 
 
 @_make.register
@@ -178,29 +178,29 @@ def _minus(node: algebra.Minus, build: _Build) -> Operator:
     # number.
     context = [v for v in node.keys if v in node.context]
     keys = build.pairs((*context, *(v for v in node.keys if v not in context)))
-    return operators.Minus(build.dictionary, keys, build.keys(node)[1], len(context))
+    return operators.MinusOperator(build.dictionary, keys, build.keys(node)[1], len(context))
 
 
 @_make.register
 def _exists(node: algebra.Exists, build: _Build) -> Operator:
     partners = build.partners(node)
     if node.mark is None:
-        return operators.Exists(build.dictionary, partners, node.negated)
+        return operators.ExistsOperator(build.dictionary, partners, node.negated)
     # `marks` is indexed by whether a partner exists, so NOT EXISTS swaps the ids of false and true.
     from_marks = build.terms.marks
     marks = from_marks[::-1] if node.negated else from_marks
-    return operators.Exists(build.dictionary, partners, marks=marks)
+    return operators.ExistsOperator(build.dictionary, partners, marks=marks)
 
 
 @_make.register
 def _union(node: algebra.Union, build: _Build) -> Operator:  # noqa: ARG001
     places = [tuple(_place(columns, v) for v in build.columns) for columns in build.inputs]
-    return operators.Union(tuple(places))
+    return operators.UnionOperator(tuple(places))
 
 
 @_make.register
 def _filter(node: algebra.Filter, build: _Build) -> Operator:
-    return operators.Filter(build.test(node.condition, build.inputs[0]))
+    return operators.FilterOperator(build.test(node.condition, build.inputs[0]))
 
 
 @_make.register
@@ -208,23 +208,25 @@ def _clocked(node: algebra.Clocked, build: _Build) -> Operator:
     assert build.present is not None  # noqa: S101 - a query with NOW() begins with it
     phases = node.condition.phases(readable(build.inputs[0]), build.terms)
     marks = build.terms.marks if node.mark is not None else None
-    return operators.Clocked(build.dictionary, phases, build.present, marks)
+    return operators.ClockedOperator(build.dictionary, phases, build.present, marks)
 
 
 @_make.register
 def _extend(node: algebra.Extend, build: _Build) -> Operator:
-    return operators.Extend(node.expression.value(readable(build.inputs[0]), build.terms))
+    return operators.ExtendOperator(node.expression.value(readable(build.inputs[0]), build.terms))
 
 
 @_make.register
 def _project(node: algebra.Project, build: _Build) -> Operator:
     columns = build.inputs[0]
-    return operators.Project(tuple(_place(columns, node.source(v)) for v in build.columns), len(columns))
+    return operators.ProjectOperator(
+        tuple(_place(columns, node.source(v)) for v in build.columns), len(columns)
+    )
 
 
 @_make.register
 def _distinct(node: algebra.Distinct, build: _Build) -> Operator:  # noqa: ARG001
-    return operators.Distinct(build.dictionary)
+    return operators.DistinctOperator(build.dictionary)
 
 
 @_make.register
@@ -247,7 +249,7 @@ def _group(node: algebra.Group, build: _Build) -> Operator:
     ]
     keys = tuple(columns.index(v) for v in node.keys)
     implicit = node.seeds is not None
-    return operators.Group(
+    return operators.GroupOperator(
         build.dictionary, keys, aggregates, build.terms.intern, build.terms.count, implicit
     )
 
@@ -257,12 +259,12 @@ def _slice(node: algebra.Slice, build: _Build) -> Operator:
     columns = build.inputs[0]
     key = _sorter(node.order, columns, build.terms)
     context = tuple(columns.index(v) for v in node.context)
-    return operators.Slice(build.dictionary, key, node.offset, node.limit, context)
+    return operators.SliceOperator(build.dictionary, key, node.offset, node.limit, context)
 
 
 @_make.register
 def _closure(node: algebra.Closure, build: _Build) -> Operator:
-    return operators.Closure(
+    return operators.ClosureOperator(
         build.dictionary,
         context=len(node.context),
         reflexive=node.reflexive,
@@ -272,6 +274,6 @@ def _closure(node: algebra.Closure, build: _Build) -> Operator:
 
 @_make.register
 def _construct(node: algebra.Construct, build: _Build) -> Operator:
-    return operators.Construct(
+    return operators.ConstructOperator(
         build.dictionary, build.inputs[0], node.template, build.terms, context=node.context
     )

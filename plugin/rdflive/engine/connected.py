@@ -25,7 +25,7 @@ from typing import Any, Final, TypeAlias
 
 from rdflive.engine.asked_paths import AskedPaths
 from rdflive.engine.pattern import PatternState, Walk, arguments, each
-from rdflive.engine.source import Source, bind
+from rdflive.engine.source import FunctionSource, bind
 from rdflive.errors import BudgetError
 from rdflive.query.bgp import Asked, TriplePattern, Variable
 from rdflive.query.budget import Meter
@@ -148,7 +148,7 @@ class _Writer:
         self.same = same
         self.arguments = arguments(len(tuple(plan.patterns[array.seed])))
         given = (*self.arguments, "out") if same is None else ("triples", "out", "together")
-        self.source = Source(f"def walk({', '.join(given)}):")
+        self.source = FunctionSource(f"def walk({', '.join(given)}):")
         self._relations = sum(isinstance(pattern, Asked) for pattern in plan.patterns)
         """How many of the patterns, the last ones, are relations of what is asked for."""
         self.needs: list[Need] = []

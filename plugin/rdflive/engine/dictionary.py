@@ -128,10 +128,10 @@ class Dictionary:
 
     def metered(self, meter: Meter) -> Dictionary:
         """Give the same dictionary for the use of one plan, whose rows are counted."""
-        return _Metered(self, meter)
+        return _MeteredTerms(self, meter)
 
 
-class _Metered(Dictionary):
+class _MeteredTerms(Dictionary):
     """The dictionary of one plan with a budget: it shares every list with the original and counts each row
     that is held.
     """

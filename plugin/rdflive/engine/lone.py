@@ -18,7 +18,7 @@ from rdflive.engine.build import readable
 from rdflive.engine.kernel import SegmentState
 from rdflive.engine.leaf import Leaf
 from rdflive.engine.ranges import place_of_id
-from rdflive.engine.source import Source
+from rdflive.engine.source import FunctionSource
 from rdflive.engine.steps import ALONE, line_of, row_of, write_step
 from rdflive.engine.terms import TermTable
 from rdflive.model import Term, Terms
@@ -74,7 +74,7 @@ def make_tell(query: Any, leaf: Leaf, state: SegmentState, view: Any, terms: Ter
     mixed = terms.mixed()
     # as it was written: that of the state has ids
     segment = leaf.plan.segments[leaf.states.index(state)]
-    source = Source("def tell(sign, change, hits):")
+    source = FunctionSource("def tell(sign, change, hits):")
     source.line(f"{', '.join(_PLACES)} = change")
     pairs = zip(segment.patterns[0], _PLACES, strict=True)
     names = {term: place for term, place in pairs if isinstance(term, Variable)}
@@ -109,7 +109,7 @@ def make_tell(query: Any, leaf: Leaf, state: SegmentState, view: Any, terms: Ter
 
 
 def _write_news(
-    source: Source, query: Any, row: Sequence[str], mixed: TermTable, state: Any, fail: str
+    source: FunctionSource, query: Any, row: Sequence[str], mixed: TermTable, state: Any, fail: str
 ) -> None:
     """Write the steps above the pattern, and the line that adds the solution to the news."""
     plan: Plan = query.plan
@@ -131,7 +131,7 @@ def _write_news(
 
 
 def _write_test(
-    source: Source, condition: Any, names: Mapping[Variable, str], mixed: TermTable, fail: str
+    source: FunctionSource, condition: Any, names: Mapping[Variable, str], mixed: TermTable, fail: str
 ) -> None:
     """Write the line that gives up where a condition does not hold of what has these names."""
     test = condition.condition(readable(tuple(names)), mixed)

@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
 from rdflive.engine.demand import Demand, Fed, Feeding, Link
-from rdflive.engine.source import Source
+from rdflive.engine.source import FunctionSource
 
 __all__ = [
     "Identity", "Key", "Masks", "Neighbours", "PatternState", "RowTest", "Update", "UpdateAll", "Walk",
@@ -310,7 +310,7 @@ def _guard(key: Key, tests: Sequence[RowTest], feeds: Sequence[Fed] = ()) -> Cal
     demands = [
         f"{names[i]} == {names[j]}" for i in places for j in range(i) if key[i] < 0 and key[i] == key[j]
     ]
-    source = Source(f"def guard({_arguments(key)}):")
+    source = FunctionSource(f"def guard({_arguments(key)}):")
     demands += [f"{names[fed.place]} in {source.name(fed.followed)}" for fed in feeds]
     for test in tests:
         values = "".join(f"{names[key.index(-1 - slot)]}, " for slot in test.slots)
@@ -357,10 +357,10 @@ def _writer(pattern: PatternState, operation: str, *, for_all: bool) -> Callable
     return source.function()
 
 
-def _begun(pattern: PatternState, operation: str, *, for_all: bool) -> Source:
+def _begun(pattern: PatternState, operation: str, *, for_all: bool) -> FunctionSource:
     """Begin a function of one triple, or of many with a loop over them."""
     given = _arguments(pattern.key)
-    source = Source(f"def {operation}({'triples' if for_all else given}):")
+    source = FunctionSource(f"def {operation}({'triples' if for_all else given}):")
     if for_all:
         source.enter(f"for {given} in triples:")
     # for a pattern that keeps nothing: it only starts walks
@@ -371,7 +371,7 @@ def _begun(pattern: PatternState, operation: str, *, for_all: bool) -> Source:
 def _alone(pattern: PatternState, operation: str, walk: Walk, state: Any, dirty: dict[Any, None]) -> Update:
     """Generate the function that inserts a match and walks, or walks and deletes it."""
     given = _arguments(pattern.key)
-    source = Source(f"def {operation}({given}):")
+    source = FunctionSource(f"def {operation}({given}):")
     walks = source.name(walk)
     if operation == "enter":
         found = source.name(state.added)
@@ -392,7 +392,7 @@ def _alone(pattern: PatternState, operation: str, walk: Walk, state: Any, dirty:
     return source.function()
 
 
-def _write_match(source: Source, pattern: PatternState, operation: str) -> None:
+def _write_match(source: FunctionSource, pattern: PatternState, operation: str) -> None:
     """Write the lines that put a match into every path and mask, or take it out."""
     pending = dict(pattern.masks)
     for path, found in pattern.paths.items():
@@ -406,7 +406,7 @@ def _write_match(source: Source, pattern: PatternState, operation: str) -> None:
         _write_link(source, link, demand, _expression(pattern, (slot,)), operation)
 
 
-def _write_link(source: Source, link: Link, demand: Demand, value: str, operation: str) -> None:
+def _write_link(source: FunctionSource, link: Link, demand: Demand, value: str, operation: str) -> None:
     """Write the lines that count a value that other patterns are held for."""
     wanted = source.name(link.wanted)
     entry = f"({source.name(link)}, {value})"
@@ -437,7 +437,12 @@ def loader(pattern: PatternState, paths: Sequence[tuple[int, ...]], masks: Masks
 
 
 def _write_path(
-    source: Source, pattern: PatternState, path: tuple[int, ...], found: Any, masks: list[Any], operation: str
+    source: FunctionSource,
+    pattern: PatternState,
+    path: tuple[int, ...],
+    found: Any,
+    masks: list[Any],
+    operation: str,
 ) -> None:
     key = _expression(pattern, path)
     name = source.name(found)
@@ -451,7 +456,7 @@ def _write_path(
         write_delete(source, name, key, _expression(pattern, rest), masks)
 
 
-def write_insert(source: Source, name: str, key: str, value: str, masks: Sequence[Any] = ()) -> None:
+def write_insert(source: FunctionSource, name: str, key: str, value: str, masks: Sequence[Any] = ()) -> None:
     """Write the lines that put a value into a mapping that is like `Neighbours`."""
     source.line(f"found = {name}.get({key})")
     with source.block("if found is None:"):
@@ -463,7 +468,7 @@ def write_insert(source: Source, name: str, key: str, value: str, masks: Sequenc
         source.line(f"{name}[{key}] = {{found, {value}}}")
 
 
-def write_delete(source: Source, name: str, key: str, value: str, masks: Sequence[Any] = ()) -> None:
+def write_delete(source: FunctionSource, name: str, key: str, value: str, masks: Sequence[Any] = ()) -> None:
     """Write the lines that take a value out."""
     source.line(f"found = {name}[{key}]")
     with source.block("if type(found) is set:"):
@@ -476,7 +481,7 @@ def write_delete(source: Source, name: str, key: str, value: str, masks: Sequenc
         _write_masks(source, masks, key, "delete")
 
 
-def _write_masks(source: Source, masks: Sequence[Any], key: str, operation: str) -> None:
+def _write_masks(source: FunctionSource, masks: Sequence[Any], key: str, operation: str) -> None:
     """Set or clear the bit of this pattern at a centre (the triple match state of Algorithm 2)."""
     if not masks:
         return
@@ -488,7 +493,7 @@ def _write_masks(source: Source, masks: Sequence[Any], key: str, operation: str)
             _write_mask(source, "mask", "bit", key, operation)
 
 
-def _write_mask(source: Source, mask: str, bit: str, key: str, operation: str) -> None:
+def _write_mask(source: FunctionSource, mask: str, bit: str, key: str, operation: str) -> None:
     if operation == "insert":
         source.line(f"{mask}[{key}] = {mask}.get({key}, 0) | {bit}")
         return

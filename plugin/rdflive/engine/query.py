@@ -24,7 +24,7 @@ from rdflive.engine.kernel import SegmentState
 from rdflive.engine.leaf import AskedLeaf, Leaf
 from rdflive.engine.lone import Tell, is_lone, make_tell
 from rdflive.engine.multiset import Row, TermWeights, Weights, add_up
-from rdflive.engine.operators import Clocked, Operator
+from rdflive.engine.operators import ClockedOperator, Operator
 from rdflive.engine.present import Present
 from rdflive.engine.relation import Relation
 from rdflive.engine.steps import line_of
@@ -469,7 +469,7 @@ class QueryState:
             self.present.note(self, min(dues, default=None))
 
     def _due(self, operator: Operator | None) -> int | None:
-        return operator.due if isinstance(operator, Clocked) else None
+        return operator.due if isinstance(operator, ClockedOperator) else None
 
     def _late(self, operators: list[Operator | None]) -> list[int]:
         """List the steps that have rows which the present changes."""

@@ -15,7 +15,7 @@ from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import Any, Final
 
-__all__ = ["Source", "bind"]
+__all__ = ["FunctionSource", "bind"]
 
 _BUILTINS: Final[dict[str, Any]] = {"__builtins__": builtins}
 """What all generated functions see beside their arguments."""
@@ -27,7 +27,7 @@ def _compiled(text: str) -> CodeType:
     return next(part for part in module.co_consts if isinstance(part, CodeType))
 
 
-class Source:
+class FunctionSource:
     """One function under construction: indented lines and the objects that they name."""
 
     __slots__ = ("_lines", "_margin", "_names")

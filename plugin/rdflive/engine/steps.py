@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from rdflive.engine.source import Source
+from rdflive.engine.source import FunctionSource
 from rdflive.query import algebra
 from rdflive.query.plan import Plan
 
@@ -39,7 +39,7 @@ def row_of(names: Sequence[str]) -> str:
 
 
 def write_step(
-    source: Source,
+    source: FunctionSource,
     plan: Plan,
     pair: tuple[int, int],
     names: Sequence[str],

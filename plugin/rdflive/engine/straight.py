@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.leaf import Leaf
 from rdflive.engine.multiset import Row
-from rdflive.engine.source import Source
+from rdflive.engine.source import FunctionSource
 from rdflive.engine.steps import line_of, row_of, write_step
 from rdflive.model import Term, Terms
 from rdflive.query import algebra
@@ -31,7 +31,7 @@ def make_straight(
     plan: Plan, leaf: Leaf, operators: Sequence[Any], dictionary: Dictionary, preset: Sequence[Term]
 ) -> Straight:
     """Generate the function of a plan that is a line; its operators keep what is kept."""
-    source, line, fail = Source("def straight(row, weight):"), line_of(plan), "return {}"
+    source, line, fail = FunctionSource("def straight(row, weight):"), line_of(plan), "return {}"
     names: Sequence[str] = _unpack(source, plan, line[0])
     if leaf.answers:
         source.line(f"weight = {source.name(leaf.answers[0].one)}(row, weight)")
@@ -67,7 +67,7 @@ def make_straight(
     return source.function()
 
 
-def _unpack(source: Source, plan: Plan, number: int) -> list[str]:
+def _unpack(source: FunctionSource, plan: Plan, number: int) -> list[str]:
     """Write the line that names the values of a row; gives the names."""
     names = [f"v{number}_{place}" for place in range(len(plan.steps[number].columns))]
     source.line(f"{row_of(names)} = row")

@@ -1,42 +1,96 @@
-"""The kinds of entailed triples that are kept for one graph, and how explicit triples find them."""
+"""The kinds of entailed triples that one graph keeps, how explicit triples find them, and which are counted."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from typing import Any, Final, Literal, TypeAlias
 
-from rdflive.entail.columns import Columns
 from rdflive.entail.entailment import ExplicitGraph
 from rdflive.entail.routes import Route, Routes
-from rdflive.entail.schema import Schema
-from rdflive.entail.sources import Sources
-from rdflive.entail.table import Key, Table
-from rdflive.entail.templates import Atom, Atoms, Kind, Templates
-from rdflive.entail.vocabulary import Vocabulary
-from rdflive.entail.ways import Ways
+from rdflive.entail.schema import RdfsTerms, Schema
+from rdflive.entail.sources import Columns, Sources
+from rdflive.entail.table import EntailedTable, Key, Ways
+from rdflive.entail.templates import Atom, Atoms, Kind, KindTemplates
 from rdflive.model import Triple
 
-__all__ = ["Kinds"]
+__all__ = ["RENT", "Kinds", "Strategy", "estimate", "should_count", "should_forget"]
+
+Strategy: TypeAlias = Literal["auto", "saturate", "reformulate"]
+
+RENT: Final = 1e-5
+"""The cost of keeping one entry during one update of the graph, in look-ups."""
+LEAST: Final = 100
+"""Below this many look-ups no change of strategy is worth its cost."""
+
+
+def should_count(table: EntailedTable, suspects: int) -> bool:
+    """Tell whether a kind that is reformulated has cost as many look-ups as counting it would.
+
+    The look-ups made so far count, and those that the suspects of the present update would need. This is the
+    ski-rental rule: whoever buys when the rent paid equals the price never pays more than twice the best
+    choice in hindsight. The price is reading every explicit triple that entails one of the kind.
+    """
+    # One suspect may need a look-up along every way.
+    return table.lookups + suspects * len(table.ways) > _price(table)
+
+
+def should_forget(table: EntailedTable, now: int) -> bool:
+    """Tell whether a kind that is saturated costs more to keep than it saves, by the same rule.
+
+    `now` counts updates of the graph.
+    """
+    return _rent(table, now) - _saved(table) > _price(table)
+
+
+def estimate(table: EntailedTable, now: int) -> str:
+    """Say what a kind costs in either form, as far as that is known."""
+    if table.is_trivial:
+        return "explicit triples only"
+    count = len(table.ways.atoms)
+    ways = f"{count:,} {'way' if count == 1 else 'ways'} to entail it"
+    if table.counts is None:
+        return (
+            f"reformulated, {ways}; {table.lookups:,} look-ups for {table.updates:,} changes, to count it "
+            f"costs {_price(table):,}"
+        )
+    return (
+        f"saturated, {ways}; {len(table.counts):,} entries, whose memory is worth {_rent(table, now):,.0f} "
+        f"look-ups so far; they saved up to {_saved(table):,} at {table.updates:,} changes"
+    )
+
+
+def _price(table: EntailedTable) -> int:
+    # Small kinds would otherwise switch back and forth with every few updates.
+    return max(table.size, LEAST)
+
+
+def _rent(table: EntailedTable, now: int) -> float:
+    return (now - table.since) * len(table.counts or ()) * RENT
+
+
+def _saved(table: EntailedTable) -> int:
+    # to ask instead would have cost each change up to one look-up per way
+    return table.updates * len(table.ways)
 
 
 class Kinds:
     """The schema, the templates that follow from it, and a table for every kind that is kept."""
 
     def __init__(self, graph: ExplicitGraph, *, paths: bool, only_classes: bool = False) -> None:
-        self.words = Vocabulary.of(graph.to_native, only_classes=only_classes)
+        self.words = RdfsTerms.of(graph.to_native, only_classes=only_classes)
         self.schema = Schema(self.words)
         self.sources = Sources(graph, self.schema)
         self.is_literal = self.sources.is_literal
-        self.templates = Templates(
+        self.templates = KindTemplates(
             self.schema,
             is_iri=graph.iri_test(),
             is_literal=self.is_literal,
             is_used=self.sources.has,
             paths=paths,
         )
-        self.tables: dict[Kind, Table] = {}
+        self.tables: dict[Kind, EntailedTable] = {}
         self.intern = graph.dictionary.intern
         self._dictionary = graph.dictionary
         # Only inside `reading_once`; between updates columns would be out of date.
@@ -72,20 +126,20 @@ class Kinds:
         """
         return kind != (self.words.type, None) and not ways.is_trivial
 
-    def open(self, kind: Kind, atoms: Atoms) -> Table:
+    def open(self, kind: Kind, atoms: Atoms) -> EntailedTable:
         """Start keeping a kind."""
-        table = self.tables[kind] = Table(kind, self._dictionary)
+        table = self.tables[kind] = EntailedTable(kind, self._dictionary)
         self.route(table, atoms)
         return table
 
-    def close(self, table: Table) -> None:
+    def close(self, table: EntailedTable) -> None:
         """Stop keeping a kind."""
         # first, so that no explicit triple finds a table whose terms are released
         self.route(table, {})
         table.release()
         del self.tables[table.kind]
 
-    def route(self, table: Table, atoms: Atoms) -> None:
+    def route(self, table: EntailedTable, atoms: Atoms) -> None:
         """Let explicit triples find a table by these atoms, and by no others."""
         old = table.ways.atoms
         for atom, _ in old.items() - atoms.items():
@@ -96,12 +150,12 @@ class Kinds:
         table.settle()
         table.is_trivial = table.ways.is_trivial
 
-    def wake(self, sources: Iterable[Kind], is_wanted: Callable[[Kind], bool]) -> set[Table]:
+    def wake(self, sources: Iterable[Kind], is_wanted: Callable[[Kind], bool]) -> set[EntailedTable]:
         """Make what idle kinds entail, before their first explicit triples are followed.
 
         Gives the tables that they feed. What is counted stays as it is.
         """
-        found = set[Table]()
+        found = set[EntailedTable]()
         for source in sources:
             for kind, atom, weight in self.templates.wake(source):
                 if is_wanted(kind):
@@ -112,7 +166,7 @@ class Kinds:
                     found.add(table)
         return found
 
-    def entailing(self, table: Table, key: Key, ways: Ways | None = None) -> Iterator[Triple]:
+    def entailing(self, table: EntailedTable, key: Key, ways: Ways | None = None) -> Iterator[Triple]:
         """List the explicit triples that entail a triple, by the ways of its table unless others are
         given.
         """
@@ -122,11 +176,11 @@ class Kinds:
         table.lookups += len(ways)
         return ways.entailing(self.sources, known, *table.terms(key))
 
-    def holds(self, table: Table, key: Key, ways: Ways | None = None) -> bool:
+    def holds(self, table: EntailedTable, key: Key, ways: Ways | None = None) -> bool:
         """Tell whether some explicit triple entails a triple."""
         return next(self.entailing(table, key, ways), None) is not None
 
-    def extension(self, table: Table, atoms: Iterable[Atom], known: Collection[Any]) -> set[Key]:
+    def extension(self, table: EntailedTable, atoms: Iterable[Atom], known: Collection[Any]) -> set[Key]:
         """Give the keys of all triples that these atoms entail, with `known` as the classes of the schema."""
         return {key for atom in atoms for key in self.keys(table, atom, known)}
 
@@ -156,16 +210,16 @@ class Kinds:
                 cache[source] = found
         return found
 
-    def keys(self, table: Table, atom: Atom, known: Collection[Any]) -> Iterable[Key]:
+    def keys(self, table: EntailedTable, atom: Atom, known: Collection[Any]) -> Iterable[Key]:
         """Give the keys that explicit triples entail by one atom, each as often as it is entailed."""
         return table.column(atom, *self.columns(atom.source, known, other=atom.other).of(atom))
 
-    def count(self, tables: Mapping[Table, Atoms], now: int = 0) -> None:
+    def count(self, tables: Mapping[EntailedTable, Atoms], now: int = 0) -> None:
         """Count the supports of all triples of some kinds, reading each explicit triple once for all
         of them.
         """
-        counts: dict[Table, Counter[Key]] = {table: Counter() for table in tables}
-        sizes = Counter[Table]()
+        counts: dict[EntailedTable, Counter[Key]] = {table: Counter() for table in tables}
+        sizes = Counter[EntailedTable]()
         # Several kinds often have the same sources, as all superclasses of a class do.
         with nullcontext() if self._columns is not None else self.reading_once():
             for table, atoms in tables.items():
@@ -183,7 +237,7 @@ class Kinds:
         # they were sorted when these tables were not counted yet
         self.routes.forget()
 
-    def forget(self, table: Table) -> None:
+    def forget(self, table: EntailedTable) -> None:
         """Stop counting a kind."""
         table.forget()
         self.routes.forget()

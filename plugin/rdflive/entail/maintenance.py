@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rdflive.entail.choice import should_count
 from rdflive.entail.entailment import Sign
-from rdflive.entail.kinds import Kinds
+from rdflive.entail.kinds import Kinds, should_count
 from rdflive.entail.net import Net
 from rdflive.entail.routes import Contribution, Counted
-from rdflive.entail.table import Key, Table
+from rdflive.entail.table import EntailedTable, Key
 from rdflive.model import Triple
 
 __all__ = ["follow"]
@@ -27,7 +26,7 @@ def follow(
     Gives the changes that are left: the first explicit triples of idle kinds. Nothing here looks at them.
     """
     intern, is_literal, routes, idle = kinds.intern, kinds.is_literal, kinds.routes, kinds.templates.idle
-    asked: dict[Table, None] = {}
+    asked: dict[EntailedTable, None] = {}
     left: list[tuple[Sign, Triple]] = []
     for sign, (s, p, o) in changes:
         route = kinds.find(p, o) if p in routes else None
@@ -77,7 +76,7 @@ def _step(
     subject: int,
     value: int,
     net: Net,
-    asked: dict[Table, None],
+    asked: dict[EntailedTable, None],
     *,
     is_plain: bool,
 ) -> None:
@@ -100,7 +99,7 @@ def _step(
             asked[table] = None
 
 
-def _decide(kinds: Kinds, table: Table, came: set[Any], net: Net, now: int | None) -> None:
+def _decide(kinds: Kinds, table: EntailedTable, came: set[Any], net: Net, now: int | None) -> None:
     """Find out whether the suspects of a reformulated kind are entailed now and were before."""
     suspects, table.suspects = table.suspects, {}
     countable = now is not None and kinds.can_count(table.kind, table.ways)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rdflive.entail.entailment import IdTriple, Sign
-from rdflive.entail.table import Key, Table
+from rdflive.entail.table import EntailedTable, Key
 
 __all__ = ["Net"]
 
@@ -17,9 +17,9 @@ class Net:
     """
 
     def __init__(self) -> None:
-        self._moved: dict[Table | None, dict[Any, Sign]] = {}
+        self._moved: dict[EntailedTable | None, dict[Any, Sign]] = {}
 
-    def move(self, table: Table, key: Key, sign: Sign) -> None:
+    def move(self, table: EntailedTable, key: Key, sign: Sign) -> None:
         """Note that a triple of a kind has begun (+1) or ceased (-1) to be entailed."""
         moved = self._moved.get(table)
         if moved is None:
@@ -27,7 +27,7 @@ class Net:
         elif moved.pop(key, None) is None:
             moved[key] = sign
 
-    def move_all(self, table: Table, keys: Iterable[Key], sign: Sign) -> None:
+    def move_all(self, table: EntailedTable, keys: Iterable[Key], sign: Sign) -> None:
         """Note the same move of many triples of a kind, each given once."""
         moved = self._moved.get(table)
         if moved:
@@ -60,7 +60,7 @@ class Net:
         return [(sign, ids) for ids, sign in net.items()]
 
 
-def _listed(moved: dict[Table | None, dict[Any, Sign]]) -> Iterator[tuple[Sign, IdTriple]]:
+def _listed(moved: dict[EntailedTable | None, dict[Any, Sign]]) -> Iterator[tuple[Sign, IdTriple]]:
     for table, keys in moved.items():
         for key, sign in keys.items():
             yield sign, key if table is None else table.ids(key)

@@ -22,18 +22,16 @@ from typing import Any, Final, Literal, TypeAlias
 
 from rdflib import RDF, RDFS, URIRef
 
-from rdflive.entail.choice import Strategy, estimate, should_forget
 from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Sign
-from rdflive.entail.errors import SchemaError
-from rdflive.entail.kinds import Kinds
+from rdflive.entail.kinds import Kinds, Strategy, estimate, should_forget
 from rdflive.entail.maintenance import follow
 from rdflive.entail.net import Net
 from rdflive.entail.proof import Proof
 from rdflive.entail.reading import list_triples, support, why
 from rdflive.entail.schema_change import follow_schema
-from rdflive.entail.table import Table
+from rdflive.entail.table import EntailedTable, Ways
 from rdflive.entail.templates import Atom, Atoms, Kind
-from rdflive.entail.ways import Ways
+from rdflive.errors import SchemaError
 from rdflive.model import TermPattern, Triple
 from rdflive.store.garbage_collection import uncollected
 
@@ -185,7 +183,7 @@ class RdfsEntailment:
         ]
         self._saturate(opened)
 
-    def _saturate(self, tables: Iterable[Table]) -> None:
+    def _saturate(self, tables: Iterable[EntailedTable]) -> None:
         """Count what can be counted of these tables, if that is the strategy."""
         if self._regime.strategy == "saturate":
             kinds = self._kinds

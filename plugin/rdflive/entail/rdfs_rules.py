@@ -16,7 +16,7 @@ from rdflib import RDF, RDFS
 from rdflive.entail.rules import Comparison, Program, Rule
 from rdflive.query.bgp import TriplePattern, Variable
 
-__all__ = ["JOINS", "RDFS_RULES", "STEPS", "Join", "Step"]
+__all__ = ["JOINS", "RDFS_RULES", "STEPS", "RuleJoin", "RuleStep"]
 
 _S, _P, _O, _Q, _R, _C, _D, _E = map(Variable, "spoqrcde")
 _SCHEMA: Final = (RDFS.subClassOf, RDFS.subPropertyOf, RDFS.domain, RDFS.range)
@@ -52,7 +52,7 @@ Every body is a schema triple first. A literal never becomes a subject.
 """
 
 
-class Join(NamedTuple):
+class RuleJoin(NamedTuple):
     """A rule by which two schema triples in a row entail one that spans both; each by its property."""
 
     rule: str
@@ -61,7 +61,7 @@ class Join(NamedTuple):
     conclusion: Any
 
 
-class Step(NamedTuple):
+class RuleStep(NamedTuple):
     """A rule that concludes one triple from another, by a schema triple.
 
     Example: by rdfs2, `:R7 :stopsAt :Dunes` and `:stopsAt rdfs:domain :Train` entail `:R7 a :Train`. Ahead,
@@ -102,13 +102,13 @@ class Step(NamedTuple):
                 yield terms[s], terms[p], terms[o]
 
 
-def _step(rule: Rule) -> Step:
+def _step(rule: Rule) -> RuleStep:
     schema, premise = rule.body
     (head,) = rule.head
     s, p, o = map([*premise, schema.object, RDF.type].index, head)
     known = [*head, schema.subject]
     first, second, third = (known.index(term) if term in known else len(known) for term in premise)
-    return Step(
+    return RuleStep(
         rule.name,
         schema.predicate,
         [*premise].index(schema.subject),
@@ -125,7 +125,7 @@ def _is_schema(pattern: TriplePattern) -> bool:
 
 
 JOINS: Final = tuple(
-    Join(rule.name, *(pattern.predicate for pattern in (*rule.body, *rule.head)))
+    RuleJoin(rule.name, *(pattern.predicate for pattern in (*rule.body, *rule.head)))
     for rule in RDFS_RULES.rules
     if _is_schema(rule.head[0])
 )

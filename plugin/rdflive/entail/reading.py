@@ -9,7 +9,7 @@ from typing import Any
 
 from rdflive.entail.kinds import Kinds
 from rdflive.entail.proof import Proof, ProofStep
-from rdflive.entail.table import Table
+from rdflive.entail.table import EntailedTable
 from rdflive.entail.templates import Atom, Item, Placeholder
 from rdflive.model import TermPattern, Triple
 
@@ -42,7 +42,7 @@ def list_triples(kinds: Kinds, terms: Sequence[Any], pattern: TermPattern) -> It
 
 
 def _list(
-    table: Table, terms: Sequence[Any], s: Any, o: Any, read: Callable[[Atom], Iterable[Triple]]
+    table: EntailedTable, terms: Sequence[Any], s: Any, o: Any, read: Callable[[Atom], Iterable[Triple]]
 ) -> Iterator[Triple]:
     """List the triples of one kind with this subject and object; None matches anything.
 

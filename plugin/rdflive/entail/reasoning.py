@@ -22,14 +22,12 @@ from typing import Final, NamedTuple, TypeAlias
 from rdflib import RDF
 
 from rdflive.entail.rdfs import refusal
-from rdflive.entail.regimes import regime_of
+from rdflive.entail.regimes import refuse_quads, regime_of
 from rdflive.entail.rules import Program, RuleError, RuleRegime, Rules, unfold
 from rdflive.entail.rules.n3 import parse
-from rdflive.entail.schema import Schema
-from rdflive.entail.scope import refuse_quads
-from rdflive.entail.templates import Kind, Placeholder, Templates
-from rdflive.entail.vocabulary import Vocabulary
-from rdflive.feeds.writing import write_term
+from rdflive.entail.schema import RdfsTerms, Schema
+from rdflive.entail.templates import Kind, KindTemplates, Placeholder
+from rdflive.feeds.terms import write_term
 from rdflive.query.parse import ParsedQuery
 from rdflive.query.plan import Plan
 from rdflive.query.refusals import depth_limited
@@ -54,7 +52,7 @@ __all__ = [
 TextTriple: TypeAlias = tuple[str, str, str]
 
 TYPE: Final = write_term(RDF.type)
-SCHEMA_WORDS: Final = tuple(map(write_term, Vocabulary().schema))
+SCHEMA_WORDS: Final = tuple(map(write_term, RdfsTerms().schema))
 """The predicates that make a triple one of the schema."""
 
 
@@ -72,10 +70,10 @@ class TextSchema:
     """The schema of one graph. It does not change: another schema is another object."""
 
     def __init__(self, triples: Iterable[TextTriple]) -> None:
-        self._schema = Schema(Vocabulary.of(write_term))
+        self._schema = Schema(RdfsTerms.of(write_term))
         for triple in triples:
             self._schema.change(1, triple)
-        self._templates = Templates(
+        self._templates = KindTemplates(
             self._schema, is_iri=_is_iri, is_literal=_is_literal, is_used=lambda _: False
         )
         # nothing is used yet, so the conclusions of a kind are made when somebody asks for them

@@ -1,15 +1,18 @@
-"""Chooses the entailment regime that a subscription's options ask for."""
+"""Chooses the entailment regime for the options of a subscription, and refuses queries that none can answer."""
 
 from __future__ import annotations
 
 from typing import Final, get_args
 
-from rdflive.entail.choice import Strategy
 from rdflive.entail.entailment import Regime
+from rdflive.entail.kinds import Strategy
 from rdflive.entail.rdfs import Counts, Rdfs
 from rdflive.entail.rules import RuleRegime, Rules, load_program
+from rdflive.errors import UnsupportedQueryError
+from rdflive.query.bgp import Variable
+from rdflive.query.plan import Plan
 
-__all__ = ["ENTAILMENTS", "Counts", "Rules", "Strategy", "regime_of"]
+__all__ = ["ENTAILMENTS", "Counts", "Rules", "Strategy", "refuse_quads", "regime_of"]
 
 ENTAILMENTS: Final = ("rdfs",)
 """The regimes that `entailment=` names."""
@@ -47,3 +50,14 @@ def regime_of(
             raise ValueError("counts='paths' needs what is counted: strategy='saturate'")
         strategy = "saturate"
     return Rdfs(strategy, counts or "support")
+
+
+def refuse_quads(plan: Plan) -> None:
+    """Refuse a query that matches the quads of all graphs: entailment is that of one graph."""
+    for basic in plan.basics:
+        if isinstance(basic.graph, Variable):
+            raise UnsupportedQueryError(
+                "GRAPH with a variable, and FROM with several graphs, cannot be combined with entailment: "
+                "each graph entails by itself; name the graph, or subscribe to each",
+                construct="GRAPH ?g with entailment",
+            )

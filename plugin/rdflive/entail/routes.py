@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
-from rdflive.entail.table import Key, Pick, Table
+from rdflive.entail.table import EntailedTable, Key, Pick
 from rdflive.entail.templates import Atom, Placeholder
 
 __all__ = ["Contribution", "Counted", "Route", "Routes"]
 
-Contribution: TypeAlias = tuple[Table, Pick, Atom, int]
+Contribution: TypeAlias = tuple[EntailedTable, Pick, Atom, int]
 """A table, what picks the key of the entailed triple, the atom that entails it, and its weight."""
-Counted: TypeAlias = tuple[dict[Key, int], Table, int]
+Counted: TypeAlias = tuple[dict[Key, int], EntailedTable, int]
 """The counts of a table, the table, and the weight."""
 
 
@@ -48,7 +48,7 @@ class Route:
             else:
                 places.append((table.counts, table, weight))
 
-    def _places(self, table: Table, atom: Atom) -> list[Counted] | None:
+    def _places(self, table: EntailedTable, atom: Atom) -> list[Counted] | None:
         places = (atom.subject, atom.object) if table.kind[1] is None else (atom.subject,)
         if places == (Placeholder.SUBJECT,) and not atom.guard:
             return self.subjects
@@ -67,7 +67,7 @@ class Routes:
         """The properties of triples that may change what is entailed: those of the schema, and those whose
         triples entail what is kept.
         """
-        self._steps: dict[Any, dict[Any, dict[tuple[Table, Atom], Contribution]]] = {}
+        self._steps: dict[Any, dict[Any, dict[tuple[EntailedTable, Atom], Contribution]]] = {}
         self._sorted: dict[Any, dict[Any, Route]] = {}
 
     def __contains__(self, predicate: Any) -> bool:
@@ -92,7 +92,7 @@ class Routes:
         self.heard.add(p)  # first: what interrupts this may leave one too many, but none too few
         self._steps.setdefault(p, {}).setdefault(c, {})[table, atom] = step
 
-    def remove(self, table: Table, atom: Atom) -> None:
+    def remove(self, table: EntailedTable, atom: Atom) -> None:
         """Stop letting a table be found by an atom."""
         self.forget()
         p, c = atom.source

@@ -1,16 +1,49 @@
-"""The schema triples of one graph: the explicit ones, and what follows from them alone."""
+"""The schema triples of one graph: the explicit ones, and those that follow from them alone."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, fields, replace
 from itertools import chain
 from typing import Any, Literal, TypeAlias
 
-from rdflive.entail.rdfs_rules import JOINS, STEPS, Join, Step
-from rdflive.entail.vocabulary import Vocabulary
+from rdflib import RDF, RDFS
+
+from rdflive.entail.rdfs_rules import JOINS, STEPS, RuleJoin, RuleStep
 from rdflive.model import TermPattern, Triple
 
-__all__ = ["Edges", "Schema", "reach"]
+__all__ = ["Edges", "RdfsTerms", "Schema", "reach"]
+
+
+@dataclass(frozen=True, slots=True)
+class RdfsTerms:
+    """`rdf:type` and the four properties that make a triple a schema triple (Goasdoué et al., Figure 4)."""
+
+    type: Any = RDF.type
+    sub_class: Any = RDFS.subClassOf
+    sub_property: Any = RDFS.subPropertyOf
+    domain: Any = RDFS.domain
+    range: Any = RDFS.range
+    only_classes: bool = False
+    """Whether only subclasses are reasoned with."""
+
+    @classmethod
+    def of(cls, to_native: Callable[[Any], Any], *, only_classes: bool = False) -> RdfsTerms:
+        """Give the words as a store knows them."""
+        return replace(cls(*map(to_native, cls().native)), only_classes=only_classes)
+
+    @property
+    def native(self) -> dict[Any, Any]:
+        """The words of the store, by those of rdflib."""
+        return {field.default: getattr(self, field.name) for field in fields(self)[:5]}
+
+    @property
+    def schema(self) -> tuple[Any, ...]:
+        """The properties of schema triples."""
+        if self.only_classes:
+            return (self.sub_class,)
+        return self.sub_class, self.sub_property, self.domain, self.range
+
 
 Edges: TypeAlias = dict[Any, set[Any]]
 _End: TypeAlias = tuple[Any, Any]
@@ -40,7 +73,7 @@ class Schema:
     in `refused`: by it, data would become schema, and the templates assume a schema that data cannot change.
     """
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    def __init__(self, vocabulary: RdfsTerms) -> None:
         self.vocabulary = vocabulary
         native = vocabulary.native
         words = list(native.values())[1:]
@@ -50,7 +83,7 @@ class Schema:
         """Per schema property the subjects of each object."""
         self.refused: set[Triple] = set()
         self.steps = [step._replace(word=native[step.word]) for step in STEPS]
-        self._joins = [Join(rule, *(native[word] for word in joined)) for rule, *joined in JOINS]
+        self._joins = [RuleJoin(rule, *(native[word] for word in joined)) for rule, *joined in JOINS]
         self._names = {word: word for word in native.values()}
 
     def change(self, sign: int, triple: Triple) -> None:
@@ -87,7 +120,9 @@ class Schema:
         """`rdf:type` and all its subproperties."""
         return reach(self.below[self.vocabulary.sub_property], [self.vocabulary.type])
 
-    def conclusions(self, triple: Any, is_literal: Callable[[Any], bool]) -> Iterator[tuple[Any, Step, Any]]:
+    def conclusions(
+        self, triple: Any, is_literal: Callable[[Any], bool]
+    ) -> Iterator[tuple[Any, RuleStep, Any]]:
         """List what one step from a triple gives: the conclusion, the step, and the object of the schema
         triple.
         """
@@ -151,14 +186,14 @@ class Schema:
         gone: list[tuple[Literal[1, -1], Triple]] = [(-1, t) for n in before for t in before[n] - after[n]]
         return [*gone, *((1, t) for n in before for t in after[n] - before[n])]
 
-    def _joined(self, start: Any, edges: dict[Any, Edges]) -> dict[_End, tuple[_End, Join] | None]:
+    def _joined(self, start: Any, edges: dict[Any, Edges]) -> dict[_End, tuple[_End, RuleJoin] | None]:
         """Give what the closed schema's triples from (`above`) or to (`below`) a node have as the other end.
 
         Each end comes with the property, the nearest first, and with what it follows from unless that is
         explicit. A rule joins two triples in a row, of which one can always be explicit: the farther one.
         """
         is_up = edges is self.above
-        came: dict[_End, tuple[_End, Join] | None] = {
+        came: dict[_End, tuple[_End, RuleJoin] | None] = {
             (word, node): None for word in edges for node in edges[word].get(start, ())
         }
         waiting = list(came)

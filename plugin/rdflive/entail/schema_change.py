@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from rdflive.entail.kinds import Kinds
 from rdflive.entail.net import Net
-from rdflive.entail.table import Table
+from rdflive.entail.table import EntailedTable, Ways
 from rdflive.entail.templates import Kind
-from rdflive.entail.ways import Ways
 
 __all__ = ["follow_schema"]
 
@@ -45,7 +44,7 @@ def _differs_throughout(old: Ways, new: Ways) -> bool:
     return old.known != new.known and any(atom.other for atom in (*old.atoms, *new.atoms))
 
 
-def _compare(kinds: Kinds, table: Table, old: Ways, new: Ways, net: Net) -> None:
+def _compare(kinds: Kinds, table: EntailedTable, old: Ways, new: Ways, net: Net) -> None:
     """Look up every triple that an atom gives which is not in both."""
     throughout = _differs_throughout(old, new)
     lost = [atom for atom in old.atoms if throughout or atom not in new.atoms]
@@ -58,7 +57,7 @@ def _compare(kinds: Kinds, table: Table, old: Ways, new: Ways, net: Net) -> None
             net.move(table, key, 1)
 
 
-def _shift(kinds: Kinds, table: Table, old: Ways, new: Ways, net: Net) -> None:
+def _shift(kinds: Kinds, table: EntailedTable, old: Ways, new: Ways, net: Net) -> None:
     """Add and take away the supports that the changed atoms give.
 
     Gains come first, so that few triples lose their last support only to get a new one.
@@ -70,7 +69,7 @@ def _shift(kinds: Kinds, table: Table, old: Ways, new: Ways, net: Net) -> None:
             net.move_all(table, table.shift(keys, weight), 1 if weight > 0 else -1)
 
 
-def _recount(kinds: Kinds, table: Table, old: Ways, new: Ways, net: Net, *, now: int) -> None:
+def _recount(kinds: Kinds, table: EntailedTable, old: Ways, new: Ways, net: Net, *, now: int) -> None:
     """Count from scratch, or stop counting, and compare all triples."""
     before = set(table.counts) if table.counts is not None else kinds.extension(table, old.atoms, old.known)
     kinds.forget(table)

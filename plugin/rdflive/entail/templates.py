@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, TypeAlias
 from rdflive.entail.schema import Schema, reach
 from rdflive.model import Triple
 
-__all__ = ["Atom", "Atoms", "Item", "Kind", "Placeholder", "Templates", "self_atom"]
+__all__ = ["Atom", "Atoms", "Item", "Kind", "KindTemplates", "Placeholder", "self_atom"]
 
 Kind: TypeAlias = tuple[Any, Any]
 """(property, None), or (`rdf:type` or a subproperty of it, class); (`rdf:type`, None) is the type triples of
@@ -76,7 +76,7 @@ def self_atom(kind: Kind, *, other: bool = False) -> Atom:
     return Atom(kind, SUBJECT, OBJECT if kind[1] is None else None, other=other, own=True)
 
 
-class Templates:
+class KindTemplates:
     """The atoms of all kinds that are asked for, and of others that the way to these leads through."""
 
     def __init__(

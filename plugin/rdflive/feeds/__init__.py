@@ -16,8 +16,7 @@ from rdflive.feeds.formats import (
 from rdflive.feeds.lines import STDIN, Line, open_bytes, open_lines, to_lines
 from rdflive.feeds.nquads import read_nquads
 from rdflive.feeds.tables import MappingError, RowMapping, debezium, delta_lake, read_mapping
-from rdflive.feeds.terms import RowError
-from rdflive.feeds.writing import UnwritableError
+from rdflive.feeds.terms import RowError, UnwritableError
 
 __all__ = [
     "NAMED_GRAPHS",

@@ -14,8 +14,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from rdflive.errors import FeedError, ResyncNeeded
 from rdflive.feeds.decoder import meaningful
-from rdflive.feeds.json_lines import member, optional, read_object
-from rdflive.feeds.json_terms import read_solution
+from rdflive.feeds.json_lines import member, optional, read_object, read_solution
 from rdflive.feeds.lines import Line
 from rdflive.feeds.terms import RdflibTerm, RowError
 from rdflive.model import Delta, Header
@@ -54,7 +53,7 @@ def read_bindings(
     """
     if format not in _READERS:
         raise ValueError(f"unknown format of bindings {format!r}; known: {', '.join(_READERS)}")
-    reader = _Reader(source, format)
+    reader = _BindingsReader(source, format)
     for line in meaningful(lines):
         try:
             if line.fault:
@@ -66,7 +65,7 @@ def read_bindings(
             yield delta
 
 
-class _Reader:
+class _BindingsReader:
     """Follows one subscription."""
 
     def __init__(self, source: str, form: str) -> None:

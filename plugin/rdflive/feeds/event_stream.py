@@ -8,14 +8,14 @@ from typing import Final, NamedTuple
 from rdflive.feeds.decoder import Frame
 from rdflive.feeds.lines import Line
 
-__all__ = ["EVENT_STREAM", "PAUSE", "Event", "read_events"]
+__all__ = ["EVENT_STREAM", "PAUSE", "StreamEvent", "read_events"]
 
 EVENT_STREAM: Final = "text/event-stream"
 PAUSE: Final = 3.0
 """Seconds to wait before connecting again, unless the server says otherwise."""
 
 
-class Event(NamedTuple):
+class StreamEvent(NamedTuple):
     """An event of a stream, also one that only says an id or how long to wait."""
 
     id: str
@@ -27,7 +27,7 @@ class Event(NamedTuple):
     """Seconds to wait before connecting again."""
 
 
-def read_events(lines: Iterable[Line], last: str = "") -> Iterator[Event]:
+def read_events(lines: Iterable[Line], last: str = "") -> Iterator[StreamEvent]:
     """Parse a stream of events; one that the stream does not end with an empty line is dropped.
 
     >>> text = ["id: 7", "data: A", "data: B", "", "data: lost"]
@@ -40,7 +40,7 @@ def read_events(lines: Iterable[Line], last: str = "") -> Iterator[Event]:
         if not line.text and not line.fault:
             # one without data is given too, where the standard drops it: its id is where to go on from
             if frame or said or kind:
-                yield Event(last, kind, tuple(frame), pause)
+                yield StreamEvent(last, kind, tuple(frame), pause)
             kind, said, frame = "", False, []
             continue
         name, _, text = line.text.partition(":")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final, Protocol, TypedDict, runtime_checkable
+from typing import Final, Protocol, TypedDict, TypeGuard, runtime_checkable
 
 from rdflive.feeds.entries import Entry
 from rdflive.model import Quad
 
-__all__ = ["NAMED_GRAPHS", "EndpointOptions", "Feed", "Snapshot", "Target"]
+__all__ = ["NAMED_GRAPHS", "EndpointOptions", "Feed", "Snapshot", "Target", "is_number"]
 
 
 class _Any(Enum):
@@ -102,3 +102,12 @@ class EndpointOptions(TypedDict, total=False):
     """The first wait between two tries in seconds, by default 0.5."""
     stable_labels: bool
     """Whether the endpoint gives a blank node the same label in every answer, and in its log."""
+
+
+def is_number(given: object) -> TypeGuard[float]:
+    """Tell whether something is a number, which True and False are not meant to be.
+
+    >>> is_number(1), is_number(0.5), is_number("1"), is_number(True), is_number(float("nan"))
+    (True, True, False, False, False)
+    """
+    return isinstance(given, int | float) and not isinstance(given, bool) and given == given

@@ -13,8 +13,7 @@ from itertools import chain
 from typing import BinaryIO
 
 from rdflive.errors import RdfliveError, ResyncNeeded
-from rdflive.feeds.cursors import read_cursor
-from rdflive.feeds.entries import Entry, read_entries
+from rdflive.feeds.entries import Entry, read_cursor, read_entries
 from rdflive.feeds.feed import Snapshot, Target
 from rdflive.feeds.formats import FeedFormat
 from rdflive.feeds.lines import STDIN, Line, open_bytes, to_lines, to_pieces, unreadable

@@ -9,8 +9,7 @@ from rdflive.errors import FeedError
 from rdflive.feeds.decoder import Decoded, Frame, StatelessDecoder, meaningful
 from rdflive.feeds.formats import FeedFormat
 from rdflive.feeds.lines import Line
-from rdflive.feeds.terms import RowError, RowReader
-from rdflive.feeds.writing import write_quad
+from rdflive.feeds.terms import RowError, RowReader, write_quad
 from rdflive.model import Batch, Change, Quad
 
 __all__ = ["NQUADS", "SignedNQuadsDecoder", "encode_nquads", "read_nquads"]

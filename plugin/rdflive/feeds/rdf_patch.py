@@ -12,8 +12,7 @@ from rdflib.term import URIRef
 from rdflive.feeds.decoder import Decoded, Frame, StatelessDecoder, meaningful
 from rdflive.feeds.formats import FeedFormat
 from rdflive.feeds.lines import Line
-from rdflive.feeds.terms import RowError, RowReader, plain_quad
-from rdflive.feeds.writing import write_quad
+from rdflive.feeds.terms import RowError, RowReader, plain_quad, write_quad
 from rdflive.model import Batch, Change, Quad
 
 __all__ = ["RDF_PATCH", "RdfPatchDecoder", "encode_rdf_patch"]

@@ -13,8 +13,7 @@ from rdflive.feeds.decoder import Decoded, Frame, StatelessDecoder
 from rdflive.feeds.formats import FeedFormat
 from rdflive.feeds.lines import Line
 from rdflive.feeds.sparql_text import RequestScanner
-from rdflive.feeds.terms import RowError
-from rdflive.feeds.writing import UnwritableError, write_term
+from rdflive.feeds.terms import RowError, UnwritableError, write_term
 from rdflive.model import Batch, Change, Quad
 from rdflive.model.term_text import is_writable
 from rdflive.syntax.iris import is_absolute

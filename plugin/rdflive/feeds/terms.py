@@ -7,14 +7,24 @@ label; a feed must not be misread, and its labels are how later changes name a n
 from __future__ import annotations
 
 import re
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from rdflib.plugins.parsers.ntriples import r_literal, r_tail, unquote
 from rdflib.term import BNode, Literal, URIRef
 
+from rdflive.errors import RdfliveError
 from rdflive.model import Quad, exact_literal
 
-__all__ = ["LABEL", "RdflibTerm", "RowError", "RowReader", "plain_quad"]
+__all__ = [
+    "LABEL",
+    "RdflibTerm",
+    "RowError",
+    "RowReader",
+    "UnwritableError",
+    "plain_quad",
+    "write_quad",
+    "write_term",
+]
 
 RdflibTerm: TypeAlias = URIRef | BNode | Literal
 
@@ -212,3 +222,39 @@ def _unescape(text: str) -> str:
 
 def _show(text: str) -> str:
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
+
+
+_ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
+_WRITABLE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\\ud800-\udfff]*")
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_LABEL: Final = re.compile(r"\w(?:[\w.:\-]*[\w:\-])?")
+
+
+class UnwritableError(RdfliveError, ValueError):
+    """A term is valid in the store, but a line of N-Triples cannot hold it."""
+
+
+def write_term(term: Any) -> str:
+    r"""Write an rdflib term as N-Triples does; `UnwritableError` for what could not be read again.
+
+    >>> write_term(Literal('a "b"\n', lang="en"))
+    '"a \\"b\\"\\n"@en'
+    """
+    if isinstance(term, Literal) and not _SURROGATE.search(term):
+        text = f'"{term.translate(_ESCAPES)}"'
+        if term.language:
+            return f"{text}@{term.language}"
+        return text if term.datatype is None else f"{text}^^{write_term(term.datatype)}"
+    if isinstance(term, BNode) and _LABEL.fullmatch(term):
+        return f"_:{term}"
+    if isinstance(term, URIRef) and _WRITABLE.fullmatch(term):
+        return f"<{term}>"
+    raise UnwritableError(
+        f"{term!r} cannot be written as N-Triples: it must be an absolute IRI without spaces and quotes, a "
+        "blank node with a plain label, or a literal without half a surrogate pair, which has no UTF-8"
+    )
+
+
+def write_quad(quad: Quad) -> str:
+    """Write a quad as a line of N-Quads, without the line's end; a graph that is None is left out."""
+    return " ".join([*(write_term(term) for term in quad if term is not None), "."])

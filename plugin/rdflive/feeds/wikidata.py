@@ -18,8 +18,7 @@ from rdflive.feeds.decoder import Decoded, Frame, meaningful
 from rdflive.feeds.formats import FeedFormat
 from rdflive.feeds.json_lines import UnitPlace, group, member, optional, read_object
 from rdflive.feeds.lines import Line
-from rdflive.feeds.terms import RowError
-from rdflive.feeds.writing import UnwritableError, write_term
+from rdflive.feeds.terms import RowError, UnwritableError, write_term
 from rdflive.model import Change, Quad
 
 __all__ = ["WIKIDATA", "WikidataDecoder"]

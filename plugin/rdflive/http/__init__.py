@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from rdflive.http.answers import Fault, Pace, may_pass, media_type, read_date, refusal, shown
+from rdflive.http.answers import HttpFault, RetryPace, may_pass, media_type, read_date, refusal, shown
 from rdflive.http.requests import Exchange, Http, split_url
 
 __all__ = [
     "Exchange",
-    "Fault",
     "Http",
-    "Pace",
+    "HttpFault",
+    "RetryPace",
     "may_pass",
     "media_type",
     "read_date",

@@ -10,14 +10,14 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final
 
-__all__ = ["Fault", "Pace", "may_pass", "media_type", "read_date", "refusal", "retry_after", "shown"]
+__all__ = ["HttpFault", "RetryPace", "may_pass", "media_type", "read_date", "refusal", "retry_after", "shown"]
 
 _PASSING: Final = frozenset({408, 425, 429})
 """The client errors that another try may mend."""
 _SHOWN: Final = 300
 
 
-class Fault(Exception):  # noqa: N818 - whoever sends makes an error of it
+class HttpFault(Exception):  # noqa: N818 - whoever sends makes an error of it
     """No answer came, or none that can be used: why, on one line."""
 
     def __init__(self, reason: str, *, passes: bool = True, retry_after: float = 0.0) -> None:
@@ -29,7 +29,7 @@ class Fault(Exception):  # noqa: N818 - whoever sends makes an error of it
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class RetryPace:
     """How long a silent server is waited for, and how long between two tries, in seconds.
 
     >>> 0.1 <= Pace().pause(1) <= 0.2, Pace().pause(1, asked=7.0)
@@ -51,7 +51,7 @@ class Pace:
         return max(asked, wait * random.uniform(0.5, 1.0))  # noqa: S311 - no secret
 
 
-def refusal(status: int, headers: Mapping[str, str], text: str) -> Fault:
+def refusal(status: int, headers: Mapping[str, str], text: str) -> HttpFault:
     """Make the fault of an answer whose status is none of success; `text` is what it says.
 
     >>> str(refusal(302, {"Location": "http://e/"}, ""))
@@ -61,7 +61,7 @@ def refusal(status: int, headers: Mapping[str, str], text: str) -> Fault:
         place = shown(headers.get("Location", "nowhere"))
         text = f"a redirect to {place}; if you trust that server, give its URL"
     reason = f"HTTP {status}" + (f": {text}" if text else "")
-    return Fault(reason, passes=may_pass(status), retry_after=retry_after(headers))
+    return HttpFault(reason, passes=may_pass(status), retry_after=retry_after(headers))
 
 
 def may_pass(status: int) -> bool:

@@ -16,7 +16,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import HTTPError, MaxRetryError
 from urllib3.util import parse_url
 
-from rdflive.http.answers import Fault, refusal, shown
+from rdflive.http.answers import HttpFault, refusal, shown
 
 __all__ = ["Exchange", "Http", "split_url"]
 
@@ -25,7 +25,7 @@ _CLOSED: Final = "it was closed on this side"
 
 
 class Http:
-    """Sends requests; what goes wrong is a `Fault`. `close` and `cut` may be called from any thread.
+    """Sends requests; what goes wrong is a `HttpFault`. `close` and `cut` may be called from any thread.
 
     `redirects` follows redirects to the same origin, `proxies` takes the proxies of the environment.
     A connection serves one request, so that a forked process shares none. Bodies are not unpacked.
@@ -68,7 +68,7 @@ class Http:
         exchange.callback(self._under_way.discard, exchange)
         try:
             if self.closed.is_set():
-                raise Fault(_CLOSED)
+                raise HttpFault(_CLOSED)
             exchange.open(self._proxies, method, url, headers=sent, body=body, redirect=self._redirects)
         except BaseException:
             exchange.close()
@@ -76,7 +76,7 @@ class Http:
         return exchange
 
     def cut(self) -> None:
-        """End the requests that are under way: whoever waits for them gets a `Fault` at once."""
+        """End the requests that are under way: whoever waits for them gets a `HttpFault` at once."""
         for exchange in tuple(self._under_way):
             exchange.cut()
 
@@ -129,7 +129,7 @@ class Exchange(ExitStack):
         with self._whole():
             return self._response.read(limit)
 
-    def refusal(self) -> Fault:
+    def refusal(self) -> HttpFault:
         """Make a fault of an answer that is no success, by its status and the beginning of its body."""
         with self:
             return refusal(self.status, self.headers, shown(self.read(_PIECE)))
@@ -160,7 +160,7 @@ class Exchange(ExitStack):
         return line
 
     def cut(self, reason: str = _CLOSED) -> None:
-        """End the connection at once, from any thread; who reads gets a `Fault`."""
+        """End the connection at once, from any thread; who reads gets a `HttpFault`."""
         with self._lock:
             self._end = self._end or reason
             for line in self._watched:
@@ -182,13 +182,13 @@ class Exchange(ExitStack):
         except (HTTPError, ValueError, OverflowError) as error:  # a proxy may be named that cannot be
             failed = error
         if self._end:
-            raise Fault(self._end) from failed
+            raise HttpFault(self._end) from failed
         if failed is not None:
             cause = _cause(failed)
             late = isinstance(cause, TimeoutError)
             reason = _timed_out(self._timeout) if late else shown(str(cause)) or type(cause).__name__
             # certificates that are not trusted are among the values that are wrong
-            raise Fault(reason, passes=not isinstance(cause, ValueError | OverflowError)) from failed
+            raise HttpFault(reason, passes=not isinstance(cause, ValueError | OverflowError)) from failed
 
 
 def split_url(url: str) -> SplitResult | None:

@@ -15,12 +15,12 @@ from rdflive.matching.views import Row
 from rdflive.query import algebra
 from rdflive.query.plan import Plan
 
-__all__ = ["Answers", "Rows", "is_direct", "make_answers", "shown_terms"]
+__all__ = ["AnswerMaker", "Rows", "is_direct", "make_answers", "shown_terms"]
 
 Rows: TypeAlias = list[Row]
 
 
-class Answers(Protocol):
+class AnswerMaker(Protocol):
     """Turns solutions of the basic graph patterns into those of the query, from one `begin` to the `end`."""
 
     def begin(self, leaves: Sequence[Rows]) -> Rows:
@@ -70,12 +70,12 @@ def shown_terms(plan: Plan, library: Library) -> list[tuple[Any, ...]]:
     ]
 
 
-def make_answers(plan: Plan, library: Library) -> Answers:
+def make_answers(plan: Plan, library: Library) -> AnswerMaker:
     """Make what computes the query's solutions from those of its basic graph patterns."""
     if not is_direct(plan):
         return _Operated(plan, library)
     basic = plan.steps[0].basic
-    return _Distinct() if basic is not None and basic.distinct else _Direct()
+    return _DistinctMaker() if basic is not None and basic.distinct else _Direct()
 
 
 class _Direct:
@@ -93,7 +93,7 @@ class _Direct:
         """Nothing is kept."""
 
 
-class _Distinct:
+class _DistinctMaker:
     """Each solution of one pattern once."""
 
     __slots__ = ("_seen",)
@@ -125,7 +125,7 @@ class _Operated:
         table = TermTable(self._dictionary, library.to_native, to_value)
         self._state = QueryState(plan, self._dictionary, table, library.to_native, Demand())
         # the plan has no operator for this DISTINCT, because a leaf of the engine would count its rows itself
-        self._distinct = [_Distinct() if basic.distinct else None for basic in plan.basics]
+        self._distinct = [_DistinctMaker() if basic.distinct else None for basic in plan.basics]
 
     def begin(self, leaves: Sequence[Rows]) -> Rows:
         rows = [d.begin([rows]) if d else rows for d, rows in zip(self._distinct, leaves, strict=True)]

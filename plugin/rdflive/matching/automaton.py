@@ -14,13 +14,13 @@ from typing import Any, Literal, TypeAlias
 from rdflive.query.algebra import Condition
 from rdflive.query.bgp import BGP, TriplePattern, Variable
 
-__all__ = ["Automaton", "Cluster", "Comparison", "make_automaton"]
+__all__ = ["Automaton", "Cluster", "ComplexFilter", "make_automaton"]
 
 Order: TypeAlias = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ComplexFilter:
     """A complex filter `left operator right` between variables of different patterns (Definition 3.2)."""
 
     left: Variable
@@ -53,7 +53,7 @@ class Automaton:
     """Per pattern, the conditions over its variables only. They are tested before a triple enters the
     view.
     """
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[ComplexFilter, ...]
     conditions: tuple[Condition, ...]
     """The other conditions. Each is tested in the state that binds the last of its variables."""
 
@@ -93,7 +93,7 @@ class Automaton:
 
 
 def make_automaton(
-    patterns: Iterable[TriplePattern], conditions: Iterable[Condition], comparisons: Iterable[Comparison]
+    patterns: Iterable[TriplePattern], conditions: Iterable[Condition], comparisons: Iterable[ComplexFilter]
 ) -> Automaton:
     """Cluster the patterns and assign each condition to a state.
 

@@ -8,9 +8,9 @@ from typing import Final
 from rdflib import Literal
 from rdflib import Variable as RdflibVariable
 
-from rdflive.engine.source import Source
-from rdflive.matching.automaton import Comparison
-from rdflive.matching.libraries import Library, Table
+from rdflive.engine.source import FunctionSource
+from rdflive.matching.automaton import ComplexFilter
+from rdflive.matching.libraries import Library, LibraryTerms
 from rdflive.query.algebra import Condition
 from rdflive.query.bgp import Variable
 from rdflive.query.expressions import TURNED, Expression
@@ -27,7 +27,7 @@ def own_variables(condition: Condition, variables: Sequence[Variable]) -> tuple[
     return tuple(v for v in variables if v.readable and v.name in condition.variables)
 
 
-def comparisons_of(conditions: Sequence[Condition]) -> list[Comparison]:
+def comparisons_of(conditions: Sequence[Condition]) -> list[ComplexFilter]:
     """Find the conditions that order two variables."""
     found = []
     for condition in conditions:
@@ -36,16 +36,18 @@ def comparisons_of(conditions: Sequence[Condition]) -> list[Comparison]:
             left, operator_, right = parts
             # ?x < ?x compares no two patterns, so there is nothing to sort
             if isinstance(left, RdflibVariable) and isinstance(right, RdflibVariable) and left != right:
-                found.append(Comparison(Variable(str(left)), operator_, Variable(str(right)), condition))
+                found.append(ComplexFilter(Variable(str(left)), operator_, Variable(str(right)), condition))
     return found
 
 
-def write_test(source: Source, condition: Condition, names: Mapping[Variable, str], library: Library) -> str:
+def write_test(
+    source: FunctionSource, condition: Condition, names: Mapping[Variable, str], library: Library
+) -> str:
     """Write a condition as a test of the variables' values, which the generated code has under these
     names.
     """
     own = own_variables(condition, tuple(names))
-    test = source.name(condition.condition({v.name: i for i, v in enumerate(own)}, Table(library)))
+    test = source.name(condition.condition({v.name: i for i, v in enumerate(own)}, LibraryTerms(library)))
     text = f"{test}(({''.join(f'{names[v]}, ' for v in own)}))"
     threshold = _threshold(condition) if len(own) == 1 else None
     return text if threshold is None else _short(source, names[own[0]], *threshold, text, library)
@@ -63,7 +65,7 @@ def _threshold(condition: Condition) -> tuple[str, int] | None:
     return (operator, value) if isinstance(left, RdflibVariable) and isinstance(value, int) else None
 
 
-def _short(source: Source, name: str, operator: str, value: int, test: str, library: Library) -> str:
+def _short(source: FunctionSource, name: str, operator: str, value: int, test: str, library: Library) -> str:
     """Compare short integers, as sensors send them, without making a literal's value; leave the rest
     to the test.
     """

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias
 
-from rdflive.engine.source import Source
-from rdflive.matching.automaton import Automaton, Comparison
+from rdflive.engine.source import FunctionSource
+from rdflive.matching.automaton import Automaton, ComplexFilter
 from rdflive.matching.filters import own_variables, write_test
 from rdflive.matching.libraries import Library
 from rdflive.matching.ranks import LookUp, probe
@@ -40,7 +40,7 @@ class StateJoin:
     pattern: int
     key: tuple[Variable, ...]
     new: tuple[Variable, ...]
-    merge: Comparison | None
+    merge: ComplexFilter | None
     """The complex filter by which the view is sorted."""
 
 
@@ -69,10 +69,10 @@ def compile_run(
     `shown` are the variables of a solution; other terms are used as they are. With `indexes`, only the view
     of the first state is passed to the run, and the others are looked up there.
     """
-    return _Writer(automaton, order, shown, library, indexes).write()
+    return _JoinWriter(automaton, order, shown, library, indexes).write()
 
 
-class _Writer:
+class _JoinWriter:
     def __init__(
         self,
         automaton: Automaton,
@@ -86,7 +86,7 @@ class _Writer:
         self.shown = shown
         self.library = library
         self.indexes = indexes
-        self.source = Source("def run(views, tally):")
+        self.source = FunctionSource("def run(views, tally):")
         self.names = {v: f"x{i}" for i, v in enumerate(automaton.variables)}
         self.bound: list[Variable] = []
         self.row: tuple[Variable, ...] = ()
@@ -132,7 +132,7 @@ class _Writer:
         merges = (self._faced(c, new) for c in self.automaton.comparisons if c.condition in self.open)
         return StateJoin(pattern, key, new, next((c for c in merges if c is not None), None))
 
-    def _faced(self, comparison: Comparison, new: tuple[Variable, ...]) -> Comparison | None:
+    def _faced(self, comparison: ComplexFilter, new: tuple[Variable, ...]) -> ComplexFilter | None:
         """Turn a comparison so that its left side is bound and its right side new; None if it is not
         of that kind.
         """
@@ -140,7 +140,7 @@ class _Writer:
         if c.left in self.bound and c.right in new:
             return c
         if c.right in self.bound and c.left in new:
-            return Comparison(c.right, _MIRRORED[c.operator], c.left, c.condition)
+            return ComplexFilter(c.right, _MIRRORED[c.operator], c.left, c.condition)
         return None
 
     def _join(self, join: StateJoin, step: int, *, last: bool) -> None:

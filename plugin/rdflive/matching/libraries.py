@@ -14,7 +14,7 @@ from rdflive.plugins import manager
 from rdflive.store import value_of
 from rdflive.values import Value, typed_value
 
-__all__ = ["PLAIN", "RDFLIB", "Library", "Table", "library_of", "plain", "pyoxigraph"]
+__all__ = ["PLAIN", "RDFLIB", "Library", "LibraryTerms", "library_of", "plain", "pyoxigraph"]
 
 _MEMORY: Final = 4096
 """Converted terms of pyoxigraph that are remembered."""
@@ -67,7 +67,7 @@ def _refuse(reason: str) -> NoReturn:
     raise ValueError(reason)
 
 
-class Table:
+class LibraryTerms:
     """Terms for expressions whose rows hold terms, not ids (see `rdflive.query.expressions`)."""
 
     __slots__ = ("intern", "value")

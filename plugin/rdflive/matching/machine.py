@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, Final, Protocol
 
-from rdflive.matching.answers import Answers, Rows, is_direct, make_answers, shown_terms
+from rdflive.matching.answers import AnswerMaker, Rows, is_direct, make_answers, shown_terms
 from rdflive.matching.automaton import Automaton, make_automaton
 from rdflive.matching.filters import comparisons_of
 from rdflive.matching.joins import Run, Tally, compile_run
@@ -60,7 +60,7 @@ class EventMachine:
         self._shown = shown_terms(plan, library)
         self._largest = largest(automata)
         self._walk: Walk | None = None
-        self._answers: Answers = make_answers(plan, library)
+        self._answers: AnswerMaker = make_answers(plan, library)
         self._runs: list[dict[tuple[int, ...], tuple[Run, tuple[int, ...]]]] = [{} for _ in automata]
         self._by_order: dict[tuple[int, tuple[int, ...]], Run] = {}
         self._ends = _ends(automata)

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from rdflib import URIRef
 
-from rdflive.engine.source import Source
+from rdflive.engine.source import FunctionSource
 from rdflive.matching.automaton import Automaton
 from rdflive.matching.filters import write_test
 from rdflive.matching.libraries import Library
@@ -30,10 +30,10 @@ Partition: TypeAlias = Callable[[Iterable[Any]], tuple[View, ...]]
 
 def compile_partition(automata: Sequence[Automaton], library: Library) -> Partition:
     """Generate the one pass over an event for all basic graph patterns of a query."""
-    return _Writer(automata, library).write()
+    return _ViewWriter(automata, library).write()
 
 
-def write_constant(source: Source, library: Library, name: str, term: Any) -> str:
+def write_constant(source: FunctionSource, library: Library, name: str, term: Any) -> str:
     """Write the test that a term of a triple is a constant."""
     native = library.to_native(term)
     # The hash mostly decides, and is cheaper than equality, which is Python code in rdflib.
@@ -43,12 +43,12 @@ def write_constant(source: Source, library: Library, name: str, term: Any) -> st
     return f"({name} is {constant} or hash({name}) == {number} and {name} == {constant})"
 
 
-class _Writer:
+class _ViewWriter:
     """Generates the code that puts triples into views."""
 
     def __init__(self, automata: Sequence[Automaton], library: Library) -> None:
         self.library = library
-        self.source = Source("def partition(triples):")
+        self.source = FunctionSource("def partition(triples):")
         self.patterns = [
             (pattern, filters)
             for automaton in automata

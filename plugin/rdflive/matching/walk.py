@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 
 from rdflib import URIRef
 
-from rdflive.engine.source import Source
+from rdflive.engine.source import FunctionSource
 from rdflive.matching.automaton import Automaton
 from rdflive.matching.filters import own_variables, write_test
 from rdflive.matching.libraries import Library
@@ -89,14 +89,14 @@ def _longest_row(automaton: Automaton, steps: Iterable[Step]) -> int:
 
 def compile_walk(automata: Sequence[Automaton], shown: Sequence[Sequence[Any]], library: Library) -> Walk:
     """Generate the walk. `shown` are the variables of solutions; other terms are used as they are."""
-    source = Source("def walk(triples):")
+    source = FunctionSource("def walk(triples):")
     patterns = [pattern for automaton in automata for pattern in automaton.patterns]
     keys = dict.fromkeys(_key(pattern, library) for pattern in patterns)
     buckets = {key: f"d{i}" for i, key in enumerate(keys)}
     _write_buckets(source, buckets, library)
     for i, (automaton, columns) in enumerate(zip(automata, shown, strict=True)):
         source.line(f"r{i} = []")
-        _Writer(source, automaton, library, buckets).write(f"r{i}", columns)
+        _WalkWriter(source, automaton, library, buckets).write(f"r{i}", columns)
     source.line(f"return ({''.join(f'r{i}, ' for i in range(len(automata)))})")
     walk: Walk = source.function()
     return walk
@@ -110,7 +110,7 @@ def _key(pattern: TriplePattern, library: Library) -> Any:
     return _Text(native) if isinstance(native, URIRef) else native
 
 
-def _write_buckets(source: Source, buckets: dict[Any, str], library: Library) -> None:
+def _write_buckets(source: FunctionSource, buckets: dict[Any, str], library: Library) -> None:
     """Write the pass over the triples."""
     for name in buckets.values():
         source.line(f"{name} = {{}}")
@@ -190,11 +190,11 @@ def _steps(automaton: Automaton) -> list[Step]:
     return steps
 
 
-class _Writer:
+class _WalkWriter:
     """Writes the walk of one automaton."""
 
     def __init__(
-        self, source: Source, automaton: Automaton, library: Library, buckets: dict[Any, str]
+        self, source: FunctionSource, automaton: Automaton, library: Library, buckets: dict[Any, str]
     ) -> None:
         self.source = source
         self.automaton = automaton

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from rdflive.model.delta import Delta
 from rdflive.model.rows import Rows
 from rdflive.model.solution import Header, Terms
-from rdflive.model.tables import CELL, SHOWN, Line, html_table, text_table
+from rdflive.model.tables import CELL, SHOWN, TableLine, html_table, text_table
 from rdflive.model.term_text import TermWriter
 
 __all__ = ["Answers", "Glimpse"]
@@ -72,9 +72,9 @@ class Answers(Rows[Row], Generic[Row]):
         return self._header.counted(len(self))
 
     @property
-    def _lines(self) -> list[Line]:
+    def _lines(self) -> list[TableLine]:
         rows: Any = self[:SHOWN]
-        return [Line(tuple(row)) for row in rows]
+        return [TableLine(tuple(row)) for row in rows]
 
     @property
     def _more(self) -> str:
@@ -95,7 +95,7 @@ class Glimpse:
     def __str__(self) -> str:
         if self.header.form == "ASK" or not self._rows:
             return self.header.counted(len(self._rows))
-        lines = [Line(terms) for terms in self._rows[:SHOWN]]
+        lines = [TableLine(terms) for terms in self._rows[:SHOWN]]
         more = "… and more" if len(self._rows) > SHOWN else ""
         return text_table(self.header.titles, lines, self._write, more)
 
@@ -111,13 +111,13 @@ class Glimpse:
             caption = f"the first {caption}"
         return caption if delta is None else f"{caption}, {delta._number}"
 
-    def lines(self, delta: Delta | None) -> list[Line]:
+    def lines(self, delta: Delta | None) -> list[TableLine]:
         """List those that are shown, with a + if they came with the delta, and behind them what went."""
         if self.header.form == "ASK":
             return []
         changed = {} if delta is None else delta._weights
-        lines = [Line(terms, "+" if changed.get(terms, 0) > 0 else "") for terms in self._rows[:SHOWN]]
-        return lines if delta is None else [*lines, *(Line(terms, "−") for terms in delta._first(-1))]
+        lines = [TableLine(terms, "+" if changed.get(terms, 0) > 0 else "") for terms in self._rows[:SHOWN]]
+        return lines if delta is None else [*lines, *(TableLine(terms, "−") for terms in delta._first(-1))]
 
     @property
     def _write(self) -> TermWriter:

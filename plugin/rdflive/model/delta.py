@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from rdflive.model.rows import Rows
 from rdflive.model.solution import Header, Origin, Solution, Terms
-from rdflive.model.tables import CELL, SHOWN, Line, html_table
+from rdflive.model.tables import CELL, SHOWN, TableLine, html_table
 from rdflive.model.term_text import TermWriter, to_printable
 
 __all__ = ["Changed", "Delta"]
@@ -331,7 +331,7 @@ class Delta:
         return "  ".join([head, *self._texts(TermWriter(self.prefixes, most=CELL))])
 
     def _repr_html_(self) -> str:
-        lines = [Line(terms, sign) for sign, weight in _SIGNS for terms in self._first(weight)]
+        lines = [TableLine(terms, sign) for sign, weight in _SIGNS for terms in self._first(weight)]
         if self._header.form == "ASK":
             lines = []
         more = [

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from rdflive.model.term_text import TermWriter, to_printable
 from rdflive.model.terms import Term
 
-__all__ = ["CELL", "SHOWN", "Line", "html_table", "text_table"]
+__all__ = ["CELL", "SHOWN", "TableLine", "html_table", "text_table"]
 
 SHOWN: Final = 20
 """So many rows are shown of an answer; the rest is counted."""
@@ -24,7 +24,7 @@ _STRUCK: Final = f"{_LEFT};text-decoration:line-through"
 _TITLE: Final = f"{_LEFT};white-space:nowrap"
 
 
-class Line(NamedTuple):
+class TableLine(NamedTuple):
     """A row of a table, and whether it came (+), went (−) or is there."""
 
     terms: tuple[Term, ...]
@@ -32,7 +32,7 @@ class Line(NamedTuple):
 
 
 def html_table(
-    caption: str, names: Sequence[str], lines: Sequence[Line], write: TermWriter, more: str = ""
+    caption: str, names: Sequence[str], lines: Sequence[TableLine], write: TermWriter, more: str = ""
 ) -> str:
     """Write lines as a table of HTML, below it the prefixes that occur; terms cannot inject any.
 
@@ -57,7 +57,7 @@ def html_table(
     return f'<table class="tex2jax_ignore mathjax_ignore" style="color:inherit">{inner}</table>{notes}'
 
 
-def text_table(names: Sequence[str], lines: Sequence[Line], write: TermWriter, more: str = "") -> str:
+def text_table(names: Sequence[str], lines: Sequence[TableLine], write: TermWriter, more: str = "") -> str:
     """Write lines as columns of text.
 
     >>> print(text_table(["?x", "?y"], [Line(("a", "b"))], TermWriter({})))
@@ -75,7 +75,7 @@ def text_table(names: Sequence[str], lines: Sequence[Line], write: TermWriter, m
     return "\n".join([*texts, *[more] * bool(more)])
 
 
-def _texts(line: Line, write: TermWriter) -> list[str]:
+def _texts(line: TableLine, write: TermWriter) -> list[str]:
     return ["" if term is None else write(term) for term in line.terms]
 
 

@@ -23,7 +23,7 @@ from rdflive.query.renaming import predicates_of, renamed
 from rdflive.query.segment import Algorithm
 from rdflive.syntax.skeleton import Skeleton, skeleton_of
 
-__all__ = ["Asked", "find_plan"]
+__all__ = ["KnownQuery", "find_plan"]
 
 _MOST: Final = 1024
 """Plans that are kept, and plans with other names; the oldest goes first."""
@@ -38,7 +38,7 @@ _Key: TypeAlias = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class KnownQuery:
     """The plan of a query, which it may share with others, and what it asks for by itself."""
 
     plan: Plan
@@ -50,7 +50,7 @@ class Asked:
 class _Shape:
     """A plan, and the names in it that others may have in their place."""
 
-    asked: Asked
+    asked: KnownQuery
     names: tuple[Node, ...]
     predicates: tuple[URIRef, ...]
     """All predicates, in the order that they must keep."""
@@ -76,7 +76,7 @@ def find_plan(
     algorithm: Algorithm = "auto",
     family: bool = False,
     clock: bool = False,
-) -> Asked:
+) -> KnownQuery:
     """Give the plan of a query, parsed and planned unless one is known; errors are those of `parse_query`.
 
     With `family` the constants in which queries may differ are parameters of the plan, and so are variables
@@ -101,14 +101,14 @@ def find_plan(
     parsed = parse_query(
         text, init_ns=init_ns, init_bindings=bindings, family=family, clock=clock, constants=written
     )
-    asked = Asked(make_plan(parsed, algorithm), tuple(parsed.parameters.values()))
+    asked = KnownQuery(make_plan(parsed, algorithm), tuple(parsed.parameters.values()))
     # of `?a -1` the skeleton has the constant -1, and the reader 1: such a text shares no plan with another
     _note(asked, key, fills, found if tuple(written) == found.constants else None, names)
     return asked
 
 
 def _note(
-    asked: Asked, key: _Key, fills: tuple[Node, ...], found: Skeleton | None, names: Sequence[str]
+    asked: KnownQuery, key: _Key, fills: tuple[Node, ...], found: Skeleton | None, names: Sequence[str]
 ) -> None:
     query = asked.plan.query
     number = {variable: at for at, variable in enumerate(query.parameters)}
@@ -152,7 +152,7 @@ def _forget() -> None:
                 _holes.pop(key, None)
 
 
-def _known(shape: _Shape, filled: Mapping[int, Node], text: str) -> Asked | None:
+def _known(shape: _Shape, filled: Mapping[int, Node], text: str) -> KnownQuery | None:
     """Give the plan of a shape for what fills its holes; None where it is none for these names."""
     terms = list(shape.asked.terms)
     for hole, fill in filled.items():
@@ -160,7 +160,7 @@ def _known(shape: _Shape, filled: Mapping[int, Node], text: str) -> Asked | None
             terms[hole] = fill
     names = tuple([filled[-1 - at] for at in range(len(shape.names))])
     if names == shape.names:
-        return Asked(shape.asked.plan, tuple(terms))
+        return KnownQuery(shape.asked.plan, tuple(terms))
     plan = _renamed.get((shape, names))
     if plan is None:
         new = shape.fits(names)
@@ -173,7 +173,7 @@ def _known(shape: _Shape, filled: Mapping[int, Node], text: str) -> Asked | None
             for oldest in list(_renamed)[:1]:
                 _renamed.pop(oldest, None)
         _renamed[shape, names] = plan
-    return Asked(plan, tuple(terms))
+    return KnownQuery(plan, tuple(terms))
 
 
 def _filled(holes: _Holes, fills: tuple[Node, ...], found: Skeleton) -> Mapping[int, Node] | None:

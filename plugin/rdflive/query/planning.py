@@ -43,10 +43,10 @@ from rdflive.query.given import check_row, read_query
 from rdflive.query.notes import query_notes
 from rdflive.query.ordering import descending, term_key
 from rdflive.query.parse import ParsedQuery, parse_query
+from rdflive.query.paths import unroll
 from rdflive.query.plan import Plan, Step, make_plan
 from rdflive.query.segment import BasicPlan
 from rdflive.query.terms import FALSE, TRUE, is_triple
-from rdflive.query.unrolling import unroll
 
 __all__ = [
     "FALSE",

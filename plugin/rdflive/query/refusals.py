@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from rdflive.errors import UnsupportedQueryError
-from rdflive.query.expressions import Fault
+from rdflive.query.expressions import CallFault
 from rdflive.syntax.tree import Tree, place_of, walk
 
 __all__ = ["depth_limited", "refused"]
@@ -98,14 +98,14 @@ def depth_limited() -> Iterator[None]:
 
 
 def refused(
-    construct: str | Fault, assigned: str = "", *, at: Tree | None = None, tree: Tree | None, text: str
+    construct: str | CallFault, assigned: str = "", *, at: Tree | None = None, tree: Tree | None, text: str
 ) -> UnsupportedQueryError:
     """Make the error for a construct of a query, by the name of its node and the variable that it assigns, or
     for a fault in an expression.
 
     The place is that of the node `at`, or of the first of that name; without a tree the error has none.
     """
-    if isinstance(construct, Fault):
+    if isinstance(construct, CallFault):
         node = None if tree is None else construct.node
         return _error(construct.construct, f"{construct.reason}.", node, text)
     refusal = _REFUSALS.get(construct)

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from rdflive.regex.code_points import escape
 from rdflive.regex.tree import (
+    Alternation,
+    Bracketed,
     Characters,
-    Choice,
     End,
-    Group,
     Part,
     Reference,
     RegexError,
@@ -85,13 +85,13 @@ def written(part: Part, write: Callable[[Part], str]) -> str:
         case Characters(points):
             (first, last), *more = points.ranges or ((1, 0),)
             return escape(chr(first)) if first == last and not more else str(points)
-        case Group(body, number):
+        case Bracketed(body, number):
             return f"({'?:' if number is None else ''}{write(body)})"
         case Repeat(inner, low, high, is_greedy):
             return f"{write(inner)}{_COUNTS.get((low, high)) or _count(low, high)}{'' if is_greedy else '?'}"
         case Sequence(parts):
             return "".join(map(write, parts))
-        case Choice(branches):
+        case Alternation(branches):
             return "|".join(map(write, branches))
     raise TypeError(part)
 

@@ -15,8 +15,19 @@ from rdflive.extras import install_command
 from rdflive.regex.code_points import EVERYTHING, CodePoints, block, category
 
 __all__ = [
-    "Characters", "Choice", "End", "Group", "Part", "Reference", "RegexError", "Regular", "Repeat",
-    "Sequence", "Start", "may_be_empty", "parsed",
+    "Alternation",
+    "Bracketed",
+    "Characters",
+    "End",
+    "Part",
+    "Reference",
+    "RegexError",
+    "Regular",
+    "Repeat",
+    "Sequence",
+    "Start",
+    "may_be_empty",
+    "parsed",
 ]  # fmt: skip
 
 _FLAGS: Final = "smixq"
@@ -76,7 +87,7 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class Bracketed:
     """A part in brackets, with a number unless they are `(?:...)`."""
 
     body: Part
@@ -101,13 +112,13 @@ class Sequence:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Alternation:
     """One of several branches, the first that leads to a match."""
 
     branches: tuple[Part, ...]
 
 
-Part: TypeAlias = Characters | Start | End | Reference | Group | Repeat | Sequence | Choice
+Part: TypeAlias = Characters | Start | End | Reference | Bracketed | Repeat | Sequence | Alternation
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +142,7 @@ def parsed(pattern: str, flags: str = "") -> Regular:
     in_any_case = "i" in flags
     if "q" in flags:
         return Regular(Sequence(tuple(_character(mark, in_any_case) for mark in pattern)), False, in_any_case)
-    return Regular(_Reader(pattern, flags).read(), "m" in flags, in_any_case)
+    return Regular(_PatternReader(pattern, flags).read(), "m" in flags, in_any_case)
 
 
 def may_be_empty(part: Part) -> bool:
@@ -139,13 +150,13 @@ def may_be_empty(part: Part) -> bool:
     match part:
         case Characters():
             return False
-        case Group(body):
+        case Bracketed(body):
             return may_be_empty(body)
         case Repeat(inner, low):
             return low == 0 or may_be_empty(inner)
         case Sequence(parts):
             return all(map(may_be_empty, parts))
-        case Choice(branches):
+        case Alternation(branches):
             return any(map(may_be_empty, branches))
     return True
 
@@ -155,7 +166,7 @@ def _character(mark: str, in_any_case: bool) -> Characters:
     return Characters(points.in_any_case() if in_any_case else points)
 
 
-class _Reader:
+class _PatternReader:
     """Reads a text by the grammar; `x` leaves out white space outside of classes."""
 
     def __init__(self, pattern: str, flags: str) -> None:
@@ -192,7 +203,7 @@ class _Reader:
         while self._peek() == "|":
             self.at += 1
             branches.append(self._branch())
-        return branches[0] if len(branches) == 1 else Choice(tuple(branches))
+        return branches[0] if len(branches) == 1 else Alternation(tuple(branches))
 
     def _branch(self) -> Part:
         parts: list[Part] = []
@@ -270,7 +281,7 @@ class _Reader:
         self.depth -= 1
         if number is not None:
             self.closed.add(number)
-        return Group(body, number)
+        return Bracketed(body, number)
 
     def _enter(self, at: int) -> None:
         self.depth += 1

@@ -23,16 +23,14 @@ from rdflive.asgi.server import ending_at_signals
 from rdflive.errors import RdfliveError
 from rdflive.server.access import Access, Client, Right
 from rdflive.server.changes import changes
-from rdflive.server.failures import Problem, answer_fault, answer_problem
-from rdflive.server.gate import Gate
-from rdflive.server.login import login
+from rdflive.server.failures import Problem, Refused, answer_fault, answer_problem
+from rdflive.server.gate import AccessGate
 from rdflive.server.openapi import show_openapi
-from rdflive.server.page import page_routes
+from rdflive.server.page import login, page_routes
 from rdflive.server.protocol import query, update
 from rdflive.server.sepa import follow_sepa
 from rdflive.server.service import Service
 from rdflive.server.settings import Limits
-from rdflive.server.sparql.refused import Refused
 from rdflive.server.subscribing import describe_topic, explain_query, list_topics, subscribe
 from rdflive.server.validation import answer_refused, show_validation
 from rdflive.server.vocabulary import tell_vocabulary
@@ -89,7 +87,7 @@ def make_app(
     app = Starlette(
         routes=routes,
         lifespan=lifespan,
-        middleware=[Middleware(Gate, service=service, access=access, paths=paths)],
+        middleware=[Middleware(AccessGate, service=service, access=access, paths=paths)],
         exception_handlers={
             Refused: answer_refused,
             RdfliveError: answer_problem,

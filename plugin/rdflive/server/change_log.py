@@ -24,7 +24,7 @@ from rdflive.plugins.hookspecs import hookimpl
 from rdflive.server.failures import Problem
 from rdflive.sinks.sink import to_rdflib
 
-__all__ = ["ChangeLog", "Commit"]
+__all__ = ["Commit", "CommitLog"]
 
 _WATCHED: Final = "ASK { GRAPH <urn:x-rdflive:log> { <urn:x-rdflive:log> a <urn:x-rdflive:log> } }"
 """A query that costs nothing to maintain. A store reports its batches only while it has a subscription."""
@@ -46,7 +46,7 @@ class Commit:
     """The captured batch, or its transaction."""
 
 
-class ChangeLog:
+class CommitLog:
     """Keeps the last commits of a dataset for those who follow them; nobody is waited for.
 
     At most `entries` commits of together about `size` bytes are kept; a larger commit is not, and whoever

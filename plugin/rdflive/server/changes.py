@@ -12,10 +12,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rdflive.feeds.event_stream import EVENT_STREAM
-from rdflive.server.change_log import ChangeLog
+from rdflive.server.change_log import CommitLog
 from rdflive.server.failures import Problem
 from rdflive.server.service import Service
-from rdflive.server.sparql.negotiation import choose
+from rdflive.server.sparql.formats import choose
 from rdflive.sinks.events.event import heartbeat
 from rdflive.sinks.events.stream import HEARTBEAT, STREAM_HEADERS, PatientStream
 
@@ -66,7 +66,7 @@ def _counted(service: Service, name: str) -> Iterator[None]:
             del followers[name]
 
 
-async def _document(log: ChangeLog, since: str | None) -> Response:
+async def _document(log: CommitLog, since: str | None) -> Response:
     def written() -> tuple[int, list[str]]:
         commits = log.behind(None if since is None else log.place(since))
         return (commits[-1].sequence if commits else log.last), [log.text(commit) for commit in commits]
@@ -83,7 +83,7 @@ async def _joined(texts: list[str]) -> AsyncIterator[str]:
         yield "".join(texts[start : start + _TOGETHER])
 
 
-async def _events(log: ChangeLog, since: str | None) -> AsyncIterator[str]:
+async def _events(log: CommitLog, since: str | None) -> AsyncIterator[str]:
     """Give the events of a stream, first the place where it begins, so that a client can continue
     from there.
     """
@@ -108,7 +108,7 @@ async def _events(log: ChangeLog, since: str | None) -> AsyncIterator[str]:
             yield heartbeat(log.id(place), place).decode()
 
 
-def _written(log: ChangeLog, place: int) -> tuple[str, int]:
+def _written(log: CommitLog, place: int) -> tuple[str, int]:
     """Write the next events after a place, a few at a time, and give the place after them."""
     events: list[str] = []
     size = 0

@@ -9,9 +9,10 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
-from rdflive.errors import BudgetError, QuerySyntaxError, RdfliveError, UnsupportedQueryError
+from rdflive.errors import BudgetError, QuerySyntaxError, RdfliveError, UnsupportedQueryError, ValidationError
+from rdflive.sinks.ndjson import to_json
 
-__all__ = ["Problem", "answer_fault", "answer_problem", "problem_of", "server_ends"]
+__all__ = ["Problem", "Refused", "answer_fault", "answer_problem", "problem_of", "server_ends"]
 
 
 class Problem(RdfliveError):  # noqa: N818 - the term of RFC 9457
@@ -88,3 +89,17 @@ async def answer_fault(request: Request, error: Exception) -> JSONResponse:  # n
     client.
     """
     return Problem(500, "the server failed; its log says how").response()
+
+
+class Refused(Problem):
+    """A guard refuses an update, which would add results."""
+
+    def __init__(self, error: ValidationError) -> None:
+        super().__init__(422, str(error))
+        # without what it was raised in, which Oxigraph must free in the thread that wrote
+        self.error = ValidationError.joined([error])
+
+    def members(self) -> dict[str, Any]:
+        """Give the members of the problem document; results are as those of the validation."""
+        rows = [row.asdict().items() for row in self.error.results]
+        return {**super().members(), "results": [{name: to_json(term) for name, term in row} for row in rows]}

@@ -1,4 +1,4 @@
-"""A first query of data that nobody has asked anything yet: small enough to subscribe to at once."""
+"""A first query for data that has no subscription yet, and which queries certainly open quickly."""
 
 from __future__ import annotations
 
@@ -6,18 +6,65 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import nlargest
-from itertools import chain, count
+from itertools import chain, count, islice
 from typing import Any, Final
 
+import rdflib
 from rdflib.namespace import RDF
+from rdflib.term import BNode, Identifier, Variable
 
+from rdflive.errors import QuerySyntaxError
 from rdflive.model.term_text import is_writable
-from rdflive.server.slices import Slices
+from rdflive.plugins import manager
+from rdflive.server.slices import QuadSlices
+from rdflive.syntax.prefixes import bound_prefixes
+from rdflive.syntax.reader import read_query
+from rdflive.syntax.tree import Tree
 
-__all__ = ["class_query", "node_query"]
+__all__ = ["class_query", "node_query", "opens_quickly"]
+
+_FEW: Final = 1000
+"""How many triples are surely matched at once."""
+_PLAIN: Final = frozenset({"modifier", "projection", "where"})
+"""The parts of a query that take no time."""
+
+
+def opens_quickly(dataset: rdflib.Dataset, query: str, most: int = _FEW) -> bool:
+    """Tell whether a query is one triple pattern that few triples match, and no more than `most`.
+
+    It waits for the store's lock, and says no where it is not sure.
+
+    >>> opens_quickly(rdflib.Dataset(), "SELECT * { ?train <urn:delay> ?minutes }")
+    True
+    >>> opens_quickly(rdflib.Dataset(), "SELECT * { ?train <urn:delay> ?minutes FILTER(?minutes > 5) }")
+    False
+    """
+    try:
+        pattern = _only_pattern(read_query(query, bound_prefixes(dataset)).query)
+    except QuerySyntaxError:
+        return False
+    if pattern is None:
+        return False
+    terms: Any = [None if isinstance(term, Variable | BNode) else term for term in pattern]
+    with manager.locked(manager.store_of(dataset)):
+        few = min(_FEW, most)
+        # in all graphs, of which those of the query are some; counting stops at one too many
+        return sum(1 for _ in islice(dataset.quads((*terms, None)), few + 1)) <= few
+
+
+def _only_pattern(query: Tree) -> Any:
+    """Give the triple pattern of a query that is nothing but one; None for any other query."""
+    if query.name not in ("SelectQuery", "AskQuery") or not query.fields.keys() <= _PLAIN:
+        return None
+    if any(part.evar for part in query.projection or ()):
+        return None
+    triples = [triple for part in query.where.part or () for triple in part.triples or (None,)]
+    is_plain = len(triples) == 1 and all(isinstance(term, Identifier) for term in triples[0] or (None,))
+    return triples[0] if is_plain else None
+
 
 _TYPE: Final = str(RDF.type)
-_FEW: Final = 1_000
+_FEW_USES: Final = 1_000
 """Things of a class that is asked for."""
 _TRIED: Final = 10
 """Classes that are tried."""
@@ -30,19 +77,19 @@ _LOCAL: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
-def class_query(slices: Slices, classes: Mapping[str, int], prefixes: Mapping[str, str]) -> str:
+def class_query(slices: QuadSlices, classes: Mapping[str, int], prefixes: Mapping[str, str]) -> str:
     """Write a query of the things of a class with what most of them have; "" where there is no such class.
 
     It is the most used class that has few things, some of which a query sees: uses are counted in all
     graphs, of which a query may see one. For trains with a delay each, some of which have a label,
     the pattern is `?train a :Train . ?train :delay ?delay . OPTIONAL { ?train rdfs:label ?label }`.
     """
-    few = [iri for iri, uses in classes.items() if uses <= _FEW]
+    few = [iri for iri, uses in classes.items() if uses <= _FEW_USES]
     likely = nlargest(_TRIED, few, key=lambda iri: (classes[iri], iri))
     return next(filter(None, (_query_of_class(slices, iri, prefixes) for iri in likely)), "")
 
 
-def _query_of_class(slices: Slices, chosen: str, prefixes: Mapping[str, str]) -> str:
+def _query_of_class(slices: QuadSlices, chosen: str, prefixes: Mapping[str, str]) -> str:
     """Write the query of one class; "" where a query sees no thing of it that has a name."""
     things = slices.take(slices.match(None, _TYPE, chosen), _LOOKED_AT)
     subjects = [slices.iri(triple[0]) for triple in things]
@@ -72,7 +119,7 @@ def _query_of_class(slices: Slices, chosen: str, prefixes: Mapping[str, str]) ->
     return _query(title, names, lines, [chosen, *columns], prefixes)
 
 
-def node_query(slices: Slices, triples: Iterable[Sequence[Any]], prefixes: Mapping[str, str]) -> str:
+def node_query(slices: QuadSlices, triples: Iterable[Sequence[Any]], prefixes: Mapping[str, str]) -> str:
     """Write a query of what is said of the subject of one of these triples; "" for none that will do."""
     subjects = dict.fromkeys(slices.iri(triple[0]) for triple in triples)
     for subject in [iri for iri in subjects if is_writable(iri)][:_LOOKED_AT]:

@@ -16,7 +16,7 @@ from rdflive.server.failures import Problem
 from rdflive.server.page import sign_in
 from rdflive.server.service import Service
 
-__all__ = ["Gate"]
+__all__ = ["AccessGate"]
 
 log = logging.getLogger("rdflive")
 
@@ -30,7 +30,7 @@ _SAFE: Final = {b"x-content-type-options": b"nosniff", b"cross-origin-resource-p
 """Headers that stop a browser from guessing what a response is, and from showing it to other sites."""
 
 
-class Gate:
+class AccessGate:
     """Finds the client of a request (`request.state.client`), and answers 401 if there is none.
 
     The client of a WebSocket that sent no token is None: the token may come with a message.

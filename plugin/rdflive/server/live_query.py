@@ -9,7 +9,7 @@ from typing import Final
 from rdflib.term import BNode, Node
 from starlette.requests import Request
 
-from rdflive.delivery.keys import read_key
+from rdflive.delivery.question import read_key
 from rdflive.entail.regimes import ENTAILMENTS
 from rdflive.server.failures import Problem
 from rdflive.server.sparql.operations import read_fields

@@ -12,9 +12,8 @@ from rdflive.api.preview import Preview, preview
 from rdflive.model import Quad
 from rdflive.plugins import manager
 from rdflive.server.access import Client
-from rdflive.server.failures import Problem
+from rdflive.server.failures import Problem, Refused
 from rdflive.server.service import Service
-from rdflive.server.sparql.refused import Refused
 from rdflive.sinks.ndjson import TRIPLE, to_json, to_ndjson
 
 __all__ = ["preview_text", "preview_update"]

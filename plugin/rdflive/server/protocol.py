@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rdflive.server.access import Client
-from rdflive.server.isolation.response import ChildResponse
+from rdflive.server.isolation.children import ChildResponse
 from rdflive.server.isolation.work import AnswerQuery, RunUpdate
 from rdflive.server.previews import preview_text, preview_update
 from rdflive.server.service import Service

@@ -24,7 +24,7 @@ from rdflive.server.access import Access, Client
 from rdflive.server.failures import Problem, problem_of
 from rdflive.server.live_query import LiveQuery, check_length
 from rdflive.server.service import Service
-from rdflive.sinks.events.event import Event
+from rdflive.sinks.events.event import ServedEvent
 
 __all__ = ["follow_sepa"]
 
@@ -53,7 +53,7 @@ async def follow_sepa(socket: WebSocket) -> None:
 
 
 @dataclass(slots=True)
-class _Subscription:
+class _SepaSubscription:
     """One subscription of a socket, and how far its client has been told."""
 
     alias: str | None
@@ -62,7 +62,7 @@ class _Subscription:
     _sequence: int = -1
     _names: str = "[]"
 
-    def notification(self, event: Event) -> str:
+    def notification(self, event: ServedEvent) -> str:
         """Write an event; raises `Problem` 400 for the answer of an ASK query, which has no bindings."""
         if event.boolean is not None:
             raise Problem(400, "a notification holds bindings, and an ASK query has none: use SELECT")
@@ -93,7 +93,7 @@ class _Session:
         self._socket = socket
         self._service: Service = socket.app.state.service
         self._access: Access = socket.app.state.access
-        self._open: dict[str, _Subscription] = {}
+        self._open: dict[str, _SepaSubscription] = {}
         self._sending = asyncio.Lock()
 
     async def run(self) -> None:
@@ -158,7 +158,7 @@ class _Session:
         # here too, though `Topics.follow` counts: else any number of tasks could wait to be refused there
         if len(self._open) >= self._service.limits.subscriptions:
             raise Problem(429, f"the socket has {len(self._open):,} subscriptions, as many as a client may")
-        subscription = _Subscription(alias)
+        subscription = _SepaSubscription(alias)
         self._open[subscription.uri] = subscription
         subscription.task = asyncio.create_task(self._follow(subscription, query, client))
 
@@ -172,7 +172,7 @@ class _Session:
         told = {"spuid": subscription.uri, **_named(subscription.alias)}
         await self._send(json.dumps({"unsubscribed": told}))
 
-    async def _follow(self, subscription: _Subscription, query: str, client: Client) -> None:
+    async def _follow(self, subscription: _SepaSubscription, query: str, client: Client) -> None:
         try:
             with suppress(WebSocketDisconnect, WebSocketDisconnected):
                 try:
@@ -187,7 +187,7 @@ class _Session:
         finally:
             self._open.pop(subscription.uri, None)
 
-    async def _notify(self, subscription: _Subscription, query: str, client: Client) -> None:
+    async def _notify(self, subscription: _SepaSubscription, query: str, client: Client) -> None:
         async with self._service.topics.follow(LiveQuery(query), client) as follower:
             follower.cut = self._socket.scope.get(CUT, follower.stop)
             while True:
@@ -276,6 +276,6 @@ def _named(alias: str | None) -> dict[str, str]:
     return {} if alias is None else {"alias": alias}
 
 
-def _members(event: Event) -> dict[str, Any]:
+def _members(event: ServedEvent) -> dict[str, Any]:
     members: dict[str, Any] = json.loads(f"{{{event.about.rstrip(', ')}}}")
     return members

@@ -1,24 +1,28 @@
-"""The dataset that a server offers, and everything that clients have open on it."""
+"""The dataset that a server offers, everything that clients have open on it, and the process that serves it."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import rdflib
+import uvicorn
+from starlette.applications import Starlette
 
+from rdflive.asgi.connections import WebSocket, http_within
+from rdflive.asgi.server import AsgiServer
 from rdflive.delivery.subscription import Subscription
 from rdflive.plugins import manager
-from rdflive.server.change_log import ChangeLog
+from rdflive.server.change_log import CommitLog
 from rdflive.server.isolation.children import Children
 from rdflive.server.metrics import Metrics
 from rdflive.server.settings import Limits
 from rdflive.server.threads import Threads
 from rdflive.server.topics import Topics
-from rdflive.server.vocabulary import Vocabulary
+from rdflive.server.vocabulary import DataVocabulary
 from rdflive.store.capture import Capture
 
 __all__ = ["FeedState", "Service"]
@@ -32,13 +36,13 @@ class Service:
 
     topics: Topics
     """The queries that are kept up to date for clients; made by `running`."""
-    changes: ChangeLog
+    changes: CommitLog
     """The last commits of the dataset; made by `running`."""
     children: Children
     """The processes that queries run in; made by `running`."""
     threads: Threads
     """What may wait for the store's lock; made by `running`."""
-    vocabulary: Vocabulary
+    vocabulary: DataVocabulary
     """The predicates and classes of the data, for editors; made by `running`."""
     _stopping: asyncio.Lock
     """Held while `stop` runs; made by `running`, as a lock belongs to a loop."""
@@ -77,8 +81,8 @@ class Service:
         self.threads = threads = Threads()
         self.children = await threads.work(lambda: Children(dataset, limits, self._scratch))
         self.topics = Topics(dataset, limits, self.children, threads)
-        self.changes = ChangeLog(dataset)
-        self.vocabulary = Vocabulary(dataset, lambda: self.changes.last)
+        self.changes = CommitLog(dataset)
+        self.vocabulary = DataVocabulary(dataset, lambda: self.changes.last)
         self.metrics.watch(self.topics, lambda: self.capture.sequence, lambda: self.feed)
         try:
             if self.validation is not None:
@@ -98,3 +102,43 @@ class Service:
             await self.threads.stop_writing()  # first, so that clients are told of them
             await self.topics.close()
             await self.threads.work(self.changes.close)
+
+
+with suppress(ImportError):  # Windows has none; `make_app` says that it cannot serve
+    import resource
+
+__all__ = ["allow_files", "make_server"]
+
+_GRACE: Final = 5
+"""Seconds that answers under way have at the end."""
+
+
+def make_server(app: Starlette, *, certificate: str | None = None, key: str | None = None) -> AsgiServer:
+    """Make the server of an application; `run([listener])` serves until SIGINT or SIGTERM.
+
+    Clients of subscriptions are let go at once then, and answers under way have some seconds to finish.
+    """
+    service: Service = app.state.service
+    config = uvicorn.Config(
+        app,
+        http=http_within(service.limits.header_seconds),
+        ws=WebSocket,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        # a client without a token is known by its address, which X-Forwarded-For would let it choose
+        proxy_headers=False,
+        ws_max_size=service.limits.request_bytes,
+        timeout_graceful_shutdown=_GRACE,
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
+    )
+    return AsgiServer(config, service.stop)
+
+
+def allow_files() -> None:
+    """Allow this process as many connections as the system does: each is an open file."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

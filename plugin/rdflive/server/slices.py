@@ -11,7 +11,7 @@ import rdflib
 
 from rdflive.server.sparql.answering import native_of
 
-__all__ = ["Ended", "Slices"]
+__all__ = ["Ended", "QuadSlices"]
 
 SLICE: Final = 50
 """Quads that are read at once: about a tenth of a millisecond, in which no other thread runs Python."""
@@ -23,7 +23,7 @@ class Ended(Exception):  # noqa: N818 - it is no error
     """The reader was told to end."""
 
 
-class Slices:
+class QuadSlices:
     """Reads patterns of a dataset; made, used and dropped by one thread.
 
     Oxigraph reads the state at which a pattern was begun, whatever is written meanwhile. rdflib's store in

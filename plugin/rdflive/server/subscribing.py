@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from rdflive.feeds.event_stream import EVENT_STREAM
-from rdflive.server.isolation.response import ChildResponse
+from rdflive.server.isolation.children import ChildResponse
 from rdflive.server.isolation.work import ExplainQuery
 from rdflive.server.live_query import LiveQuery, read_live_query
 from rdflive.server.service import Service

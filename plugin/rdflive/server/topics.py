@@ -21,15 +21,14 @@ from rdflive.errors import ClosedError, RdfliveError
 from rdflive.model import Delta, rows_unread
 from rdflive.server.access import Client
 from rdflive.server.failures import Problem, server_ends
+from rdflive.server.first_query import opens_quickly
 from rdflive.server.isolation.children import Children
 from rdflive.server.isolation.work import OpenSubscription
 from rdflive.server.live_query import LiveQuery
-from rdflive.server.quick_queries import opens_quickly
 from rdflive.server.settings import Limits
 from rdflive.server.threads import Threads
-from rdflive.sinks.events.follower import Follower, Followers
+from rdflive.sinks.events.follower import DeliveryPace, Follower, Followers
 from rdflive.sinks.events.log import EventLog
-from rdflive.sinks.events.pace import Pace
 from rdflive.syntax.prefixes import own_prefixes
 
 __all__ = ["Topic", "Topics"]
@@ -49,7 +48,7 @@ class Topic:
         self,
         name: str,
         asked: LiveQuery,
-        pace: Pace,
+        pace: DeliveryPace,
         *,
         rows: int,
         prefixes: Mapping[str, str],
@@ -114,7 +113,7 @@ class Topics:
         self._limits = limits
         self._children = children
         self._threads = threads
-        self._pace = Pace(asyncio.get_running_loop())
+        self._pace = DeliveryPace(asyncio.get_running_loop())
         self._topics: dict[str, Topic] = {}
         self._opening: dict[str, asyncio.Task[Topic]] = {}
         self._lingering: dict[Topic, asyncio.TimerHandle] = {}

@@ -12,11 +12,9 @@ from starlette.responses import Response
 
 from rdflive.errors import ClosedError
 from rdflive.feeds.event_stream import EVENT_STREAM
-from rdflive.server.failures import Problem
+from rdflive.server.failures import Problem, Refused
 from rdflive.server.service import Service
-from rdflive.server.sparql.formats import ALIASES, REPORTS, content_type, write_graph
-from rdflive.server.sparql.negotiation import choose
-from rdflive.server.sparql.refused import Refused
+from rdflive.server.sparql.formats import ALIASES, REPORTS, choose, content_type, write_graph
 from rdflive.server.subscribing import follow_topic
 
 __all__ = ["answer_refused", "show_validation"]

@@ -18,10 +18,10 @@ from starlette.responses import Response
 
 from rdflive.model.term_text import is_writable
 from rdflive.server.first_query import class_query, node_query
-from rdflive.server.slices import Ended, Slices
+from rdflive.server.slices import Ended, QuadSlices
 from rdflive.syntax.prefixes import writable_prefixes
 
-__all__ = ["Vocabulary", "tell_vocabulary"]
+__all__ = ["DataVocabulary", "tell_vocabulary"]
 
 log = logging.getLogger("rdflive")
 
@@ -38,10 +38,10 @@ _REST: Final = 2.0
 """Seconds between two counts; after a count that took longer, as long as it took."""
 
 
-class Vocabulary:
+class DataVocabulary:
     """Counts how often predicates and classes are used, in a thread, while somebody asks.
 
-    A count reads all quads in slices (`Slices`), so that it holds up no writer, and is begun anew when
+    A count reads all quads in slices (`QuadSlices`), so that it holds up no writer, and is begun anew when
     somebody asks and the data have changed; until it ends the last one's is told. `last` gives the number of
     the last commit. Methods are called by the event loop's thread.
     """
@@ -93,7 +93,7 @@ class Vocabulary:
         self._rests_until = monotonic() + max(_REST, self._took)
 
     def _read(self, *, is_first: bool) -> None:
-        slices = Slices(self._dataset, self._ended)
+        slices = QuadSlices(self._dataset, self._ended)
         prefixes = writable_prefixes(self._dataset)
         predicates: Counter[str] = Counter()
         classes: Counter[str] = Counter()
@@ -121,7 +121,7 @@ class Vocabulary:
 
 async def tell_vocabulary(request: Request) -> Response:
     """Answer with the vocabulary of the data."""
-    vocabulary: Vocabulary = request.app.state.service.vocabulary
+    vocabulary: DataVocabulary = request.app.state.service.vocabulary
     headers = {"Cache-Control": "no-store"}
     return Response(await vocabulary.tell(), media_type="application/json", headers=headers)
 

@@ -4,7 +4,7 @@ from rdflive.shacl.imports import read_shapes, with_imports
 from rdflive.shacl.parts import COLUMNS
 from rdflive.shacl.reading import ABOUT_SHAPES
 from rdflive.shacl.rules import rules_of
-from rdflive.shacl.selection import Selection, read_terms
+from rdflive.shacl.selection import SelectedShapes, read_terms
 from rdflive.shacl.shapes import ShapesError
 from rdflive.shacl.validation import LiveValidation
 
@@ -12,7 +12,7 @@ __all__ = [
     "ABOUT_SHAPES",
     "COLUMNS",
     "LiveValidation",
-    "Selection",
+    "SelectedShapes",
     "ShapesError",
     "read_shapes",
     "read_terms",

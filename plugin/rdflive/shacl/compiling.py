@@ -46,20 +46,20 @@ from rdflive.query.scope import Dataset, Query, Scope
 from rdflive.query.translate import translate
 from rdflive.regex import RegexError
 from rdflive.shacl.conditions import Breaks, Constant, Fails, Function
-from rdflive.shacl.found import Found, Pairs, Rows, Source
+from rdflive.shacl.found import Found, FoundRows, Pairs, ResultSource
 from rdflive.shacl.messages import message_of
 from rdflive.shacl.shapes import (
     Closed,
-    Comparison,
     Constraint,
+    FocusTarget,
     Members,
     Nested,
     PathLike,
+    PropertyPair,
     Qualified,
     Shape,
     ShapesError,
     SparqlConstraint,
-    Target,
     ValueConstraint,
 )
 from rdflive.shacl.sparql import broken, select_target
@@ -69,20 +69,20 @@ from rdflive.shacl.vocabulary import SH
 __all__ = ["NAMES", "compile_shape", "nothing"]
 
 NAMES: Final = ("focus", "value", "path", "message", "source")
-"""The columns of a compiled shape: the last is the place of a `Source`."""
+"""The columns of a compiled shape: the last is the place of a `ResultSource`."""
 _FEW: Final = 10
 """So many nodes that are targets by themselves have a pattern each."""
 
 
-def compile_shape(shape: Shape, *, merges: bool = True) -> tuple[algebra.Node, tuple[Source, ...]]:
+def compile_shape(shape: Shape, *, merges: bool = True) -> tuple[algebra.Node, tuple[ResultSource, ...]]:
     """Compile a shape with its targets to a node with the columns `NAMES`, and what the last of them names.
 
     With `merges` paths are matched where classes have the instances of their subclasses, if that makes no
     difference to them. Raises `ShapesError` for what cannot be maintained.
     """
-    compiler = Compiler(merges=merges)
+    compiler = ShapeCompiler(merges=merges)
     branches: list[algebra.Node] = []
-    sources: list[Source] = []
+    sources: list[ResultSource] = []
     for found in compiler.results(shape, compiler.targets(shape)):
         number = Literal(len(sources))
         told = (found.focus, found.value, found.path, found.message)
@@ -100,7 +100,7 @@ def nothing() -> algebra.Node:
     return Join(never, Values(tuple(map(Variable, NAMES)), ()))
 
 
-class Compiler:
+class ShapeCompiler:
     """Compiles one shape with those within it; nodes that several constraints read are made once."""
 
     def __init__(self, *, merges: bool) -> None:
@@ -114,7 +114,7 @@ class Compiler:
         """Make a variable that occurs nowhere else."""
         return Variable(f"·{next(self.numbers)}", distinguished=False)
 
-    def scope(self, rows: Rows | None = None, graph: Any = None) -> Scope:
+    def scope(self, rows: FoundRows | None = None, graph: Any = None) -> Scope:
         """Give where a path is evaluated. From `rows` it is followed as from constants (2.3.1): a path of no
         steps is there also for a node that is in no triple.
         """
@@ -133,7 +133,7 @@ class Compiler:
         )
         return Scope(query, graph)
 
-    def targets(self, shape: Shape) -> Rows:
+    def targets(self, shape: Shape) -> FoundRows:
         """Give the focus nodes of a shape (2.1.3)."""
         focus = self.fresh()
         conditions: tuple[algebra.Condition, ...] = ()
@@ -143,10 +143,10 @@ class Compiler:
         nodes = tuple((target.value,) for target in shape.targets if target.kind == "node")
         if nodes or not parts:
             parts.append(Values((focus,), nodes))
-        return Rows(parts[0] if len(parts) == 1 else Distinct(Union(tuple(parts))), focus)
+        return FoundRows(parts[0] if len(parts) == 1 else Distinct(Union(tuple(parts))), focus)
 
     def _target(
-        self, target: Target, focus: Variable, conditions: tuple[algebra.Condition, ...]
+        self, target: FocusTarget, focus: Variable, conditions: tuple[algebra.Condition, ...]
     ) -> algebra.Node:
         if target.kind == "class":
             return self.instances(focus, target.value, conditions)
@@ -162,7 +162,7 @@ class Compiler:
         """Give the SHACL instances of a class, those of its subclasses among them (1.1)."""
         return Basic((TriplePattern(column, RDF.type, name),), CLASSIFIED, conditions)
 
-    def pairs(self, shape: Shape, rows: Rows) -> Pairs:
+    def pairs(self, shape: Shape, rows: FoundRows) -> Pairs:
         """Give nodes with their value nodes."""
         if shape.path is None:
             return Pairs(rows.node, rows.column, rows.column)
@@ -171,7 +171,7 @@ class Compiler:
             known = self._pairs[shape, rows.node] = self.along(shape.path, rows, self.fresh())
         return known
 
-    def along(self, path: PathLike, rows: Rows, value: Variable) -> Pairs:
+    def along(self, path: PathLike, rows: FoundRows, value: Variable) -> Pairs:
         """Give nodes with the ends of a path."""
         if isinstance(rows.node, Values) and len(rows.node.rows) <= _FEW:
             # a pattern for each: for one of all, the nodes that ask and the rows that they meet are kept too
@@ -191,16 +191,16 @@ class Compiler:
         kept = ends if _is_one_step(path) else Distinct(ends)
         return algebra.Extend(kept, focus, Constant(node))
 
-    def values(self, pairs: Pairs) -> Rows:
+    def values(self, pairs: Pairs) -> FoundRows:
         """Give the value nodes, each once."""
         if pairs.value == pairs.focus:
-            return Rows(pairs.node, pairs.value)
+            return FoundRows(pairs.node, pairs.value)
         node = self._values.get(pairs.node)
         if node is None:
             node = self._values[pairs.node] = Distinct(Project(pairs.node, (pairs.value,)))
-        return Rows(node, pairs.value)
+        return FoundRows(node, pairs.value)
 
-    def results(self, shape: Shape, rows: Rows) -> Iterator[Found]:
+    def results(self, shape: Shape, rows: FoundRows) -> Iterator[Found]:
         """Give the results of a shape at some nodes, and those of its property shapes at their own."""
         for constraint in shape.constraints:
             if not isinstance(constraint, Nested) or constraint.component != SH.PropertyConstraintComponent:
@@ -213,7 +213,7 @@ class Compiler:
                 else:  # a result for each way to its focus node
                     yield found._replace(node=Join(pairs.node, found.node))
 
-    def failing(self, shape: Shape, rows: Rows) -> algebra.Node:
+    def failing(self, shape: Shape, rows: FoundRows) -> algebra.Node:
         """Give those of some nodes that do not conform to a shape (3.4.3), each once, in the same column."""
         known = self._failing.get((shape, rows.node))
         if known is None:
@@ -226,7 +226,7 @@ class Compiler:
             self._failing[shape, rows.node] = known
         return known
 
-    def breaks(self, shape: Shape, constraint: Constraint, rows: Rows) -> Iterator[Found]:
+    def breaks(self, shape: Shape, constraint: Constraint, rows: FoundRows) -> Iterator[Found]:
         """Give what breaks one constraint of a shape; the column of focus nodes is that of `rows`."""
         pairs = self.pairs(shape, rows)
         if isinstance(constraint, SparqlConstraint):
@@ -240,7 +240,7 @@ class Compiler:
         source = self.source(shape, component, message_of(constraint))
         if isinstance(constraint, ValueConstraint):
             yield from self._by_value(constraint, shape, rows, pairs, source)
-        elif isinstance(constraint, Comparison):
+        elif isinstance(constraint, PropertyPair):
             yield from self._compared(constraint, rows, pairs, source)
         elif isinstance(constraint, Closed):
             predicate, other = self.fresh(), self.fresh()
@@ -261,13 +261,13 @@ class Compiler:
         *,
         constraint: Node | None = None,
         messages: tuple[Literal, ...] = (),
-    ) -> Source:
+    ) -> ResultSource:
         """Say what the results of a constraint have in common."""
         messages = messages or shape.messages or (Literal(message),)
-        return Source(component, shape.node, shape.severity, shape.path_node, messages, constraint)
+        return ResultSource(component, shape.node, shape.severity, shape.path_node, messages, constraint)
 
     def _by_value(
-        self, constraint: ValueConstraint, shape: Shape, rows: Rows, pairs: Pairs, source: Source
+        self, constraint: ValueConstraint, shape: Shape, rows: FoundRows, pairs: Pairs, source: ResultSource
     ) -> Iterator[Found]:
         component, value = constraint.component, constraint.value
         make = VALUE_TESTS.get(component)
@@ -300,7 +300,7 @@ class Compiler:
         else:
             raise ShapesError(f"{component} is not known", shape.node)
 
-    def _counted(self, pairs: Pairs, rows: Rows, *, seeded: bool) -> tuple[algebra.Node, Variable]:
+    def _counted(self, pairs: Pairs, rows: FoundRows, *, seeded: bool) -> tuple[algebra.Node, Variable]:
         """Count the value nodes of each focus node; with `seeded` 0 where there are none."""
         number = self.fresh()
         counts = (algebra.Aggregate("COUNT", number, None, distinct=False),)
@@ -324,7 +324,9 @@ class Compiler:
         counts = (algebra.Aggregate("COUNT", number, None, distinct=False),)
         return self._outside(Group(bound, (pairs.focus, tag), counts), number, None, 1)
 
-    def _compared(self, constraint: Comparison, rows: Rows, pairs: Pairs, source: Source) -> Iterator[Found]:
+    def _compared(
+        self, constraint: PropertyPair, rows: FoundRows, pairs: Pairs, source: ResultSource
+    ) -> Iterator[Found]:
         component, value = constraint.component, pairs.value
         if value == pairs.focus:  # of a node shape: a column of its own, to compare the node with its values
             value = self.fresh()
@@ -369,7 +371,9 @@ class Compiler:
     def _those(self, pairs: Pairs, values: algebra.Node) -> algebra.Node:
         return values if pairs.value == pairs.focus else Join(pairs.node, values)
 
-    def _qualified(self, constraint: Qualified, rows: Rows, pairs: Pairs, shape: Shape) -> Iterator[Found]:
+    def _qualified(
+        self, constraint: Qualified, rows: FoundRows, pairs: Pairs, shape: Shape
+    ) -> Iterator[Found]:
         """Count the value nodes that conform, where disjoint to no shape of a sibling too (4.7.3)."""
         values = self.values(pairs)
         node: algebra.Node = Exists(pairs.node, self.failing(constraint.shape, values), negated=True)

@@ -14,7 +14,7 @@ from rdflib.term import Node
 from rdflive.shacl.messages import message_of
 from rdflive.shacl.shapes import Component, Parameter, Shape, ShapesError, SparqlConstraint, Validator
 from rdflive.shacl.value_tests import meets
-from rdflive.shacl.values import Values, is_string, shown, value_constraints
+from rdflive.shacl.values import NodeValues, is_string, shown, value_constraints
 from rdflive.shacl.vocabulary import SH
 
 __all__ = ["PREBOUND", "Components"]
@@ -33,7 +33,7 @@ class Components:
     Raises `ShapesError` for what is ill-formed.
     """
 
-    def __init__(self, graph: Graph, values: Values, named: Iterable[Node]) -> None:
+    def __init__(self, graph: Graph, values: NodeValues, named: Iterable[Node]) -> None:
         self._graph = graph
         self._values = values
         self.read_from: set[Node] = set()

@@ -11,10 +11,10 @@ from rdflib.term import Node
 from rdflive.query import algebra
 from rdflive.query.bgp import Variable
 
-__all__ = ["Found", "Pairs", "Rows", "Source"]
+__all__ = ["Found", "FoundRows", "Pairs", "ResultSource"]
 
 
-class Rows(NamedTuple):
+class FoundRows(NamedTuple):
     """Distinct nodes that a shape is asked of: focus nodes, or value nodes of an outer shape."""
 
     node: algebra.Node
@@ -30,7 +30,7 @@ class Pairs(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ResultSource:
     """What all results of one constraint have in common."""
 
     component: URIRef
@@ -46,7 +46,7 @@ class Found(NamedTuple):
 
     node: algebra.Node
     focus: Variable
-    source: Source
+    source: ResultSource
     value: Variable | None = None
     path: Variable | None = None
     message: Variable | None = None

@@ -23,7 +23,7 @@ from rdflib.util import guess_format
 from rdflive.shacl.shapes import ShapesError
 from rdflive.shacl.values import shown
 from rdflive.shacl.vocabulary import SH
-from rdflive.syntax.parser_faults import parser_fault
+from rdflive.syntax.excerpt import parser_fault
 
 __all__ = ["import_notes", "read_shapes", "with_imports"]
 

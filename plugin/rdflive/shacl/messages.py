@@ -8,7 +8,15 @@ from typing import Any, Final
 from rdflib.namespace import RDF, RDFS, XSD
 
 from rdflive.model import TermWriter
-from rdflive.shacl.shapes import Closed, Comparison, Constraint, Members, Nested, Qualified, SparqlConstraint
+from rdflive.shacl.shapes import (
+    Closed,
+    Constraint,
+    Members,
+    Nested,
+    PropertyPair,
+    Qualified,
+    SparqlConstraint,
+)
 from rdflive.shacl.vocabulary import SH
 
 __all__ = ["message_of"]
@@ -34,7 +42,7 @@ def message_of(constraint: Constraint) -> str:
     if isinstance(constraint, SparqlConstraint):
         return "the query of the constraint finds it"
     name = constraint.component.removeprefix(str(SH)).removesuffix("ConstraintComponent")
-    if isinstance(constraint, Comparison):
+    if isinstance(constraint, PropertyPair):
         return _COMPARISONS[name].format(_term(constraint.other))
     if isinstance(constraint, Nested):
         return ("must not conform to {}" if name == "Not" else "must conform to {}").format(

@@ -17,16 +17,16 @@ from rdflive.model import Term, Terms
 from rdflive.query.parse import ParsedQuery
 from rdflive.query.plan import make_plan
 from rdflive.shacl.compiling import NAMES, compile_shape, nothing
-from rdflive.shacl.found import Source
+from rdflive.shacl.found import ResultSource
 from rdflive.shacl.shapes import Shape
 
-__all__ = ["COLUMNS", "Part"]
+__all__ = ["COLUMNS", "ShapeResults"]
 
 COLUMNS: Final = ("focus", "path", "value", "component", "shape", "severity", "message", "constraint")
 """What a result is told as; each is called as in sh:ValidationResult."""
 
 
-class Part(Use):
+class ShapeResults(Use):
     """The results of one shape with targets, kept up to date."""
 
     __slots__ = ("_doubt", "_static", "_tell", "question", "results", "shape", "sources", "terms")
@@ -48,7 +48,7 @@ class Part(Use):
         """
         self.shape = shape
         self.terms = ()
-        self.sources: tuple[Source, ...] = ()
+        self.sources: tuple[ResultSource, ...] = ()
         root, text = nothing(), "# no shape"
         if shape is not None:
             text = f"# the shape {shape.node.n3()}"
@@ -57,7 +57,7 @@ class Part(Use):
         self.results: TermWeights = {}
         """What was told last: each result, in the terms of the store, with how often it is there."""
         self._tell, self._doubt = tell, doubt
-        self._static: dict[Term, tuple[Source, Terms]] = {
+        self._static: dict[Term, tuple[ResultSource, Terms]] = {
             to_native(Literal(number)): (source, _static(source, to_native))
             for number, source in enumerate(self.sources)
         }
@@ -97,7 +97,7 @@ class Part(Use):
         return (focus, path, value, *static[1:4], message, static[5])
 
 
-def _static(source: Source, to_native: Callable[[Any], Term]) -> Terms:
+def _static(source: ResultSource, to_native: Callable[[Any], Term]) -> Terms:
     told = (
         source.path,
         source.component,

@@ -12,24 +12,23 @@ from rdflib.paths import AlternativePath, InvPath, MulPath, SequencePath
 from rdflib.term import Node
 
 from rdflive.shacl.components import PREBOUND, Components
-from rdflive.shacl.paths import PATHS, REPEATED
 from rdflive.shacl.shapes import (
     Closed,
-    Comparison,
     Constraint,
+    FocusTarget,
     Members,
     Nested,
     PathLike,
+    PropertyPair,
     Qualified,
     Shape,
     ShapesError,
     SparqlConstraint,
-    Target,
 )
-from rdflive.shacl.values import READERS, Values, component_of, name_of, shown, value_constraints
-from rdflive.shacl.vocabulary import SH
+from rdflive.shacl.values import READERS, NodeValues, component_of, name_of, shown, value_constraints
+from rdflive.shacl.vocabulary import PATHS, REPEATED, SH
 
-__all__ = ["ABOUT_SHAPES", "Reader"]
+__all__ = ["ABOUT_SHAPES", "ShapesReader"]
 
 TARGETS: Final = {
     SH.targetNode: "node",
@@ -62,7 +61,7 @@ _SHAPES: Final = (SH.node, SH.property, SH["not"], SH.qualifiedValueShape)
 """Parameters whose values are shapes."""
 
 
-class Reader:
+class ShapesReader:
     """Reads the shapes of a graph. A shape that several others refer to is read once.
 
     Raises `ShapesError` for what is ill-formed, refers to itself, or cannot be maintained.
@@ -73,7 +72,7 @@ class Reader:
         self._known: dict[Node, Shape] = {}
         self._open: list[Node] = []
         """The shapes that are being read, outermost first."""
-        self.values = Values(graph)
+        self.values = NodeValues(graph)
         known = self._read_classes()
         self._classes, self._kinds, self._component_kinds, self._named, self.entailments = known
         self._metas = self._classes | self._kinds | self._component_kinds
@@ -190,14 +189,14 @@ class Reader:
                 shape.read_from |= within.read_from
         return shape
 
-    def _targets(self, node: Node, read_from: set[Node]) -> Iterator[Target]:
+    def _targets(self, node: Node, read_from: set[Node]) -> Iterator[FocusTarget]:
         for predicate, kind in TARGETS.items():
             for value in self.values.objects(node, predicate):
                 if kind != "node" and not isinstance(value, URIRef):
                     raise self.values.expected(node, predicate, "an IRI", value)
                 if isinstance(value, BNode):
                     raise self.values.expected(node, predicate, "an IRI or a literal", value)
-                yield Target(kind, value)
+                yield FocusTarget(kind, value)
         for value in self.values.objects(node, SH.target):
             read_from.add(value)
             select = self.values.one(value, SH.select)
@@ -207,9 +206,9 @@ class Reader:
                     "SPARQL are supported",
                     node,
                 )
-            yield Target("select", self.components.query(value, select))
+            yield FocusTarget("select", self.components.query(value, select))
         if self._is_class(node) and self._is_shape(node):
-            yield Target("class", node)  # 2.1.3.3, implicit class targets
+            yield FocusTarget("class", node)  # 2.1.3.3, implicit class targets
 
     def _is_class(self, node: Node) -> bool:
         return any(kind in self._classes for kind in self.values.objects(node, RDF.type))
@@ -233,7 +232,7 @@ class Reader:
             for value in sorted(self.values.objects(node, predicate), key=shown):
                 if not isinstance(value, URIRef):
                     raise self.values.expected(node, predicate, "an IRI", value)
-                yield Comparison(component_of(predicate), value)
+                yield PropertyPair(component_of(predicate), value)
         yield from self._nested(shape)
         if self.values.flag(node, SH.closed):
             yield self._closed(shape)

@@ -10,8 +10,7 @@ from rdflib.term import Node
 
 from rdflive.model import Delta, Solution, TermWriter, to_printable
 from rdflive.plugins import manager
-from rdflive.shacl.paths import PATHS
-from rdflive.shacl.vocabulary import SH
+from rdflive.shacl.vocabulary import PATHS, SH
 
 __all__ = ["Report", "ReportText"]
 

@@ -24,8 +24,8 @@ from rdflive.entail.rules.program import AUXILIARY, Comparison, Operator, Progra
 from rdflive.errors import QuerySyntaxError, UnsupportedQueryError
 from rdflive.model import TripleTerm
 from rdflive.query.bgp import TriplePattern, Variable
-from rdflive.shacl.reading import Reader
-from rdflive.shacl.shapes import Nested, Qualified, Shape, ShapesError, Target, ValueConstraint
+from rdflive.shacl.reading import ShapesReader
+from rdflive.shacl.shapes import FocusTarget, Nested, Qualified, Shape, ShapesError, ValueConstraint
 from rdflive.shacl.values import shown
 from rdflive.shacl.vocabulary import SH
 from rdflive.syntax.algebra import algebra_of
@@ -126,7 +126,7 @@ _EMPTY: Final = _Body()
 
 class _Compiler:
     def __init__(self, shapes: Graph) -> None:
-        self._reader = Reader(shapes)
+        self._reader = ShapesReader(shapes)
         self._values = self._reader.values
         self._count = 0
         self._node: Node = BNode()
@@ -169,7 +169,7 @@ class _Compiler:
                 for way, o in self._expression(places[2], in_predicate):
                     yield way, (TriplePattern(s, p, o),)
 
-    def _target(self, target: Target) -> _Body:
+    def _target(self, target: FocusTarget) -> _Body:
         value: Any = target.value
         if target.kind == "node":
             return _EMPTY.same(_THIS, value)

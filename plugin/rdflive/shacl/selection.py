@@ -11,14 +11,14 @@ from rdflib import BNode, Literal, URIRef
 from rdflib.term import Node
 
 from rdflive.model.term_text import is_writable
-from rdflive.shacl.shapes import Shape, ShapesError, Target
+from rdflive.shacl.shapes import FocusTarget, Shape, ShapesError
 from rdflive.shacl.value_tests import spellings
 
-__all__ = ["Selection", "read_terms"]
+__all__ = ["SelectedShapes", "read_terms"]
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class SelectedShapes:
     """The shapes that are used, and the focus nodes that are validated; None stands for all."""
 
     shapes: frozenset[Node] | None = None
@@ -30,7 +30,7 @@ class Selection:
         """
         targets, only = shape.targets, None
         if self.focus_nodes is not None and self.shapes is not None:
-            targets = tuple(Target("node", node) for node in self.focus_nodes)
+            targets = tuple(FocusTarget("node", node) for node in self.focus_nodes)
         elif self.focus_nodes is not None:
             only = frozenset(chain.from_iterable(map(spellings, self.focus_nodes)))
             targets = tuple(each for each in targets if each.kind != "node" or each.value in only)

@@ -14,17 +14,17 @@ from rdflive.shacl.vocabulary import SH
 
 __all__ = [
     "Closed",
-    "Comparison",
     "Component",
     "Constraint",
+    "FocusTarget",
     "Members",
     "Nested",
     "Parameter",
+    "PropertyPair",
     "Qualified",
     "Shape",
     "ShapesError",
     "SparqlConstraint",
-    "Target",
     "Validator",
     "ValueConstraint",
 ]
@@ -42,7 +42,7 @@ PathLike: TypeAlias = URIRef | Path
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class FocusTarget:
     """Which focus nodes a shape has (Section 2.1.3): `kind` is "node", "class", "subjects", "objects" or
     "select", and `value` the term, or the query.
     """
@@ -63,7 +63,7 @@ class ValueConstraint:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Comparison:
+class PropertyPair:
     """One that compares value nodes with those of another property: equals, disjoint, lessThan(OrEquals)."""
 
     component: URIRef
@@ -155,7 +155,7 @@ class Component:
 
 
 Constraint: TypeAlias = (
-    ValueConstraint | Comparison | Nested | Members | Qualified | Closed | SparqlConstraint
+    ValueConstraint | PropertyPair | Nested | Members | Qualified | Closed | SparqlConstraint
 )
 
 
@@ -167,7 +167,7 @@ class Shape:
     path: PathLike | None = None
     path_node: Node | None = None
     """The term that is told as sh:resultPath."""
-    targets: tuple[Target, ...] = ()
+    targets: tuple[FocusTarget, ...] = ()
     only: frozenset[Node] | None = None
     """The focus nodes that are validated, where not all of them are."""
     constraints: tuple[Constraint, ...] = ()

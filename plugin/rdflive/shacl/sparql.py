@@ -25,7 +25,7 @@ from rdflive.query.refusals import refused
 from rdflive.query.scope import Dataset, Query, Scope
 from rdflive.query.translate import translate
 from rdflive.shacl.conditions import Function
-from rdflive.shacl.found import Found, Pairs, Rows
+from rdflive.shacl.found import Found, FoundRows, Pairs
 from rdflive.shacl.messages import message_of
 from rdflive.shacl.shapes import Shape, ShapesError, SparqlConstraint, Validator
 from rdflive.syntax.algebra import algebra_of, shown_by
@@ -52,7 +52,7 @@ def select_target(compiler: Any, validator: Validator, focus: Variable) -> algeb
 
 
 def broken(
-    compiler: Any, shape: Shape, constraint: SparqlConstraint, rows: Rows, pairs: Pairs
+    compiler: Any, shape: Shape, constraint: SparqlConstraint, rows: FoundRows, pairs: Pairs
 ) -> Iterator[Found]:
     """Give the results of a constraint in SPARQL at some nodes."""
     validator = constraint.validator

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 from rdflib import RDF, BNode, Graph, Namespace, URIRef
 from rdflib.term import Node
 
-from rdflive.shacl.reading import ABOUT_SHAPES, Reader
+from rdflive.shacl.reading import ABOUT_SHAPES, ShapesReader
 from rdflive.shacl.shapes import Component
 from rdflive.shacl.values import name_of, shown
 from rdflive.shacl.vocabulary import SH
@@ -50,7 +50,7 @@ _NEEDED: Final = {
 """Parameters that mean nothing without another one."""
 
 
-def unread_notes(graph: Graph, reader: Reader, *, among_data: bool, has_rules: bool) -> Iterator[str]:
+def unread_notes(graph: Graph, reader: ShapesReader, *, among_data: bool, has_rules: bool) -> Iterator[str]:
     """Say which properties of shapes are not read, each once, and which constraints are not validated.
 
     `among_data` there may be too many triples to look at all of them. With `has_rules` what the shapes entail

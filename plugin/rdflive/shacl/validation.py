@@ -15,17 +15,16 @@ from rdflib.term import Node
 from rdflive.delivery import membership
 from rdflive.delivery.members import Member
 from rdflive.delivery.question import Question
-from rdflive.delivery.receiver import Receiver
+from rdflive.delivery.relay import Receiver
 from rdflive.delivery.resume import Journal
 from rdflive.delivery.subscription import Subscription
 from rdflive.engine.multiset import TermWeights, add_up, add_weights
 from rdflive.engine.query import QueryState
 from rdflive.engine.store_state import StoreState
 from rdflive.entail.entailment import Regime
-from rdflive.entail.errors import SchemaError
 from rdflive.entail.rdfs import Rdfs
 from rdflive.entail.rules import RuleRegime
-from rdflive.errors import PlanError, UnsupportedQueryError, UnsupportedStoreError
+from rdflive.errors import PlanError, SchemaError, UnsupportedQueryError, UnsupportedStoreError
 from rdflive.model import Answers, Delta, Header, Solution, Terms, TermWriter, rows_are_unread
 from rdflive.query.demand import is_whole
 from rdflive.query.explain import Explanation
@@ -33,15 +32,14 @@ from rdflive.query.parse import ParsedQuery
 from rdflive.query.plan import make_plan
 from rdflive.shacl.compiling import NAMES, nothing
 from rdflive.shacl.imports import import_notes
-from rdflive.shacl.parts import COLUMNS, Part
-from rdflive.shacl.paths import path_text
-from rdflive.shacl.reading import Reader
+from rdflive.shacl.parts import COLUMNS, ShapeResults
+from rdflive.shacl.reading import ShapesReader
 from rdflive.shacl.report import Report, ReportText
-from rdflive.shacl.selection import Selection
-from rdflive.shacl.shapes import Shape, ShapesError, Target
+from rdflive.shacl.selection import SelectedShapes
+from rdflive.shacl.shapes import FocusTarget, Shape, ShapesError
 from rdflive.shacl.unread import unread_notes
 from rdflive.shacl.values import shown
-from rdflive.shacl.vocabulary import SH
+from rdflive.shacl.vocabulary import SH, path_text
 from rdflive.store import Adapter, GraphLike
 
 __all__ = ["LiveValidation"]
@@ -85,7 +83,7 @@ class LiveValidation(Subscription):
         adapter: Adapter,
         graph: GraphLike,
         shapes: Sequence[Graph],
-        selection: Selection,
+        selection: SelectedShapes,
         watch: Watch,
         regime: Regime | None,
         receiver: Receiver,
@@ -97,7 +95,7 @@ class LiveValidation(Subscription):
         self._shapes = shapes[0] if len(shapes) == 1 else ReadOnlyGraphAggregate(list(shapes))
         self._selection = selection
         self._regime = regime
-        self._parts: dict[Node, Part] = {}
+        self._parts: dict[Node, ShapeResults] = {}
         self._net: TermWeights = {}
         self._owes = False
         self._watch = watch
@@ -112,9 +110,9 @@ class LiveValidation(Subscription):
         header = Header("SELECT", COLUMNS, convert=adapter.from_native(), prefixes=prefixes, key=key)
         super().__init__(adapter, graph, question, (), header, receiver, journal)
         self._use = Member(self)
-        self._reader = Reader(self._shapes)
+        self._reader = ShapesReader(self._shapes)
         self._is_outdated = False
-        self._anchor = Part(None, regime, adapter.to_native, self._gather, self._doubt)
+        self._anchor = ShapeResults(None, regime, adapter.to_native, self._gather, self._doubt)
         """Keeps the engine of the store while no shape has targets."""
 
     @property
@@ -187,14 +185,14 @@ class LiveValidation(Subscription):
         )
         return list(self._in_rdflib(now.added))
 
-    def _parts_within(self, row: tuple[Any, ...]) -> list[Part]:
+    def _parts_within(self, row: tuple[Any, ...]) -> list[ShapeResults]:
         """Validate the value of a result by the shapes of its constraint, once."""
         self._live()
         _, _, value, component, shape, *_ = row
         parts = []
         for within in self._reader.shape(shape).within(component):
-            alone = replace(within, targets=(Target("node", value),))
-            part = Part(alone, self._regime, self._adapter.to_native, lambda _: None, lambda: None)
+            alone = replace(within, targets=(FocusTarget("node", value),))
+            part = ShapeResults(alone, self._regime, self._adapter.to_native, lambda _: None, lambda: None)
             if part.sources:
                 state, (answer,) = membership.join(self._adapter, self._graph, part.question, [part])
                 try:
@@ -314,7 +312,7 @@ class LiveValidation(Subscription):
 
     def _read_all(self) -> None:
         try:
-            self._reader = Reader(self._shapes)
+            self._reader = ShapesReader(self._shapes)
             self._check_entailment()
         except ShapesError as error:
             self._refuse(None, error)
@@ -365,7 +363,7 @@ class LiveValidation(Subscription):
         except RecursionError as error:
             raise ShapesError(f"the shape {node.n3()} is nested too deeply", node) from error
         try:
-            part = Part(shape, self._regime, self._adapter.to_native, self._gather, self._doubt)
+            part = ShapeResults(shape, self._regime, self._adapter.to_native, self._gather, self._doubt)
             if part.sources:  # most classes of an ontology are shapes without a constraint
                 self._join(part)
         except (
@@ -381,7 +379,7 @@ class LiveValidation(Subscription):
         for subject in shape.read_from:
             self._read_from.setdefault(subject, set()).add(node)
 
-    def _join(self, part: Part) -> None:
+    def _join(self, part: ShapeResults) -> None:
         """Have a part maintained, and take its results."""
         state, (answer,) = membership.join(self._adapter, self._graph, part.question, [part])
         self._state = state

@@ -11,14 +11,14 @@ from rdflib.term import Node
 from rdflive.shacl.shapes import ShapesError, ValueConstraint
 from rdflive.shacl.vocabulary import SH
 
-__all__ = ["READERS", "Values", "component_of", "is_string", "name_of", "shown", "value_constraints"]
+__all__ = ["READERS", "NodeValues", "component_of", "is_string", "name_of", "shown", "value_constraints"]
 
 _NODE_KINDS: Final = {
     SH.IRI, SH.BlankNode, SH.Literal, SH.BlankNodeOrIRI, SH.BlankNodeOrLiteral, SH.IRIOrLiteral,
 }  # fmt: skip
 
 
-class Values:
+class NodeValues:
     """Reads values of predicates. What a graph says of a node is listed once, until `forget`.
 
     Raises `ShapesError` for a value that SHACL does not allow there.
@@ -137,21 +137,21 @@ class Values:
 
 
 READERS: Final[dict[URIRef, Callable[..., Any]]] = {
-    SH["class"]: Values._class,
-    SH.datatype: Values._iri,
-    SH.nodeKind: Values._node_kind,
-    SH.minCount: Values._integer,
-    SH.maxCount: Values._integer,
-    SH.minExclusive: Values._limit,
-    SH.minInclusive: Values._limit,
-    SH.maxExclusive: Values._limit,
-    SH.maxInclusive: Values._limit,
-    SH.minLength: Values._integer,
-    SH.maxLength: Values._integer,
-    SH.languageIn: Values._languages,
-    SH.uniqueLang: Values._bool,
-    SH.hasValue: Values._any,
-    SH["in"]: Values.members,
+    SH["class"]: NodeValues._class,
+    SH.datatype: NodeValues._iri,
+    SH.nodeKind: NodeValues._node_kind,
+    SH.minCount: NodeValues._integer,
+    SH.maxCount: NodeValues._integer,
+    SH.minExclusive: NodeValues._limit,
+    SH.minInclusive: NodeValues._limit,
+    SH.maxExclusive: NodeValues._limit,
+    SH.maxInclusive: NodeValues._limit,
+    SH.minLength: NodeValues._integer,
+    SH.maxLength: NodeValues._integer,
+    SH.languageIn: NodeValues._languages,
+    SH.uniqueLang: NodeValues._bool,
+    SH.hasValue: NodeValues._any,
+    SH["in"]: NodeValues.members,
 }
 """What reads a value of a parameter of SHACL Core. It is given the values, the node, the parameter, the value
 and a set, to which it adds the nodes that it has read.
@@ -160,7 +160,7 @@ _SEVERAL: Final = frozenset({SH["class"], SH.hasValue})
 """Parameters with a constraint for each of their values."""
 
 
-def value_constraints(values: Values, node: Node, read_from: set[Node]) -> Iterator[ValueConstraint]:
+def value_constraints(values: NodeValues, node: Node, read_from: set[Node]) -> Iterator[ValueConstraint]:
     """Read the constraints that look at one value each, such as sh:datatype and sh:pattern."""
     for predicate, read in READERS.items():
         found = values.objects(node, predicate)

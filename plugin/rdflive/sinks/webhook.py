@@ -13,7 +13,7 @@ from typing import Final
 
 from rdflive.delivery.resume import subscriber_token
 from rdflive.errors import RdfliveError
-from rdflive.http import Fault, Http, Pace, split_url
+from rdflive.http import Http, HttpFault, RetryPace, split_url
 from rdflive.model import Delta
 from rdflive.sinks.ndjson import to_ndjson
 
@@ -21,7 +21,7 @@ __all__ = ["WebhookError", "WebhookSink"]
 
 log = logging.getLogger("rdflive")
 
-_PACE: Final = Pace(first=0.5, longest=60.0)
+_PACE: Final = RetryPace(first=0.5, longest=60.0)
 
 
 class WebhookError(RdfliveError, OSError):
@@ -77,7 +77,7 @@ class WebhookSink:
                     if 200 <= answer.status < 300:
                         return
                     raise answer.refusal()
-            except Fault as fault:
+            except HttpFault as fault:
                 if reason := self._wait(fault, tried, monotonic() - begun):
                     raise WebhookError(
                         f"{self._url}: delta {delta.sequence} was not delivered: {reason}"
@@ -87,7 +87,7 @@ class WebhookSink:
         """End a delivery that is not through yet, from any thread: it fails, and so does any later one."""
         self._http.close()
 
-    def _wait(self, fault: Fault, tried: int, spent: float) -> str:
+    def _wait(self, fault: HttpFault, tried: int, spent: float) -> str:
         """Wait before another try, or say why there is none."""
         if self._http.closed.is_set() or not fault.passes:
             return str(fault)

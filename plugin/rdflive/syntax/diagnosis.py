@@ -12,7 +12,7 @@ from rdflive.syntax.excerpt import excerpt
 from rdflive.syntax.grammar import Grammar, Symbol
 from rdflive.syntax.tokens import Token
 
-__all__ = ["Fault", "explain_fault", "nearest", "syntax_error", "unknown_prefix"]
+__all__ = ["SyntaxFault", "explain_fault", "nearest", "syntax_error", "unknown_prefix"]
 
 _SHOWN: Final = 40
 """Characters of a token that are quoted."""
@@ -48,7 +48,7 @@ _MODIFIERS: Final = frozenset({"GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET"})
 _AGGREGATES: Final = frozenset({"COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"})
 
 
-class Fault:
+class SyntaxFault:
     """The first token that cannot stand where it does, and what could.
 
     `index` is its place among `tokens`, which end with one of the kind "end"; `kinds` are the kinds of tokens
@@ -76,7 +76,7 @@ class Fault:
         return self.tokens[self.index]
 
 
-def explain_fault(fault: Fault, text: str) -> QuerySyntaxError:
+def explain_fault(fault: SyntaxFault, text: str) -> QuerySyntaxError:
     """Make the error for the first token of a text that cannot stand where it does."""
     token = fault.token
     if fault.index == 0 and token.kind == "end":
@@ -137,16 +137,16 @@ def _listed(expected: tuple[str, ...]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
 
 
-def _before(fault: Fault, steps: int = 1) -> Token | None:
+def _before(fault: SyntaxFault, steps: int = 1) -> Token | None:
     return fault.tokens[fault.index - steps] if fault.index >= steps else None
 
 
-def _word_before(fault: Fault, steps: int = 1) -> str:
+def _word_before(fault: SyntaxFault, steps: int = 1) -> str:
     token = _before(fault, steps)
     return token.text.upper() if token is not None and token.kind in ("word", "mark") else ""
 
 
-def _is_adjacent(fault: Fault) -> bool:
+def _is_adjacent(fault: SyntaxFault) -> bool:
     """Tell whether nothing separates the token from the one before."""
     before = _before(fault)
     return before is not None and before.offset + len(before.text) == fault.token.offset
@@ -155,7 +155,7 @@ def _is_adjacent(fault: Fault) -> bool:
 # Advice, the most certain first. Each gives what was meant, or nothing where it does not apply.
 
 
-def _unseen(fault: Fault) -> str:
+def _unseen(fault: SyntaxFault) -> str:
     """Name a character that a page or an editor has put in, and that does not show."""
     token = fault.token
     if token.text == "\ufeff" and token.offset == 0:
@@ -166,7 +166,7 @@ def _unseen(fault: Fault) -> str:
     return ""
 
 
-def _quotes(fault: Fault) -> str:
+def _quotes(fault: SyntaxFault) -> str:
     token = fault.token
     if token.text in _QUOTES:
         return f"SPARQL's quotation marks are {_QUOTES[token.text]}"
@@ -186,7 +186,7 @@ def _quotes(fault: Fault) -> str:
     return ""
 
 
-def _angle(fault: Fault) -> str:
+def _angle(fault: SyntaxFault) -> str:
     token = fault.token
     if token.text == "<" and "iri" in fault.kinds:
         return "the IRI that begins here has no end: close it with >, and write a blank inside as %20"
@@ -197,13 +197,13 @@ def _angle(fault: Fault) -> str:
     return ""
 
 
-def _update(fault: Fault) -> str:
+def _update(fault: SyntaxFault) -> str:
     if fault.token.text.upper() in _UPDATES and "SELECT" in fault.words:
         return "this is an update, and only queries are followed: run it with graph.update()"
     return ""
 
 
-def _file(fault: Fault) -> str:
+def _file(fault: SyntaxFault) -> str:
     """Recognise the name of a file that was given for a text."""
     texts = [token.text for token in fault.tokens]
     if len(texts) < 12 and "{" not in texts and texts[-2:-1] in (["rq"], ["sparql"]):
@@ -211,15 +211,15 @@ def _file(fault: Fault) -> str:
     return ""
 
 
-def _keyword(fault: Fault) -> str:
+def _keyword(fault: SyntaxFault) -> str:
     return _meant(fault, fault.words & fault.keywords)
 
 
-def _any_keyword(fault: Fault) -> str:
+def _any_keyword(fault: SyntaxFault) -> str:
     return _meant(fault, fault.keywords, _VERY_LIKE)
 
 
-def _meant(fault: Fault, words: Collection[str], least: float = _LIKE) -> str:
+def _meant(fault: SyntaxFault, words: Collection[str], least: float = _LIKE) -> str:
     word = fault.token.text.upper()
     if fault.token.kind != "word" or word in fault.keywords or word in _OPERATORS:
         return ""
@@ -227,7 +227,7 @@ def _meant(fault: Fault, words: Collection[str], least: float = _LIKE) -> str:
     return "" if near is None else f"{near} may be meant"
 
 
-def _end(fault: Fault) -> str:
+def _end(fault: SyntaxFault) -> str:
     """Name the bracket that is open at the end, or closed without having been opened."""
     opened: list[Token] = []
     for token in fault.tokens[: fault.index]:
@@ -247,7 +247,7 @@ def _end(fault: Fault) -> str:
     return ""
 
 
-def _triple(fault: Fault) -> str:
+def _triple(fault: SyntaxFault) -> str:
     """Say which part of a triple is missing."""
     token, before = fault.token, _before(fault)
     if before is None:
@@ -269,12 +269,12 @@ def _triple(fault: Fault) -> str:
     return ""
 
 
-def _subject(fault: Fault) -> str:
+def _subject(fault: SyntaxFault) -> str:
     before = _before(fault, 2)
     return f"{_short(before.text)} " if before is not None and before.kind in _TERMS else ""
 
 
-def _projection(fault: Fault) -> str:
+def _projection(fault: SyntaxFault) -> str:
     token = fault.token
     if "AS" in fault.words and token.text == ")":
         return "name the value: (... AS ?name)"
@@ -286,7 +286,7 @@ def _projection(fault: Fault) -> str:
     return ""
 
 
-def _variable(fault: Fault) -> str:
+def _variable(fault: SyntaxFault) -> str:
     token = fault.token
     if token.text in ("?", "$"):
         return f"a variable needs a name, as in {token.text}name"
@@ -312,7 +312,7 @@ def _variable(fault: Fault) -> str:
     return ""
 
 
-def _group(fault: Fault) -> str:
+def _group(fault: SyntaxFault) -> str:
     """Say where braces are missing."""
     before = _word_before(fault)
     if fault.words == {"{"} and before in _GROUPS:
@@ -330,14 +330,14 @@ def _group(fault: Fault) -> str:
     return ""
 
 
-def _comment(fault: Fault) -> str:
+def _comment(fault: SyntaxFault) -> str:
     """Recognise the comments of other languages."""
     met, after = fault.token, _after(fault)
     pair = met.text + (after.text if after is not None and after.offset == met.offset + 1 else "")
     return "a comment begins with #" if pair in ("//", "--", "/*") else ""
 
 
-def _table(fault: Fault) -> str:
+def _table(fault: SyntaxFault) -> str:
     """Recognise what SQL has and SPARQL writes otherwise."""
     word, before = fault.token.text.upper(), _word_before(fault)
     name = _short(fault.tokens[fault.index - 1].text) if fault.index else ""
@@ -371,11 +371,11 @@ def _table(fault: Fault) -> str:
     return ""
 
 
-def _after(fault: Fault) -> Token | None:
+def _after(fault: SyntaxFault) -> Token | None:
     return fault.tokens[fault.index + 1] if fault.index + 1 < len(fault.tokens) else None
 
 
-def _list(fault: Fault) -> str:
+def _list(fault: SyntaxFault) -> str:
     """Recognise a comparison with several values."""
     if fault.token.text == "," and ")" in fault.words and _word_before(fault, 3) == "=":
         variable = _short(fault.tokens[fault.index - 4].text) if fault.index > 3 else "?x"
@@ -383,7 +383,7 @@ def _list(fault: Fault) -> str:
     return ""
 
 
-def _rows(fault: Fault) -> str:
+def _rows(fault: SyntaxFault) -> str:
     """Recognise rows of VALUES in other brackets."""
     if fault.words == {"{"} and fault.token.text == "(" and _word_before(fault, 2) == "VALUES":
         return (
@@ -394,7 +394,7 @@ def _rows(fault: Fault) -> str:
     return ""
 
 
-def _arguments(fault: Fault) -> str:
+def _arguments(fault: SyntaxFault) -> str:
     """Say how many arguments a function takes, where they are too few or too many."""
     if fault.token.text not in (")", ",") or not {",", ")"} & fault.words:
         return ""
@@ -407,7 +407,7 @@ def _arguments(fault: Fault) -> str:
     return f"{name} takes {takes}" if takes else ""
 
 
-def _operator(fault: Fault) -> str:
+def _operator(fault: SyntaxFault) -> str:
     word = fault.token.text.upper()
     if word == "=" and _word_before(fault) == "=":
         return "terms are compared with one ="
@@ -422,7 +422,7 @@ def _operator(fault: Fault) -> str:
     return ""
 
 
-def _modifier(fault: Fault) -> str:
+def _modifier(fault: SyntaxFault) -> str:
     """Put solution modifiers into their order."""
     word = fault.token.text.upper()
     if word not in _MODIFIERS:
@@ -432,7 +432,7 @@ def _modifier(fault: Fault) -> str:
     return "the order is GROUP BY, HAVING, ORDER BY, LIMIT and OFFSET" if "end" in fault.kinds else ""
 
 
-_ADVICE: Final[tuple[Callable[[Fault], str], ...]] = (
+_ADVICE: Final[tuple[Callable[[SyntaxFault], str], ...]] = (
     _unseen, _quotes, _update, _file, _angle, _comment, _table, _list, _rows, _operator, _keyword,
     _projection, _group, _arguments, _variable, _any_keyword, _modifier, _end, _triple,
 )  # fmt: skip

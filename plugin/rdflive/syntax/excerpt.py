@@ -1,13 +1,17 @@
-"""The line of a query that an error is about, with a caret below the place."""
+"""Where a text is wrong: the line of a query with a caret below the place, and messages of rdflib's parsers."""
 
 from __future__ import annotations
 
+import json
 from typing import Final
 from unicodedata import category, combining, east_asian_width
+from xml.sax import SAXParseException
+
+from rdflib.plugins.parsers.notation3 import BadSyntax
 
 from rdflive.syntax.tokens import tokenize
 
-__all__ = ["excerpt", "with_excerpt"]
+__all__ = ["excerpt", "parser_fault", "with_excerpt"]
 
 _WIDTH: Final = 100
 """Characters of a line that are shown; a longer one is cut around the caret."""
@@ -64,3 +68,33 @@ def _cells(character: str) -> int:
 
 def _blank(character: str) -> str:
     return "\t" if character == "\t" else " " * _cells(character)
+
+
+def parser_fault(name: str, error: Exception) -> str:
+    """Say in which file or text, on which line and why one of rdflib's parsers failed.
+
+    >>> from rdflib import Graph
+    >>> try:
+    ...     _ = Graph().parse(data="<urn:a> <urn:b> .", format="turtle")
+    ... except Exception as error:
+    ...     print(parser_fault("trains.ttl", error))
+    trains.ttl, line 1: objectList expected
+    """
+    line, reason = _read(error)
+    return f"{name}, line {line}: {reason}" if line else f"{name}: {reason}"
+
+
+def _read(error: Exception) -> tuple[int, str]:
+    """Give the line, 0 where it is not known, and the reason."""
+    match error:
+        case BadSyntax():
+            reason = str(error).partition("Bad syntax (")[2].partition(") at ^ in:")[0]
+            return error.lines + 1, reason or str(error)
+        case SAXParseException():
+            return error.getLineNumber() or 0, error.getMessage()
+        case json.JSONDecodeError():
+            return error.lineno, error.msg
+        case UnicodeDecodeError():
+            return error.object.count(b"\n", 0, error.start) + 1, "not UTF-8"
+        case _:
+            return 0, " ".join(str(error).split()) or type(error).__name__

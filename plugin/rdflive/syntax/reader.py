@@ -14,7 +14,7 @@ from rdflib.term import BNode, Literal, URIRef, Variable
 from rdflive.model import TripleTerm
 from rdflive.syntax import terms
 from rdflive.syntax.checks import assigned, misplaced_aggregate, shown_of, wrong_in_select
-from rdflive.syntax.diagnosis import Fault, explain_fault, syntax_error, unknown_prefix
+from rdflive.syntax.diagnosis import SyntaxFault, explain_fault, syntax_error, unknown_prefix
 from rdflive.syntax.grammar import TABLE, Action, Grammar, Symbol
 from rdflive.syntax.prefixes import usual_prefixes
 from rdflive.syntax.terms import Names, TokenError
@@ -219,7 +219,7 @@ class _Reader:
         index = next((at for at, token in enumerate(tokens) if token.offset >= self._begin), len(tokens))
         # where the last token ends: space and comments may follow it
         tokens.append(Token("end", "", *place_of(self._text, self._end)[:3]))
-        return explain_fault(Fault(tokens, index, expected, self._grammar), self._text)
+        return explain_fault(SyntaxFault(tokens, index, expected, self._grammar), self._text)
 
     # terms
 

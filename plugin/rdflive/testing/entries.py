@@ -17,7 +17,7 @@ from rdflive.plugins import manager
 from rdflive.store import Transaction, Writable
 from rdflive.testing.operations import NAMES, World, term
 
-__all__ = ["ODD", "Changes", "Choice", "Writer"]
+__all__ = ["ODD", "Changes", "RandomEntries", "Writer"]
 
 Changes: TypeAlias = Mapping[tuple[Any, Any], Literal[1, -1]]
 """Triples of rdflib's terms with the name of their graph (None: the default one), and what happens."""
@@ -116,7 +116,7 @@ class Writer:
         raise AssertionError(f"an entry that cannot be written was: {changes}, {entry}")
 
 
-class Choice:
+class RandomEntries:
     """Random entries over a small universe, with blank nodes and what is there already."""
 
     def __init__(self, seed: str, writer: Writer) -> None:

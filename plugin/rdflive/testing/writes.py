@@ -14,7 +14,7 @@ from rdflib.store import Store
 from rdflive.api.live import batch, subscribe
 from rdflive.errors import RdfliveError
 from rdflive.model import Delta
-from rdflive.testing.entries import ODD, Changes, Choice, Writer
+from rdflive.testing.entries import ODD, Changes, RandomEntries, Writer
 from rdflive.testing.operations import EX, World, term
 from rdflive.testing.quads import QuadWatch
 
@@ -28,7 +28,7 @@ def check_writes(
     for number in range(sequences):
         writer = Writer.over(make_store)
         twin = Writer(World(make_store()))
-        choice = Choice(f"entries {number}", writer)
+        choice = RandomEntries(f"entries {number}", writer)
         watches = watch(writer.world)
         kept: dict[str, str] = {}
         for _ in range(12):

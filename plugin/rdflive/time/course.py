@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from rdflive.engine.dictionary import Dictionary
-from rdflive.time.group import Group
+from rdflive.time.group import WindowGroup
 from rdflive.time.instants import Instant
 from rdflive.time.pane import Pane, Unseen
 from rdflive.time.timeline import Timeline
@@ -58,7 +58,7 @@ def play(watermark: Watermark, course: Course) -> list[Any]:
 
 def play_window(
     watermark: Watermark, course: Course, stream: int, window: Window, dictionary: Dictionary
-) -> Group:
+) -> WindowGroup:
     """Make the group of a window over one of the streams, as of the window's last report."""
     played = _like(watermark)
     timeline = timelines_of(played)[stream]

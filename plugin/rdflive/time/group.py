@@ -14,7 +14,7 @@ from rdflive.model import Triple
 from rdflive.time.pane import Pane
 from rdflive.time.windows import Axis
 
-__all__ = ["Element", "Group"]
+__all__ = ["Element", "WindowGroup"]
 
 
 class Element(NamedTuple):
@@ -28,7 +28,7 @@ class Element(NamedTuple):
     triples: tuple[Triple, ...]
 
 
-class Group:
+class WindowGroup:
     """The labels of the triples that some windows hold, up to the position where the first of them reports.
 
     Windows of different ranges and steps share the labels, which generalises the maximal common sub-window of
@@ -95,7 +95,7 @@ class Group:
         self.is_eager = False
         self._last = pane.report, pane.begin
 
-    def copy(self, other: Group) -> None:
+    def copy(self, other: WindowGroup) -> None:
         """Begin with the labels and elements of another group on the same axis."""
         for triple, label in other.explicit.table.items():
             self.explicit.put(triple, label)

@@ -1,26 +1,25 @@
-"""The content of one window with what it entails, read from labels that tell how long each triple lasts
-(IMaRS).
-"""
+"""The content and the entailed triples of one window, read from labels that say how long each lasts (IMaRS)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from rdflive.engine.view import Lister, State, View
-from rdflive.entail.entailment import IdTriple, Sign
-from rdflive.entail.rules.closure import AnnotatedGraph, Closure
+from rdflive.entail.entailment import ExplicitGraph, IdTriple, Sign
+from rdflive.entail.proof import Proof
+from rdflive.entail.rules import prove
+from rdflive.entail.rules.closure import AnnotatedGraph, FactClosure
 from rdflive.entail.rules.keys import Key, matches
 from rdflive.entail.rules.labels import Labels
 from rdflive.entail.rules.program import Program
 from rdflive.model import TermPattern, Triple
-from rdflive.time.background import BackgroundGraph
-from rdflive.time.content import Changes
-from rdflive.time.group import Group
+from rdflive.time.content import BackgroundGraph, Changes
+from rdflive.time.group import WindowGroup
 from rdflive.time.pane import Moves, Pane
 from rdflive.time.windows import ALWAYS
 
-__all__ = ["LabelledContent", "SharedClosure"]
+__all__ = ["LabelledContent", "LabelledProofs", "SharedClosure"]
 
 
 class SharedClosure:
@@ -30,7 +29,7 @@ class SharedClosure:
     Triples of the background graph never expire, so they have the label `ALWAYS`.
     """
 
-    def __init__(self, program: Program, group: Group, background: Lister | None, state: State) -> None:
+    def __init__(self, program: Program, group: WindowGroup, background: Lister | None, state: State) -> None:
         self._group = group
         self._background = None if background is None else BackgroundGraph(background)
         self._state = state
@@ -41,7 +40,7 @@ class SharedClosure:
         them then.
         """
         graph = AnnotatedGraph(state.dictionary, state.terms, state.to_native, self._explicit)
-        self.closure = Closure(program, graph)
+        self.closure = FactClosure(program, graph)
         self.views: dict[View, None] = {}
         """The views that share the closure."""
 
@@ -232,3 +231,48 @@ class LabelledContent:
     def _shown(self, moves: Moves) -> Changes:
         for sign, triples in moves:
             yield sign, list(filter(self._closure.is_wanted, triples))
+
+
+class LabelledProofs:
+    """Tells what a window holds itself, and proves what it entails from that alone.
+
+    Labels say how long a triple lasts, and not from what it was derived: where premises have the same label
+    as the conclusion, any of them may have come first. So a proof is derived when it is asked for, by the
+    rules and for the one triple.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        labelled: Callable[[Key], Iterable[tuple[IdTriple, int]]],
+        pane: Pane,
+        state: State,
+    ) -> None:
+        self._program = program
+        self._labelled = labelled
+        self._pane = pane
+        self._dictionary = state.dictionary
+        self._graph = ExplicitGraph(self.explicit, state.dictionary, state.terms, state.to_native)
+
+    def explicit(self, pattern: TermPattern) -> Iterator[Triple]:
+        """List what the window and the graph beside it hold and that matches."""
+        begin, listed = self._pane.begin, self._labelled(self._key(pattern))
+        return self._shown(triple for triple, label in listed if label >= begin)
+
+    def entailed(self, pattern: TermPattern) -> Iterator[Triple]:
+        """List the entailed triples that match a wanted pattern."""
+        return self._shown(self._pane.matching(self._key(pattern)))
+
+    def why(self, triple: Triple) -> list[Proof]:
+        """Give proofs of a triple."""
+        return prove(self._program, self._graph, triple)
+
+    def _key(self, pattern: TermPattern) -> Key:
+        known: Any = self._dictionary.ids.get
+        return Key(*(0 if term is None else known(term, -1) for term in pattern))
+
+    def _shown(self, triples: Iterable[IdTriple]) -> Iterator[Triple]:
+        terms = self._dictionary.terms
+        # a list: what is proved meanwhile may ask for ids, and so make indexes
+        for s, p, o in list(triples):
+            yield terms[s], terms[p], terms[o]

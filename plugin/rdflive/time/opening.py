@@ -15,17 +15,16 @@ from rdflive.entail.rules.program import Program
 from rdflive.time.content import ExplicitContent, ReportedBackground
 from rdflive.time.entailed_content import EntailedContent
 from rdflive.time.expiry import Expiry, choose, program_of, regime_for
-from rdflive.time.labelled_content import LabelledContent, SharedClosure
-from rdflive.time.labelled_proofs import LabelledProofs
+from rdflive.time.labelled_content import LabelledContent, LabelledProofs, SharedClosure
 from rdflive.time.pane import Pane
 from rdflive.time.timeline import Timeline
 from rdflive.time.view import WindowView
 from rdflive.time.windows import Window
 
-__all__ = ["Source", "Windowing", "open_view"]
+__all__ = ["WindowSource", "Windowing", "open_view"]
 
 
-class Source(NamedTuple):
+class WindowSource(NamedTuple):
     """A window over a stream."""
 
     timeline: Timeline
@@ -36,9 +35,9 @@ class Source(NamedTuple):
 class Windowing:
     """Which windows the patterns of a query are matched on, and how entailed triples expire."""
 
-    default: tuple[Source, ...] = ()
+    default: tuple[WindowSource, ...] = ()
     """The windows that are merged into the default graph."""
-    named: Mapping[Any, tuple[Source, ...]] = field(default_factory=dict)
+    named: Mapping[Any, tuple[WindowSource, ...]] = field(default_factory=dict)
     """The windows that stand for named graphs, by their names as terms of the query."""
     beside: Any = True
     """The background graph as a term of the query; True for the target's own graph, False for none."""
@@ -54,7 +53,7 @@ class Windowing:
 
 def open_view(
     state: State,
-    sources: Sequence[Source],
+    sources: Sequence[WindowSource],
     background: Lister | None,
     regime: Regime | None,
     windowing: Windowing,
@@ -92,7 +91,7 @@ def open_view(
 
 
 def _pane(
-    source: Source, labels: Labels | None, view: WindowView, windowing: Windowing, undo: ExitStack
+    source: WindowSource, labels: Labels | None, view: WindowView, windowing: Windowing, undo: ExitStack
 ) -> Pane:
     group = source.timeline.group(source.window, view.state.dictionary)
     pane = Pane(
@@ -112,7 +111,7 @@ def _pane(
 
 
 def _shared(
-    source: Source,
+    source: WindowSource,
     program: Program,
     background: Lister | None,
     beside: Hashable,

@@ -9,7 +9,7 @@ from typing import Any
 from rdflive.engine.dictionary import Dictionary
 from rdflive.entail.entailment import Sign
 from rdflive.model import Triple
-from rdflive.time.group import Element, Group
+from rdflive.time.group import Element, WindowGroup
 from rdflive.time.instants import Instant
 from rdflive.time.watermark import Act, Come, Watermark, report_first
 from rdflive.time.windows import Axis, Window
@@ -35,7 +35,7 @@ class Timeline:
         self.lateness = lateness
         self.watermark = watermark
         watermark.timelines.append(self)
-        self.groups: dict[Hashable, Group] = {}
+        self.groups: dict[Hashable, WindowGroup] = {}
         self.come: Come | None = None
         """How far the stream has come by itself; None before it has begun."""
         self.is_idle = False
@@ -53,7 +53,7 @@ class Timeline:
         self._counted: dict[int, tuple[int, int]] = {}
         """The numbers that elements got which are being taken, by `Element.number`; see `take`."""
 
-    def group(self, window: Window, dictionary: Dictionary) -> Group:
+    def group(self, window: Window, dictionary: Dictionary) -> WindowGroup:
         """Give the group of a window, making it if there is none."""
         axis = window.cadence.axis
         log = self.watermark.log
@@ -70,7 +70,7 @@ class Timeline:
             alike = [
                 other for other in self.groups.values() if other.axis == axis and other.first() is not None
             ]
-            group = self.groups[key] = Group(
+            group = self.groups[key] = WindowGroup(
                 axis, dictionary, keeps_deletes=self.lateness > 0 and axis == "time"
             )
             # A new group begins with the labels that reach back furthest, so that a new window is filled at
@@ -79,7 +79,7 @@ class Timeline:
                 group.copy(min(alike, key=lambda other: other.first() or 0))
         return group
 
-    def ahead(self, group: Group) -> int | None:
+    def ahead(self, group: WindowGroup) -> int | None:
         """Give the first position on a group's axis that is not complete; None before the stream begins."""
         if group.axis == "time":
             return None if self.watermark.done is None else self.watermark.done + 1

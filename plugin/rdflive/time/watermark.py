@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, Protocol
 from rdflive.engine.dictionary import Dictionary
 from rdflive.model import Triple
 from rdflive.store import Adapter, GraphLike
-from rdflive.time.group import Element, Group
+from rdflive.time.group import Element, WindowGroup
 from rdflive.time.instants import Instant
 from rdflive.time.windows import Window
 
@@ -42,7 +42,7 @@ class Act(NamedTuple):
 class Input(Protocol):
     """What a watermark asks of a stream; a `Timeline` is one."""
 
-    groups: dict[Hashable, Group]
+    groups: dict[Hashable, WindowGroup]
     come: Come | None
     is_idle: bool
     waiting: list[Element]
@@ -58,7 +58,7 @@ class Log(Protocol):
     def note(self, act: Act, /) -> None:
         """Keep an act that is about to be done. Called under the store's lock."""
 
-    def group(self, stream: int, window: Window, dictionary: Dictionary, /) -> Group | None:
+    def group(self, stream: int, window: Window, dictionary: Dictionary, /) -> WindowGroup | None:
         """Make the group of a window that begins with what was kept; None where it begins with nothing."""
 
 
@@ -105,7 +105,7 @@ class Watermark:
         """The number of the last element, which orders those of one instant."""
 
     @property
-    def groups(self) -> list[Group]:
+    def groups(self) -> list[WindowGroup]:
         """The windows over all streams."""
         if len(self.timelines) == 1:  # the common case, and quicker
             return list(self.timelines[0].groups.values())
@@ -215,7 +215,7 @@ class Watermark:
             self.finish(reported)
 
 
-def report_first(groups: Iterable[Group], complete: int) -> int | None:
+def report_first(groups: Iterable[WindowGroup], complete: int) -> int | None:
     """Let those windows report that are due first; gives the position of the report, None if none is due."""
     dues = {group: group.due() for group in groups}
     due = min((at for at in dues.values() if at is not None), default=None)

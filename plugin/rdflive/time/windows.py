@@ -21,10 +21,10 @@ __all__ = [
     "Closed",
     "Count",
     "Landmark",
-    "Scope",
     "Sliding",
     "Tumbling",
     "Window",
+    "WindowScope",
 ]
 
 Axis: TypeAlias = Literal["time", "elements", "triples"]
@@ -60,7 +60,7 @@ class Cadence:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class WindowScope:
     """How far back a window reaches."""
 
     reach: int | None
@@ -81,7 +81,7 @@ class Window(Protocol):
         """When it reports."""
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> WindowScope:
         """How far back it reaches."""
 
 
@@ -126,10 +126,10 @@ class Sliding:
         return Cadence("time", self.step, self.start % self.step, int(self.closed in ("left", "neither")))
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> WindowScope:
         """How far back it reaches."""
         # Instants are whole nanoseconds, so an open left end is one nanosecond less.
-        return Scope(self.range - (self.closed in ("right", "neither")))
+        return WindowScope(self.range - (self.closed in ("right", "neither")))
 
     def __repr__(self) -> str:
         return _show(self, numbered, {"closed": "right"})
@@ -167,9 +167,9 @@ class Tumbling:
         return Cadence("time", self.range, self.start % self.range, int(self.closed == "left"))
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> WindowScope:
         """How far back it reaches."""
-        return Scope(self.range - (self.closed == "right"))
+        return WindowScope(self.range - (self.closed == "right"))
 
     def number(self, instant: Instant) -> int:
         """Tell in which window an instant lies; the one that begins at `start` is number 0."""
@@ -207,9 +207,9 @@ class Count:
         return Cadence(self.of, self.step)
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> WindowScope:
         """How far back it reaches."""
-        return Scope(self.size - 1)
+        return WindowScope(self.size - 1)
 
     def __repr__(self) -> str:
         return _show(self, int, {"step": 1, "of": "elements"})
@@ -235,9 +235,9 @@ class Landmark:
         return Cadence("time") if self.step is None else Cadence("time", self.step, self.start % self.step)
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> WindowScope:
         """How far back it reaches."""
-        return Scope(None, self.start)
+        return WindowScope(None, self.start)
 
     def __repr__(self) -> str:
         return _show(self, numbered, {})

@@ -1,6 +1,16 @@
 """The values that literals stand for: one space of numbers, moments, durations, strings and booleans."""
 
-from rdflive.values.comparison import compare, compare_values, effective_boolean, equal, text
+from rdflive.values.comparison import (
+    UNORDERED,
+    compare,
+    compare_values,
+    effective_boolean,
+    equal,
+    near,
+    order_key,
+    text,
+    value_key,
+)
 from rdflive.values.datatypes import (
     DATATYPES,
     INTEGERS,
@@ -16,7 +26,6 @@ from rdflive.values.datatypes import (
 from rdflive.values.literals import as_parsed, duration_literal, moment_literal, normal, number_literal, typed
 from rdflive.values.moments import Duration, Moment, Seconds
 from rdflive.values.numbers import Number, Single, in_fixed_context
-from rdflive.values.order import UNORDERED, near, order_key, value_key
 
 __all__ = [
     "DATATYPES",

@@ -1,23 +1,40 @@
 """Equality, order and truth of terms by their values (SPARQL 1.2, Sections 17.2.2 and 17.3).
 
 None stands for a type error throughout.
+
+Ordered indexes put terms at places. Most values have one place, and their comparisons go by it. Two kinds do
+not. An xsd:float equals every decimal that is rounded to it: 0.1 too, though it is a little more than 0.1. A
+moment without a time zone may lie up to 14 hours to either side of where it seems to be. These have spaces of
+their own, and `near` lists in each space the terms that must be compared one by one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any, Final
 
-from rdflib import XSD
+from rdflib import XSD, BNode, URIRef
 from rdflib.term import Literal, Node
 
 from rdflive.model import TripleTerm
 from rdflive.values.datatypes import DATATYPES, Value, value_of
-from rdflive.values.moments import MOMENTS, duration_order, moment_order
-from rdflive.values.numbers import number_order
+from rdflive.values.moments import MOMENTS, Moment, duration_order, moment_order
+from rdflive.values.numbers import Single, number_order, to_double
 
-__all__ = ["compare", "compare_values", "effective_boolean", "equal", "text", "value_order"]
+__all__ = [
+    "UNORDERED",
+    "compare",
+    "compare_values",
+    "effective_boolean",
+    "equal",
+    "near",
+    "order_key",
+    "text",
+    "value_key",
+    "value_order",
+]
 
 
 def text(term: Node) -> str | None:
@@ -112,3 +129,81 @@ _ORDERS: Final[dict[str, Callable[[Any, Any], int | None]]] = {
     "duration": duration_order,
     **dict.fromkeys(MOMENTS, moment_order),
 }
+
+
+UNORDERED: Final = ""
+"""The space of terms that no comparison orders: of two of them each has to be compared."""
+
+_SINGLE: Final = "float"
+_NUMBER: Final = "number"
+_LOCAL: Final = " without zone"
+_FIFTEEN_HOURS: Final = 54_000.0
+"""More seconds than a moment without a time zone can be from where it seems to be."""
+_GREATEST_SINGLE: Final = 3.4028234e38
+_GREATEST: Final = 1e308
+
+
+def order_key(term: Any) -> tuple[str, Any]:
+    """Give the space of a term and its key there: in one space a lesser value never has the greater key.
+
+    Keys of numbers and moments are doubles, so that different values may have one key. Terms that are in no
+    order and equal nothing but themselves are of the space "term": IRIs, literals without a value, and NaN.
+
+    >>> from rdflib import XSD
+    >>> order_key(Literal(2)), order_key(Literal("1970-01-02T00:00:00", datatype=XSD.dateTime))
+    (('number', 2.0), ('dateTime without zone', 86400.0))
+    """
+    if isinstance(term, URIRef | BNode):
+        return "term", term
+    if not isinstance(term, Literal):
+        return UNORDERED, 0
+    value = value_of(term)
+    return (None if value is None else value_key(value)) or ("term", term)
+
+
+def value_key(value: Value) -> tuple[str, Any] | None:
+    """Give what `order_key` does of a term with a value; None of NaN.
+
+    >>> value_key(("number", 2)), value_key(("number", float("nan")))
+    (('number', 2.0), None)
+    """
+    space, content = value
+    if isinstance(content, Moment):
+        return (space if content.zone is not None else space + _LOCAL), to_double(content.instant)
+    if space == _NUMBER:
+        key = to_double(content)
+        if key != key:  # NaN
+            return None
+        return (_SINGLE if type(content) is Single else space), key
+    # P1M and P30D have no order, so durations cannot be sorted
+    return (UNORDERED, 0) if space == "duration" else (space, content)
+
+
+def near(space: str, key: Any) -> tuple[tuple[str, Any, Any], ...]:
+    """List the spaces that a place is compared with, and the least and greatest key there that may equal it.
+
+    A value with a lesser key than those is less, and one with a greater key is greater.
+
+    >>> near("number", 2.0)[0], near("string", "b")
+    (('number', 2.0, 2.0), (('string', 'b', 'b'),))
+    """
+    if space == _NUMBER:
+        return (space, key, key), (_SINGLE, *_around(key))
+    if space == _SINGLE:
+        return (space, key, key), (_NUMBER, *_around(key))
+    if isinstance(key, float):
+        other = space.removesuffix(_LOCAL) if space.endswith(_LOCAL) else space + _LOCAL
+        if abs(key) == inf:  # in years that no double holds, all beyond some number may be equal
+            return (space, key, key), (other, min(key, _GREATEST), max(key, -_GREATEST))
+        # in billions of years the next double is more than 15 hours away
+        width = _FIFTEEN_HOURS + abs(key) * 2**-51
+        return (space, key, key), (other, key - width, key + width)
+    return ((space, key, key),)
+
+
+def _around(key: float) -> tuple[float, float]:
+    """Give bounds of the numbers that single precision may round to what it rounds a number to."""
+    if abs(key) >= _GREATEST_SINGLE:  # an infinity, to single precision
+        return (_GREATEST_SINGLE, inf) if key > 0 else (-inf, -_GREATEST_SINGLE)
+    width = abs(key) * 2**-22 + 2**-148
+    return key - width, key + width

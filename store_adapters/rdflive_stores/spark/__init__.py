@@ -14,9 +14,8 @@ if TYPE_CHECKING or has_spark():
     from rdflive_stores.spark.java import JavaNotFoundError
     from rdflive_stores.spark.mirror import MirroredBatch, mirror
     from rdflive_stores.spark.running import DataflowError
-    from rdflive_stores.spark.session import SessionError, session
+    from rdflive_stores.spark.session import SessionError, register, session
     from rdflive_stores.spark.snapshots import rebuild
-    from rdflive_stores.spark.sources import register
     from rdflive_stores.spark.subscription import SparkSubscription, subscribe
 else:
     # the stages of `dataflow` need no PySpark, and can be imported without it

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from rdflive import Delta, RdfliveError
-from rdflive.feeds.writing import write_term
+from rdflive.feeds.terms import write_term
 from rdflive.sinks.sink import to_rdflib
 
 __all__ = ["DeltaSink", "delta_rows"]

@@ -23,13 +23,12 @@ from rdflib.store import Store
 import rdflive
 from rdflive import Batch, Quad, RdfliveError, UnsupportedStoreError, hookimpl
 from rdflive.api.target import GraphTarget
-from rdflive.feeds.writing import write_quad
+from rdflive.feeds.terms import write_quad
 from rdflive.sinks.sink import to_rdflib
 from rdflive.store import GraphLike
 from rdflive_stores.spark.logs.files import STOPPED, LogFiles
 from rdflive_stores.spark.logs.reading import LogReader, LogSettings
-from rdflive_stores.spark.session import session
-from rdflive_stores.spark.sources import register
+from rdflive_stores.spark.session import register, session
 
 try:
     import fcntl

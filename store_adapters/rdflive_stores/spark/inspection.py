@@ -12,13 +12,13 @@ from rdflive_stores.spark.checkpoint import Checkpoint
 from rdflive_stores.spark.dataflow import tasks
 from rdflive_stores.spark.dataflow.matching import LIVE
 from rdflive_stores.spark.dataflow.runs import Layout
-from rdflive_stores.spark.dataflow.state import Bucket, Held, Moment, StateError
+from rdflive_stores.spark.dataflow.state import Bucket, Held, StateError, TaskMoment
 
-__all__ = ["Inspection", "Part", "inspect"]
+__all__ = ["Inspection", "PartitionState", "inspect"]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PartitionState:
     """What one partition keeps in one folder."""
 
     folder: str
@@ -41,7 +41,7 @@ class Inspection:
     """How often it was made of a snapshot, rebuilt or compacted."""
     committed: int | None
     """The last micro-batch that Spark noted as done; None where there was none yet."""
-    parts: tuple[Part, ...]
+    parts: tuple[PartitionState, ...]
 
 
 def inspect(checkpoint: str | os.PathLike[str], spark: SparkSession | None = None) -> Inspection:
@@ -57,11 +57,13 @@ def inspect(checkpoint: str | os.PathLike[str], spark: SparkSession | None = Non
     generation = place.home.generation
     parts = []
     if held["format"] == tasks.FORMAT and last is not None:
-        now = Moment(state / generation, last)
+        now = TaskMoment(state / generation, last)
         for partition in range(held["partitions"]):
             tasks.part_behind(now, partition)
         for name in sorted({LIVE}.union(*(mark.before for mark in now.marks.values()))):
             buckets = (Bucket.of(now, name, partition, Layout(0)) for partition in now.marks)
-            parts += [Part(name, partition, bucket.held()) for partition, bucket in enumerate(buckets)]
+            parts += [
+                PartitionState(name, partition, bucket.held()) for partition, bucket in enumerate(buckets)
+            ]
     number = int(generation.partition("-")[0])
     return Inspection(held["query"], held["format"], held["partitions"], number, last, tuple(parts))

@@ -23,16 +23,16 @@ from rdflive.api.target import GraphTarget
 from rdflive.errors import FeedError, RdfliveError
 from rdflive.feeds import FeedFormat, Line
 from rdflive.feeds.dead_letters import DeadLetters
-from rdflive.feeds.writing import write_quad
+from rdflive.feeds.terms import write_quad
 from rdflive.model import Change
 from rdflive.store import GraphLike
 from rdflive_stores.spark.change_rows import stream_columns
 from rdflive_stores.spark.logs.files import still_has
-from rdflive_stores.spark.mirroring.checkpoints import Checkpoint
+from rdflive_stores.spark.mirroring.checkpoints import MirrorCheckpoint
 from rdflive_stores.spark.mirroring.cursor import BatchPlan, Cursor, Given, resync, step, stream_ends
-from rdflive_stores.spark.mirroring.decoding import Fault, Place
+from rdflive_stores.spark.mirroring.decoding import DecodingFault, RecordPlace
 from rdflive_stores.spark.mirroring.formats import shape_of
-from rdflive_stores.spark.mirroring.shapes import Reading, Shape, ShapeError
+from rdflive_stores.spark.mirroring.shapes import Reading, RowShape, ShapeError
 from rdflive_stores.spark.running import readable
 
 __all__ = ["BatchApplier", "MirroredBatch", "mirror", "unapplied"]
@@ -121,7 +121,7 @@ def mirror(
         raise ShapeError("the DataFrame does not stream: read it with spark.readStream")
     shape = shape_of(df, format)
     letters = _dead_letters(on_bad, dead_letters)
-    place = Checkpoint(df.sparkSession, os.fspath(checkpoint))
+    place = MirrorCheckpoint(df.sparkSession, os.fspath(checkpoint))
     target, name = GraphTarget(graph), name or place.path
     key = target.identity, name
     with _starting:
@@ -147,8 +147,8 @@ class BatchApplier:
 
     graph: Any
     target: GraphTarget
-    shape: Shape
-    checkpoint: Checkpoint
+    shape: RowShape
+    checkpoint: MirrorCheckpoint
     name: str
     letters: DeadLetters | None
     is_current: Callable[[], bool]
@@ -181,7 +181,7 @@ class BatchApplier:
     def _apply(self, batch: DataFrame, given: Given, found: BatchPlan) -> None:
         faults: list[tuple[FeedError, str]] = []
 
-        def report(place: Place, fault: Fault) -> None:
+        def report(place: RecordPlace, fault: DecodingFault) -> None:
             error = FeedError(_place_name(place, given.batch), fault.line, fault.reason)
             if self.letters is None:
                 raise error
@@ -307,7 +307,7 @@ def _is_active(query: StreamingQuery | None) -> bool:
         return False
 
 
-def _place_name(place: Place, batch: int) -> str:
+def _place_name(place: RecordPlace, batch: int) -> str:
     return (
         f"{place.stream}, offset {place.offset}" if place.stream else f"micro-batch {batch}, row {place.seq}"
     )

@@ -19,8 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from rdflib import BNode
 from rdflib.term import Node
 
-from rdflive.feeds.terms import RowError, RowReader
-from rdflive.feeds.writing import write_term
+from rdflive.feeds.terms import RowError, RowReader, write_term
 from rdflive.query.planning import check_row
 from rdflive.syntax.writing import write_term as query_text
 from rdflive_stores.spark.change_rows import PLACES

@@ -1,4 +1,4 @@
-"""A Spark session on this machine, set up for streaming in small batches."""
+"""A Spark session on this machine, set up for streaming in small batches and for rdflive's formats."""
 
 from __future__ import annotations
 
@@ -24,12 +24,21 @@ from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
 from rdflive.errors import RdfliveError
+from rdflive_stores.spark.aws.kinesis import KinesisDataSource
+from rdflive_stores.spark.aws.neptune import NeptuneDataSource
 from rdflive_stores.spark.connectors import CONNECTORS, PACKAGES, connecting
 from rdflive_stores.spark.installed import OLDEST, release
 from rdflive_stores.spark.java import find_java
-from rdflive_stores.spark.sources import register
+from rdflive_stores.spark.logs.source import RdfPatchDataSource
 
-__all__ = ["SessionError", "session", "settings"]
+__all__ = ["SessionError", "register", "session", "settings"]
+
+
+def register(spark: SparkSession) -> None:
+    """Make the formats "rdf_patch", "kinesis" and "neptune_stream" known to a session; may be repeated."""
+    for source in (RdfPatchDataSource, KinesisDataSource, NeptuneDataSource):
+        spark.dataSource.register(source)
+
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _ENVIRONMENT = ("JAVA_HOME", "PYSPARK_PYTHON", "SPARK_LOCAL_IP")

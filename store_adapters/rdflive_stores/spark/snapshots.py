@@ -25,12 +25,11 @@ from rdflive_stores.spark.dataflow.identity import (
     succeed,
 )
 from rdflive_stores.spark.dataflow.query_plan import TYPE, Given, plan_queries
-from rdflive_stores.spark.dataflow.state import Home, Moment, StateError
+from rdflive_stores.spark.dataflow.state import Home, StateError, TaskMoment
 from rdflive_stores.spark.dataflow.types import column_types
 from rdflive_stores.spark.dataflow.windowing import carry
 from rdflive_stores.spark.running import readable_errors
-from rdflive_stores.spark.sinks import FILES, Sink, check_sink
-from rdflive_stores.spark.stages import Flow, lay_out
+from rdflive_stores.spark.stages import FILES, Flow, Sink, check_sink, lay_out
 
 __all__ = ["begin", "compact", "rebuild"]
 
@@ -57,7 +56,7 @@ def begin(
             "written: give a function, which gets it as number -1, or a table format such as delta"
         )
     state = checkpoint.begin()
-    _make(quads, flow, Moment(state / generation, -1), sink, options)
+    _make(quads, flow, TaskMoment(state / generation, -1), sink, options)
     succeed(state, generation)
 
 
@@ -72,7 +71,7 @@ def compact(flow: Flow, checkpoint: Checkpoint, spark: SparkSession) -> None:
     generation = next_generation(checkpoint.home.generation)
     # what is copied is what this plan keeps
     check(state / checkpoint.home.generation, describe(flow.plan, flow.partitions))
-    old, new = Moment(state / checkpoint.home.generation, last), Moment(state / generation, last)
+    old, new = TaskMoment(state / checkpoint.home.generation, last), TaskMoment(state / generation, last)
     _claim(flow, new, old)
     numbers = spark.range(0, flow.partitions, 1, flow.partitions)
     task = partial(tasks.compact, flow.plan, old, new)
@@ -131,7 +130,7 @@ def rebuild(
         else:
             lacked = f"all quads of {lacking[0].places[3] or 'the default graph'}"
         raise StateError(f"the state does not hold {lacked}; {BEGIN_AGAIN}, perhaps with initial=")
-    old = Moment(state / place.home.generation, last)
+    old = TaskMoment(state / place.home.generation, last)
     numbers = spark.range(0, held["partitions"], 1, held["partitions"])
     if held.get("window"):
         plan = replace(plan, window=EventWindow.read(held["window"]))
@@ -140,17 +139,17 @@ def rebuild(
         live = numbers.mapInArrow(partial(tasks.live_quads, old), _QUADS)
     generation = next_generation(place.home.generation)
     flow = Flow(plan, partitions or held["partitions"], column_types(plan.names, types or {}))
-    _make(live, flow, Moment(state / generation, last), sink, options, old)
+    _make(live, flow, TaskMoment(state / generation, last), sink, options, old)
     succeed(state, generation)
 
 
 def _make(
     quads: DataFrame,
     flow: Flow,
-    new: Moment,
+    new: TaskMoment,
     sink: Sink | None,
     options: Mapping[str, Any],
-    old: Moment | None = None,
+    old: TaskMoment | None = None,
 ) -> None:
     """Run all quads as one micro-batch, in a folder of its own; they may be those of another state."""
     path = options.get("path")
@@ -171,7 +170,7 @@ def _make(
             answer.write.format("noop").mode("overwrite").save()
 
 
-def _claim(flow: Flow, new: Moment, old: Moment | None) -> None:
+def _claim(flow: Flow, new: TaskMoment, old: TaskMoment | None) -> None:
     """Begin a generation; a window stands where it stood in the old one."""
     tasks.claim(flow.plan, new.folder, flow.partitions)
     if flow.plan.window is not None and old is not None:

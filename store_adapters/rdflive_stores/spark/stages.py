@@ -1,11 +1,14 @@
-"""How a DataFrame of changes becomes one of signed solutions: the stages, with a shuffle in front of each."""
+"""How a DataFrame of changes becomes one of signed solutions: the stages, a shuffle before each, and the
+sink.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
-from typing import Final
+from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction, signature
+from typing import Any, Final, TypeAlias
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
@@ -23,7 +26,7 @@ from rdflive_stores.spark.dataflow.state import Home
 from rdflive_stores.spark.dataflow.types import TEXT, ColumnTypes
 from rdflive_stores.spark.element_times import quoted
 
-__all__ = ["OBSERVED", "Flow", "check_columns", "lay_out"]
+__all__ = ["FILES", "OBSERVED", "Flow", "Sink", "check_columns", "check_sink", "lay_out"]
 
 OBSERVED: Final = "rdflive"
 """The name under which Spark's progress of a query says how much state there is."""
@@ -165,3 +168,28 @@ def _with_schema_everywhere(rows: DataFrame, buckets: int) -> DataFrame:
 def _shuffle(rows: DataFrame, buckets: int) -> DataFrame:
     # the bucket is the number of the partition, which tasks take for their part of the state
     return rows.repartitionById(buckets, "bucket")
+
+
+Sink: TypeAlias = "str | Callable[[DataFrame, int], None]"
+"""The name of one of Spark's formats, or a function of each micro-batch's deltas and its number."""
+FILES: Final = ("avro", "csv", "json", "orc", "parquet", "text", "xml")
+"""Spark's formats of files. A stream into a folder lists its files there, and readers pass over others."""
+_RUNS_LATER: Final = (iscoroutinefunction, isgeneratorfunction, isasyncgenfunction)
+"""Tell of functions that do nothing when they are called."""
+
+
+def check_sink(sink: Any) -> None:
+    """Raise TypeError for what takes no micro-batches: Spark would say so by a traceback of the JVM."""
+    taken = "the name of a format of Spark, or a function of a DataFrame and the number of its micro-batch"
+    if isinstance(sink, str):
+        return
+    if not callable(sink) or any(runs_later(sink) for runs_later in _RUNS_LATER):
+        raise TypeError(f"sink must be {taken}, got {type(sink).__name__}: {sink!r}")
+    try:
+        called = signature(sink)
+    except ValueError:  # some functions in C do not tell
+        return
+    try:
+        called.bind(None, 0)
+    except TypeError as error:
+        raise TypeError(f"sink must be {taken}, and {sink!r} cannot be called so: {error}") from error

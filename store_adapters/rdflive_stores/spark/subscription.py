@@ -16,7 +16,7 @@ from rdflib import RDF, URIRef
 
 from rdflive.entail.reasoning import Rules
 from rdflive.errors import RdfliveError
-from rdflive.feeds.writing import write_term
+from rdflive.feeds.terms import write_term
 from rdflive.query.planning import query_notes
 from rdflive.time.instants import DurationLike
 from rdflive_stores.spark.checkpoint import Checkpoint
@@ -33,14 +33,13 @@ from rdflive_stores.spark.dataflow.identity import (
     succeed,
 )
 from rdflive_stores.spark.dataflow.query_plan import Given, plan_queries
-from rdflive_stores.spark.dataflow.state import Home, Moment, StateError
+from rdflive_stores.spark.dataflow.state import Home, StateError, TaskMoment
 from rdflive_stores.spark.dataflow.types import column_types
 from rdflive_stores.spark.element_times import event_window
 from rdflive_stores.spark.parameters import Rows, as_changes, as_query
 from rdflive_stores.spark.running import readable
-from rdflive_stores.spark.sinks import Sink, check_sink
 from rdflive_stores.spark.snapshots import begin, compact
-from rdflive_stores.spark.stages import Flow, check_columns, lay_out
+from rdflive_stores.spark.stages import Flow, Sink, check_columns, check_sink, lay_out
 
 __all__ = ["Sink", "SparkSubscription", "subscribe"]
 
@@ -277,7 +276,7 @@ class SparkSubscription:
         finally:
             self._is_giving = False
         state = self._checkpoint.state
-        if state and not tasks.is_done(Moment(state / self._home.generation, batch), self.partitions):
+        if state and not tasks.is_done(TaskMoment(state / self._home.generation, batch), self.partitions):
             # runs every task, and writes nothing
             deltas.write.format("noop").mode("overwrite").save()
 

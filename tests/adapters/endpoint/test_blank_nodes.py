@@ -12,8 +12,8 @@ from rdflib import BNode, Graph, Literal, URIRef
 from rdflib.compare import isomorphic
 
 from rdflive.model import Quad
-from rdflive_stores import blank_nodes
-from rdflive_stores.blank_nodes import TooSymmetric, relabel
+from rdflive_stores.endpoint import blank_nodes
+from rdflive_stores.endpoint.blank_nodes import TooSymmetric, relabel
 from support.effort import HUNT, drawn_from, examples, rounds
 
 P, Q = URIRef("urn:p"), URIRef("urn:q")

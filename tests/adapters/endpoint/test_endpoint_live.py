@@ -13,7 +13,7 @@ from rdflib.compare import isomorphic
 import rdflive
 from rdflive.feeds import NAMED_GRAPHS
 from rdflive.model import Quad
-from rdflive_stores.endpoint_feed import EndpointFeed
+from rdflive_stores.endpoint.feed import EndpointFeed
 from support.effort import drawn_from, rounds
 from support.endpoint import RunningEndpoint, mark, rdflib_endpoint
 from support.mirror_thread import following

@@ -16,8 +16,8 @@ from rdflib import URIRef
 import rdflive
 from rdflive.errors import FeedError, ResyncNeeded
 from rdflive.model import Quad
-from rdflive_stores.endpoint_feed import EndpointFeed
-from rdflive_stores.endpoint_requests import EndpointError
+from rdflive_stores.endpoint.feed import EndpointFeed
+from rdflive_stores.endpoint.requests import EndpointError
 from support.effort import drawn_from
 from support.mirror_thread import following
 from support.misbehaving import Asked, Reply, Server, rows

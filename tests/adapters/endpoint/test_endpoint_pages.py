@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rdflive_stores import blank_nodes
-from rdflive_stores.endpoint_requests import EndpointError
+from rdflive_stores.endpoint import blank_nodes
+from rdflive_stores.endpoint.requests import EndpointError
 from support.effort import HUNT, examples
 from support.misbehaving import COUNT, N_TRIPLES, Answering, Asked, Reply, Server, rows, window
 from support.set_target import SetTarget, feed, line, triple

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from rdflib import XSD, BNode, Literal, URIRef
 
 from rdflive.feeds import NAMED_GRAPHS
-from rdflive.feeds.writing import UnwritableError
+from rdflive.feeds.terms import UnwritableError
 from rdflive.model import Quad
-from rdflive_stores.endpoint_queries import COUNT_SUBJECT, Needed, matches
+from rdflive_stores.endpoint.queries import COUNT_SUBJECT, Needed, matches
 from support.effort import examples
 
 S, P, Q, G = (URIRef(f"urn:{name}") for name in "spqg")

@@ -12,8 +12,8 @@ import rdflib
 
 from rdflive.errors import RdfliveError
 from rdflive.model import Quad
-from rdflive_stores.endpoint_feed import EndpointFeed
-from rdflive_stores.endpoint_requests import EndpointError, conditions
+from rdflive_stores.endpoint.feed import EndpointFeed
+from rdflive_stores.endpoint.requests import EndpointError, conditions
 from support.misbehaving import N_TRIPLES, Asked, Reply, Server, rows, serve
 from support.set_target import EVERYTHING, SetTarget, feed, line, triple
 

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rdflib import BNode, Literal, URIRef
 
-from rdflive.http import Fault
+from rdflive.http import HttpFault
 from rdflive.model import Quad
-from rdflive_stores.endpoint_requests import Answer
-from rdflive_stores.endpoint_results import JSON_RESULTS, N_TRIPLES, Rows, read_rows
+from rdflive_stores.endpoint.requests import EndpointAnswer
+from rdflive_stores.endpoint.results import JSON_RESULTS, N_TRIPLES, ResultRows, read_rows
 from support.effort import examples
 from support.feeds import IRIS, LITERALS, NODES
 from support.feeds import write_term as write
@@ -23,9 +23,9 @@ COUNT = "<urn:x-rdflive:endpoint> <urn:x-rdflive:rows>"
 ROW: dict[str, Any] = {name: {"type": "uri", "value": f"urn:{name}"} for name in "spo"}
 
 
-def read(body: bytes, kind: str = N_TRIPLES) -> Rows:
+def read(body: bytes, kind: str = N_TRIPLES) -> ResultRows:
     headers = {"Content-Type": f"{kind}; charset=utf-8"}
-    return read_rows(Answer(200, headers, body), construct=kind == N_TRIPLES)
+    return read_rows(EndpointAnswer(200, headers, body), construct=kind == N_TRIPLES)
 
 
 def in_json(*rows: dict[str, Any]) -> bytes:
@@ -53,7 +53,7 @@ def test_no_part_of_an_answer_is_taken_for_all_of_it(
     cut = body[: data.draw(st.integers(0, len(body) - 2))]
     try:
         rows = read(cut)
-    except Fault:
+    except HttpFault:
         return
     assert rows.total is None or len(rows.quads) < rows.total
 
@@ -62,7 +62,7 @@ def test_no_part_of_an_answer_is_taken_for_all_of_it(
 def test_an_answer_may_be_cut_at_a_dot_of_a_blank_node(end: str) -> None:
     """`_:b.1 .` that is cut behind the first dot reads like a triple of another node."""
     triple = "<urn:s> <urn:p> _:b."
-    with pytest.raises(Fault, match="may go on"):
+    with pytest.raises(HttpFault, match="may go on"):
         read(f'{COUNT} "1" .\n{triple}'.encode())
     assert read(f'{COUNT} "1" .\n{triple}{end}'.encode()).quads == read(f"{triple}{end}".encode()).quads
     for last in ("_:b .", "<urn:_:b>.", '"1"^^<urn:_:b>.', '"_:b".'):
@@ -73,8 +73,8 @@ def test_an_answer_may_be_cut_at_a_dot_of_a_blank_node(end: str) -> None:
 @pytest.mark.parametrize("kind", [N_TRIPLES, JSON_RESULTS])
 def test_any_bytes_give_rows_or_a_fault(kind: str, body: bytes) -> None:
     """No answer makes the reader fail in another way."""
-    with suppress(Fault):
-        assert isinstance(read(body, kind), Rows)
+    with suppress(HttpFault):
+        assert isinstance(read(body, kind), ResultRows)
 
 
 _JSON = st.recursive(
@@ -104,8 +104,8 @@ def test_any_json_gives_rows_or_a_fault(given_json: Any, depth: str) -> None:
         given_json = {"results": {"bindings": [given_json]}}
     elif depth == "terms":
         given_json = {"results": {"bindings": [{**ROW, "o": given_json}]}}
-    with suppress(Fault):
-        assert isinstance(read(json.dumps(given_json).encode(), JSON_RESULTS), Rows)
+    with suppress(HttpFault):
+        assert isinstance(read(json.dumps(given_json).encode(), JSON_RESULTS), ResultRows)
 
 
 def test_json_terms_are_those_of_the_results_format() -> None:
@@ -145,13 +145,13 @@ def test_json_terms_are_those_of_the_results_format() -> None:
 )
 def test_json_that_is_no_triple_is_a_fault(name: str, term: dict[str, Any]) -> None:
     """What cannot stand there in RDF 1.1 is not taken in."""
-    with pytest.raises(Fault):
+    with pytest.raises(HttpFault):
         read(in_json({**ROW, name: term}), JSON_RESULTS)
 
 
 def test_deep_json_is_a_fault() -> None:
     """A nest of brackets does not exhaust the stack."""
-    with pytest.raises(Fault):
+    with pytest.raises(HttpFault):
         read(b"[" * 100_000, JSON_RESULTS)
 
 

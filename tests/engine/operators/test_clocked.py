@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rdflive.engine.dictionary import UNBOUND, Dictionary
-from rdflive.engine.operators import Clocked
+from rdflive.engine.operators import ClockedOperator
 from rdflive.engine.present import Present
 from support.effort import drawn_from, rounds
 
@@ -53,7 +53,7 @@ def dictionary() -> Dictionary:
 
 def test_rows_pass_while_it_is_true(present: Present, dictionary: Dictionary) -> None:
     """A row comes with the instant of its phase, and goes with the next, with its weight."""
-    clocked = Clocked(dictionary, phases, present)
+    clocked = ClockedOperator(dictionary, phases, present)
     assert clocked.update({(1,): 2, (2,): 1}) == {}
     assert clocked.due == 10
     present.now = 10
@@ -69,7 +69,7 @@ def test_rows_pass_while_it_is_true(present: Present, dictionary: Dictionary) ->
 
 def test_marks_are_false_true_and_unbound(present: Present, dictionary: Dictionary) -> None:
     """Every row is there, and its mark changes with time."""
-    clocked = Clocked(dictionary, phases, present, (7, 8))
+    clocked = ClockedOperator(dictionary, phases, present, (7, 8))
     assert clocked.update({(1,): 1}) == {(1, 7): 1}
     for now, mark, before in ((10, 8, 7), (13, UNBOUND, 8), (17, 7, UNBOUND)):
         present.now = now
@@ -80,7 +80,7 @@ def test_marks_are_false_true_and_unbound(present: Present, dictionary: Dictiona
 
 def test_a_row_may_go_as_its_time_comes(present: Present, dictionary: Dictionary) -> None:
     """What time and a write change in one step is told as what it comes to."""
-    clocked = Clocked(dictionary, phases, present)
+    clocked = ClockedOperator(dictionary, phases, present)
     clocked.update({(1,): 1, (2,): 1})
     present.now = 10
     assert clocked.update({(1,): -1}) == {}
@@ -91,7 +91,7 @@ def test_a_row_may_go_as_its_time_comes(present: Present, dictionary: Dictionary
 
 def test_rows_of_one_instant_are_told_apart(present: Present, dictionary: Dictionary) -> None:
     """Of several that change at once each may go by itself; the last leaves nothing."""
-    clocked = Clocked(dictionary, phases, present)
+    clocked = ClockedOperator(dictionary, phases, present)
     rows = [(1, 3), (1, 4), (1, 5)]
     clocked.update(dict.fromkeys(rows, 1))
     assert sum(map(len, clocked.containers())) == 4
@@ -108,7 +108,7 @@ def test_it_adds_up_to_what_each_row_is(dictionary: Dictionary) -> None:
     random = drawn_from("clocked")
     for _ in range(rounds(200)):
         present = Present(0, Clockwork())
-        clocked = Clocked(dictionary, phases, present, random.choice([None, (7, 8)]))
+        clocked = ClockedOperator(dictionary, phases, present, random.choice([None, (7, 8)]))
         held: Counter[Any] = Counter()
         told: Counter[Any] = Counter()
         for _ in range(30):
@@ -127,7 +127,7 @@ def test_it_adds_up_to_what_each_row_is(dictionary: Dictionary) -> None:
     assert len(dictionary) == 0
 
 
-def expected(held: Counter[Any], now: int, clocked: Clocked) -> Counter[Any]:
+def expected(held: Counter[Any], now: int, clocked: ClockedOperator) -> Counter[Any]:
     """Give the output for some rows at an instant."""
     rows: Counter[Any] = Counter()
     for row, weight in held.items():

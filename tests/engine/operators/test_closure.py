@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.multiset import Row, Weights
 from rdflive.engine.operators import reach
-from rdflive.engine.operators.closure import Closure
+from rdflive.engine.operators.closure import ClosureOperator
 from support.effort import drawn_from, examples, rounds
 
 NODES = 8
@@ -58,7 +58,7 @@ def toggle(present: set[Row], rows: Iterable[Row]) -> Weights:
 def check(updates: list[tuple[list[Row], list[Row]]], context: int, reflexive: bool, seeded: bool) -> None:
     """Apply toggles of edges and seeds, then undo what is left, comparing after every update."""
     dictionary = names()
-    closure = Closure(dictionary, context=context, reflexive=reflexive, seeded=seeded)
+    closure = ClosureOperator(dictionary, context=context, reflexive=reflexive, seeded=seeded)
     edges: set[Row] = set()
     seeds: set[Row] = set()
     answer: Weights = {}
@@ -109,7 +109,7 @@ EXAMPLES: dict[str, tuple[Weights, Weights, Weights]] = {
 @pytest.mark.parametrize(("edges", "change", "expected"), EXAMPLES.values(), ids=EXAMPLES)
 def test_closure_examples(edges: Weights, change: Weights, expected: Weights, always: None) -> None:
     """An update returns exactly the pairs that come and go, and its opposite the opposite."""
-    closure = Closure(names(), reflexive=False, seeded=False)
+    closure = ClosureOperator(names(), reflexive=False, seeded=False)
     closure.update(edges)
     for sign in (1, -1):
         delta = closure.update({row: sign * n for row, n in change.items()})
@@ -143,7 +143,7 @@ def test_closure_of_a_larger_graph_equals_recomputation(batch: int, seeded: bool
     """Cycles of many nodes grow and split, one edge or several at a time."""
     random = drawn_from(batch, seeded, size)
     nodes = range(1, 41)
-    closure = Closure(names(), reflexive=False, seeded=seeded)
+    closure = ClosureOperator(names(), reflexive=False, seeded=seeded)
     seeds: set[Row] = {(node,) for node in random.sample(nodes, 5)}
     edges: set[Row] = {(random.choice(nodes), random.choice(nodes)) for _ in range(size)}
     answer = closure.update(dict.fromkeys(edges, 1), *[dict.fromkeys(seeds, 1)] * seeded)
@@ -159,7 +159,7 @@ def test_closure_of_a_larger_graph_equals_recomputation(batch: int, seeded: bool
 def test_closure_clear_drops_every_reference() -> None:
     """A cleared closure holds no terms and starts again from nothing."""
     dictionary = names()
-    closure = Closure(dictionary, context=1, reflexive=True, seeded=True)
+    closure = ClosureOperator(dictionary, context=1, reflexive=True, seeded=True)
     edges: Weights = {(90, 1, 2): 1, (91, 2, 2): 1}
     first = closure.update(edges, {(90, 1): 1})
     closure.clear()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from rdflive.engine.multiset import Weights
-from rdflive.engine.operators import Construct
+from rdflive.engine.operators import ConstructOperator
 from rdflive.query.bgp import TriplePattern, Variable
 from support.operators import CountingDictionary, check, histories, ids_of, net, rows
 
@@ -35,9 +35,11 @@ class Templates:
         return str(number)
 
 
-def construct(*template: tuple[Any, Any, Any]) -> tuple[Construct, CountingDictionary]:
+def construct(*template: tuple[Any, Any, Any]) -> tuple[ConstructOperator, CountingDictionary]:
     dictionary = CountingDictionary()
-    return Construct(dictionary, (X, Y), [TriplePattern(*t) for t in template], Templates()), dictionary
+    return ConstructOperator(
+        dictionary, (X, Y), [TriplePattern(*t) for t in template], Templates()
+    ), dictionary
 
 
 @pytest.mark.parametrize(
@@ -84,7 +86,7 @@ def test_construct_equals_recomputation(history: Any) -> None:
     check(operator, history, recompute, dictionary, ids_of)
 
 
-def _label(operator: Construct, row: tuple[int, int], copy: int) -> str:
+def _label(operator: ConstructOperator, row: tuple[int, int], copy: int) -> str:
     """Ask the operator for the label of the blank node of one copy of a solution."""
     labels: list[str] = []
     terms = operator._terms

@@ -14,7 +14,7 @@ from rdflib import XSD, Literal
 
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.multiset import Row, Weights
-from rdflive.engine.operators.group import Aggregate, Group
+from rdflive.engine.operators.group import Aggregate, GroupOperator
 from rdflive.query.aggregates import SetFunction, integer, make_accumulator
 
 NUMERALS = [Literal(1), Literal(2), Literal("2.0", datatype=XSD.decimal), Literal(-0.5)]
@@ -39,7 +39,9 @@ class World:
         self.width = len(keys)
         aggregates = [self.aggregate(name, distinct) for name, distinct in functions]
         intern = self.dictionary.intern
-        self.group = Group(self.dictionary, keys, aggregates, intern, lambda n: intern(integer(n)), implicit)
+        self.group = GroupOperator(
+            self.dictionary, keys, aggregates, intern, lambda n: intern(integer(n)), implicit
+        )
         self.references = sum(self.dictionary._references)
         self.output: Counter[Row] = Counter()
 
@@ -170,7 +172,7 @@ def test_update_costs_the_same_however_large_the_group() -> None:
         return Literal(row[0])
 
     aggregate: Aggregate = (value, make_accumulator("SUM", distinct=False), False)
-    group = Group(dictionary, (), [aggregate], dictionary.intern, dictionary.intern)
+    group = GroupOperator(dictionary, (), [aggregate], dictionary.intern, dictionary.intern)
     group.update({(number,): 1 for number in range(500)})
     asked.clear()
     group.update({(3,): -1, (900,): 1})

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.multiset import Row, Weights
-from rdflive.engine.operators import Exists, Join, LeftJoin, Partners
+from rdflive.engine.operators import ExistsOperator, JoinOperator, LeftJoinOperator, Partners
 from rdflive.engine.operators.places import merger
 from support.operators import CountingDictionary, Shape, check, histories, ids_of, net, rows, shapes, weigh
 
@@ -28,24 +28,24 @@ CONDITIONS: list[Callable[[Row], bool] | None] = [
 
 def exists(
     dictionary: Dictionary, keys: Any, maybe: Any, negated: bool = False, marks: tuple[int, int] | None = None
-) -> Exists:
+) -> ExistsOperator:
     """EXISTS without a condition."""
-    return Exists(dictionary, Partners(dictionary, keys, maybe), negated, marks)
+    return ExistsOperator(dictionary, Partners(dictionary, keys, maybe), negated, marks)
 
 
 EXAMPLES: list[tuple[Any, tuple[Any, ...], list[tuple[Weights, Weights]], list[Weights]]] = [
     (
-        Join,
+        JoinOperator,
         ON_FIRST,
         [({(1, 2): 1}, {(1, 3): 1}), ({(1, 2): -1}, {(1, 3): -1})],
         [{(1, 2, 3): 1}, {(1, 2, 3): -1}],
     ),
-    (Join, ON_FIRST, [({(1, 2): 2}, {}), ({}, {(1, 3): 3, (2, 3): 1})], [{}, {(1, 2, 3): 6}]),
-    (Join, ON_FIRST, [({(1, 2): 1}, {}), ({(1, 2): -1}, {(1, 3): 1})], [{}, {}]),
-    (Join, MAYBE_FIRST, [({(1, 2): 1}, {(0, 3): 1, (2, 4): 1})], [{(1, 2, 3): 1}]),
-    (Join, PRODUCT, [({(1,): 1, (2,): 1}, {(3,): 2})], [{(1, 3): 2, (2, 3): 2}]),
+    (JoinOperator, ON_FIRST, [({(1, 2): 2}, {}), ({}, {(1, 3): 3, (2, 3): 1})], [{}, {(1, 2, 3): 6}]),
+    (JoinOperator, ON_FIRST, [({(1, 2): 1}, {}), ({(1, 2): -1}, {(1, 3): 1})], [{}, {}]),
+    (JoinOperator, MAYBE_FIRST, [({(1, 2): 1}, {(0, 3): 1, (2, 4): 1})], [{(1, 2, 3): 1}]),
+    (JoinOperator, PRODUCT, [({(1,): 1, (2,): 1}, {(3,): 2})], [{(1, 3): 2, (2, 3): 2}]),
     (
-        LeftJoin,
+        LeftJoinOperator,
         ON_FIRST,
         [({(1, 2): 2}, {}), ({}, {(1, 3): 1}), ({}, {(1, 3): -1, (1, 4): 1}), ({}, {(1, 4): -1})],
         [
@@ -56,18 +56,18 @@ EXAMPLES: list[tuple[Any, tuple[Any, ...], list[tuple[Weights, Weights]], list[W
         ],
     ),
     (
-        LeftJoin,
+        LeftJoinOperator,
         ON_FIRST,
         [({(1, 2): 1}, {(1, 3): 1}), ({(1, 2): -1}, {(1, 3): -1}), ({(1, 2): 1}, {}), ({}, {(1, 4): 1})],
         [{(1, 2, 3): 1}, {(1, 2, 3): -1}, {(1, 2, 0): 1}, {(1, 2, 0): -1, (1, 2, 4): 1}],
     ),
     (
-        LeftJoin,
+        LeftJoinOperator,
         (*ON_FIRST, lambda row: row[2] > 3),
         [({(1, 2): 1}, {(1, 3): 1}), ({}, {(1, 4): 1})],
         [{(1, 2, 0): 1}, {(1, 2, 0): -1, (1, 2, 4): 1}],
     ),
-    (LeftJoin, MAYBE_FIRST, [({(0, 2): 1, (2, 2): 1}, {(1, 3): 1})], [{(1, 2, 3): 1, (2, 2, 0): 1}]),
+    (LeftJoinOperator, MAYBE_FIRST, [({(0, 2): 1, (2, 2): 1}, {(1, 3): 1})], [{(1, 2, 3): 1, (2, 2, 0): 1}]),
     (exists, (((0, 0),), ()), [({(1, 2): 2, (2, 2): 1}, {(1, 3): 1, (1, 4): 1})], [{(1, 2): 2}]),
     (
         exists,
@@ -106,7 +106,7 @@ def test_join_equals_recomputation(shape: Shape, data: st.DataObject) -> None:
         )
 
     dictionary = CountingDictionary()
-    join = Join(dictionary, shape.keys, shape.maybe, shape.columns)
+    join = JoinOperator(dictionary, shape.keys, shape.maybe, shape.columns)
     check(join, data.draw(histories(rows(shape.left), rows(shape.right))), recompute, dictionary, ids_of)
 
 
@@ -123,7 +123,7 @@ def test_left_join_equals_recomputation(shape: Shape, condition: Any, data: st.D
         return weigh(weighted)
 
     dictionary = CountingDictionary()
-    operator = LeftJoin(dictionary, shape.keys, shape.maybe, shape.columns, condition)
+    operator = LeftJoinOperator(dictionary, shape.keys, shape.maybe, shape.columns, condition)
     history = data.draw(histories(rows(shape.left), rows(shape.right)))
     check(operator, history, recompute, dictionary, ids_of)
 

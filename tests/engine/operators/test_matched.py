@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rdflive.engine.multiset import Row, Weights
-from rdflive.engine.operators import Exists, LeftJoin, Matched, Order
+from rdflive.engine.operators import ExistsOperator, LeftJoinOperator, MatchedOperator, Order
 from rdflive.engine.ranges import Place
 from support.operators import CountingDictionary, Shape, check, histories, ids_of, rows, shapes, weigh
 
@@ -58,14 +58,14 @@ class Compared:
         met = bool(one and other and OPERATORS[self.sign](one, other))
         return met and not (self.extra and first == second)
 
-    def matched(self, dictionary: CountingDictionary, *, ordered: bool) -> Matched:
+    def matched(self, dictionary: CountingDictionary, *, ordered: bool) -> MatchedOperator:
         """The operator; right rows are reduced to what is compared and their first column."""
         shape = self.shape
         compared = tuple(dict.fromkeys([*(b for _, b in (*shape.keys, *shape.maybe)), self.right, 0]))
         pairs = [tuple((a, compared.index(b)) for a, b in part) for part in (shape.keys, shape.maybe)]
         read = ((self.left, -1), (-1, compared.index(self.right)), (0, -1), (-1, compared.index(0)))
         order = self.order(compared.index(self.right)) if ordered and not shape.maybe else None
-        return Matched(
+        return MatchedOperator(
             dictionary,
             pairs[0],
             pairs[1],
@@ -108,7 +108,7 @@ def test_exists_with_a_condition_equals_recomputation(
 
     dictionary = CountingDictionary()
     partners = compared.matched(dictionary, ordered=ordered)
-    exists = Exists(dictionary, partners, negated, (FALSE, TRUE) if marked else None)
+    exists = ExistsOperator(dictionary, partners, negated, (FALSE, TRUE) if marked else None)
     history = data.draw(histories(rows(compared.shape.left), rows(compared.shape.right)))
     check(exists, history, recompute, dictionary, keeps)
 
@@ -130,7 +130,9 @@ def test_left_join_in_order_equals_recomputation(compared: Compared, data: st.Da
         return weigh(weighted)
 
     dictionary = CountingDictionary()
-    join = LeftJoin(dictionary, shape.keys, (), columns, compared.holds, compared.order(compared.right))
+    join = LeftJoinOperator(
+        dictionary, shape.keys, (), columns, compared.holds, compared.order(compared.right)
+    )
     check(join, data.draw(histories(rows(shape.left), rows(shape.right))), recompute, dictionary, ids_of)
 
 
@@ -145,9 +147,9 @@ def test_a_right_row_visits_the_left_rows_between_the_old_extreme_and_the_new() 
     order = Order(lambda row: ("number", row[0]), "<", lambda row: ("number", row[0]))
     size = 1000
     dictionary = CountingDictionary(2 * size)
-    exists = Exists(
+    exists = ExistsOperator(
         dictionary,
-        Matched(dictionary, (), (), (0,), ((0, -1), (-1, 0)), holds, order, is_all=True),
+        MatchedOperator(dictionary, (), (), (0,), ((0, -1), (-1, 0)), holds, order, is_all=True),
     )
     exists.update({(number,): 1 for number in range(size)}, {(500,): 1, (490,): 1, (10,): 1})
     few = 20
@@ -174,8 +176,8 @@ def test_with_other_conditions_a_right_row_that_goes_visits_the_left_rows_that_i
     order = Order(lambda row: ("number", row[0]), "<", lambda row: ("number", row[0]))
     size = 500
     dictionary = CountingDictionary(2 * size)
-    exists = Exists(
-        dictionary, Matched(dictionary, (), (), (0,), ((0, -1), (-1, 0)), holds, order), negated=True
+    exists = ExistsOperator(
+        dictionary, MatchedOperator(dictionary, (), (), (0,), ((0, -1), (-1, 0)), holds, order), negated=True
     )
     numbers: Weights = {(number,): 1 for number in range(size)}
     assert exists.update({}, numbers) == {}

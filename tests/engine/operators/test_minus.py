@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rdflive.engine.multiset import Row, Weights
-from rdflive.engine.operators import Minus
+from rdflive.engine.operators import MinusOperator
 from support.operators import CountingDictionary, Shape, check, histories, ids_of, net, shapes
 
 EXACT = (((0, 0),), ())
@@ -37,7 +37,7 @@ MAYBE = ((), ((0, 0), (1, 1)))
 )
 def test_minus_of_examples(pairs: Any, context: int, steps: Any, deltas: list[Weights]) -> None:
     """The table's updates give the table's deltas."""
-    assert net(Minus(CountingDictionary(), *pairs, context), *steps) == deltas
+    assert net(MinusOperator(CountingDictionary(), *pairs, context), *steps) == deltas
 
 
 @given(shapes(), st.data())
@@ -60,6 +60,6 @@ def test_minus_equals_recomputation(shape: Shape, data: st.DataObject) -> None:
         return st.tuples(*[st.integers(int(place in certain), 3) for place in range(arity)])
 
     dictionary = CountingDictionary()
-    operator = Minus(dictionary, shape.keys, shape.maybe, context)
+    operator = MinusOperator(dictionary, shape.keys, shape.maybe, context)
     history = data.draw(histories(bound(shape.left, 0), bound(shape.right, 1)))
     check(operator, history, recompute, dictionary, keeps)

@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rdflive.engine.multiset import Row, Weights
-from rdflive.engine.operators import Distinct, Extend, Filter, Operator, Project, Union, Values
+from rdflive.engine.operators import (
+    DistinctOperator,
+    ExtendOperator,
+    FilterOperator,
+    Operator,
+    ProjectOperator,
+    UnionOperator,
+    ValuesOperator,
+)
 from support.operators import CountingDictionary, History, check, histories, ids_of, net, rows, weigh
 
 COLUMNS = ((0, 1, -1), (-1, 0, 0))
@@ -25,29 +33,45 @@ def rises(row: Row) -> bool:
     return row[0] < row[1]
 
 
-def distinct() -> Distinct:
-    return Distinct(CountingDictionary())
+def distinct() -> DistinctOperator:
+    return DistinctOperator(CountingDictionary())
 
 
 EXAMPLES: list[tuple[Callable[[], Operator], list[Sequence[Weights]], list[Weights]]] = [
     (
-        lambda: Extend(difference),
+        lambda: ExtendOperator(difference),
         [({(3, 1): 2},), ({(1, 3): -1},), ({},)],
         [{(3, 1, 2): 2}, {(1, 3, 0): -1}, {}],
     ),
-    (lambda: Filter(rises), [({(1, 3): 2, (3, 1): 1},), ({(0, 1): -1},)], [{(1, 3): 2}, {(0, 1): -1}]),
-    (lambda: Filter(rises), [({(2, 2): 1},), ({},)], [{}, {}]),
-    (lambda: Project((1, 0), 2), [({(1, 2): 3},)], [{(2, 1): 3}]),
-    (lambda: Project((0,), 2), [({(1, 2): 1, (1, 3): 1},), ({(1, 2): 1, (1, 3): -1},)], [{(1,): 2}, {}]),
-    (lambda: Project((-1, 1, 1), 2), [({(1, 2): 1},)], [{(0, 2, 2): 1}]),
-    (lambda: Project((), 2), [({(1, 2): 1, (3, 4): 1},)], [{(): 2}]),
-    (lambda: Union(COLUMNS), [({(1, 2): 1}, {(3,): 2}), ({}, {})], [{(1, 2, 0): 1, (0, 3, 3): 2}, {}]),
-    (lambda: Union(COLUMNS), [({(0, 0): 1}, {(0,): 2}), ({(0, 0): -1}, {(0,): 1})], [{(0, 0, 0): 3}, {}]),
+    (
+        lambda: FilterOperator(rises),
+        [({(1, 3): 2, (3, 1): 1},), ({(0, 1): -1},)],
+        [{(1, 3): 2}, {(0, 1): -1}],
+    ),
+    (lambda: FilterOperator(rises), [({(2, 2): 1},), ({},)], [{}, {}]),
+    (lambda: ProjectOperator((1, 0), 2), [({(1, 2): 3},)], [{(2, 1): 3}]),
+    (
+        lambda: ProjectOperator((0,), 2),
+        [({(1, 2): 1, (1, 3): 1},), ({(1, 2): 1, (1, 3): -1},)],
+        [{(1,): 2}, {}],
+    ),
+    (lambda: ProjectOperator((-1, 1, 1), 2), [({(1, 2): 1},)], [{(0, 2, 2): 1}]),
+    (lambda: ProjectOperator((), 2), [({(1, 2): 1, (3, 4): 1},)], [{(): 2}]),
+    (
+        lambda: UnionOperator(COLUMNS),
+        [({(1, 2): 1}, {(3,): 2}), ({}, {})],
+        [{(1, 2, 0): 1, (0, 3, 3): 2}, {}],
+    ),
+    (
+        lambda: UnionOperator(COLUMNS),
+        [({(0, 0): 1}, {(0,): 2}), ({(0, 0): -1}, {(0,): 1})],
+        [{(0, 0, 0): 3}, {}],
+    ),
     (distinct, [({(1,): 3},), ({(1,): -2},), ({(1,): -1},)], [{(1,): 1}, {}, {(1,): -1}]),
     (distinct, [({(1,): 1, (2,): 1},), ({(1,): -1, (2,): 1},)], [{(1,): 1, (2,): 1}, {(1,): -1}]),
     (distinct, [({},), ({(0, 0): 2},)], [{}, {(0, 0): 1}]),
-    (lambda: Values([(1, 2), (0, 2), (1, 2)], CountingDictionary()), [()], [{(1, 2): 2, (0, 2): 1}]),
-    (lambda: Values([()], CountingDictionary()), [(), ()], [{(): 1}, {}]),
+    (lambda: ValuesOperator([(1, 2), (0, 2), (1, 2)], CountingDictionary()), [()], [{(1, 2): 2, (0, 2): 1}]),
+    (lambda: ValuesOperator([()], CountingDictionary()), [(), ()], [{(): 1}, {}]),
 ]
 
 
@@ -62,8 +86,12 @@ def test_examples(
 @given(histories(rows(2)))
 def test_extend_and_filter_equal_recomputation(history: History) -> None:
     """The output is the accumulated input with the value of each row, or the rows of it that pass."""
-    check(Extend(difference), history, lambda total: {(*row, difference(row)): n for row, n in total.items()})
-    check(Filter(rises), history, lambda total: {row: n for row, n in total.items() if rises(row)})
+    check(
+        ExtendOperator(difference),
+        history,
+        lambda total: {(*row, difference(row)): n for row, n in total.items()},
+    )
+    check(FilterOperator(rises), history, lambda total: {row: n for row, n in total.items() if rises(row)})
 
 
 @given(st.lists(st.integers(-1, 2), max_size=4), histories(rows(3)))
@@ -73,7 +101,7 @@ def test_project_equals_recomputation(places: list[int], history: History) -> No
     def recompute(total: Weights) -> Weights:
         return weigh((tuple(0 if p < 0 else row[p] for p in places), n) for row, n in total.items())
 
-    check(Project(tuple(places), 3), history, recompute)
+    check(ProjectOperator(tuple(places), 3), history, recompute)
 
 
 @given(st.data())
@@ -93,14 +121,14 @@ def test_union_equals_recomputation(data: st.DataObject) -> None:
             for row, weight in total.items()
         )
 
-    check(Union(columns), data.draw(histories(*map(rows, arities))), recompute)
+    check(UnionOperator(columns), data.draw(histories(*map(rows, arities))), recompute)
 
 
 @given(histories(rows(2)))
 def test_distinct_equals_recomputation(history: History) -> None:
     """The output is every row of the accumulated input once, as `rows` says too; rows are held."""
     dictionary = CountingDictionary()
-    operator = Distinct(dictionary)
+    operator = DistinctOperator(dictionary)
 
     def recompute(total: Weights) -> Weights:
         assert operator.rows() == dict.fromkeys(total, 1)
@@ -113,7 +141,7 @@ def test_distinct_equals_recomputation(history: History) -> None:
 def test_values_come_once_and_are_held_until_clear(given_rows: list[Row]) -> None:
     """The first update gives the rows with their counts, later ones nothing; clear, repeated, frees them."""
     dictionary = CountingDictionary()
-    values = Values(given_rows, dictionary)
+    values = ValuesOperator(given_rows, dictionary)
     counts = weigh((row, 1) for row in given_rows)
     assert [values.update(), values.update()] == [counts, {}]
     assert dictionary.in_use() == ids_of(counts)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rdflive.engine.multiset import Row, Weights
-from rdflive.engine.operators import Slice
+from rdflive.engine.operators import SliceOperator
 from support.effort import drawn_from
 from support.operators import CountingDictionary, History, add, check, histories, ids_of, rows, weigh
 
@@ -49,7 +49,7 @@ def test_slice_of_examples(
     offset: int, limit: int | None, steps: list[Weights], deltas: list[Weights]
 ) -> None:
     """The table's updates, ordered from high to low, give the table's deltas."""
-    operator = Slice(CountingDictionary(), backwards, offset, limit)
+    operator = SliceOperator(CountingDictionary(), backwards, offset, limit)
     assert [operator.update(step) for step in steps] == deltas
 
 
@@ -64,7 +64,7 @@ def test_slice_equals_recomputation(
 ) -> None:
     """The deltas add up to the sorted input, cut per partition, as `rows` says in order; rows are held."""
     dictionary = CountingDictionary()
-    operator = Slice(dictionary, backwards, offset, limit, partition)
+    operator = SliceOperator(dictionary, backwards, offset, limit, partition)
 
     def recompute(total: Weights) -> Weights:
         found = operator.rows()
@@ -85,7 +85,7 @@ def test_slice_update_asks_for_few_keys_and_moves_few_rows(offset: int, limit: i
         return row
 
     random = drawn_from("slice", offset, limit)
-    operator = Slice(CountingDictionary(5_000), key, offset, limit)
+    operator = SliceOperator(CountingDictionary(5_000), key, offset, limit)
     total = {(number, number % 5): 1 for number in random.sample(range(5_000), 2_000)}
     operator.update(total)
     for row in random.sample(sorted(total), 50):

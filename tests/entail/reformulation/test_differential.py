@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from rdflib import XSD, BNode, Literal
 
 from rdflive.api.reformulate import Reformulation, reformulate
-from rdflive.entail.errors import ReformulationSizeError
 from rdflive.entail.reformulation import Fresh
+from rdflive.errors import ReformulationSizeError
 from rdflive.query.bgp import Variable
 from support.effort import drawn_from, examples, rounds
 from support.entailment import Triple, make_instance, make_schema, saturated, world
@@ -126,7 +126,7 @@ def fill(scene: Scenario, kind: str = "graph") -> Any:
         elif isinstance(graph, rdflib.Graph):
             graph.add(triple)
         else:
-            oxigraph = pytest.importorskip("rdflive_stores.oxigraph_terms")
+            oxigraph = pytest.importorskip("rdflive_stores.oxigraph.terms")
             graph.add(pytest.importorskip("pyoxigraph").Quad(*map(oxigraph.to_native, triple)))
     return graph
 
@@ -203,5 +203,5 @@ def as_rdflib(solution: Any) -> dict[str, Any]:
     """Give a solution in rdflib's terms."""
     if all(isinstance(term, rdflib.term.Node) for term in solution):
         return solution.asdict()
-    oxigraph = pytest.importorskip("rdflive_stores.oxigraph_terms")
+    oxigraph = pytest.importorskip("rdflive_stores.oxigraph.terms")
     return {name: oxigraph.to_rdflib(term) for name, term in solution.asdict().items()}

@@ -12,9 +12,14 @@ from rdflib import RDF, RDFS, BNode, Literal, URIRef
 
 import rdflive
 from rdflive.api.reformulate import reformulate
-from rdflive.entail.errors import ReformulationSizeError, SchemaError, UnnameableTermError
 from rdflive.entail.reformulation import SCHEMA_PROPERTIES, Fresh, rounds
-from rdflive.errors import UnsupportedQueryError, UnsupportedStoreError
+from rdflive.errors import (
+    ReformulationSizeError,
+    SchemaError,
+    UnnameableTermError,
+    UnsupportedQueryError,
+    UnsupportedStoreError,
+)
 from rdflive.query.bgp import Variable
 from support.entailment import Triple, saturated
 
@@ -336,7 +341,7 @@ def test_text_keeps_literals_as_they_are(literal: Literal) -> None:
     assert [tuple(row) for row in graph.query(text)] == [(a,)]
     ox = pytest.importorskip("pyoxigraph")
     store = ox.Store()
-    to_native = pytest.importorskip("rdflive_stores.oxigraph_terms").to_native
+    to_native = pytest.importorskip("rdflive_stores.oxigraph.terms").to_native
     store.add(ox.Quad(*map(to_native, (a, p, literal))))
     assert len(list(store.query(text))) == 1
 

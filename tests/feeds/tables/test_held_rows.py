@@ -25,7 +25,7 @@ from rdflive.feeds.tables.debezium import DEBEZIUM
 from rdflive.feeds.tables.delta_lake import DELTA_LAKE
 from rdflive.feeds.tables.held_rows import HeldRows, RowEdit, RowName, needs_mapping
 from rdflive.feeds.tables.mapping import MappingError, read_mapping
-from rdflive.feeds.writing import write_quad
+from rdflive.feeds.terms import write_quad
 
 E = "http://e/"
 SIMPLE = {"subject": "http://e/{id}", "predicates": {"n": "http://e/n"}}

@@ -11,7 +11,7 @@ from rdflib import XSD
 import rdflive
 from rdflive.query import algebra
 from rdflive.query.explain import Explanation
-from rdflive.query.explain.names import Names
+from rdflive.query.explain.names import VariableNames
 from rdflive.query.explain.words import describe
 from rdflive.query.parse import parse_query
 from rdflive.query.plan import make_plan
@@ -93,7 +93,7 @@ def test_what_operators_keep_is_said(query: str) -> None:
             graph.graph(rdflib.URIRef("u:g")).add(triple)
     with rdflive.subscribe(graph, PREFIX + query) as subscription:
         state = subscription._use.query  # the operators are no part of the API
-        names = Names(state.plan)
+        names = VariableNames(state.plan)
         for step, operator in zip(state.plan.steps, state.operators, strict=True):
             if operator is not None:
                 keeps = describe(step, state.plan, names).keeps

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from rdflive.query.explain.names import Names
+from rdflive.query.explain.names import VariableNames
 from rdflive.query.explain.panel import Panel
 from rdflive.query.explain.picture import draw
 from rdflive.query.parse import parse_query
@@ -71,7 +71,7 @@ def test_nothing_covers_anything_else(query: str) -> None:
     lines = [text for text in image.iter(f"{SVG}text") if (text.get("class") or "").startswith("words")]
     assert all(len(text.text or "") * 6.62 < 290 for text in lines)
     assert bool(lines) == (len(steps.steps) > 1)
-    names = Names(steps)
+    names = VariableNames(steps)
     for segment in (segment for basic in steps.basics for segment in basic.segments):
         panel = Panel(segment, names)
         panel.draw()

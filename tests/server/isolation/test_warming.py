@@ -13,7 +13,7 @@ for name in ("starlette", "re2", "elementpath", "pyoxigraph"):
 CHILD = r"""
 import resource
 import rdflib
-from rdflive.server.isolation.warming import warm_up
+from rdflive.server.isolation.work import warm_up
 from rdflive.server.sparql.answering import answer
 from rdflive.server.sparql.operations import Operation
 

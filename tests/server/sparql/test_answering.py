@@ -20,7 +20,7 @@ from rdflib.namespace import XSD
 from rdflib.query import Result
 
 from rdflive.server.sparql.answering import answer
-from rdflive.server.sparql.operations import Operation
+from rdflive.server.sparql.operations import ProtocolOperation
 from support.effort import examples
 from support.protocol import answered
 from support.serving import Serving, serving
@@ -183,7 +183,7 @@ class Kept(bytearray):
         """Do nothing, as Oxigraph wants of a file."""
 
 
-def engine_answer(dataset: rdflib.Dataset, operation: Operation, accept: str) -> Any:
+def engine_answer(dataset: rdflib.Dataset, operation: ProtocolOperation, accept: str) -> Any:
     """Give the answer of a dataset's engine without the server, as what can be compared."""
     output = Kept()
     answer(dataset, operation, accept, output)
@@ -241,7 +241,7 @@ def test_each_form_is_answered_alike_by_both_engines(
     triples: list[Any], named: list[Any], form: str, pattern: str, chosen: bool
 ) -> None:
     """rdflib evaluates the algebra of the tree, and Oxigraph reads what is written of it."""
-    operation = Operation(form.format(pattern), ("urn:g",) if chosen else ())
+    operation = ProtocolOperation(form.format(pattern), ("urn:g",) if chosen else ())
     answers = []
     for store in ("default", "Oxigraph"):
         dataset = rdflib.Dataset(store)

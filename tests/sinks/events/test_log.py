@@ -15,7 +15,7 @@ from rdflib import Literal, URIRef
 import rdflive
 from rdflive.model import Delta, Header
 from rdflive.sinks.events.event import heartbeat
-from rdflive.sinks.events.log import EventLog, Reader
+from rdflive.sinks.events.log import EventLog, EventLogReader
 from rdflive.sinks.ndjson import solution_text
 from support.sinks import Event, read_events, total
 
@@ -40,7 +40,7 @@ def replace_by_turns(events: EventLog, sequence: int) -> None:
     events.publish(delta(sequence, **{f"n{sequence}": 1, f"n{sequence - 1}": -1 if sequence > 5 else 0}))
 
 
-def drain(reader: Reader) -> list[Event]:
+def drain(reader: EventLogReader) -> list[Event]:
     """Give what the reader can take now, as a client reads it."""
     taken = iter(reader.take_now, None)
     return list(read_events(line for event in taken for line in _lines(event.pieces())))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rdflive.sinks.events.pace import Pace
+from rdflive.sinks.events.follower import DeliveryPace
 
 
 class Clock:
@@ -41,7 +41,7 @@ class Clock:
             call[2](*call[3])
 
 
-def rounds(clock: Clock, pace: Pace, cost: float, count: int) -> list[float]:
+def rounds(clock: Clock, pace: DeliveryPace, cost: float, count: int) -> list[float]:
     """Ask again in each round, and give when the rounds began."""
     begun: list[float] = []
 
@@ -60,14 +60,14 @@ def rounds(clock: Clock, pace: Pace, cost: float, count: int) -> list[float]:
 def test_rounds_take_a_quarter_of_the_time(cost: float, between: float) -> None:
     """The next round comes three times as long after the last as that took, and at most a second."""
     clock: Any = Clock()
-    begun = rounds(clock, Pace(clock), cost, 4)
+    begun = rounds(clock, DeliveryPace(clock), cost, 4)
     assert [later - earlier for earlier, later in pairwise(begun)] == pytest.approx([between] * 3)
 
 
 def test_whoever_asks_is_called_once_in_a_round() -> None:
     """Asking twice before the round is asking once; asking in the round is asking for the next."""
     clock: Any = Clock()
-    pace = Pace(clock)
+    pace = DeliveryPace(clock)
     called: list[str] = []
 
     def again() -> None:
@@ -87,7 +87,7 @@ def test_whoever_asks_is_called_once_in_a_round() -> None:
 def test_the_first_round_after_a_pause_comes_at_once() -> None:
     """Nobody waits for the share of rounds that are long over."""
     clock: Any = Clock()
-    pace = Pace(clock)
+    pace = DeliveryPace(clock)
     rounds(clock, pace, 0.3, 1)
     clock.spend(10.0)
     asked = clock.now

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final, Protocol, TypeAlias
 
 from rdflive.delivery.resume.journal_file import JournalFile, ResumeError
-from rdflive.delivery.resume.record import Record, row_mark, wrap
+from rdflive.delivery.resume.record import SubscriberRecord, row_mark, wrap
 from rdflive.delivery.resume.row_texts import row_key
 from rdflive.errors import ClosedError
 
@@ -182,7 +182,7 @@ class Journal:
                 if found is not None and self._has(found):
                     self._apply(connection, found)
 
-    def _apply(self, connection: sqlite3.Connection, record: Record) -> None:
+    def _apply(self, connection: sqlite3.Connection, record: SubscriberRecord) -> None:
         found = connection.execute(
             "SELECT row FROM pending WHERE subscriber = ? AND substr(row, 1, 1) = ?", (self._id, _REPORT)
         )
@@ -240,7 +240,7 @@ class Journal:
         for stream in self.streams:
             stream.flush()
 
-    def _has(self, record: Record) -> bool:
+    def _has(self, record: SubscriberRecord) -> bool:
         return (record.token, record.session) == (self._token, self._session)
 
     @contextmanager
@@ -251,7 +251,7 @@ class Journal:
             yield self._connection
 
     @contextmanager
-    def _transaction(self, *, durable: bool = True) -> Iterator[tuple[sqlite3.Connection, Record]]:
+    def _transaction(self, *, durable: bool = True) -> Iterator[tuple[sqlite3.Connection, SubscriberRecord]]:
         with self._reading() as connection:
             # FULL, so that a number that was handed out is never given to another delta after a power
             # failure. An acknowledgement may be lost: the same delta then comes again.

@@ -10,9 +10,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from rdflive.delivery.resume.record import Record, row_mark, wrap
+from rdflive.delivery.resume.record import SubscriberRecord, is_ahead, row_mark, wrap, write_stamp
 from rdflive.delivery.resume.row_texts import row_key
-from rdflive.delivery.resume.stamp import is_ahead, write_stamp
 from rdflive.errors import RdfliveError
 
 __all__ = ["JournalFile", "ResumeError"]
@@ -31,7 +30,7 @@ _ROWS: Final = (
         PRIMARY KEY (subscriber, row)) WITHOUT ROWID""",
 )
 _TABLES: Final = {
-    # of a subscriber, `seal` is the checksum of its other columns; see `Record`
+    # of a subscriber, `seal` is the checksum of its other columns; see `SubscriberRecord`
     _SCHEMA: (
         """CREATE TABLE subscriber (
         id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, token TEXT NOT NULL, query TEXT,
@@ -122,27 +121,27 @@ class JournalFile:
             if self.find(connection) is None:
                 (last,) = connection.execute("SELECT max(id) FROM subscriber").fetchone()
                 token = secrets.token_hex(16)
-                record = Record((last or 0) + 1, self.name, token, None, 0, 0, 0, 0, 0, 0, 0)
+                record = SubscriberRecord((last or 0) + 1, self.name, token, None, 0, 0, 0, 0, 0, 0, 0)
                 if is_ahead(self._stamp, record, is_new=True):
                     raise self._behind("a subscriber that was told deltas is not in it")
                 record.store(connection)
 
-    def record(self, connection: sqlite3.Connection) -> Record:
+    def record(self, connection: sqlite3.Connection) -> SubscriberRecord:
         """Read what the file has of the subscriber, who is there since `prepare`."""
         found = self.find(connection)
         if found is None:
             raise self.damaged("the subscriber is gone from it")
         return found
 
-    def stamp(self, record: Record) -> None:
+    def stamp(self, record: SubscriberRecord) -> None:
         """Note beside the file what the subscriber will be told; call it when the record is committed."""
         with self.explained():
             write_stamp(self._stamp, record)
 
-    def find(self, connection: sqlite3.Connection) -> Record | None:
+    def find(self, connection: sqlite3.Connection) -> SubscriberRecord | None:
         """Read what the file has of the subscriber; raises `ResumeError` where that is damaged."""
         with self._undamaged():
-            return Record.read(connection, self.name)
+            return SubscriberRecord.read(connection, self.name)
 
     def damaged(self, reason: str) -> ResumeError:
         """Say that the file is not as it was written."""
@@ -176,7 +175,7 @@ class JournalFile:
         with self._undamaged():
             if version != _SCHEMA:
                 _migrate(connection)
-            records = {record.id: record for record in Record.every(connection)}
+            records = {record.id: record for record in SubscriberRecord.every(connection)}
             for table in ("answer", "pending"):
                 _check_rows(connection, table, records)
         for record in records.values():
@@ -249,7 +248,7 @@ def _place(path: str, *, least: int = 0) -> _FileId | None:
     return (found.st_dev, found.st_ino) if found.st_size >= least else None
 
 
-def _check_rows(connection: sqlite3.Connection, table: str, records: Mapping[int, Record]) -> None:
+def _check_rows(connection: sqlite3.Connection, table: str, records: Mapping[int, SubscriberRecord]) -> None:
     """Compare the rows of a table with what their subscribers say of them; raises ValueError."""
     for subscriber, total in _sums(connection, table, records).items():
         record = records[subscriber]
@@ -278,7 +277,7 @@ def _migrate(connection: sqlite3.Connection) -> None:
     connection.execute("DROP TABLE subscriber")
     connection.execute(_TABLES[_SCHEMA][0])
     for number, values in found.items():
-        Record(*(*values, answer[number], pending[number])).store(connection)
+        SubscriberRecord(*(*values, answer[number], pending[number])).store(connection)
     connection.execute(f"PRAGMA user_version = {_SCHEMA}")
 
 

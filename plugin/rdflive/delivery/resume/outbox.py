@@ -8,8 +8,15 @@ from typing import Any, TypeVar
 
 from rdflive.delivery.mailbox import Mailbox
 from rdflive.delivery.resume.journal import Journal, ResumeError, Rows
-from rdflive.delivery.resume.reports import read_report, write_report
-from rdflive.delivery.resume.row_texts import Row, TermTexts, read_row, texts_of, write_row
+from rdflive.delivery.resume.row_texts import (
+    Row,
+    RowTermTexts,
+    read_report,
+    read_row,
+    texts_of,
+    write_report,
+    write_row,
+)
 from rdflive.errors import ClosedError
 from rdflive.model import Delta, Header
 
@@ -257,7 +264,7 @@ def _nobody() -> None:
     """Wake nobody: the callback is called when the next delta is put, and a thread waits in the mailbox."""
 
 
-def texts_for(term: Any) -> TermTexts:
+def texts_for(term: Any) -> RowTermTexts:
     """Choose how the terms of a store are written, by one of them."""
     try:
         return texts_of(term)

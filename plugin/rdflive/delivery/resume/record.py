@@ -1,20 +1,35 @@
-"""What a journal keeps of one subscriber, sealed so that a bit that has changed is noticed."""
+"""What a journal keeps of one subscriber, sealed so that a changed bit is noticed, and a stamp beside it.
+
+SQLite ends a write-ahead log at the first frame whose checksum is wrong, as it must after a power failure. So
+a changed bit there silently undoes what was committed, and a second delta would get a number that was used.
+The stamp of a subscriber is its last number, in a small file beside the journal. It is written after the
+commit, without a sync: it may be behind the journal, and never ahead.
+"""
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import struct
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from hashlib import blake2b
+from itertools import pairwise
 from typing import Any, Final, Self
 
-__all__ = ["Record", "row_mark", "wrap"]
+from rdflib.term import Node
+
+from rdflive.syntax.tokens import Token, tokenize
+
+__all__ = ["SubscriberRecord", "is_ahead", "query_identity", "row_mark", "wrap", "write_stamp"]
 
 _MODULUS: Final = 1 << 64
 _HALF: Final = 1 << 63
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class SubscriberRecord:
     """The row of a subscriber.
 
     `answer` and `pending` tie the rows of these tables together: each is the sum of `row_mark` times the
@@ -88,3 +103,69 @@ def _hash(text: str) -> int:
 def wrap(number: int) -> int:
     """Bring a sum into what SQLite holds as an integer."""
     return (number + _HALF) % _MODULUS - _HALF
+
+
+def query_identity(query: str, bindings: Mapping[str, Node], namespaces: Mapping[str, Any]) -> str:
+    """Write a query such that texts differ where queries do; spaces and comments make no difference.
+
+    Of `namespaces` only what the text uses and does not declare counts, so that new prefixes of a graph
+    change nothing; of `bindings`, those of `initBindings`, everything.
+
+    >>> query_identity("ASK { ?s a  ?o } # any", {}, {"e": "urn:e"})
+    'ASK { ?s a ?o }'
+    >>> query_identity("ASK { [] ?p ?n FILTER(?n -1 > 0) }", {}, {})
+    'ASK { [ ] ?p ?n FILTER ( ?n - 1 > 0 ) }'
+    """
+    given = {name.lstrip("?$"): term for name, term in bindings.items()}
+    tokens = tuple(tokenize(query))
+    declared = {name.text for word, name in pairwise(tokens) if word.text.upper() == "PREFIX"}
+    used = {token.text.partition(":")[0] for token in tokens if token.kind == "prefixed"}
+    parts = [part for token in tokens for part in _parts(token)]
+    bound = [prefix for prefix in sorted(used & namespaces.keys()) if f"{prefix}:" not in declared]
+    parts += [f"PREFIX {prefix}: <{namespaces[prefix]}>" for prefix in bound]
+    parts += [f"?{name} = {term.n3()}" for name, term in sorted(given.items())]
+    return " ".join(parts).encode("utf-8", "backslashreplace").decode()  # SQLite takes no lone surrogates
+
+
+def _parts(token: Token) -> tuple[str, ...]:
+    """Split `[]`, `()` and numbers with a sign in two: a text may have a space or a comment between these."""
+    if token.kind in ("nil", "anonymous", "signed"):
+        return token.text[0], token.text[1:] if token.kind == "signed" else token.text[-1]
+    return (token.text,)
+
+
+_STAMP: Final = struct.Struct("<Q32s8s")
+"""The number of the stamp, the token of the subscriber, and a checksum of both."""
+
+
+def write_stamp(path: str, record: SubscriberRecord) -> None:
+    """Note that what a record says now will be told."""
+    # Opened without emptying it: the file has a stamp for each subscriber, at a place of its own.
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+    with os.fdopen(descriptor, "r+b", buffering=0) as stream:
+        stream.seek(record.id * _STAMP.size)
+        stream.write(_stamp(_number(record), record.token.encode()))
+
+
+def is_ahead(path: str, record: SubscriberRecord, *, is_new: bool = False) -> bool:
+    """Tell if a subscriber was told more than its record knows of; a damaged stamp tells nothing.
+
+    In the place of a record that `is_new` nobody has been told anything.
+    """
+    with suppress(FileNotFoundError), open(path, "rb") as stream:
+        stream.seek(record.id * _STAMP.size)
+        found = stream.read(_STAMP.size)
+        if len(found) == _STAMP.size:
+            number, token, _ = _STAMP.unpack(found)
+            if found == _stamp(number, token):
+                return is_new or (token == record.token.encode() and number > _number(record))
+    return False
+
+
+def _number(record: SubscriberRecord) -> int:
+    """Count what was written down for a subscriber: that it has begun, and its deltas."""
+    return record.begun + record.written
+
+
+def _stamp(number: int, token: bytes) -> bytes:
+    return _STAMP.pack(number, token, blake2b(b"%d %s" % (number, token), digest_size=8).digest())

@@ -1,17 +1,30 @@
-"""Rows of terms as text and back, exactly: what a journal keeps of rdflib's terms and of pyoxigraph's."""
+"""Rows of terms, and the reports of windows, as text and back, exactly: the journal's form of both."""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Mapping
+from datetime import datetime
 from functools import cache
 from typing import Any, Final, Protocol, TypeAlias
 
 from rdflib.namespace import XSD
 from rdflib.term import BNode, Literal, Node, URIRef
 
-from rdflive.model import exact_literal
+from rdflive.model import Delta, exact_literal
+from rdflive.time.instants import dated, to_instant
 
-__all__ = ["Row", "TermTexts", "read_row", "row_key", "texts_of", "write_row"]
+__all__ = [
+    "Row",
+    "RowTermTexts",
+    "read_report",
+    "read_row",
+    "row_key",
+    "texts_of",
+    "write_report",
+    "write_row",
+]
 
 Row: TypeAlias = tuple[Any, ...]
 """Terms of the store, None where unbound."""
@@ -25,7 +38,7 @@ _LETTERS: Final = {"\\": "\\\\", '"': '\\"', "\t": "\\t", "\n": "\\n", "\r": "\\
 _CHARACTERS: Final = {text[1]: character for character, text in _LETTERS.items()}
 
 
-class TermTexts(Protocol):
+class RowTermTexts(Protocol):
     """How the terms of one library are written; both ways raise ValueError for what they cannot take."""
 
     def write(self, term: Any) -> str:
@@ -35,7 +48,7 @@ class TermTexts(Protocol):
         """Read what `write` wrote."""
 
 
-def write_row(texts: TermTexts, row: Row) -> str:
+def write_row(texts: RowTermTexts, row: Row) -> str:
     r"""Write a row, without the number of its columns.
 
     >>> write_row(RdflibTexts(), (URIRef("urn:a"), None, Literal("Zug", lang="de")))
@@ -44,7 +57,7 @@ def write_row(texts: TermTexts, row: Row) -> str:
     return _BETWEEN.join("" if term is None else texts.write(term) for term in row)
 
 
-def read_row(texts: TermTexts, text: str, width: int) -> Row:
+def read_row(texts: RowTermTexts, text: str, width: int) -> Row:
     r"""Read a row of `width` columns; raises ValueError where it has others.
 
     >>> read_row(RdflibTexts(), "\t_:b", 2)
@@ -74,7 +87,7 @@ def _term_key(text: str) -> str:
     return f"{literal}@{language.lower()}"
 
 
-def texts_of(term: Any) -> TermTexts:
+def texts_of(term: Any) -> RowTermTexts:
     """Choose how terms are written by one of them; raises ValueError for those of a third library."""
     if isinstance(term, Node):
         return RdflibTexts()
@@ -159,3 +172,38 @@ def _unescape(text: str) -> str:
     if "\\" not in text:
         return str(text)
     return _ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else _CHARACTERS[match[2]], text)
+
+
+def write_report(delta: Delta, texts: Mapping[Row, str]) -> str:
+    """Write the report of a delta, whose rows have these texts; nothing where it is of no window.
+
+    What a subscriber missed is told as retracted: the file does not tell what of it expired.
+    """
+    if delta.time is None and not delta._ends:
+        return ""
+    expired = {} if delta.initial else delta._expired
+    return json.dumps(
+        {
+            "time": delta.time,
+            "expired": {texts[row]: weight for row, weight in expired.items()},
+            "ends": {texts[row]: end for row, end in delta._ends.items() if row in texts},
+        },
+        default=datetime.isoformat,
+    )
+
+
+def read_report(text: str, rows: Mapping[str, Row]) -> dict[str, Any]:
+    """Read what `write_report` wrote, as arguments of `Delta`."""
+    if not text:
+        return {}
+    found = json.loads(text)
+    return {
+        "time": _instant(found["time"]),
+        "expired": {rows[row]: weight for row, weight in found["expired"].items()},
+        "ends": {rows[row]: _instant(end) for row, end in found["ends"].items()},
+    }
+
+
+def _instant(value: Any) -> Any:
+    # an instant that no datetime has is in text itself
+    return dated(to_instant(value)) if isinstance(value, str) else value

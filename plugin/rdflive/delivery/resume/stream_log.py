@@ -12,12 +12,12 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 from rdflive.delivery.resume.journal import Journal, ResumeError
 from rdflive.delivery.resume.record import row_mark, wrap
-from rdflive.delivery.resume.row_texts import TermTexts, read_row, write_row
+from rdflive.delivery.resume.row_texts import RowTermTexts, read_row, write_row
 from rdflive.engine.dictionary import Dictionary
 from rdflive.errors import ClosedError
 from rdflive.model import Triple
 from rdflive.time.course import Course, play_window, state_of, timelines_of
-from rdflive.time.group import Element, Group
+from rdflive.time.group import Element, WindowGroup
 from rdflive.time.instants import Instant
 from rdflive.time.pane import Pane
 from rdflive.time.watermark import Act, Watermark
@@ -92,7 +92,7 @@ class StreamLog:
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], name: str, watermark: Watermark, texts: TermTexts
+        self, path: str | os.PathLike[str], name: str, watermark: Watermark, texts: RowTermTexts
     ) -> None:
         self._watermark = watermark
         self._texts = texts
@@ -129,7 +129,7 @@ class StreamLog:
                 self._state = state_of(self._watermark)
             self._acts.append(act)
 
-    def group(self, stream: int, window: Window, dictionary: Dictionary) -> Group | None:
+    def group(self, stream: int, window: Window, dictionary: Dictionary) -> WindowGroup | None:
         """Make the group of a window that begins with what was kept; None where it begins with nothing."""
         if self.course is None:
             return None

@@ -13,7 +13,7 @@ from rdflive.engine.operators.operator import gather
 from rdflive.engine.present import Present
 from rdflive.query.expressions import Phases
 
-__all__ = ["Clocked"]
+__all__ = ["ClockedOperator"]
 
 
 class _Turn(NamedTuple):
@@ -32,7 +32,7 @@ _LAST: Final[dict[_Turn, _Turn]] = {}
 """The turns behind which there is none: the same few for all rows."""
 
 
-class Clocked:
+class ClockedOperator:
     """Lets rows through while a comparison with NOW() holds; `present` says what NOW() is.
 
     With `marks`, the ids of false and true, every row is let through and gets one more column with the truth,

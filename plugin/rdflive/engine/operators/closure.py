@@ -9,10 +9,10 @@ from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.multiset import Row, Weights
 from rdflive.engine.operators.reach import EdgeOrSeed, MeteredReach, Reach
 
-__all__ = ["Closure"]
+__all__ = ["ClosureOperator"]
 
 
-class Closure:
+class ClosureOperator:
     """Rows (context..., start, end) of the ends that each start reaches.
 
     Inputs are sets: edges (context..., x, y) and, if `seeded`, starts (context..., x); otherwise every node

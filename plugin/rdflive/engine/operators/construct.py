@@ -12,10 +12,10 @@ from rdflive.engine.operators.operator import gather
 from rdflive.engine.operators.places import row_at
 from rdflive.query.bgp import TriplePattern, Variable
 
-__all__ = ["Construct"]
+__all__ = ["ConstructOperator"]
 
 
-class Templates(Protocol):
+class TermInterner(Protocol):
     """What a template needs to know of terms."""
 
     def intern(self, term: Any) -> int:
@@ -34,7 +34,7 @@ class Templates(Protocol):
         """Write a term so that different terms differ."""
 
 
-class Construct:
+class ConstructOperator:
     """Rows to triples, weighted by how many solutions and template triples make them.
 
     A blank node of the template is computed from the solution and the number of its copy. So a delete makes
@@ -49,7 +49,7 @@ class Construct:
         dictionary: Dictionary,
         columns: Sequence[Variable],
         template: Sequence[TriplePattern],
-        terms: Templates,
+        terms: TermInterner,
         context: Sequence[Variable] = (),
     ) -> None:
         """Make triples of rows with these columns; what is in those of the context is put before each."""

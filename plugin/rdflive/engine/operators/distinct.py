@@ -7,10 +7,10 @@ from typing import Any
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.multiset import Multiset, Row, Weights
 
-__all__ = ["Distinct"]
+__all__ = ["DistinctOperator"]
 
 
-class Distinct:
+class DistinctOperator:
     """Counts its rows. A row is added with its first occurrence and removed with its last."""
 
     __slots__ = ("_multiset",)

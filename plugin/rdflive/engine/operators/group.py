@@ -11,7 +11,7 @@ from rdflive.engine.multiset import Multiset, Row, Weights
 from rdflive.engine.operators.places import row_at
 from rdflive.query.aggregates import Accumulator
 
-__all__ = ["Aggregate", "Group"]
+__all__ = ["Aggregate", "GroupOperator"]
 
 Aggregate: TypeAlias = tuple[Callable[[Row], Any] | None, Callable[[], Accumulator], bool]
 """A row's value (None for COUNT(*)), the factory of accumulators, and whether distinct rows count."""
@@ -32,7 +32,7 @@ class _State:
         self.output: Row | None = None
 
 
-class Group:
+class GroupOperator:
     """Group and AggregateJoin (SPARQL 1.1, 18.5.1): one output row per group, of its keys and results.
 
     A group exists while it has a row. With `implicit` it also exists while it has a seed, a row of the second

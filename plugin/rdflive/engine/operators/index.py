@@ -19,7 +19,7 @@ Probe: TypeAlias = Callable[[Row], Sequence[Entries]]
 """Finds the rows that fit a row of the other side, each once, in some pieces."""
 
 
-class Table:
+class RowsByKey:
     """Rows by a key.
 
     A lone row is kept bare instead of in a dictionary, because a join along a functional property has no
@@ -99,8 +99,8 @@ class Index:
         self._keys = tuple(keys)
         self._maybe = tuple(maybe)
         self._mask = mask_at(maybe)
-        self._plain = None if maybe else Table(key_at(keys))
-        self._parts: dict[int, dict[int, Table]] = {}
+        self._plain = None if maybe else RowsByKey(key_at(keys))
+        self._parts: dict[int, dict[int, RowsByKey]] = {}
         """Mask of a group → mask that is compared → table. The table at the group's own mask always
         exists.
         """
@@ -119,7 +119,7 @@ class Index:
         mask = self._mask(row)
         tables = self._parts.get(mask)
         if tables is None:
-            tables = self._parts[mask] = {mask: Table(self._key(self._keys, self._maybe, mask))}
+            tables = self._parts[mask] = {mask: RowsByKey(self._key(self._keys, self._maybe, mask))}
         weight = 0
         for table in tables.values():
             weight = table.update(row, change)
@@ -165,10 +165,10 @@ class Index:
 
         return probe
 
-    def _table(self, mask: int, overlap: int) -> Table:
+    def _table(self, mask: int, overlap: int) -> RowsByKey:
         """Make the table of a group for probes that bind only some of its columns."""
         tables = self._parts[mask]
-        table = Table(self._key(self._keys, self._maybe, overlap))
+        table = RowsByKey(self._key(self._keys, self._maybe, overlap))
         for row, weight in tables[mask]:
             table.update(row, weight)
         tables[overlap] = table
@@ -193,7 +193,7 @@ class Index:
         tables = [table for part in self._parts.values() for table in part.values()]
         return [self._parts, *(found for table in tables for found in table.containers())]
 
-    def _own_tables(self) -> list[Table]:
+    def _own_tables(self) -> list[RowsByKey]:
         return [self._plain] if self._plain else [tables[mask] for mask, tables in self._parts.items()]
 
 

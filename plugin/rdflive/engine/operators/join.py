@@ -1,19 +1,79 @@
-"""Join: left rows merged with the right rows that are compatible."""
+"""Join: left rows merged with the right rows that are compatible; each side is indexed for the other."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from rdflive.engine.dictionary import Dictionary
-from rdflive.engine.multiset import Weights
+from rdflive.engine.multiset import Row, Weights
+from rdflive.engine.operators.index import Index
 from rdflive.engine.operators.operator import gather
-from rdflive.engine.operators.places import Pairs
-from rdflive.engine.operators.sides import Sides
+from rdflive.engine.operators.ordered import Order, Ordered, Search
+from rdflive.engine.operators.places import Pairs, merger
+from rdflive.query.expressions import TURNED
 
-__all__ = ["Join"]
+__all__ = ["JoinOperator", "Sides"]
 
 
-class Join:
+class Sides:
+    """Left and right rows. `keys` and `maybe` pair the columns that must be equal, always or if both are
+    bound.
+
+    `columns` gives, per column of the merged row, its positions in the left and the right row, -1 for none.
+    The left's value is taken if it is bound. With an `order`, which `maybe` columns rule out, probes find
+    only the rows for which its inequality may hold.
+    """
+
+    __slots__ = ("_columns", "_keys", "left", "merge", "probe_left", "probe_right", "right")
+
+    def __init__(
+        self,
+        dictionary: Dictionary,
+        keys: Pairs,
+        maybe: Pairs,
+        columns: Pairs,
+        order: Order | None = None,
+        *,
+        farthest: bool = False,
+    ) -> None:
+        self._keys, self._columns = keys, columns
+        left, right = [pair[0] for pair in keys], [pair[1] for pair in keys]
+        left_maybe, right_maybe = [pair[0] for pair in maybe], [pair[1] for pair in maybe]
+        self.left: Index | Ordered
+        self.right: Index | Ordered
+        self.probe_left: Search
+        self.probe_right: Search
+        if order is None:
+            self.left = Index(dictionary, left, left_maybe)
+            self.right = Index(dictionary, right, right_maybe)
+            self.probe_left = self.left.prober(right, right_maybe)
+            self.probe_right = self.right.prober(left, left_maybe)
+        else:
+            self.left = Ordered(dictionary, left, order.left)
+            self.right = Ordered(dictionary, right, order.right)
+            self.probe_left = self.left.searcher(right, order.operator, order.right)
+            turned = TURNED[order.operator]
+            self.probe_right = self.right.searcher(left, turned, order.left, farthest=farthest)
+        self.merge: Callable[[Row, Row], Row] = self._merge_first
+        """Merges a left and a right row that fit."""
+
+    def _merge_first(self, left: Row, right: Row) -> Row:
+        """Compile the merge when the first two rows meet, since it needs the length of a left row."""
+        self.merge = merger(self._columns, self._keys, len(left))
+        return self.merge(left, right)
+
+    def clear(self) -> None:
+        """Forget both sides."""
+        self.left.clear()
+        self.right.clear()
+
+    def containers(self) -> list[Any]:
+        """List the indexes of both sides."""
+        return [*self.left.containers(), *self.right.containers()]
+
+
+class JoinOperator:
     """Join of two inputs: Δ(L ⋈ R) = ΔL ⋈ R + (L + ΔL) ⋈ ΔR, weights multiplied; positions as in `Sides`."""
 
     __slots__ = ("_sides",)

@@ -7,15 +7,15 @@ from typing import Any
 
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.multiset import Row, Weights
+from rdflive.engine.operators.join import Sides
 from rdflive.engine.operators.operator import gather
 from rdflive.engine.operators.ordered import Order
 from rdflive.engine.operators.places import Pairs, row_at
-from rdflive.engine.operators.sides import Sides
 
-__all__ = ["LeftJoin"]
+__all__ = ["LeftJoinOperator"]
 
 
-class LeftJoin:
+class LeftJoinOperator:
     """The left rows of OPTIONAL with their matches. A left row without a match comes out once, padded with
     unbound columns.
 

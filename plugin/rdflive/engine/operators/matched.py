@@ -7,15 +7,15 @@ from typing import Any, Protocol
 
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.multiset import Row, Weights
+from rdflive.engine.operators.join import Sides
 from rdflive.engine.operators.operator import gather
 from rdflive.engine.operators.ordered import Order, Ordered
 from rdflive.engine.operators.places import Pairs, row_at
-from rdflive.engine.operators.sides import Sides
 
-__all__ = ["Matched"]
+__all__ = ["MatchedOperator"]
 
 
-class Matched:
+class MatchedOperator:
     """Left rows that wait for a match in one index, and those that have one in another.
 
     So a right row that comes visits only left rows that wait, and one that goes only left rows that it may

@@ -13,7 +13,7 @@ from rdflive.engine.multiset import Row, Weights
 from rdflive.engine.operators.operator import gather
 from rdflive.engine.operators.places import key_at
 
-__all__ = ["Slice"]
+__all__ = ["SliceOperator"]
 
 Change: TypeAlias = tuple[Any, Row, int, int]
 """The sort key of a row, the row, its weight before and after."""
@@ -22,7 +22,7 @@ Order: TypeAlias = "SortedKeyList[tuple[Any, Row], Any]"
 """The distinct rows by their keys."""
 
 
-class Slice:
+class SliceOperator:
     """The rows at positions `offset` to `offset + limit`, per partition; a row of weight 2 takes two
     positions.
 
@@ -30,8 +30,8 @@ class Slice:
     of their values has positions of its own.
 
     The slice is the first `offset + limit` rows without the first `offset` rows. Each of the two is a
-    `_Head`, which remembers its last row. So an update costs O(log n) per changed row, and as much as rows
-    move over the two ends. Example: LIMIT 2 over the rows a, c, d; inserting b lets b in and c out.
+    `_SliceHead`, which remembers its last row. So an update costs O(log n) per changed row, and as much as
+    rows move over the two ends. Example: LIMIT 2 over the rows a, c, d; inserting b lets b in and c out.
     """
 
     __slots__ = ("_dictionary", "_ends", "_key", "_partition", "_parts")
@@ -107,12 +107,12 @@ class _Part:
         self.weights: Weights = {}
         self.order: Order = SortedKeyList(key=itemgetter(0))
         self._first, self._last = first, last
-        self._heads: list[tuple[int, _Head]] = []
+        self._heads: list[tuple[int, _SliceHead]] = []
         # Without LIMIT everything after the offset is in the slice, and no head ends it.
         if last is not None:
-            self._heads.append((1, _Head(last)))
+            self._heads.append((1, _SliceHead(last)))
         if first:
-            self._heads.append((-1, _Head(first)))
+            self._heads.append((-1, _SliceHead(first)))
 
     def update(self, changes: list[Change], moved: Weights) -> None:
         """Put changed rows, whose weights are new already, into order and move the edges."""
@@ -141,7 +141,7 @@ class _Part:
                 return
 
 
-class _Head:
+class _SliceHead:
     """The first `size` rows of an order.
 
     `_edge` is the key of the last row that is in, and `_taken` how many copies of that row are. The key is

@@ -1,7 +1,7 @@
 """Reformulation of basic graph patterns by the schema (Goasdoué et al., Section 6)."""
 
 from rdflive.entail.reformulation.conjunctive import ConjunctiveQuery, parse_conjunctive
-from rdflive.entail.reformulation.evaluation import Reader, evaluate
+from rdflive.entail.reformulation.evaluation import TripleSource, evaluate
 from rdflive.entail.reformulation.partial import Atom, Fresh, PartialQuery
 from rdflive.entail.reformulation.rules import RULES, rounds
 from rdflive.entail.reformulation.schema import SCHEMA_PROPERTIES, KnownSchema, Used
@@ -15,7 +15,7 @@ __all__ = [
     "Fresh",
     "KnownSchema",
     "PartialQuery",
-    "Reader",
+    "TripleSource",
     "Used",
     "evaluate",
     "parse_conjunctive",

@@ -10,17 +10,17 @@ from rdflib import RDF
 
 from rdflive.entail.reformulation.branches import variables_of
 from rdflive.entail.reformulation.conjunctive import ConjunctiveQuery
-from rdflive.entail.reformulation.lookups import AtomAnswers, Reader
+from rdflive.entail.reformulation.lookups import AtomAnswers, TripleSource
 from rdflive.entail.reformulation.partial import Atom
 from rdflive.entail.reformulation.schema import KnownSchema
 from rdflive.query.bgp import Variable
 
-__all__ = ["Reader", "evaluate"]
+__all__ = ["TripleSource", "evaluate"]
 
 _Row: TypeAlias = tuple[Any, ...]
 
 
-def evaluate(query: ConjunctiveQuery, schema: KnownSchema, reader: Reader) -> Iterator[_Row]:
+def evaluate(query: ConjunctiveQuery, schema: KnownSchema, reader: TripleSource) -> Iterator[_Row]:
     """Answer a query over what a graph entails by a schema, as a join of one union per atom.
 
     Gives the projected terms of each solution, None where unbound. Each assignment of all variables of the
@@ -35,7 +35,7 @@ def evaluate(query: ConjunctiveQuery, schema: KnownSchema, reader: Reader) -> It
 
 
 def _joined(
-    query: ConjunctiveQuery, schema: KnownSchema, reader: Reader
+    query: ConjunctiveQuery, schema: KnownSchema, reader: TripleSource
 ) -> tuple[dict[str, int], Iterator[_Row]]:
     # rows hold terms of the store, and the rules compare those of rdflib
     known = {reader.to_native(term): term for term in schema.terms}

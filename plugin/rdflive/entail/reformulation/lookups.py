@@ -11,7 +11,7 @@ from rdflive.entail.reformulation.partial import Atom, is_variable
 from rdflive.entail.reformulation.schema import KnownSchema
 from rdflive.query.bgp import Variable
 
-__all__ = ["AtomAnswers", "Reader"]
+__all__ = ["AtomAnswers", "TripleSource"]
 
 _Row: TypeAlias = tuple[Any, ...]
 _Triple: TypeAlias = tuple[Any, Any, Any]
@@ -19,7 +19,7 @@ _MANY: Final = 16
 """From so many look-ups of one subject on, all its triples are listed instead."""
 
 
-class Reader(Protocol):
+class TripleSource(Protocol):
     """A graph to evaluate on, in the terms of its store."""
 
     def triples(self, pattern: _Triple, /) -> Iterator[_Triple]:
@@ -71,7 +71,7 @@ class AtomAnswers:
     def __init__(
         self,
         schema: KnownSchema,
-        reader: Reader,
+        reader: TripleSource,
         known: Mapping[Any, Any],
         atom: Atom,
         bound: Iterable[Variable],
@@ -143,7 +143,7 @@ class AtomAnswers:
 class _Plan:
     """The look-ups that answer an atom; many with the same subject become one listing of its triples."""
 
-    def __init__(self, reader: Reader, subject: Any, lookups: Sequence[_Lookup]) -> None:
+    def __init__(self, reader: TripleSource, subject: Any, lookups: Sequence[_Lookup]) -> None:
         self._reader = reader
         self._subject = subject
         self._single: list[_Lookup] = []

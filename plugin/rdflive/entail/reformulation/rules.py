@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from rdflib import RDF, RDFS
 
-from rdflive.entail.rdfs_rules import STEPS, Step
+from rdflive.entail.rdfs_rules import STEPS, RuleStep
 from rdflive.entail.reformulation.partial import Atom, Fresh, PartialQuery, is_variable
 from rdflive.entail.reformulation.schema import KnownSchema
 
@@ -40,7 +40,7 @@ def _class(values: Callable[[KnownSchema], Iterable[Any]]) -> Rule:
     return rule
 
 
-def _back(step: Step) -> Rule:
+def _back(step: RuleStep) -> Rule:
     """Make a rule that replaces an atom by one that it follows from (14 to 17)."""
 
     def rule(schema: KnownSchema, query: PartialQuery, place: int) -> Iterator[PartialQuery | None]:

@@ -10,14 +10,13 @@ from typing import Any, Final, TypeAlias
 
 from rdflib import RDF, RDFS, URIRef
 
-from rdflive.entail.errors import SchemaError
 from rdflive.entail.reformulation.partial import Atom, is_variable
-from rdflive.entail.schema import Schema
-from rdflive.entail.vocabulary import Vocabulary
+from rdflive.entail.schema import RdfsTerms, Schema
+from rdflive.errors import SchemaError
 
 __all__ = ["SCHEMA_PROPERTIES", "KnownSchema", "Used"]
 
-_WORDS: Final = Vocabulary()
+_WORDS: Final = RdfsTerms()
 SCHEMA_PROPERTIES: Final = _WORDS.schema
 """The properties of schema triples."""
 

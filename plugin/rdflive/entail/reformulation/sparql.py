@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from rdflib import BNode, Literal, URIRef
 
-from rdflive.entail.errors import UnnameableTermError
 from rdflive.entail.reformulation.branches import Branch, branches, variables_of
 from rdflive.entail.reformulation.conjunctive import ConjunctiveQuery
 from rdflive.entail.reformulation.partial import Atom, Fresh, literal_text
 from rdflive.entail.reformulation.schema import KnownSchema
+from rdflive.errors import UnnameableTermError
 from rdflive.query.bgp import Variable
 
 __all__ = ["to_sparql"]
@@ -29,7 +29,7 @@ def to_sparql(query: ConjunctiveQuery, schema: KnownSchema) -> str:
 
     Raises `UnnameableTermError` where it speaks of a blank node of the data.
     """
-    names = _Names(query)
+    names = _SparqlNames(query)
     pattern = "\n".join(f"  {line}" for atom in query.atoms for line in _block(schema, atom, names))
     if query.form == "ASK":
         return f"ASK {{\n{pattern}\n}}"
@@ -42,7 +42,7 @@ def to_sparql(query: ConjunctiveQuery, schema: KnownSchema) -> str:
     return f"SELECT {shown} {{ {{ SELECT DISTINCT {every} {{\n{pattern}\n}} }} }}"
 
 
-class _Names:
+class _SparqlNames:
     """Names variables: those that the query did not name get names that it does not use."""
 
     def __init__(self, query: ConjunctiveQuery) -> None:
@@ -62,7 +62,7 @@ class _Names:
         return f"?{self._hidden[variable]}"
 
 
-def _block(schema: KnownSchema, atom: Atom, names: _Names) -> Iterator[str]:
+def _block(schema: KnownSchema, atom: Atom, names: _SparqlNames) -> Iterator[str]:
     """Write the union of one atom in lines; no triple matches an atom without branches."""
     written = [_branch(branch, variables_of(atom), names) for branch in branches(schema, atom)]
     if len(written) < 2:
@@ -72,7 +72,7 @@ def _block(schema: KnownSchema, atom: Atom, names: _Names) -> Iterator[str]:
         yield from (f"UNION {{ {text} }}" for text in written[1:])
 
 
-def _branch(branch: Branch, variables: Sequence[Variable], names: _Names) -> str:
+def _branch(branch: Branch, variables: Sequence[Variable], names: _SparqlNames) -> str:
     write = partial(_term, _fresh_names(branch, names), names)
     parts = []
     if branch.pattern is not None:
@@ -91,12 +91,12 @@ def _values(branch: Branch, variables: Sequence[Variable], write: Callable[[Any]
         yield f"VALUES ({columns}) {{ {rows} }}"
 
 
-def _fresh_names(branch: Branch, names: _Names) -> dict[Fresh, str]:
+def _fresh_names(branch: Branch, names: _SparqlNames) -> dict[Fresh, str]:
     pattern = branch.pattern or ()
     return {term: f"?{names.spare()}" for term in pattern if isinstance(term, Fresh)}
 
 
-def _term(fresh: dict[Fresh, str], names: _Names, term: Any) -> str:
+def _term(fresh: dict[Fresh, str], names: _SparqlNames, term: Any) -> str:
     if isinstance(term, Fresh):
         return fresh[term]
     if isinstance(term, Variable):

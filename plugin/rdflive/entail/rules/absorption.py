@@ -44,7 +44,7 @@ _MOST_PATTERNS: Final = 4
 """If two rules have more patterns together, nothing is looked for, which would take long."""
 
 
-class _Any(NamedTuple):
+class _AnyTerm(NamedTuple):
     """A term that stands for any other."""
 
     variable: Variable
@@ -180,15 +180,15 @@ def _follows(
                 return False
         return True
 
-    return follows({variable: _Any(variable) for variable in variables})
+    return follows({variable: _AnyTerm(variable) for variable in variables})
 
 
 def _merged(equal: dict[Any, Any], apart: Iterable[_Pair]) -> Iterator[dict[Any, Any]]:
     """List what variables stand for if the terms of one pair each are the same."""
     for one, other in apart:
         # a constant stays, and two constants are never the same
-        kept, left = (one, other) if isinstance(other, _Any) else (other, one)
-        if isinstance(left, _Any):
+        kept, left = (one, other) if isinstance(other, _AnyTerm) else (other, one)
+        if isinstance(left, _AnyTerm):
             yield {variable: kept if name == left else name for variable, name in equal.items()}
 
 

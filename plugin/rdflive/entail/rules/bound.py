@@ -4,19 +4,69 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
+from rdflib.namespace import OWL, RDF, RDFS
 from rdflib.term import BNode, URIRef
 
 from rdflive.engine.dictionary import UNBOUND
 from rdflive.entail.entailment import ExplicitGraph, IdTriple
 from rdflive.entail.rules.keys import Key
-from rdflive.entail.rules.program import Comparison, Operator, Rule, RuleError
-from rdflive.entail.rules.staging import guides
+from rdflive.entail.rules.program import AUXILIARY, Comparison, Operator, Rule, RuleError
 from rdflive.query.bgp import TriplePattern, Variable, to_text
 from rdflive.values import compare
 
-__all__ = ["BoundRule", "Condition", "Head", "Places", "Values", "bind"]
+__all__ = ["BoundComparison", "BoundConclusion", "BoundRule", "Places", "Values", "bind", "guides"]
+
+_VOCABULARIES: Final = (str(RDF), str(RDFS), str(OWL), AUXILIARY)
+_INSTANCE_OF: Final = frozenset({RDF.type, URIRef(f"{AUXILIARY}instanceOfAll")})
+"""Predicates from an instance to its class, or to a list of its classes."""
+
+
+def guides(rule: Rule) -> tuple[TriplePattern, ...]:
+    """Choose the patterns of a body that are matched first; none if that would not help.
+
+    `?p a owl:TransitiveProperty` is one: each of its matches leaves a rule about one property. So a triple is
+    only given to rules that ask for its predicate or class, and nothing is kept for properties and classes
+    that nobody asks for. A pattern is a guide if its predicate is a constant, and
+
+    1. it is about a variable that stands for a predicate, or for a class (`?x a ?class`) if all chosen
+    patterns are in the vocabularies of RDF, RDFS and OWL, of which a graph has less than of data; or
+
+    2. its subject occurs in such a pattern; or
+
+    3. it shares a variable with a pattern whose predicate would otherwise stay unknown.
+    """
+    body = rule.body
+    predicates = {pattern.predicate for pattern in body if isinstance(pattern.predicate, Variable)}
+    names = {p.predicate for p in rule.head if isinstance(p.predicate, Variable)} | predicates
+    classes = {p.object for p in (*body, *rule.head) if _names_class(p)}
+    candidates = [p for p in body if isinstance(p.predicate, URIRef) and not _names_class(p)]
+    chosen = _told(candidates, names | classes)
+    if not names and not all(str(pattern.predicate).startswith(_VOCABULARIES) for pattern in chosen):
+        return ()
+    named = {v for pattern in chosen for v in pattern.variables}
+    for pattern in body:
+        if pattern.predicate in predicates - named:
+            chosen |= {near for near in candidates if set(near.variables) & set(pattern.variables)}
+    # If all patterns are guides, each match would make an instance without anything left to read.
+    return () if len(chosen) == len(body) else tuple(pattern for pattern in body if pattern in chosen)
+
+
+def _names_class(pattern: TriplePattern) -> bool:
+    return pattern.predicate in _INSTANCE_OF and isinstance(pattern.object, Variable)
+
+
+def _told(candidates: list[TriplePattern], about: set[Any]) -> set[TriplePattern]:
+    """Choose the patterns about these variables, and those whose subject occurs in a chosen one."""
+    chosen = {pattern for pattern in candidates if about & set(pattern.variables)}
+    while True:
+        named = {v for pattern in chosen for v in pattern.variables}
+        more = {pattern for pattern in candidates if pattern.subject in named} - chosen
+        if not more:
+            return chosen
+        chosen |= more
+
 
 Values: TypeAlias = tuple[int, ...]
 """The values of a match: the constants of the rule, then what its guides bind, then what its other patterns
@@ -26,7 +76,7 @@ Places: TypeAlias = tuple[int, int, int]
 """A pattern, as positions in `Values`."""
 
 
-class Condition(NamedTuple):
+class BoundComparison(NamedTuple):
     """A comparison of the values at two positions."""
 
     operator: Operator
@@ -36,7 +86,7 @@ class Condition(NamedTuple):
     """Compares two ids."""
 
 
-class Head(NamedTuple):
+class BoundConclusion(NamedTuple):
     """A conclusion, and the test whether it is a triple of RDF; None if it always is."""
 
     places: Places
@@ -66,10 +116,10 @@ class BoundRule:
     guides: tuple[Places, ...]
     """The same as positions."""
     reads: tuple[Places, ...]
-    heads: tuple[Head, ...]
-    guide_tests: tuple[Condition, ...]
+    heads: tuple[BoundConclusion, ...]
+    guide_tests: tuple[BoundComparison, ...]
     """The conditions over variables that the guides bind."""
-    tests: tuple[Condition, ...]
+    tests: tuple[BoundComparison, ...]
     apart: frozenset[frozenset[int]]
     """Pairs of positions whose values a condition requires to differ."""
     order: tuple[int, ...]
@@ -92,7 +142,7 @@ class BoundRule:
             s, p, o = pattern
             return places[s], places[p], places[o]
 
-        def tested(tests: Iterable[Condition]) -> tuple[Condition, ...]:
+        def tested(tests: Iterable[BoundComparison]) -> tuple[BoundComparison, ...]:
             return tuple(test._replace(left=places[test.left], right=places[test.right]) for test in tests)
 
         return replace(
@@ -155,7 +205,7 @@ def bind(rule: Rule, graph: ExplicitGraph, closed: Container[Any] = ()) -> Bound
     def located(patterns: Iterable[TriplePattern]) -> tuple[Places, ...]:
         return tuple((places[p.subject], places[p.predicate], places[p.object]) for p in patterns)
 
-    tests = {True: [], False: []}  # type: dict[bool, list[Condition]]
+    tests = {True: [], False: []}  # type: dict[bool, list[BoundComparison]]
     for condition in rule.conditions:
         tests[set(condition.variables) <= set(guided)].append(_test(condition, places, graph))
     graph.dictionary.hold(ids)
@@ -169,7 +219,7 @@ def bind(rule: Rule, graph: ExplicitGraph, closed: Container[Any] = ()) -> Bound
         guides=located(first),
         reads=located(rest),
         heads=tuple(
-            Head(head, _triple_test(rule, pattern, graph))
+            BoundConclusion(head, _triple_test(rule, pattern, graph))
             for pattern, head in zip(rule.head, located(rule.head), strict=True)
         ),
         guide_tests=tuple(tests[True]),
@@ -192,13 +242,13 @@ def _intern(rule: Rule, graph: ExplicitGraph, term: Any) -> int:
         raise RuleError(f"{rule.name}: {to_text(term)} can be no term of this store: {error}") from error
 
 
-def _test(condition: Comparison, places: dict[Any, int], graph: ExplicitGraph) -> Condition:
+def _test(condition: Comparison, places: dict[Any, int], graph: ExplicitGraph) -> BoundComparison:
     operator, term = condition.operator, graph.terms.value
 
     def passes(left: int, right: int) -> bool:
         return compare(operator, term(left), term(right)) is True
 
-    return Condition(operator, places[condition.left], places[condition.right], passes)
+    return BoundComparison(operator, places[condition.left], places[condition.right], passes)
 
 
 def _triple_test(rule: Rule, head: TriplePattern, graph: ExplicitGraph) -> Callable[[IdTriple], bool] | None:

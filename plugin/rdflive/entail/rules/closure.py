@@ -16,14 +16,14 @@ from rdflive.engine.dictionary import UNBOUND, Dictionary
 from rdflive.engine.terms import TermTable
 from rdflive.entail.entailment import ExplicitGraph, IdTriple
 from rdflive.entail.rules.algebra import LABELS, Algebra
-from rdflive.entail.rules.demand import Demand
+from rdflive.entail.rules.demand import RuleDemand
 from rdflive.entail.rules.keys import Key, KeyIndex
 from rdflive.entail.rules.labels import Labels
 from rdflive.entail.rules.program import AUXILIARY, Program
 from rdflive.entail.rules.propagation import Propagation
 from rdflive.model import TermPattern, Triple
 
-__all__ = ["AnnotatedGraph", "Closure"]
+__all__ = ["AnnotatedGraph", "FactClosure", "IdStep", "explain"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class AnnotatedGraph:
     """
 
 
-class Closure:
+class FactClosure:
     """Maintains the labels of the triples that rules entail, as far as wanted patterns depend on them.
 
     What a label says depends on the algebra, see `algebra.py`. In windows that of an explicit triple is the
@@ -67,7 +67,9 @@ class Closure:
         self._begin()
 
     def _begin(self) -> None:
-        self._demand = Demand(self._graph.dictionary, self._graph.explicit, self.propagation, self._algebra)
+        self._demand = RuleDemand(
+            self._graph.dictionary, self._graph.explicit, self.propagation, self._algebra
+        )
         self._patterns: KeyIndex[Key] = KeyIndex()
         self._whole: set[int] = set()
         """Predicates of which all triples are wanted, or `UNBOUND`; a shortcut for `is_wanted`."""
@@ -214,3 +216,48 @@ def _nothing(_: TermPattern) -> Iterator[Triple]:
 
 def _is_whole(key: Key) -> bool:
     return key.subject == UNBOUND == key.object
+
+
+@dataclass(frozen=True, slots=True)
+class IdStep:
+    """A fact of a derivation; its premises are in earlier steps."""
+
+    triple: IdTriple
+    rule: str | None
+    """The name of the rule that concludes it; None if the fact is explicit."""
+    premises: tuple[IdTriple, ...] = ()
+
+
+def explain(triple: IdTriple, propagation: Propagation) -> list[IdStep]:
+    """Derive a fact from explicit ones, each fact once and after its premises.
+
+    Only founded derivations are used, whose premises are on better levels, so the search ends even if facts
+    also derive each other in a circle.
+    """
+    steps: dict[IdTriple, IdStep] = {}
+    found: dict[IdTriple, IdStep] = {}
+    todo = [triple]
+    while todo:
+        fact = todo[-1]
+        step = found.get(fact)
+        if step is None:
+            step = found[fact] = _step(fact, propagation)
+        waiting = [premise for premise in step.premises if premise not in steps]
+        if waiting:
+            todo += waiting
+        else:
+            # a premise of two steps may be in `todo` twice
+            steps.setdefault(fact, step)
+            todo.pop()
+    return list(steps.values())
+
+
+def _step(triple: IdTriple, propagation: Propagation) -> IdStep:
+    if triple in propagation.explicit.table:
+        return IdStep(triple, None)
+    level = propagation.labels.table[triple]
+    for rule, values, reached in propagation.derivations(triple):
+        if reached >= level:
+            premises = ((values[s], values[p], values[o]) for s, p, o in (*rule.guides, *rule.reads))
+            return IdStep(triple, rule.rule.name, tuple(dict.fromkeys(premises)))
+    raise AssertionError(f"no derivation of {triple}")  # each fact has a founded one

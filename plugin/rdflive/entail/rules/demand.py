@@ -14,9 +14,9 @@ from rdflive.entail.rules.bound import BoundRule, Values, bind
 from rdflive.entail.rules.keys import Key, KeyIndex
 from rdflive.entail.rules.program import Program, Rule
 from rdflive.entail.rules.propagation import Propagation
-from rdflive.entail.rules.units import Shape, Unit, is_transitive
+from rdflive.entail.rules.units import Unit, UnitShape, is_transitive
 
-__all__ = ["Demand", "Explicit"]
+__all__ = ["Explicit", "RuleDemand"]
 
 Explicit = Callable[[Key], Iterable[tuple[IdTriple, int]]]
 """Lists the explicit triples that match a key, with their labels."""
@@ -26,7 +26,7 @@ _FEW: Final = 8
 """A rule is given up to so many constants; then it works for all."""
 
 
-class Demand:
+class RuleDemand:
     """The patterns that are asked for, and the units that work for them.
 
     The guides of a rule (see `staging.py`) work when its conclusions are asked for. Each match of them
@@ -42,7 +42,7 @@ class Demand:
         self._algebra = algebra
         self._bound: list[BoundRule] = []
         self._rules: KeyIndex[BoundRule] = KeyIndex()
-        self._shapes: dict[BoundRule, Shape] = {}
+        self._shapes: dict[BoundRule, UnitShape] = {}
         self._spared: dict[BoundRule, tuple[frozenset[BoundRule], ...]] = {}
         """Per pattern of a rule, the rules whose conclusions it need not read (see `absorption.py`)."""
         self._cases: dict[BoundRule, dict[tuple[int, int], BoundRule]] = {}
@@ -250,7 +250,7 @@ class Demand:
         if not rule.guides:
             self._open(rule, ())
             return
-        shape = Shape(rule, len(rule.constants), self._propagation.facts, self._algebra, guide=True)
+        shape = UnitShape(rule, len(rule.constants), self._propagation.facts, self._algebra, guide=True)
         guide = self.at_work[rule] = Unit(shape, rule.constants)
         self._ask_for(guide)
         self._propagation.attach(guide)
@@ -269,11 +269,11 @@ class Demand:
         ):
             self._wake(unit)
 
-    def _shape(self, rule: BoundRule) -> Shape:
+    def _shape(self, rule: BoundRule) -> UnitShape:
         shape = self._shapes.get(rule)
         if shape is None:
             known = len(rule.constants) + rule.guided
-            shape = Shape(rule, known, self._propagation.facts, self._algebra, base=self._base(rule))
+            shape = UnitShape(rule, known, self._propagation.facts, self._algebra, base=self._base(rule))
             self._shapes[rule] = shape
         return shape
 

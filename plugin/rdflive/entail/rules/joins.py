@@ -13,13 +13,13 @@ from functools import cached_property
 from heapq import heappush
 from typing import NamedTuple, TypeAlias
 
-from rdflive.engine.source import Source
+from rdflive.engine.source import FunctionSource
 from rdflive.entail.entailment import IdTriple
 from rdflive.entail.rules.algebra import Algebra
-from rdflive.entail.rules.bound import BoundRule, Condition, Head, Places, Values
+from rdflive.entail.rules.bound import BoundComparison, BoundConclusion, BoundRule, Places, Values
 from rdflive.entail.rules.labels import Labels
 
-__all__ = ["Facts", "Join", "Reading"]
+__all__ = ["Facts", "PatternJoin", "Reading"]
 
 Reading: TypeAlias = tuple[Places, Labels]
 """A pattern, and the triples that it is matched with."""
@@ -33,7 +33,7 @@ class Facts(NamedTuple):
     explicit: Labels
 
 
-class Join:
+class PatternJoin:
     """How patterns of a rule are matched, beginning with triples or with what the rule knows.
 
     Each function is written when it is first called. All take `fixed`, the values that the rule knows, and
@@ -49,9 +49,9 @@ class Join:
         facts: Facts,
         algebra: Algebra,
         *,
-        tests: Sequence[Condition],
-        heads: Sequence[Head] = (),
-        conclusion: Head | None = None,
+        tests: Sequence[BoundComparison],
+        heads: Sequence[BoundConclusion] = (),
+        conclusion: BoundConclusion | None = None,
     ) -> None:
         self.rule = rule
         self.known = known
@@ -71,7 +71,9 @@ class Join:
         It goes to `waiting`, by the label that it would get, whose negative is in the heap `order`.
         """
         # Where only a fact that is new is of interest, the labels of premises are looked up for these alone.
-        writer = _Writer(self, "fixed, triples, label, waiting, order", lazy=bool(self.algebra.step))
+        writer = _PatternJoinWriter(
+            self, "fixed, triples, label, waiting, order", lazy=bool(self.algebra.step)
+        )
         source = writer.source
         known = source.name(self.facts.labels.table.get)
         for head in self.heads:
@@ -94,7 +96,7 @@ class Join:
 
         What has it as an explicit triple does not need this derivation.
         """
-        writer = _Writer(self, "fixed, triples, label, out")
+        writer = _PatternJoinWriter(self, "fixed, triples, label, out")
         source = writer.source
         known, explicit = source.name(self.facts.labels.table.get), source.name(self.facts.explicit.table.get)
         writer.combine("least")
@@ -109,7 +111,7 @@ class Join:
     @cached_property
     def open(self) -> Callable[[Values, Iterable[IdTriple], int, list[Values]], None]:
         """Append the values of the guided variables, for each match of guides."""
-        writer = _Writer(self, "fixed, triples, label, out", lazy=True)
+        writer = _PatternJoinWriter(self, "fixed, triples, label, out", lazy=True)
         writer.source.line(f"out.append({writer.guided})")
         return writer.source.function()
 
@@ -119,7 +121,7 @@ class Join:
 
         What the guides bind must be among the given rows, if the join does not know it from the start.
         """
-        writer = _Writer(self, "fixed, triples, enough, rows")
+        writer = _PatternJoinWriter(self, "fixed, triples, enough, rows")
         writer.among("rows")
         source = writer.source
         # an argument with a default, so it may be assigned
@@ -140,7 +142,7 @@ class Join:
 
         The rows are as for `best`.
         """
-        writer = _Writer(self, "fixed, triples, rows")
+        writer = _PatternJoinWriter(self, "fixed, triples, rows")
         writer.among("rows")
         values = range(self.known, len(self.rule.constants) + len(self.rule.variables))
         writer.combine("least")
@@ -148,7 +150,7 @@ class Join:
         return writer.source.function()
 
 
-class _Writer:
+class _PatternJoinWriter:
     """Writes the loops of a join; what is done with a match goes inside them.
 
     Example: the forward join of `?x :p ?y . ?y :q ?z` from the first pattern is, but for names,
@@ -158,14 +160,14 @@ class _Writer:
             for t1 in found: ...  # a match, whose label is the lower one of those of t0 and t1
     """
 
-    def __init__(self, join: Join, parameters: str, *, lazy: bool = False) -> None:
+    def __init__(self, join: PatternJoin, parameters: str, *, lazy: bool = False) -> None:
         self._join = join
         self._tests = list(join.tests)
         self._fail = "return None"
         self._loops = 0
         self.lazy = lazy
         """Whether labels of premises are looked up at the end only."""
-        self.source = Source(f"def join({parameters}):")
+        self.source = FunctionSource(f"def join({parameters}):")
         self._names = {place: f"fixed[{place}]" for place in range(join.known)}
         self._labels: list[str] = []
         """Expressions for the labels of the premises that are combined at the end."""
@@ -201,7 +203,7 @@ class _Writer:
         if self._join.known < len(rule.constants) + rule.guided:
             self.source.line(f"if {self.guided} not in {rows}: {self._fail}")
 
-    def also(self, head: Head) -> str:
+    def also(self, head: BoundConclusion) -> str:
         """Write the test that a conclusion is a triple, if it must be tested."""
         return "" if head.test is None else f" and {self.source.name(head.test)}(head)"
 

@@ -41,9 +41,9 @@ class KeyIndex(Generic[Item]):
     __slots__ = ("_nodes", "_open")
 
     def __init__(self) -> None:
-        self._nodes: dict[int, _Node[Item]] = {}
+        self._nodes: dict[int, _KeyNode[Item]] = {}
         """The items by predicate; under 0 those whose pattern has any."""
-        self._open: _Node[Item] | None = None
+        self._open: _KeyNode[Item] | None = None
 
     def __bool__(self) -> bool:
         return bool(self._nodes)
@@ -52,7 +52,7 @@ class KeyIndex(Generic[Item]):
         """Put an item under a pattern; repeating it changes nothing."""
         node = self._nodes.get(key.predicate)
         if node is None:
-            node = self._nodes[key.predicate] = _Node()
+            node = self._nodes[key.predicate] = _KeyNode()
             self._open = self._nodes.get(UNBOUND)
         items = node.items(key, make=True)
         relations = items.get(item, ())
@@ -109,7 +109,7 @@ class KeyIndex(Generic[Item]):
         return False
 
 
-class _Node(Generic[Item]):
+class _KeyNode(Generic[Item]):
     """The items whose patterns have one predicate, each with the relations that it was added with."""
 
     __slots__ = ("by_both", "by_object", "by_subject", "free")

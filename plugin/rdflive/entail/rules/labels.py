@@ -20,7 +20,7 @@ from sortedcontainers import SortedDict
 
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.pattern import write_delete, write_insert
-from rdflive.engine.source import Source
+from rdflive.engine.source import FunctionSource
 from rdflive.entail.entailment import IdTriple
 from rdflive.entail.rules.keys import Key
 
@@ -326,7 +326,7 @@ def _index_writer(
     indexes: Mapping[tuple[int, ...], Any], write: Callable[..., None]
 ) -> Callable[[Iterable[IdTriple]], None]:
     """Generate the function that does the same in every index with some triples."""
-    source = Source("def run(triples):")
+    source = FunctionSource("def run(triples):")
     if not indexes:
         source.line("pass")
         return source.function()

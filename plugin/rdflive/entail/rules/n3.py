@@ -72,9 +72,9 @@ def parse(text: str) -> Program:
         if p == _IMPLIES:
             # a label is of the formula that is written first: in `{ head } <= { body }` that is the head
             name = labels.get(s) or labels.get(o) or f"rule {len(rules) + 1}"
-            rules.append(_Reader(store, name, line).rule(s, o))
+            rules.append(_N3Reader(store, name, line).rule(s, o))
         elif not (p == RDFS.label and s in labels):
-            facts.append(_Reader(store, f"fact {len(facts) + 1}", line).fact((s, p, o)))
+            facts.append(_N3Reader(store, f"fact {len(facts) + 1}", line).fact((s, p, o)))
     if not rules and not facts:
         raise RuleError("the N3 text holds no rule; write { ?x a :Dog } => { ?x a :Animal } .")
     return Program.union([Program((*facts, *rules))])
@@ -107,7 +107,7 @@ def _reason(error: Exception, text: str, line: int) -> str:
     return reason
 
 
-class _Reader:
+class _N3Reader:
     """Reads one rule or fact; name and line, the one it ends on, say in errors which."""
 
     def __init__(self, store: _TextOrder, name: str, line: int) -> None:

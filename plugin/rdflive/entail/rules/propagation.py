@@ -16,10 +16,10 @@ from rdflive.engine.dictionary import UNBOUND, Dictionary
 from rdflive.entail.entailment import IdTriple
 from rdflive.entail.rules.algebra import Algebra
 from rdflive.entail.rules.bound import BoundRule, Values
-from rdflive.entail.rules.joins import Facts, Join
+from rdflive.entail.rules.joins import Facts, PatternJoin
 from rdflive.entail.rules.keys import Key, KeyIndex
 from rdflive.entail.rules.labels import Labels
-from rdflive.entail.rules.units import Search, Shape, Trigger, Unit
+from rdflive.entail.rules.units import Search, Trigger, Unit, UnitShape
 
 __all__ = ["Propagation"]
 
@@ -47,7 +47,7 @@ class Propagation:
         self._algebra = algebra
         self._forward: KeyIndex[Trigger] = KeyIndex()
         """The triggers of working units, by the pattern of a premise."""
-        self._searches: dict[tuple[Shape, int, Key], Search] = {}
+        self._searches: dict[tuple[UnitShape, int, Key], Search] = {}
         self._backward: KeyIndex[Search] = KeyIndex()
         """The searches for premises, by conclusion."""
         self._based = 0
@@ -236,7 +236,7 @@ class Propagation:
         self._open[predicate] = found
         return found
 
-    def _derive(self, unit: Unit, join: Join, triples: Collection[IdTriple], label: int) -> None:
+    def _derive(self, unit: Unit, join: PatternJoin, triples: Collection[IdTriple], label: int) -> None:
         """Pass the label of triples on to what a join concludes from them."""
         if join.heads:
             join.derive(unit.fixed, triples, label, self._waiting, self._order)

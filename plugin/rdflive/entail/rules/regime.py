@@ -14,8 +14,7 @@ from rdflive.engine.dictionary import UNBOUND
 from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Sign
 from rdflive.entail.proof import Proof, ProofStep
 from rdflive.entail.rules.algebra import LEVELS, Algebra
-from rdflive.entail.rules.closure import AnnotatedGraph, Closure
-from rdflive.entail.rules.derivation import IdStep, explain
+from rdflive.entail.rules.closure import AnnotatedGraph, FactClosure, IdStep, explain
 from rdflive.entail.rules.keys import Key
 from rdflive.entail.rules.program import Program
 from rdflive.model import TermPattern, Triple
@@ -76,7 +75,7 @@ class RuleEntailment:
         self._graph = graph
         self._algebra = algebra
         annotated = AnnotatedGraph(graph.dictionary, graph.terms, graph.to_native, self._explicit)
-        self.closure = Closure(program, annotated, algebra)
+        self.closure = FactClosure(program, annotated, algebra)
         self._before = self.closure.labels.watch()
         self._wanted: Counter[TermPattern] = Counter()
         self._sound = True

@@ -8,17 +8,17 @@ from typing import Final
 
 from rdflive.entail.entailment import IdTriple
 from rdflive.entail.rules.algebra import Algebra
-from rdflive.entail.rules.bound import BoundRule, Condition, Places, Values
-from rdflive.entail.rules.joins import Facts, Join, Reading
+from rdflive.entail.rules.bound import BoundComparison, BoundRule, Places, Values
+from rdflive.entail.rules.joins import Facts, PatternJoin, Reading
 from rdflive.entail.rules.keys import Key
 
-__all__ = ["Search", "Shape", "Trigger", "Unit", "is_transitive"]
+__all__ = ["Search", "Trigger", "Unit", "UnitShape", "is_transitive"]
 
 _FEW: Final = 3
 """Up to so many units are asked one by one which premises give a conclusion."""
 
 
-class Shape:
+class UnitShape:
     """The joins that all units of a rule share."""
 
     __slots__ = ("backward", "base", "body", "counted", "forward", "heads", "open", "rule", "whole")
@@ -43,12 +43,14 @@ class Shape:
         plain: list[Reading] = [(pattern, facts.labels) for pattern in self.body]
         read = [(self.body[0], facts.explicit), *plain[1:]] if base else plain
 
-        def join(first: Places | None, rest: list[Reading]) -> Join:
-            return Join(rule, known, first, rest, facts, algebra, tests=tests, heads=self.heads)
+        def join(first: Places | None, rest: list[Reading]) -> PatternJoin:
+            return PatternJoin(rule, known, first, rest, facts, algebra, tests=tests, heads=self.heads)
 
-        def back(rest: list[Reading], known: int, tests: Sequence[Condition]) -> tuple[Join, ...]:
+        def back(
+            rest: list[Reading], known: int, tests: Sequence[BoundComparison]
+        ) -> tuple[PatternJoin, ...]:
             return tuple(
-                Join(rule, known, None, rest, facts, algebra, tests=tests, conclusion=head)
+                PatternJoin(rule, known, None, rest, facts, algebra, tests=tests, conclusion=head)
                 for head in self.heads
             )
 
@@ -71,7 +73,7 @@ class Unit:
 
     __slots__ = ("active", "fixed", "forward", "heads", "keys", "shape")
 
-    def __init__(self, shape: Shape, fixed: Values) -> None:
+    def __init__(self, shape: UnitShape, fixed: Values) -> None:
         self.shape = shape
         self.fixed = fixed
         self.keys: list[Key] = shape.rule.keys(shape.body, fixed)
@@ -102,7 +104,7 @@ class Trigger:
 
     key: Key
     unit: Unit
-    join: Join
+    join: PatternJoin
     base: bool
     """True if only explicit triples count."""
 
@@ -116,7 +118,7 @@ class Search:
 
     __slots__ = ("_number", "_shape", "units")
 
-    def __init__(self, shape: Shape, number: int) -> None:
+    def __init__(self, shape: UnitShape, number: int) -> None:
         self._shape = shape
         self._number = number
         """Which of the conclusions of the rule it is."""

@@ -19,7 +19,7 @@ from rdflive.feeds.json_lines import member, optional, read_value
 from rdflive.feeds.lines import Line
 from rdflive.feeds.tables.cells import Cell, to_row
 from rdflive.feeds.tables.connect_schema import UNAVAILABLE, column_schemas, to_cell_by_schema
-from rdflive.feeds.tables.debezium_records import Kind, Record, read_record, unwrap
+from rdflive.feeds.tables.debezium_records import DebeziumRecord, Kind, read_record, unwrap
 from rdflive.feeds.tables.gaps import Gaps, MappingGaps
 from rdflive.feeds.tables.held_rows import HeldRows, RowEdit, TableName, at_line, needs_mapping
 from rdflive.feeds.tables.mapping import Mapped, RowMapping, TableMapping, read_mapping
@@ -84,7 +84,7 @@ class DebeziumDecoder:
         """Read an event, or those of a transaction."""
         edit = RowEdit(self._rows)
         offsets: dict[str, int] = {}
-        records: list[Record] = []
+        records: list[DebeziumRecord] = []
         is_unnumbered = self._had_unnumbered
         for line in frame:
             with at_line(line):
@@ -123,10 +123,10 @@ class DebeziumDecoder:
                 self._may_repeat = self._had_unnumbered
             yield line
 
-    def _offset(self, record: Record) -> int:
+    def _offset(self, record: DebeziumRecord) -> int:
         return self._offsets.get(record.partition, -1)
 
-    def _apply(self, record: Record, edit: RowEdit) -> bool:
+    def _apply(self, record: DebeziumRecord, edit: RowEdit) -> bool:
         """Edit the rows as an event says; False where its table is not mapped."""
         event = read_event(record, self.mapping, self._gaps)
         if event is None:
@@ -140,7 +140,7 @@ class DebeziumDecoder:
         event.apply(edit)
         return True
 
-    def _check_transaction(self, records: list[Record], frame: Frame, *, is_new: bool) -> None:
+    def _check_transaction(self, records: list[DebeziumRecord], frame: Frame, *, is_new: bool) -> None:
         """Refuse a transaction that is not whole."""
         first, last = records[0].kind, records[-1].kind
         if first is Kind.BEGIN and last is not Kind.END:
@@ -151,7 +151,7 @@ class DebeziumDecoder:
                 raise RowError("END without a BEGIN: the feed begins inside of a transaction")
             self._check_counts(records)
 
-    def _check_counts(self, records: list[Record]) -> None:
+    def _check_counts(self, records: list[DebeziumRecord]) -> None:
         """Refuse fewer events of the tables that are mapped than END tells."""
         event = records[-1].event
         changes = [record for record in records if record.kind is Kind.CHANGE and record.event["op"] != "r"]
@@ -187,7 +187,7 @@ def _boundary(line: Line) -> Kind | None:
     return None
 
 
-def read_event(record: Record, mapping: RowMapping, gaps: Gaps) -> RowEvent | None:
+def read_event(record: DebeziumRecord, mapping: RowMapping, gaps: Gaps) -> RowEvent | None:
     """Read what a change does to the rows of its table; None where that is not mapped.
 
     What the event and the mapping do not share goes to `gaps`. Raises `RowError`.
@@ -211,14 +211,16 @@ def read_event(record: Record, mapping: RowMapping, gaps: Gaps) -> RowEvent | No
     return event
 
 
-def _table_name(record: Record) -> TableName:
+def _table_name(record: DebeziumRecord) -> TableName:
     source = member(record.event, "source", dict, "the event")
     table = member(source, "table", str, "the event's source")
     parts = (optional(source, part, str, "the event's source") for part in ("db", "schema"))
     return (*(part for part in parts if part), table)
 
 
-def _read_put(record: Record, table: TableMapping, name: TableName, after: Mapping[str, Any]) -> RowEvent:
+def _read_put(
+    record: DebeziumRecord, table: TableMapping, name: TableName, after: Mapping[str, Any]
+) -> RowEvent:
     """Read which row is put, and in the place of which."""
     key = _key(table, after, "'after' of the event")
     old = None
@@ -234,7 +236,7 @@ def _read_put(record: Record, table: TableMapping, name: TableName, after: Mappi
     return RowEvent(name, key, _read_row(record, table, after), None if old == key else old)
 
 
-def _read_row(record: Record, table: TableMapping, after: Mapping[str, Any]) -> GivenRow:
+def _read_row(record: DebeziumRecord, table: TableMapping, after: Mapping[str, Any]) -> GivenRow:
     schemas = column_schemas(record.schema, "after")
     left_out = {column for column in table.columns if after.get(column) in UNAVAILABLE}
 
@@ -248,7 +250,7 @@ def _read_row(record: Record, table: TableMapping, after: Mapping[str, Any]) -> 
     return {column: row.get(column) for column in table.columns if column in row or column in left_out}
 
 
-def _deleted_key(record: Record, table: TableMapping) -> str:
+def _deleted_key(record: DebeziumRecord, table: TableMapping) -> str:
     """Find the key of a deleted row: in the event, or else in the key that Kafka has."""
     before = optional(record.event, "before", dict, "the event")
     if before is not None and _has_key(table, before):

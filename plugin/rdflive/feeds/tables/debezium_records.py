@@ -10,7 +10,7 @@ from rdflive.feeds.json_lines import member, optional, read_value
 from rdflive.feeds.lines import Line
 from rdflive.feeds.terms import RowError
 
-__all__ = ["Kind", "Record", "read_record"]
+__all__ = ["DebeziumRecord", "Kind", "read_record"]
 
 _KAFKA: Final = frozenset({"topic", "partition", "offset"})
 
@@ -24,7 +24,7 @@ class Kind(Enum):
     NOTHING = "no row: a tombstone, a heartbeat, a change of the schema, a logical message"
 
 
-class Record(NamedTuple):
+class DebeziumRecord(NamedTuple):
     """One event and what came with it."""
 
     kind: Kind
@@ -44,7 +44,7 @@ class Record(NamedTuple):
         return bool(self.partition)
 
 
-def read_record(line: Line) -> Record:
+def read_record(line: Line) -> DebeziumRecord:
     """Read a line; raises `RowError` where it is no record of Debezium.
 
     >>> read_record(Line('{"ts_ms": 1580390884335}', 1)).kind.name
@@ -60,7 +60,7 @@ def read_record(line: Line) -> Record:
     value, schema = unwrap(value)
     if value is not None and not isinstance(value, dict):
         raise RowError(f"an event must be an object, or null for a tombstone, not {value!r:.40}")
-    return Record(_kind(value), value or {}, schema, key, partition, offset)
+    return DebeziumRecord(_kind(value), value or {}, schema, key, partition, offset)
 
 
 def unwrap(value: object) -> tuple[object, object]:

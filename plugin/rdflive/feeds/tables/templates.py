@@ -13,8 +13,7 @@ from rdflib.term import URIRef
 
 from rdflive.errors import RdfliveError
 from rdflive.feeds.tables.cells import NOT_FINITE, Row
-from rdflive.feeds.terms import RdflibTerm, RowError, RowReader
-from rdflive.feeds.writing import UnwritableError, write_term
+from rdflive.feeds.terms import RdflibTerm, RowError, RowReader, UnwritableError, write_term
 from rdflive.model import Quad, exact_literal
 from rdflive.values import is_well_formed
 

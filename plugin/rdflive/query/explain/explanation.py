@@ -6,15 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rdflive.query import algebra
 from rdflive.query.bgp import PatternClass, TriplePattern, Variable
-from rdflive.query.explain.flowchart import flowchart
+from rdflive.query.explain.flowchart import OutlineBranch, flowchart, outline
 from rdflive.query.explain.leaf import leaf_lines
-from rdflive.query.explain.names import Names
-from rdflive.query.explain.outline import Branch, outline
+from rdflive.query.explain.names import VariableNames
 from rdflive.query.explain.picture import draw
 from rdflive.query.explain.row_key import row_key
 from rdflive.query.explain.running import as_run
 from rdflive.query.explain.words import Words, describe
-from rdflive.query.known import Asked
+from rdflive.query.known import KnownQuery
 from rdflive.query.notes import query_notes
 from rdflive.query.plan import Plan
 from rdflive.query.segment import Algorithm
@@ -37,13 +36,13 @@ class Explanation:
         clock: Sequence[str] = (),
         notes: Sequence[str] = (),
         members: int = 1,
-        shared: Asked | None = None,
+        shared: KnownQuery | None = None,
         counted: str = "",
         held: Iterable[tuple[TriplePattern, Variable, int, bool]] = (),
         *,
         is_whole: bool = False,
     ) -> None:
-        asked = Asked(plan) if shared is None else shared
+        asked = KnownQuery(plan) if shared is None else shared
         running = as_run(plan, asked.plan, asked.terms, lags=bool(windows), is_whole=is_whole)
         self._plan = plan = running.plan
         self._kept = running.kept
@@ -61,7 +60,7 @@ class Explanation:
         self.members = members
         """How many queries share the work, each with terms of its own in the place of the constants."""
         self._counted = counted
-        names = Names(plan)
+        names = VariableNames(plan)
         self.demand = tuple(_held(names, *pattern) for pattern in held)
         """The patterns that hold only what others ask for, or all because that would be most of it."""
 
@@ -131,7 +130,7 @@ class Explanation:
         return self.svg()
 
     def _lines(self) -> Iterator[str]:
-        plan, names = self._plan, Names(self._plan)
+        plan, names = self._plan, VariableNames(self._plan)
         yield from _header(plan, names)
         if self.members > 1:
             yield f"family: {self.members} members, which differ in constants alone and share this plan"
@@ -158,7 +157,7 @@ class Explanation:
         if self._counted:
             yield f"counted so far: {self._counted}"
 
-    def _tree(self, branch: Branch, names: Names, head: str, guide: str) -> Iterator[str]:
+    def _tree(self, branch: OutlineBranch, names: VariableNames, head: str, guide: str) -> Iterator[str]:
         """Draw a branch: `head` starts its first line, `guide` all others; a lone input stands below it."""
         words = describe(branch.step, self._plan, names)
         if branch.again:
@@ -176,7 +175,7 @@ class Explanation:
             else:
                 yield from self._tree(below, names, f"{guide}├─ ", f"{guide}│  ")
 
-    def _body(self, branch: Branch, words: Words, names: Names) -> Iterator[str]:
+    def _body(self, branch: OutlineBranch, words: Words, names: VariableNames) -> Iterator[str]:
         """Say what a step keeps and costs."""
         if branch.step.basic is not None:
             lines = leaf_lines(branch.step.basic, names, branch.first_pattern, self._kept)
@@ -188,7 +187,9 @@ class Explanation:
             yield f"an update costs {words.costs}"
 
 
-def _held(names: Names, pattern: TriplePattern, variable: Variable, values: int, is_whole: bool) -> str:
+def _held(
+    names: VariableNames, pattern: TriplePattern, variable: Variable, values: int, is_whole: bool
+) -> str:
     """Say what a pattern holds that others ask for."""
     name = names.variable(variable)
     count = f"{values:,} {'value' if values == 1 else 'values'} of {name}"
@@ -196,7 +197,7 @@ def _held(names: Names, pattern: TriplePattern, variable: Variable, values: int,
     return f"{names.pattern(pattern)}: {held}"
 
 
-def _header(plan: Plan, names: Names) -> Iterator[str]:
+def _header(plan: Plan, names: VariableNames) -> Iterator[str]:
     """Say what is asked for, and what the operators do not show."""
     query = plan.query
     shown = " ".join(f"?{name}" for name in query.names) if query.form == "SELECT" else ""

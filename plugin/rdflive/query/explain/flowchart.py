@@ -1,19 +1,63 @@
-"""A Mermaid flowchart of a plan: operators above, each basic graph pattern as the graph that it is."""
+"""A plan as a tree, and as a Mermaid flowchart: operators above, each basic graph pattern below."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from rdflive.query.bgp import Variable, VarOrTerm
 from rdflive.query.explain.leaf import ALGORITHMS
-from rdflive.query.explain.names import Names
-from rdflive.query.explain.outline import Branch, outline
+from rdflive.query.explain.names import VariableNames
 from rdflive.query.explain.words import describe
-from rdflive.query.plan import Plan
+from rdflive.query.plan import Plan, Step
 from rdflive.query.segment import BasicPlan, Segment
 
-__all__ = ["flowchart"]
+__all__ = ["OutlineBranch", "flowchart", "outline"]
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineBranch:
+    """A step in the drawing, numbered from the answer downwards."""
+
+    number: int
+    step: Step
+    branches: tuple[OutlineBranch, ...]
+    first_pattern: int
+    """The number of a leaf's first pattern: they count through the whole plan."""
+    again: bool = False
+    """True where the step is drawn elsewhere: nothing below is repeated."""
+
+    def walk(self) -> Iterator[OutlineBranch]:
+        """List the steps that are drawn, in the order of their numbers."""
+        if not self.again:
+            yield self
+        for branch in self.branches:
+            yield from branch.walk()
+
+
+def outline(plan: Plan) -> OutlineBranch:
+    """Arrange the steps of a plan from the one that gives the answer down to the leaves."""
+    drawn: dict[int, OutlineBranch] = {}
+    numbers: dict[int, int] = {}
+    patterns = 1
+
+    def branch(index: int) -> OutlineBranch:
+        nonlocal patterns
+        step = plan.steps[index]
+        if index in drawn:
+            known = drawn[index]
+            return OutlineBranch(known.number, step, (), known.first_pattern, again=True)
+        # before its inputs get theirs, so that numbers count downwards
+        number = numbers[index] = len(numbers) + 1
+        first = patterns
+        if step.basic is not None:
+            patterns += sum(len(segment.patterns) for segment in step.basic.segments)
+        drawn[index] = OutlineBranch(number, step, tuple(map(branch, step.inputs)), first)
+        return drawn[index]
+
+    return branch(len(plan.steps) - 1)
+
 
 # Mermaid writes entities with # in place of &
 _ENTITIES: Final = str.maketrans(
@@ -23,14 +67,14 @@ _ENTITIES: Final = str.maketrans(
 
 def flowchart(plan: Plan) -> str:
     """Draw a plan: rows flow upwards, from the patterns to the answer."""
-    names = Names(plan)
+    names = VariableNames(plan)
     last = plan.steps[-1].basic
     if last is not None:
         return "\n".join(["flowchart LR", *_segments(last, names, "S", "  ")])
     return "\n".join(["flowchart BT", *_operators(outline(plan), plan, names)])
 
 
-def _operators(root: Branch, plan: Plan, names: Names) -> Iterator[str]:
+def _operators(root: OutlineBranch, plan: Plan, names: VariableNames) -> Iterator[str]:
     for branch in root.walk():
         words = describe(branch.step, plan, names)
         basic = branch.step.basic
@@ -49,7 +93,7 @@ def _operators(root: Branch, plan: Plan, names: Names) -> Iterator[str]:
             yield f"  O{below.number} --> O{branch.number}"
 
 
-def _segments(plan: BasicPlan, names: Names, prefix: str, indent: str) -> Iterator[str]:
+def _segments(plan: BasicPlan, names: VariableNames, prefix: str, indent: str) -> Iterator[str]:
     """Draw segments as boxes whose nodes are terms and whose edges are patterns."""
     for number, segment in enumerate(plan.segments, 1):
         box = f"{prefix}{number}"
@@ -66,7 +110,7 @@ def _segments(plan: BasicPlan, names: Names, prefix: str, indent: str) -> Iterat
         yield f"{indent}end"
 
 
-def _shape(term: VarOrTerm, segment: Segment, names: Names) -> str:
+def _shape(term: VarOrTerm, segment: Segment, names: VariableNames) -> str:
     label = _escape(names.term(term))
     if term in segment.centres:
         return f'((("{label}")))'

@@ -8,7 +8,7 @@ from typing import Final
 from rdflive.query.algebra import Condition, Graph, reads
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.decompose import OrderedArray, overlapping_subqueries_graph, star_decomposition
-from rdflive.query.explain.names import Names
+from rdflive.query.explain.names import VariableNames
 from rdflive.query.explain.running import Kept
 from rdflive.query.segment import BasicPlan, Segment
 
@@ -32,7 +32,10 @@ _COMPARED: Final = "a search for the queries of the plan whose constant fits"
 
 
 def leaf_lines(
-    plan: BasicPlan, names: Names, first_pattern: int, kept: Mapping[tuple[Graph, TriplePattern], Kept]
+    plan: BasicPlan,
+    names: VariableNames,
+    first_pattern: int,
+    kept: Mapping[tuple[Graph, TriplePattern], Kept],
 ) -> Iterator[str]:
     """Describe how a basic graph pattern is maintained; its patterns are numbered from the given number."""
     yield f"class: {plan.pattern_class}"
@@ -52,7 +55,7 @@ class _Words:
     """Describes one segment."""
 
     def __init__(
-        self, segment: Segment, names: Names, first_pattern: int, kept: Sequence[Kept | None]
+        self, segment: Segment, names: VariableNames, first_pattern: int, kept: Sequence[Kept | None]
     ) -> None:
         self.segment = segment
         self.names = names

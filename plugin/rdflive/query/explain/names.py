@@ -14,13 +14,13 @@ from rdflive.query.bgp import TriplePattern, Variable, VarOrTerm, to_text
 from rdflive.query.expressions.text import to_text as expression_text
 from rdflive.query.plan import Plan
 
-__all__ = ["Names"]
+__all__ = ["VariableNames"]
 
 _MADE: Final = re.compile(r"\?(·\d+|·agg\d+)")  # by the translator, and for aggregates
 _UNPRINTABLE: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
 
 
-class Names:
+class VariableNames:
     """Readable names for the variables of one plan, each different from the others."""
 
     def __init__(self, plan: Plan) -> None:

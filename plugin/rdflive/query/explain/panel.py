@@ -9,7 +9,7 @@ from math import cos, hypot, inf, pi, sin
 from typing import Final, TypeAlias
 
 from rdflive.query.bgp import TriplePattern, Variable, VarOrTerm
-from rdflive.query.explain.names import Names
+from rdflive.query.explain.names import VariableNames
 from rdflive.query.segment import Segment
 
 __all__ = ["Panel", "text_at"]
@@ -35,7 +35,7 @@ class Panel:
     """The drawing of one segment, of a size that its terms need."""
 
     segment: Segment
-    names: Names
+    names: VariableNames
     nodes: tuple[VarOrTerm, ...] = ()
     taken: list[Box] = field(default_factory=list)
     """What labels must not cover."""

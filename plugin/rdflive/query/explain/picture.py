@@ -8,8 +8,8 @@ from functools import cached_property
 from html import escape
 from typing import Final
 
-from rdflive.query.explain.names import Names
-from rdflive.query.explain.outline import Branch, outline
+from rdflive.query.explain.flowchart import OutlineBranch, outline
+from rdflive.query.explain.names import VariableNames
 from rdflive.query.explain.panel import Panel, text_at
 from rdflive.query.explain.words import Words, describe
 from rdflive.query.plan import Plan
@@ -51,7 +51,7 @@ def draw(plan: Plan) -> str:
     Every box has its own column range, which holds what is below it: so nothing overlaps. A step that
     feeds several others is drawn once, and dashed boxes refer to it by its number.
     """
-    names = Names(plan)
+    names = VariableNames(plan)
     last = plan.steps[-1].basic
     if last is not None:
         panels = [Panel(segment, names) for segment in last.segments]
@@ -85,9 +85,9 @@ def _row(panels: list[Panel], x: float, y: float) -> str:
 class _Tree:
     """A step with everything below it; its place is the upper left corner of what it all takes."""
 
-    branch: Branch
+    branch: OutlineBranch
     plan: Plan
-    names: Names
+    names: VariableNames
 
     @cached_property
     def words(self) -> Words:

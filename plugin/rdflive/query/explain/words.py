@@ -9,8 +9,8 @@ from typing import Final
 from rdflive.query import algebra
 from rdflive.query.algebra import CLASSIFIED, Columns
 from rdflive.query.bgp import Variable
-from rdflive.query.explain.names import Names
-from rdflive.query.inequalities import inequality_of
+from rdflive.query.explain.names import VariableNames
+from rdflive.query.marks import inequality_of
 from rdflive.query.plan import Plan, Step
 
 __all__ = ["Words", "describe"]
@@ -39,7 +39,7 @@ class Words:
 class _Reading:
     """What the description of one operator reads."""
 
-    def __init__(self, step: Step, inputs: list[Columns], names: Names) -> None:
+    def __init__(self, step: Step, inputs: list[Columns], names: VariableNames) -> None:
         self.columns = step.columns
         self.inputs = inputs
         self.names = names
@@ -47,17 +47,19 @@ class _Reading:
     def list(self, columns: Columns) -> str:
         return self.names.variables(columns, ", ") or "no columns"
 
-    def compared(self, node: algebra.Join | algebra.LeftJoin | algebra.Minus | algebra.Exists) -> _Compared:
+    def compared(
+        self, node: algebra.Join | algebra.LeftJoin | algebra.Minus | algebra.Exists
+    ) -> _ComparedWords:
         """Divide the shared columns as the operator's index does: keys, and those that may be unbound."""
         left, right = self.inputs
         shared = [v for v in node.shared if v in left and v in right]
         keys = tuple(v for v in shared if v in node.keys)
         maybe = tuple(v for v in shared if v not in keys)
-        return _Compared(self.names.variables(keys, ", "), self.names.variables(maybe, ", "))
+        return _ComparedWords(self.names.variables(keys, ", "), self.names.variables(maybe, ", "))
 
 
 @dataclass(frozen=True, slots=True)
-class _Compared:
+class _ComparedWords:
     """The columns that two inputs are compared by, in words."""
 
     keys: str
@@ -81,7 +83,7 @@ class _Compared:
         return "per changed row one look-up for each set of columns that rows of the other side leave unbound"
 
 
-def describe(step: Step, plan: Plan, names: Names) -> Words:
+def describe(step: Step, plan: Plan, names: VariableNames) -> Words:
     """Describe the operator of a step (a leaf is described by its patterns instead)."""
     inputs = [plan.steps[i].columns for i in step.inputs]
     return _describe(step.node, _Reading(step, inputs, names))

@@ -12,13 +12,30 @@ from rdflive.query.expressions.expression import (
     valueless,
     volatile,
 )
-from rdflive.query.expressions.faults import Fault, fault_of
+from rdflive.query.expressions.faults import CallFault, fault_of
 from rdflive.query.expressions.phases import Phases
-from rdflive.query.expressions.rdflib_evaluation import Terms
+from rdflive.query.expressions.rdflib_evaluation import RowTerms
 from rdflive.query.expressions.registry import is_current, register_function, users_functions
 
 __all__ = [
-    "TURNED", "ClockComparison", "Expression", "Fault", "Phases", "Terms", "clock_parts", "conjuncts",
-    "exists_parts", "fault_of", "first_fault", "is_current", "numbered", "read_comparison",
-    "register_function", "replace", "users_functions", "valueless", "volatile", "why_never",
+    "TURNED",
+    "CallFault",
+    "ClockComparison",
+    "Expression",
+    "Phases",
+    "RowTerms",
+    "clock_parts",
+    "conjuncts",
+    "exists_parts",
+    "fault_of",
+    "first_fault",
+    "is_current",
+    "numbered",
+    "read_comparison",
+    "register_function",
+    "replace",
+    "users_functions",
+    "valueless",
+    "volatile",
+    "why_never",
 ]  # fmt: skip

@@ -20,7 +20,7 @@ from rdflive.query.expressions.phases import (
     phases_of,
     to_move,
 )
-from rdflive.query.expressions.rdflib_evaluation import Row, Terms
+from rdflive.query.expressions.rdflib_evaluation import Row, RowTerms
 from rdflive.query.expressions.registry import registered
 from rdflive.syntax.tree import EXISTS, Tree
 from rdflive.values.casts import CASTS
@@ -54,7 +54,7 @@ class ClockComparison:
         """True where evaluation takes little time and memory, whatever the terms are."""
         return self._value.is_plain and all(move.is_plain for _, move in self._moves)
 
-    def phases(self, columns: Mapping[str, int], terms: Terms) -> Callable[[Row], Phases]:
+    def phases(self, columns: Mapping[str, int], terms: RowTerms) -> Callable[[Row], Phases]:
         """Compile to the phases of a row."""
         value_of = self._value.term(columns, terms)
         moves_of = [_move_of(sign, move, columns, terms) for sign, move in self._moves]
@@ -71,7 +71,9 @@ class ClockComparison:
         return phases
 
 
-def _move_of(sign: str, move: Expression, columns: Mapping[str, int], terms: Terms) -> Callable[[Row], Move]:
+def _move_of(
+    sign: str, move: Expression, columns: Mapping[str, int], terms: RowTerms
+) -> Callable[[Row], Move]:
     term_of = move.term(columns, terms)
     if not move.variables:
         constant = to_move(sign, term_of(()))

@@ -19,8 +19,8 @@ from rdflive.query.expressions.metered import metered
 from rdflive.query.expressions.nodes import arguments, elements, operands
 from rdflive.query.expressions.rdflib_evaluation import (
     Row,
+    RowTerms,
     TermOf,
-    Terms,
     evaluate_with_rdflib,
     rdflib_function,
 )
@@ -40,7 +40,7 @@ from rdflive.values import (
 from rdflive.values.arithmetic import calculate
 from rdflive.values.casts import CASTS
 
-__all__ = ["TURNED", "Compiler", "guarded"]
+__all__ = ["TURNED", "ExpressionCompiler", "guarded"]
 
 TruthOf: TypeAlias = Callable[[Row], bool | None]
 
@@ -50,10 +50,10 @@ TRUE: Final = Literal(True)
 FALSE: Final = Literal(False)
 
 
-class Compiler:
+class ExpressionCompiler:
     """Compiles one expression; `columns` tells the place of each variable in a row."""
 
-    def __init__(self, columns: Mapping[str, int], terms: Terms, base: str | None = None) -> None:
+    def __init__(self, columns: Mapping[str, int], terms: RowTerms, base: str | None = None) -> None:
         self.columns = columns
         self.terms = terms
         self.base = base
@@ -160,7 +160,7 @@ def _boolean_term(truth: TruthOf) -> TermOf:
 # truths
 
 
-def _not(compiler: Compiler, node: Tree) -> TruthOf:
+def _not(compiler: ExpressionCompiler, node: Tree) -> TruthOf:
     truth = compiler.truth(node.expr)
 
     def negation(row: Row) -> bool | None:
@@ -170,10 +170,10 @@ def _not(compiler: Compiler, node: Tree) -> TruthOf:
     return negation
 
 
-def _chain(decisive: bool) -> Callable[[Compiler, Tree], TruthOf]:
+def _chain(decisive: bool) -> Callable[[ExpressionCompiler, Tree], TruthOf]:
     """Make `&&` (False decides) or `||` (True decides); without a decision an error stays one."""
 
-    def build(compiler: Compiler, node: Tree) -> TruthOf:
+    def build(compiler: ExpressionCompiler, node: Tree) -> TruthOf:
         truths = [compiler.truth(part) for part in operands(node)]
 
         def chain(row: Row) -> bool | None:
@@ -192,7 +192,7 @@ def _chain(decisive: bool) -> Callable[[Compiler, Tree], TruthOf]:
     return build
 
 
-def _bound(compiler: Compiler, node: Tree) -> TruthOf:
+def _bound(compiler: ExpressionCompiler, node: Tree) -> TruthOf:
     argument = node.arg
     # initBindings have put a constant in the variable's place
     if not isinstance(argument, Variable):
@@ -204,7 +204,7 @@ def _bound(compiler: Compiler, node: Tree) -> TruthOf:
     return lambda row: row[place] != 0
 
 
-def _relation(compiler: Compiler, node: Tree) -> TruthOf:
+def _relation(compiler: ExpressionCompiler, node: Tree) -> TruthOf:
     operator = str(node.op)
     if operator in ("IN", "NOT IN"):
         return _membership(compiler, node, operator == "IN")
@@ -233,7 +233,7 @@ def _relation(compiler: Compiler, node: Tree) -> TruthOf:
     return relation
 
 
-def _membership(compiler: Compiler, node: Tree, positive: bool) -> TruthOf:
+def _membership(compiler: ExpressionCompiler, node: Tree, positive: bool) -> TruthOf:
     """Compile IN: `=` with each in turn, as `||` takes errors (Section 17.4.1.9)."""
     term = compiler.term(node.expr)
     members = [compiler.term(part) for part in elements(node.other) or []]
@@ -260,7 +260,7 @@ def _equal(one: Node, other: Node) -> bool | None:
         return no_value(error, None)
 
 
-_TRUTHS: Final[dict[str, Callable[[Compiler, Tree], TruthOf]]] = {
+_TRUTHS: Final[dict[str, Callable[[ExpressionCompiler, Tree], TruthOf]]] = {
     "UnaryNot": _not,
     "ConditionalAndExpression": _chain(False),
     "ConditionalOrExpression": _chain(True),
@@ -272,7 +272,7 @@ _TRUTHS: Final[dict[str, Callable[[Compiler, Tree], TruthOf]]] = {
 # terms
 
 
-def _if(compiler: Compiler, node: Tree) -> TermOf:
+def _if(compiler: ExpressionCompiler, node: Tree) -> TermOf:
     test, first, second = compiler.truth(node.arg1), compiler.term(node.arg2), compiler.term(node.arg3)
 
     def choice(row: Row) -> Node | None:
@@ -282,7 +282,7 @@ def _if(compiler: Compiler, node: Tree) -> TermOf:
     return choice
 
 
-def _coalesce(compiler: Compiler, node: Tree) -> TermOf:
+def _coalesce(compiler: ExpressionCompiler, node: Tree) -> TermOf:
     parts = [compiler.term(part) for part in arguments(node)]
 
     def coalesce(row: Row) -> Node | None:
@@ -295,11 +295,11 @@ def _coalesce(compiler: Compiler, node: Tree) -> TermOf:
     return coalesce
 
 
-def _exists(_: Compiler, node: Tree) -> TermOf:
+def _exists(_: ExpressionCompiler, node: Tree) -> TermOf:
     raise TypeError(f"{node.name} has to be replaced by a variable before an expression is compiled")
 
 
-def _calculation(compiler: Compiler, node: Tree) -> TermOf:
+def _calculation(compiler: ExpressionCompiler, node: Tree) -> TermOf:
     """Compile a chain of operations, from left to right."""
     first, *others = (compiler.term(part) for part in operands(node))
     steps = list(zip(map(str, node.op), others, strict=True))
@@ -320,7 +320,7 @@ def _calculation(compiler: Compiler, node: Tree) -> TermOf:
     return calculation
 
 
-def _iri(compiler: Compiler, node: Tree) -> TermOf:
+def _iri(compiler: ExpressionCompiler, node: Tree) -> TermOf:
     def iri(term: Node) -> Node | None:
         if isinstance(term, URIRef):
             return term
@@ -333,7 +333,7 @@ def _iri(compiler: Compiler, node: Tree) -> TermOf:
     return compiler.call(node, iri)
 
 
-def _function(compiler: Compiler, node: Tree) -> TermOf:
+def _function(compiler: ExpressionCompiler, node: Tree) -> TermOf:
     """Compile a cast, or a registered function."""
     found = registered(node.iri, node.version)
     if found is None and node.iri in CASTS:
@@ -346,7 +346,7 @@ def _function(compiler: Compiler, node: Tree) -> TermOf:
     return compiler.call(node, in_fixed_context(found.function))
 
 
-_TERMS: Final[dict[str, Callable[[Compiler, Tree], TermOf]]] = {
+_TERMS: Final[dict[str, Callable[[ExpressionCompiler, Tree], TermOf]]] = {
     "MultiplicativeExpression": _calculation,
     "AdditiveExpression": _calculation,
     "Builtin_IF": _if,

@@ -11,16 +11,16 @@ from typing import Any
 from rdflib.term import Node, URIRef, Variable
 
 from rdflive.query.expressions.errors import no_value
-from rdflive.query.expressions.evaluation import TURNED, Compiler, guarded
-from rdflive.query.expressions.faults import Fault, fault_of, note_of
+from rdflive.query.expressions.evaluation import TURNED, ExpressionCompiler, guarded
+from rdflive.query.expressions.faults import CallFault, fault_of, note_of
 from rdflive.query.expressions.nodes import elements, operands
-from rdflive.query.expressions.rdflib_evaluation import Row, Terms
+from rdflive.query.expressions.rdflib_evaluation import Row, RowTerms
 from rdflive.query.expressions.registry import version_of
 from rdflive.query.expressions.text import to_text
 from rdflive.syntax.tree import EXISTS, Tree, replace
 
 __all__ = [
-    "TURNED", "Expression", "Terms", "conjuncts", "exists_parts", "first_fault", "numbered", "replace",
+    "TURNED", "Expression", "RowTerms", "conjuncts", "exists_parts", "first_fault", "numbered", "replace",
     "valueless", "volatile",
 ]  # fmt: skip
 
@@ -102,21 +102,21 @@ class Expression:
         parts = list(_parts(self._node))
         return len(parts) <= _FEW and all(not isinstance(part, Tree) or part.name in _PLAIN for part in parts)
 
-    def term(self, columns: Mapping[str, int], terms: Terms) -> Callable[[Row], Node | None]:
+    def term(self, columns: Mapping[str, int], terms: RowTerms) -> Callable[[Row], Node | None]:
         """Compile to the rdflib term of a row; None where SPARQL raises an error.
 
         A variable without a column is unbound.
         """
-        return self._evaluated(Compiler(columns, terms, self._base).term(self._node), terms)
+        return self._evaluated(ExpressionCompiler(columns, terms, self._base).term(self._node), terms)
 
-    def value(self, columns: Mapping[str, int], terms: Terms) -> Callable[[Row], int]:
+    def value(self, columns: Mapping[str, int], terms: RowTerms) -> Callable[[Row], int]:
         """Compile to the id of the value of a row; 0 where SPARQL raises an error."""
         node = self._node
         if isinstance(node, Variable):
             place = columns.get(str(node))
             # the id itself: by way of its value a term would be lost that expressions cannot hold
             return (lambda _: 0) if place is None else (lambda row: row[place])
-        evaluate, intern = Compiler(columns, terms, self._base).term(node), terms.intern
+        evaluate, intern = ExpressionCompiler(columns, terms, self._base).term(node), terms.intern
 
         def value(row: Row) -> int:
             term = evaluate(row)
@@ -124,9 +124,9 @@ class Expression:
 
         return self._evaluated(value, terms, 0)
 
-    def condition(self, columns: Mapping[str, int], terms: Terms) -> Callable[[Row], bool]:
+    def condition(self, columns: Mapping[str, int], terms: RowTerms) -> Callable[[Row], bool]:
         """Compile to the effective boolean value of a row; false where SPARQL raises an error."""
-        truth = Compiler(columns, terms, self._base).truth(self._node)
+        truth = ExpressionCompiler(columns, terms, self._base).truth(self._node)
         if terms.meter is not None:
             return self._evaluated(lambda row: truth(row) is True, terms, False)
 
@@ -140,7 +140,7 @@ class Expression:
         return holds
 
     def _evaluated(
-        self, function: Callable[[Row], Any], terms: Terms, otherwise: Any = None
+        self, function: Callable[[Row], Any], terms: RowTerms, otherwise: Any = None
     ) -> Callable[[Row], Any]:
         """Guard the compiled expression; within a budget, look before each row whether there is time left."""
         attempt, meter = guarded(function, otherwise), terms.meter
@@ -176,7 +176,7 @@ def volatile(node: Any) -> Tree | None:
     return next((part for part in _parts(node) if isinstance(part, Tree) and part.name in _VOLATILE), None)
 
 
-def first_fault(node: Any) -> Fault | None:
+def first_fault(node: Any) -> CallFault | None:
     """Find the first call inside that is an error whatever the graph; None without any."""
     faults = (fault_of(part) for part in _parts(node) if isinstance(part, Tree))
     return next(filter(None, faults), None)

@@ -12,10 +12,10 @@ from rdflive.regex import RegexError, compiled, replaced
 from rdflive.syntax.tree import Tree
 from rdflive.values import text
 
-__all__ = ["Fault", "fault_of", "note_of"]
+__all__ = ["CallFault", "fault_of", "note_of"]
 
 
-class Fault(NamedTuple):
+class CallFault(NamedTuple):
     """A call that is an error for every row: its node, how it is called, and what is wrong with it."""
 
     node: Tree
@@ -23,7 +23,7 @@ class Fault(NamedTuple):
     reason: str
 
 
-def fault_of(node: Tree) -> Fault | None:
+def fault_of(node: Tree) -> CallFault | None:
     """Find what is wrong with a call itself, whatever its arguments have in them."""
     if node.name == "Function":
         reason = unknown(node.iri)
@@ -32,7 +32,7 @@ def fault_of(node: Tree) -> Fault | None:
         count = len(arguments(node))
         if not reason and count != 1 and registered(node.iri, node.version) is None:
             reason = f"is a cast, which takes one argument and not {count}"
-        return Fault(node, f"<{node.iri}>", reason) if reason else None
+        return CallFault(node, f"<{node.iri}>", reason) if reason else None
     given = _regular(node)
     if given is not None:
         try:
@@ -41,7 +41,7 @@ def fault_of(node: Tree) -> Fault | None:
             pattern, flags = given
             said = f"has {pattern!r}" + (f" with the flags {flags!r}" if flags else "")
             name = node.name.removeprefix("Builtin_")
-            return Fault(node, name, f"{said}, which cannot be matched as XPath says: {error}")
+            return CallFault(node, name, f"{said}, which cannot be matched as XPath says: {error}")
     return None
 
 

@@ -20,9 +20,9 @@ from rdflive.query.expressions.functions import string_literal as string_of
 from rdflive.regex import compiled as in_python
 from rdflive.regex.matching import expand, replacement_pieces, written
 from rdflive.regex.tree import (
-    Choice,
+    Alternation,
+    Bracketed,
     End,
-    Group,
     Part,
     Reference,
     RegexError,
@@ -97,9 +97,9 @@ def to_re2(regular: Regular) -> str:
 
 def _inner(part: Part) -> tuple[Part, ...]:
     match part:
-        case Group(inner, _) | Repeat(inner):
+        case Bracketed(inner, _) | Repeat(inner):
             return (inner,)
-        case Sequence(parts) | Choice(parts):
+        case Sequence(parts) | Alternation(parts):
             return parts
     return ()
 
@@ -125,7 +125,7 @@ def _refused_repeat(part: Part) -> str | None:
     They leave a repeated group that matched nothing at different times, so that in the end `(?:b*?|a)*` may
     have matched another part of the text, and one with a number a part that is not the same either.
     """
-    if isinstance(part, Repeat) and isinstance(part.part, Group) and part.high != 1:
+    if isinstance(part, Repeat) and isinstance(part.part, Bracketed) and part.high != 1:
         if _has_number(part.part):
             return "a repeated group with a number, which (?:...) has not"
         if may_be_empty(part.part):
@@ -134,7 +134,7 @@ def _refused_repeat(part: Part) -> str | None:
 
 
 def _has_number(part: Part) -> bool:
-    return (isinstance(part, Group) and part.number is not None) or any(map(_has_number, _inner(part)))
+    return (isinstance(part, Bracketed) and part.number is not None) or any(map(_has_number, _inner(part)))
 
 
 def _is_constant(node: Any) -> bool:

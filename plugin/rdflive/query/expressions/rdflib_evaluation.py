@@ -17,13 +17,13 @@ from rdflive.syntax.rdflib_algebra import evaluator_of, to_rdflib
 from rdflive.syntax.tree import Tree
 from rdflive.values import Value, in_fixed_context
 
-__all__ = ["Row", "TermOf", "Terms", "evaluate_with_rdflib", "rdflib_function"]
+__all__ = ["Row", "RowTerms", "TermOf", "evaluate_with_rdflib", "rdflib_function"]
 
 Row: TypeAlias = tuple[int, ...]
 TermOf: TypeAlias = Callable[[Row], Node | None]
 
 
-class Terms(Protocol):
+class RowTerms(Protocol):
     """The terms behind the ids of rows."""
 
     meter: Meter | None
@@ -67,7 +67,12 @@ class _Solution:
     __slots__ = ("bnodes", "columns", "now", "prologue", "row", "terms")
 
     def __init__(
-        self, columns: Mapping[str, int], terms: Terms, row: Row, prologue: Prologue, now: datetime.datetime
+        self,
+        columns: Mapping[str, int],
+        terms: RowTerms,
+        row: Row,
+        prologue: Prologue,
+        now: datetime.datetime,
     ) -> None:
         self.columns = columns
         self.terms = terms
@@ -91,7 +96,7 @@ class _Solution:
 
 
 def evaluate_with_rdflib(
-    columns: Mapping[str, int], terms: Terms, node: Tree, function: Callable[..., Any] | None = None
+    columns: Mapping[str, int], terms: RowTerms, node: Tree, function: Callable[..., Any] | None = None
 ) -> TermOf:
     """Evaluate a node and all in it the way rdflib does; None is an error or an unbound variable.
 

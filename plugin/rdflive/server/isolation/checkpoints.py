@@ -18,12 +18,12 @@ from rdflive.errors import RdfliveError
 from rdflive.plugins import manager
 from rdflive.server.sparql.answering import native_of
 
-__all__ = ["Checkpoint", "Checkpoints"]
+__all__ = ["Checkpoints", "StoreCheckpoint"]
 
 _PREFIX: Final = "rdflive-"
 
 
-class Checkpoint:
+class StoreCheckpoint:
     """A state of the store, which exists as long as somebody uses it."""
 
     def __init__(self, folder: Path) -> None:
@@ -41,7 +41,7 @@ class Checkpoints:
         self._folder = folder
         self._lock = threading.Lock()
         """Taken after the store's lock if both are needed."""
-        self._shared: Checkpoint | None = None
+        self._shared: StoreCheckpoint | None = None
         self._state: tuple[Any, int] | None = None
         """The capture and sequence of what is shared."""
 
@@ -69,7 +69,7 @@ class Checkpoints:
             return None
         return checkpoints
 
-    def take(self, *, alone: bool) -> Checkpoint:
+    def take(self, *, alone: bool) -> StoreCheckpoint:
         """Give a checkpoint of this moment, which others use too unless `alone`; `release` it."""
         stale = None
         with manager.locked(self.dataset.store) as adapter:
@@ -87,7 +87,7 @@ class Checkpoints:
             self._drop(stale)
         return checkpoint
 
-    def release(self, checkpoint: Checkpoint) -> None:
+    def release(self, checkpoint: StoreCheckpoint) -> None:
         """Stop using a checkpoint. The last user removes it, unless it is the newest."""
         with self._lock:
             checkpoint.users -= 1
@@ -100,20 +100,20 @@ class Checkpoints:
         with suppress(OSError):  # it holds what is not ours
             self._folder.rmdir()
 
-    def _drop(self, checkpoint: Checkpoint) -> None:
+    def _drop(self, checkpoint: StoreCheckpoint) -> None:
         with self._lock:
             is_over = not checkpoint.users and checkpoint is not self._shared
         if is_over:
             _remove(checkpoint.folder)
 
-    def _make(self) -> Checkpoint:
+    def _make(self) -> StoreCheckpoint:
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=self._folder))
         try:
             native_of(self.dataset).backup(str(folder / "store"))
         except BaseException:
             _remove(folder)
             raise
-        return Checkpoint(folder)
+        return StoreCheckpoint(folder)
 
 
 def _emptied(folder: Path | None) -> Path:

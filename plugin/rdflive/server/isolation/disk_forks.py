@@ -15,7 +15,7 @@ import threading
 from contextlib import suppress
 from typing import Final
 
-from rdflive.server.isolation.checkpoints import Checkpoint, Checkpoints
+from rdflive.server.isolation.checkpoints import Checkpoints, StoreCheckpoint
 from rdflive.server.isolation.confinement import Work
 from rdflive.server.isolation.template import FORK, KILL, ORDER, REAP, SIZE, Job
 from rdflive.server.settings import Limits
@@ -124,7 +124,7 @@ class _DiskFork:
     """A child with its checkpoint."""
 
     def __init__(
-        self, template: _Template, pid: int, checkpoints: Checkpoints, checkpoint: Checkpoint
+        self, template: _Template, pid: int, checkpoints: Checkpoints, checkpoint: StoreCheckpoint
     ) -> None:
         self._template = template
         self._pid = pid

@@ -14,7 +14,7 @@ import rdflib
 
 import rdflive.server.isolation.work  # noqa: F401 - so that no child need import it
 from rdflive.server.isolation.confinement import Work, run_child
-from rdflive.server.isolation.warming import warm_up
+from rdflive.server.isolation.work import warm_up
 from rdflive.server.settings import Limits
 
 __all__ = ["FORK", "KILL", "ORDER", "REAP", "SIZE", "Job", "serve"]

@@ -1,12 +1,15 @@
-"""The work of children. It is pickled if the child is not a fork of the process that asks."""
+"""The work of child processes, and how a process prepares to be forked."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
 
 import rdflib
+import re2  # noqa: F401 - subscriptions import it when they need it: see cli/serve.py
 from rdflib.term import Node
 
 from rdflive.api.live import explain, subscribe
@@ -15,18 +18,18 @@ from rdflive.query.budget import Budget
 from rdflive.server.failures import Problem
 from rdflive.server.isolation.frames import Frames
 from rdflive.server.sparql.answering import answer
-from rdflive.server.sparql.operations import Operation
+from rdflive.server.sparql.operations import ProtocolOperation
 from rdflive.server.sparql.updating import run_update
 from rdflive.sinks.ndjson import TRIPLE
 
-__all__ = ["AnswerQuery", "ExplainQuery", "OpenSubscription", "RunUpdate"]
+__all__ = ["AnswerQuery", "ExplainQuery", "OpenSubscription", "RunUpdate", "warm_up"]
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerQuery:
     """A query to answer."""
 
-    operation: Operation
+    operation: ProtocolOperation
     accept: str
 
     def __call__(self, dataset: rdflib.Dataset, frames: Frames) -> None:
@@ -108,3 +111,32 @@ class ExplainQuery:
         }
         frames.begin("application/json")
         frames.write(json.dumps(told).encode())
+
+
+# functions import these when they need them
+for package in ("elementpath", "pyoxigraph"):
+    if find_spec(package):
+        import_module(package)
+
+_QUERY = "SELECT ?s { ?s ?p ?o FILTER(?o > 1) }"
+_PATTERN = r'SELECT ?s { ?s ?p ?o FILTER(REGEX(?o, "\\p{Lu}", "i")) }'
+"""A query with REGEX: it loads RE2, whose files a child cannot open, and sorts the characters of Unicode."""
+
+
+def warm_up() -> None:
+    """Answer and follow a query, which imports what these need and makes the reader of SPARQL.
+
+    >>> warm_up()
+    """
+    dataset = rdflib.Dataset()
+    answer(dataset, ProtocolOperation(_QUERY), "", _Nowhere())
+    for query, entailment in ((_PATTERN, None), (_QUERY, "rdfs")):
+        subscribe(dataset, query, initial=False, entailment=entailment, budget=Budget()).close()
+
+
+class _Nowhere:
+    def begin(self, content_type: str) -> None:
+        pass
+
+    def write(self, piece: bytes) -> int:
+        return len(piece)

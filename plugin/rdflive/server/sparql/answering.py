@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterable
 from typing import Any, Final, Protocol
 
 import rdflib
-from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
+from rdflib.graph import DATASET_DEFAULT_GRAPH_ID, Dataset, Graph
+from rdflib.paths import Path
 from rdflib.plugins.sparql.evaluate import evalPart
 from rdflib.plugins.sparql.sparql import Prologue, QueryContext, SPARQLError
-from rdflib.term import URIRef
+from rdflib.term import Node, URIRef
 
-from rdflive.feeds.writing import UnwritableError
+from rdflive.feeds.terms import UnwritableError
 from rdflive.model import is_triple
 from rdflive.server.failures import Problem
 from rdflive.server.sparql import formats
+from rdflive.server.sparql.formats import choose
 from rdflive.server.sparql.guards import check
-from rdflive.server.sparql.negotiation import choose
-from rdflive.server.sparql.operations import Operation
-from rdflive.server.sparql.selection import Selection
+from rdflive.server.sparql.operations import ProtocolOperation
 from rdflive.syntax.algebra import algebra_of
 from rdflive.syntax.prefixes import bound_prefixes
 from rdflive.syntax.rdflib_algebra import to_rdflib
@@ -27,7 +27,59 @@ from rdflive.syntax.reader import read_query
 from rdflive.syntax.tree import Tree
 from rdflive.syntax.writing import write
 
-__all__ = ["Answer", "answer", "native_of", "refused_by_oxigraph"]
+__all__ = ["AnswerWriter", "SelectedGraphs", "answer", "native_of", "refused_by_oxigraph"]
+
+
+class SelectedGraphs(Dataset):
+    """Shows the default graph `merged` and the named graphs, of another dataset over the same store.
+
+    >>> whole = Dataset()
+    >>> _ = whole.add((URIRef("urn:a"), URIRef("urn:p"), URIRef("urn:b"), URIRef("urn:g")))
+    >>> some = Selection(whole, [URIRef("urn:g")], [])
+    >>> len(list(some.merged.triples((None, None, None)))), list(some.contexts())
+    (1, [])
+    """
+
+    def __init__(self, whole: Dataset, default: Iterable[URIRef], named: Iterable[URIRef]) -> None:
+        super().__init__(whole.store)
+        self.namespace_manager = whole.namespace_manager
+        self.merged = _Merged(whole, list(default))
+        self._named = {name: Graph(whole.store, name) for name in named}
+
+    def contexts(self, triple: Any = None) -> Generator[Graph, None, None]:  # noqa: ARG002 - rdflib's interface
+        """List the named graphs."""
+        yield from self._named.values()
+
+    def get_context(self, identifier: Any, quoted: bool = False, base: str | None = None) -> Graph:  # noqa: ARG002 - rdflib's interface
+        """Give a named graph; graphs that were not selected are empty."""
+        return self._named.get(identifier, Graph())
+
+
+class _Merged(Graph):
+    """The union of graphs, in which a triple is once."""
+
+    def __init__(self, whole: Dataset, names: list[URIRef]) -> None:
+        super().__init__(whole.store)
+        self.namespace_manager = whole.namespace_manager
+        self._graphs = [Graph(whole.store, name) for name in names]
+
+    def triples(self, triple: Any) -> Generator[Any, None, None]:
+        """List the triples that match."""
+        subject, path, value = triple
+        # a path may lead from one of the graphs to another, so it is evaluated over all of them
+        if isinstance(path, Path):
+            for start, end in path.eval(self, subject, value):
+                yield start, path, end
+        elif len(self._graphs) == 1:
+            yield from self._graphs[0].triples(triple)
+        else:
+            seen: set[tuple[Node, Node, Node]] = set()
+            for graph in self._graphs:
+                for found in graph.triples(triple):
+                    if found not in seen:
+                        seen.add(found)
+                        yield found
+
 
 _PLACE: Final = re.compile(r"error at (\d+):(\d+): ")
 _SHOWN: Final = 60
@@ -36,14 +88,14 @@ _SAID: Final = 150
 """Characters of a parser's reason that are shown."""
 
 
-class Answer(formats.Output, Protocol):
+class AnswerWriter(formats.Output, Protocol):
     """Where an answer is written to: first its type, then the answer."""
 
     def begin(self, content_type: str) -> None:
         """Take the value of Content-Type."""
 
 
-def answer(dataset: rdflib.Dataset, operation: Operation, accept: str, output: Answer) -> None:
+def answer(dataset: rdflib.Dataset, operation: ProtocolOperation, accept: str, output: AnswerWriter) -> None:
     """Evaluate a query and write its answer in the format that `accept` asks for.
 
     Raises `Problem`: 400 for what cannot be evaluated, 403 for SERVICE, 406; and `QuerySyntaxError`.
@@ -85,7 +137,11 @@ _Choose = Callable[[tuple[str, ...]], str]
 
 
 def _answer_oxigraph(
-    dataset: rdflib.Dataset, tree: Tree, operation: Operation, choose_format: _Choose, output: Answer
+    dataset: rdflib.Dataset,
+    tree: Tree,
+    operation: ProtocolOperation,
+    choose_format: _Choose,
+    output: AnswerWriter,
 ) -> None:
     from pyoxigraph import (
         DefaultGraph,
@@ -137,7 +193,11 @@ def _csv_field(term: Any) -> str:
 
 
 def _answer_rdflib(
-    dataset: rdflib.Dataset, tree: Tree, operation: Operation, choose_format: _Choose, output: Answer
+    dataset: rdflib.Dataset,
+    tree: Tree,
+    operation: ProtocolOperation,
+    choose_format: _Choose,
+    output: AnswerWriter,
 ) -> None:
     main = to_rdflib(algebra_of(tree))
     kind = choose_format(formats.TABLES if main.name in ("SelectQuery", "AskQuery") else formats.GRAPHS)
@@ -160,7 +220,7 @@ def _answer_rdflib(
         formats.write_graph(graph, kind, output)
 
 
-def _context(dataset: rdflib.Dataset, operation: Operation, clauses: Any) -> QueryContext:
+def _context(dataset: rdflib.Dataset, operation: ProtocolOperation, clauses: Any) -> QueryContext:
     """Make the context in which rdflib evaluates: with the dataset of the protocol, of the text, or all."""
     default = [clause.default for clause in clauses if clause.default]
     named = [clause.named for clause in clauses if clause.named]
@@ -168,7 +228,7 @@ def _context(dataset: rdflib.Dataset, operation: Operation, clauses: Any) -> Que
         default, named = list(map(URIRef, operation.default)), list(map(URIRef, operation.named))
     if not default and not named:
         return QueryContext(dataset, initBindings={})
-    selection = Selection(dataset, default, named)
+    selection = SelectedGraphs(dataset, default, named)
     context = QueryContext(selection, initBindings={})
     context.graph = selection.merged
     return context

@@ -11,10 +11,10 @@ from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 
-from rdflive.server.bodies import read_body
 from rdflive.server.failures import Problem
+from rdflive.server.settings import read_body
 
-__all__ = ["Operation", "read_fields", "read_query", "read_update"]
+__all__ = ["ProtocolOperation", "read_fields", "read_query", "read_update"]
 
 Fields: TypeAlias = list[tuple[str, str]]
 
@@ -25,7 +25,7 @@ _IRI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\\ud800
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class ProtocolOperation:
     """The text of a query or update, and the graphs that the protocol names; none are those of the text."""
 
     text: str
@@ -40,7 +40,7 @@ class Operation:
         return bool(self.default or self.named)
 
 
-async def read_query(request: Request) -> Operation | None:
+async def read_query(request: Request) -> ProtocolOperation | None:
     """Read a query; None for a request without any parameter. Raises `Problem` 400, 413 or 415."""
     if request.method != "POST" and not request.url.query:
         return None
@@ -48,7 +48,7 @@ async def read_query(request: Request) -> Operation | None:
     return _operation(request, fields, "query", "default-graph-uri", "named-graph-uri")
 
 
-async def read_update(request: Request) -> tuple[Operation, bool]:
+async def read_update(request: Request) -> tuple[ProtocolOperation, bool]:
     """Read an update, and whether it is only to be previewed; raises `Problem` 400, 413 or 415."""
     parts = request.url.query.split("&")
     # alone it is no parameter with a value, as all others are
@@ -108,7 +108,7 @@ def _ways(name: str) -> str:
     return f"send {name}=…, URL-encoded, or the {name} itself as application/sparql-{name}"
 
 
-def _operation(request: Request, fields: Fields, name: str, default: str, named: str) -> Operation:
+def _operation(request: Request, fields: Fields, name: str, default: str, named: str) -> ProtocolOperation:
     texts = [value for key, value in fields if key == name]
     if len(texts) != 1:
         hint = "" if texts else f"; {_ways(name)}"
@@ -120,7 +120,7 @@ def _operation(request: Request, fields: Fields, name: str, default: str, named:
     address = str(request.url.replace(query="", fragment=""))
     # it has the Host that the client sent, which need not be one
     base = address if _IRI.fullmatch(address) else ""
-    return Operation(texts[0], _graphs(fields, default), _graphs(fields, named), base)
+    return ProtocolOperation(texts[0], _graphs(fields, default), _graphs(fields, named), base)
 
 
 def _graphs(fields: Fields, name: str) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rdflive.server.sparql import formats
-from rdflive.server.sparql.negotiation import choose
+from rdflive.server.sparql.formats import choose
 
 __all__ = ["describe_service"]
 
@@ -25,7 +25,7 @@ _NAMES: Final = (
 def describe_service(request: Request, *, is_union: bool) -> Response:
     """Answer with what there is, in the format that the client wants."""
     kind = choose(request.headers.get("accept", ""), formats.GRAPHS, formats.ALIASES)
-    output = _Body()
+    output = _Description()
     endpoint = URIRef(str(request.url.replace(query="", fragment="")))
     formats.write_graph(_description(endpoint, is_union=is_union), kind, output)
     return Response(bytes(output), media_type=formats.content_type(kind))
@@ -50,7 +50,7 @@ def _description(endpoint: URIRef, *, is_union: bool) -> Graph:
     return graph
 
 
-class _Body(bytearray):
+class _Description(bytearray):
     def write(self, piece: bytes) -> int:
         self += piece
         return len(piece)

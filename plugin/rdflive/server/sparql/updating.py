@@ -10,11 +10,10 @@ from rdflib.term import URIRef
 
 from rdflive.errors import ValidationError
 from rdflive.plugins import manager
-from rdflive.server.failures import Problem
+from rdflive.server.failures import Problem, Refused
 from rdflive.server.sparql.answering import native_of, refused_by_oxigraph
 from rdflive.server.sparql.guards import check, placed
-from rdflive.server.sparql.operations import Operation
-from rdflive.server.sparql.refused import Refused
+from rdflive.server.sparql.operations import ProtocolOperation
 from rdflive.store import Transaction
 from rdflive.syntax.prefixes import bound_prefixes
 from rdflive.syntax.reader import read_update
@@ -27,7 +26,7 @@ _MATCHING: Final = frozenset({"Modify", "DeleteWhere"})
 """The operations that have patterns."""
 
 
-def checked_update(dataset: rdflib.Dataset, operation: Operation) -> tuple[str, bool]:
+def checked_update(dataset: rdflib.Dataset, operation: ProtocolOperation) -> tuple[str, bool]:
     """Give the text of an update for engines, and whether it has patterns to match, which may take long.
 
     The dataset that the protocol names is written into it. Raises `QuerySyntaxError`, and `Problem`: 403 for
@@ -76,7 +75,7 @@ def _updated(dataset: rdflib.Dataset) -> rdflib.Dataset:
     return twin
 
 
-def _seeing(request: Tree, dataset: rdflib.Dataset, operation: Operation) -> Tree:
+def _seeing(request: Tree, dataset: rdflib.Dataset, operation: ProtocolOperation) -> Tree:
     """Give an operation with the dataset that its patterns are to see."""
     if request.name not in _MATCHING:
         return request
@@ -104,7 +103,7 @@ def _seeing(request: Tree, dataset: rdflib.Dataset, operation: Operation) -> Tre
     return request
 
 
-def _with_using(request: Tree, operation: Operation) -> Tree:
+def _with_using(request: Tree, operation: ProtocolOperation) -> Tree:
     clauses = [("default", name) for name in operation.default] + [("named", n) for n in operation.named]
     using = tuple(Tree("UsingClause", {kind: URIRef(name)}) for kind, name in clauses)
     if request.name == "Modify":

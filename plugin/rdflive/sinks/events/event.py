@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal, TypeAlias
 
-__all__ = ["Event", "Kind", "heartbeat"]
+__all__ = ["Kind", "ServedEvent", "heartbeat"]
 
 Kind: TypeAlias = Literal["initial", "update", "resync", "end"]
 
@@ -17,7 +17,7 @@ _PIECE: Final = 1000
 
 
 @dataclass(frozen=True)
-class Event:
+class ServedEvent:
     """What a client is told: the whole answer, what changed in it, or why neither can be said.
 
     `added` and `removed` are solutions as JSON, each as often as it came or went; an ASK query has

@@ -1,16 +1,60 @@
-"""Clients that follow a log, in the event loop."""
+"""Clients that follow a log in the event loop, and how often they are notified."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import Final
 
-from rdflive.sinks.events.event import Event
+from rdflive.sinks.events.event import ServedEvent
 from rdflive.sinks.events.log import EventLog
-from rdflive.sinks.events.pace import Pace
 
-__all__ = ["Follower", "Followers"]
+__all__ = ["DeliveryPace", "Follower", "Followers"]
+
+_SHARE: Final = 0.25
+"""The part of the event loop's time that telling clients may take."""
+_LONGEST: Final = 1.0
+"""Seconds between two rounds at most: what held a round up need not have been the clients."""
+
+
+class DeliveryPace:
+    """Calls whoever asked, in rounds that take no more than a part of the event loop's time.
+
+    A round lasts until the tasks that it woke have taken a step. The next one waits so long that what
+    changes meanwhile is told together: the more clients there are, the more is merged.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._asked: dict[Callable[[], None], None] = {}
+        self._is_planned = False
+        self._free_at = 0.0
+
+    def ask(self, wake: Callable[[], None]) -> None:
+        """Have a function called in the next round, once; from the thread of the loop."""
+        self._asked[wake] = None
+        self._plan()
+
+    def _plan(self) -> None:
+        if not self._is_planned and self._asked:
+            self._is_planned = True
+            self._loop.call_at(self._free_at, self._run)
+
+    def _run(self) -> None:
+        start = self._loop.time()
+        # who asks while the round lasts asks for the next one
+        asked, self._asked = self._asked, {}
+        for wake in asked:
+            wake()
+        self._loop.call_soon(self._end, start)  # behind the tasks that were woken
+
+    def _end(self, start: float) -> None:
+        now = self._loop.time()
+        # a quarter of the time: the next round comes three times as long after this one as it took
+        self._free_at = now + min((now - start) * (1 / _SHARE - 1), _LONGEST)
+        self._is_planned = False
+        self._plan()
 
 
 class Follower:
@@ -37,7 +81,7 @@ class Follower:
         """True when nothing comes any more."""
         return self.reader.is_over
 
-    async def take(self, timeout: float) -> Event | None:
+    async def take(self, timeout: float) -> ServedEvent | None:
         """Wait for an event and take it; None at the end (`is_over`) and after `timeout` seconds."""
         # the first answer waits for no round, and neither does the end
         if not self.reader.epoch or self._log.has_ended:
@@ -76,7 +120,7 @@ class Follower:
 class Followers:
     """The clients of one log. They are woken in rounds when something has changed."""
 
-    def __init__(self, log: EventLog, pace: Pace, on_end: Callable[[], object] | None = None) -> None:
+    def __init__(self, log: EventLog, pace: DeliveryPace, on_end: Callable[[], object] | None = None) -> None:
         """Have the loop in which this is called tell the clients, and call `on_end` when the log ends."""
         self._log = log
         self._pace = pace

@@ -13,13 +13,13 @@ from typing import Any, Final
 from rdflive.errors import RdfliveError
 from rdflive.model import Delta
 from rdflive.sinks.events.backlog import Backlog, Weights
-from rdflive.sinks.events.event import Event
+from rdflive.sinks.events.event import ServedEvent
 from rdflive.sinks.ndjson import TRIPLE, pair_text, solution_text
 
-__all__ = ["EventLog", "Reader"]
+__all__ = ["EventLog", "EventLogReader"]
 
 _ID: Final = re.compile(r"([0-9]{1,18})-([0-9a-f]{8})")
-_RESYNC: Final = Event("resync", about='"reason": "what followed the last event id is no longer kept"')
+_RESYNC: Final = ServedEvent("resync", about='"reason": "what followed the last event id is no longer kept"')
 
 
 class EventLog:
@@ -49,10 +49,10 @@ class EventLog:
         self.names: tuple[str, ...] = ()
         """What its solutions bind; those of CONSTRUCT are triples."""
         self._epoch = ""
-        self._readers: set[Reader] = set()
-        self._merged: dict[int, Event | None] = {}
-        self._whole: Event | None = None
-        self._end: Event | None = None
+        self._readers: set[EventLogReader] = set()
+        self._merged: dict[int, ServedEvent | None] = {}
+        self._whole: ServedEvent | None = None
+        self._end: ServedEvent | None = None
         self._listeners: list[Callable[[], object]] = []
 
     @property
@@ -108,13 +108,13 @@ class EventLog:
             places = {reader.place for reader in self._readers if self._can_go_on(reader)}
             self._backlog.trim(places, len(self._answer))
 
-    def join(self, last: str | None = None) -> Reader:
+    def join(self, last: str | None = None) -> EventLogReader:
         """Add a reader that has seen the event `last`.
 
         It begins with what it missed; with the current answer where it has seen none, with `resync` in
         front where what followed `last` is no longer kept.
         """
-        reader = Reader(self)
+        reader = EventLogReader(self)
         with self._lock:
             match = _ID.fullmatch(last or "")
             if match is not None and match[2] == self._epoch and int(match[1]) in self._backlog:
@@ -125,7 +125,7 @@ class EventLog:
             self._readers.add(reader)
         return reader
 
-    def leave(self, reader: Reader) -> None:
+    def leave(self, reader: EventLogReader) -> None:
         """Forget a reader, which is over then."""
         with self._lock:
             self._readers.discard(reader)
@@ -135,18 +135,18 @@ class EventLog:
         """Let every reader end behind what it has still to take, and tell it why if `members` do."""
         with self._lock:
             if self._end is None:
-                self._end = Event("end", about=json.dumps(dict(members))[1:-1] if members else "")
+                self._end = ServedEvent("end", about=json.dumps(dict(members))[1:-1] if members else "")
         self._tell()
 
-    def next_for(self, reader: Reader) -> Event | None:
+    def next_for(self, reader: EventLogReader) -> ServedEvent | None:
         """Give what a reader has not seen, and move it there; None where that is nothing."""
         with self._lock:
             return self._next(reader)
 
-    def _next(self, reader: Reader) -> Event | None:
+    def _next(self, reader: EventLogReader) -> ServedEvent | None:
         if reader.is_over:
             return None
-        event: Event | None = None
+        event: ServedEvent | None = None
         if self._epoch:
             if self._can_go_on(reader):
                 event = self._merge(reader.place)
@@ -162,11 +162,11 @@ class EventLog:
             return self._end if self._end.about else None
         return event
 
-    def _can_go_on(self, reader: Reader) -> bool:
+    def _can_go_on(self, reader: EventLogReader) -> bool:
         """Tell whether what followed a reader's place is kept."""
         return reader.epoch == self._epoch and reader.place >= self._backlog.oldest
 
-    def _merge(self, place: int) -> Event | None:
+    def _merge(self, place: int) -> ServedEvent | None:
         """Merge what followed a place into one event; None where it changed nothing."""
         if place not in self._merged:
             found = self._backlog.behind(place)
@@ -174,12 +174,12 @@ class EventLog:
             self._merged[place] = event
         return self._merged[place]
 
-    def _initial(self) -> Event:
+    def _initial(self) -> ServedEvent:
         if self._whole is None:
             self._whole = self._event("initial", self._answer.items(), self.sequence)
         return self._whole
 
-    def _event(self, kind: Any, weights: Iterable[tuple[str, int]], first: int) -> Event:
+    def _event(self, kind: Any, weights: Iterable[tuple[str, int]], first: int) -> ServedEvent:
         added: list[str] = []
         removed: list[str] = []
         for text, weight in weights:
@@ -190,10 +190,10 @@ class EventLog:
         about = self._header if kind == "initial" else ""
         if self.form == "ASK":
             boolean = bool(self._answer)
-            return Event(kind, self.id, self.sequence, first, boolean=boolean, about=about)
+            return ServedEvent(kind, self.id, self.sequence, first, boolean=boolean, about=about)
         changed = _paired(self._key, added, removed) if self._key else None
         lists = tuple(added), tuple(removed), changed
-        return Event(kind, self.id, self.sequence, first, *lists, about=about)
+        return ServedEvent(kind, self.id, self.sequence, first, *lists, about=about)
 
     def _begin(self, delta: Delta) -> None:
         self._epoch = secrets.token_hex(4)
@@ -223,7 +223,7 @@ class EventLog:
             listener()
 
 
-class Reader:
+class EventLogReader:
     """One reader of a log: its place there."""
 
     __slots__ = ("_log", "epoch", "is_over", "place")
@@ -247,7 +247,7 @@ class Reader:
         """True when something has come since, be it that all of it was undone."""
         return self.id != self._log.id
 
-    def take_now(self) -> Event | None:
+    def take_now(self) -> ServedEvent | None:
         """Take what there is; None for nothing."""
         return self._log.next_for(self)
 

@@ -15,10 +15,9 @@ from starlette.types import Receive, Scope, Send
 
 from rdflive.asgi.addresses import is_loopback, may_mean
 from rdflive.asgi.connections import http_within
-from rdflive.asgi.server import Server
-from rdflive.sinks.events.follower import Followers
+from rdflive.asgi.server import AsgiServer
+from rdflive.sinks.events.follower import DeliveryPace, Followers
 from rdflive.sinks.events.log import EventLog
-from rdflive.sinks.events.pace import Pace
 from rdflive.sinks.events.stream import stream_events
 
 __all__ = ["EventServer"]
@@ -34,7 +33,7 @@ _SHUTDOWN: Final = 5
 """Seconds after which connections are dropped that nothing else has ended."""
 
 
-class EventServer(Server):
+class EventServer(AsgiServer):
     """Serves a log on `host`, which means `address`, until `should_exit`."""
 
     def __init__(self, log: EventLog, host: str, address: str, keep_alive: float) -> None:
@@ -59,7 +58,7 @@ class EventServer(Server):
     @cached_property
     def _followers(self) -> Followers:
         """The clients; made in the event loop."""
-        return Followers(self._events, Pace(asyncio.get_running_loop()))
+        return Followers(self._events, DeliveryPace(asyncio.get_running_loop()))
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._response(Request(scope))(scope, receive, send)

@@ -97,7 +97,7 @@ class KinesisDataSource(DataSource):
 
     def simpleStreamReader(self, schema: StructType) -> SimpleDataSourceStreamReader:  # noqa: N802, ARG002
         """Read the stream as it grows."""
-        return _Reader(_settings(self.options))
+        return _KinesisReader(_settings(self.options))
 
 
 def _settings(options: Any) -> dict[str, str]:
@@ -108,7 +108,7 @@ def _settings(options: Any) -> dict[str, str]:
     return found
 
 
-class _Reader(SimpleDataSourceStreamReader):
+class _KinesisReader(SimpleDataSourceStreamReader):
     def __init__(self, options: dict[str, str]) -> None:
         self._options = options
         self._most = number(options, "maxRecordsPerTrigger", _MOST)

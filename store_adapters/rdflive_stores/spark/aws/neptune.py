@@ -56,7 +56,7 @@ class NeptuneDataSource(DataSource):
 
     def simpleStreamReader(self, schema: StructType) -> SimpleDataSourceStreamReader:  # noqa: N802, ARG002
         """Read the stream as it grows."""
-        return _Reader(_settings(self.options))
+        return _NeptuneReader(_settings(self.options))
 
 
 def _settings(options: Any) -> dict[str, str]:
@@ -65,7 +65,7 @@ def _settings(options: Any) -> dict[str, str]:
     return found
 
 
-class _Reader(SimpleDataSourceStreamReader):
+class _NeptuneReader(SimpleDataSourceStreamReader):
     def __init__(self, options: dict[str, str]) -> None:
         self._options = options
         self._most = number(options, "maxRecordsPerTrigger", _MOST)

@@ -14,7 +14,7 @@ from rdflive.entail.reasoning import Conclusion, Kind, Placeholder
 from rdflive_stores.spark.dataflow.rows import Column
 from rdflive_stores.spark.dataflow.runs import Numbers, expand
 
-__all__ = ["HASHES", "PLACES", "Kinds", "Terms", "Weighed", "entailed", "kinds_of"]
+__all__ = ["HASHES", "PLACES", "ConclusionTerms", "Kinds", "Weighed", "entailed", "kinds_of"]
 
 PLACES: Final = ("s", "p", "o", "g")
 """The columns of the texts of quads."""
@@ -32,7 +32,7 @@ _MOST_PAIRS: Final = 1 << 18
 """How many rows are made at a time, unless a single quad makes more."""
 
 
-class Terms:
+class ConclusionTerms:
     """The terms that a schema can bring into a conclusion, with their hashes."""
 
     def __init__(self, hashes: Mapping[str, int]) -> None:
@@ -83,7 +83,7 @@ def kinds_of(quads: pa.Table, typing: Container[str], classes: Container[str]) -
 
 
 def entailed(
-    quads: pa.Table, kinds: Kinds, drawn: Callable[[Kind], Weighed], terms: Terms
+    quads: pa.Table, kinds: Kinds, drawn: Callable[[Kind], Weighed], terms: ConclusionTerms
 ) -> Iterator[pa.Table]:
     """Give the rows that weighed quads entail, in pieces; `drawn` gives the conclusions of a kind."""
     numbers, names = kinds
@@ -96,7 +96,7 @@ def entailed(
         yield _apply(steps, quads.take(pa.array(mine)), numbers[mine], terms)
 
 
-def _steps(kinds: Sequence[Kind], drawn: Callable[[Kind], Weighed], terms: Terms) -> _Steps:
+def _steps(kinds: Sequence[Kind], drawn: Callable[[Kind], Weighed], terms: ConclusionTerms) -> _Steps:
     ends: list[int] = []
     rows: list[tuple[int, int, int, bool, int]] = []
     for kind in kinds:
@@ -114,7 +114,7 @@ def _steps(kinds: Sequence[Kind], drawn: Callable[[Kind], Weighed], terms: Terms
 _PLACES: Final = {Placeholder.SUBJECT: _OWN, Placeholder.OBJECT: _OBJECT}
 
 
-def _apply(steps: _Steps, quads: pa.Table, numbers: Numbers, terms: Terms) -> pa.Table:
+def _apply(steps: _Steps, quads: pa.Table, numbers: Numbers, terms: ConclusionTerms) -> pa.Table:
     """Join quads with the conclusions of their kinds."""
     mine, theirs = expand(steps.begin[numbers], steps.end[numbers])
     literal = pc.starts_with(_whole(quads["o"]), '"').to_numpy(zero_copy_only=False)
@@ -136,7 +136,7 @@ def _apply(steps: _Steps, quads: pa.Table, numbers: Numbers, terms: Terms) -> pa
     return pa.table({"weight": quads["weight"].to_numpy()[mine] * steps.weight[theirs]} | made)
 
 
-def _pick(quads: pa.Table, names: Sequence[str], terms: Terms, places: Numbers) -> Column:
+def _pick(quads: pa.Table, names: Sequence[str], terms: ConclusionTerms, places: Numbers) -> Column:
     """Take texts and hashes from some columns of quads, and the terms behind these."""
     texts, hashes = terms.all
     pool = pa.concat_arrays([*(_whole(quads[name]) for name in names), texts])

@@ -9,6 +9,9 @@ too, and each bucket takes a share of it.
 Example: with `:Express rdfs:subClassOf :Train`, an insert of `:IC5 a :Express` gives two rows, itself and
 `:IC5 a :Train`. A delete of the schema triple gives one row for each express in the bucket: `:IC5 a :Train`
 with the weight -1.
+
+Behind it, the explicit triples that entail a triple are counted. A triple is there while its count is above
+0, so the entailed graph changes only where a count leaves 0 or comes back to it.
 """
 
 from __future__ import annotations
@@ -21,15 +24,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rdflive.entail.reasoning import SCHEMA_WORDS, TYPE
-from rdflive_stores.spark.dataflow.conclusions import HASHES, PLACES, Terms
-from rdflive_stores.spark.dataflow.matching import LIVE, arrived, match_any, normalise
-from rdflive_stores.spark.dataflow.packing import bucket_of, mix, pack
+from rdflive_stores.spark.dataflow.conclusions import HASHES, PLACES, ConclusionTerms
+from rdflive_stores.spark.dataflow.matching import (
+    LAYOUT,
+    LIVE,
+    arrived,
+    match_any,
+    normalise,
+    present,
+    quad_rows,
+    send_matches,
+)
+from rdflive_stores.spark.dataflow.packing import bucket_of, mix, pack, unpack
 from rdflive_stores.spark.dataflow.plan import MatchPlan, Pattern, whole_graphs
 from rdflive_stores.spark.dataflow.reasoning import Reasoning
-from rdflive_stores.spark.dataflow.runs import Layout
-from rdflive_stores.spark.dataflow.state import Bucket, Moment, merged
+from rdflive_stores.spark.dataflow.runs import Layout, Numbers
+from rdflive_stores.spark.dataflow.state import Bucket, TaskMoment, merged
 
-__all__ = ["FACTS", "SCHEMA", "entail"]
+__all__ = ["COUNTED", "FACTS", "SCHEMA", "count", "entail"]
 
 SCHEMA: Final = "schema"
 """The folder of the schema, which is the same in each bucket."""
@@ -42,7 +54,7 @@ _ROW: Final = 0
 
 
 def entail(
-    plan: MatchPlan, now: Moment, buckets: int, batches: Iterable[pa.RecordBatch]
+    plan: MatchPlan, now: TaskMoment, buckets: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Turn changes into signed quads that they entail, each sent to the bucket of its hash.
 
@@ -65,7 +77,7 @@ def entail(
             turns = _within(graph, turned)
             reasoning = Reasoning(
                 [pattern for pattern in plan.patterns if pattern.places[3] == graph.places[3]],
-                Terms(_hashes(here.slice(0, 1), [*explicit, turns])),
+                ConclusionTerms(_hashes(here.slice(0, 1), [*explicit, turns])),
                 [triple for table in explicit for triple in _triples(table)],
                 dict(zip(_triples(turns), turns["weight"].to_pylist(), strict=True)),
             )
@@ -132,3 +144,36 @@ def _hashes(first: pa.Table, schema: Iterable[pa.Table]) -> Mapping[str, int]:
         for name in PLACES[:3]:
             found.update(zip(table[name].to_pylist(), table[f"h{name}"].to_pylist(), strict=True))
     return found
+
+
+COUNTED: Final = "entailed"
+"""The folder of the entailed triples with their counts."""
+_IDENTITY: Final = ("s", "p", "o", "g")
+_HASHES: Final = ("hs", "hp", "ho", "hg", "hash")
+
+
+def count(
+    plan: MatchPlan, now: TaskMoment, buckets: int, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Turn what changes entail into matches of the patterns, as `matching.match` does with the changes."""
+    for bucket, kinds in unpack(batches):
+        (rows,) = kinds.values()
+        quads, gained = _net(rows)
+        if not quads.num_rows:
+            continue
+        state = Bucket.of(now, COUNTED, bucket, LAYOUT)
+        before, _ = present(state.before(), 0, quads)
+        state.add(quad_rows(quads, gained, LAYOUT))
+        signs = (before + gained > 0).astype(np.int64) - (before > 0)
+        turned = np.nonzero(signs)[0]
+        yield from send_matches(plan, quads.take(pa.array(turned)).combine_chunks(), signs[turned], buckets)
+
+
+def _net(rows: pa.Table) -> tuple[pa.Table, Numbers]:
+    """Add up the weights of equal rows; gives each row once, and its sum, which is not 0."""
+    grouped = rows.group_by(_IDENTITY, use_threads=False)
+    # equal rows have equal hashes
+    summed = grouped.aggregate([("weight", "sum"), *((name, "max") for name in _HASHES)])
+    summed = summed.filter(pc.not_equal(summed["weight_sum"], 0)).combine_chunks()
+    quads = summed.select([*_IDENTITY, *(f"{name}_max" for name in _HASHES)])
+    return quads.rename_columns([*_IDENTITY, *_HASHES]), summed["weight_sum"].to_numpy()

@@ -10,7 +10,7 @@ from rdflive import Explanation
 from rdflive.query import planning
 from rdflive_stores.spark.dataflow.plan import DEFAULT_GRAPH, Arrangement, MatchPlan, Pattern, Visit
 from rdflive_stores.spark.dataflow.query_plan import JointPlan
-from rdflive_stores.spark.dataflow.staging import Arm, Constants, Leaf, Side, Stage
+from rdflive_stores.spark.dataflow.staging import Arm, Constants, PatternRows, Side, Stage
 
 __all__ = ["explain", "show_pattern"]
 
@@ -127,7 +127,9 @@ def _arm(arm: Arm) -> str:
         rows = "constants"
     else:
         rows = (
-            f"pattern group {origin.number + 1}" if isinstance(origin, Leaf) else f"stage {origin.stage + 1}"
+            f"pattern group {origin.number + 1}"
+            if isinstance(origin, PatternRows)
+            else f"stage {origin.stage + 1}"
         )
     steps = [type(operation.node).__name__ for operation in arm.operations]
     return " → ".join([rows, *steps])

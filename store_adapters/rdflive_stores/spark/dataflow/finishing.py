@@ -8,26 +8,25 @@ from typing import Any, Final, Protocol
 import numpy as np
 import pyarrow as pa
 
-from rdflive.feeds.writing import write_term
+from rdflive.feeds.terms import write_term
 from rdflive.query import planning
 from rdflive_stores.spark.dataflow.groups import Groups
-from rdflive_stores.spark.dataflow.joining import Joins, Partners
+from rdflive_stores.spark.dataflow.joining import Joins, PartnerCounts
 from rdflive_stores.spark.dataflow.packing import bucket_of, pack, unpack
-from rdflive_stores.spark.dataflow.passing import compile_passes
 from rdflive_stores.spark.dataflow.query_plan import JointPlan
 from rdflive_stores.spark.dataflow.runs import Layout
-from rdflive_stores.spark.dataflow.sets import Distincts, Templates
-from rdflive_stores.spark.dataflow.slices import Slices
+from rdflive_stores.spark.dataflow.sets import Distincts, TemplateTriples, compile_passes
+from rdflive_stores.spark.dataflow.slices import SlicedRows
 from rdflive_stores.spark.dataflow.solutions import hash_rows, net, pick, solutions
-from rdflive_stores.spark.dataflow.staging import Constants, Leaf, Operation, Side, Stage
-from rdflive_stores.spark.dataflow.state import Bucket, Moment
+from rdflive_stores.spark.dataflow.staging import Constants, PatternRows, Side, Stage, StageOperation
+from rdflive_stores.spark.dataflow.state import Bucket, TaskMoment
 from rdflive_stores.spark.dataflow.terms import TextTerms
 from rdflive_stores.spark.dataflow.walking import arriving, keep
 
 __all__ = ["finish", "folders"]
 
 
-class Head(Protocol):
+class ComparingOperator(Protocol):
     """An operator that compares rows, with state."""
 
     layout: Layout
@@ -38,20 +37,20 @@ class Head(Protocol):
 
 
 _HEADS: Final[Mapping[type[planning.Node], Any]] = {
-    planning.Construct: Templates,
+    planning.Construct: TemplateTriples,
     planning.Distinct: Distincts,
-    planning.Exists: Partners,
+    planning.Exists: PartnerCounts,
     planning.Group: Groups,
     planning.Join: Joins,
-    planning.LeftJoin: Partners,
-    planning.Minus: Partners,
-    planning.Slice: Slices,
+    planning.LeftJoin: PartnerCounts,
+    planning.Minus: PartnerCounts,
+    planning.Slice: SlicedRows,
 }
 
 
 def finish(
     plan: JointPlan,
-    now: Moment,
+    now: TaskMoment,
     buckets: int,
     number: int,
     batches: Iterable[pa.RecordBatch],
@@ -102,15 +101,15 @@ def _folder(plan: JointPlan, query: int, stage: int) -> str:
     return f"query-{query}-stage-{stage}" if plan.labels else f"stage-{stage}"
 
 
-def _head(operation: Operation, stage: Stage, terms: TextTerms) -> Head:
-    head: Head = _HEADS[type(operation.node)](operation, stage.sides, terms)
+def _head(operation: StageOperation, stage: Stage, terms: TextTerms) -> ComparingOperator:
+    head: ComparingOperator = _HEADS[type(operation.node)](operation, stage.sides, terms)
     return head
 
 
 class _Due:
     """A stage of a query, compiled for one task."""
 
-    def __init__(self, plan: JointPlan, query: int, number: int, now: Moment, buckets: int) -> None:
+    def __init__(self, plan: JointPlan, query: int, number: int, now: TaskMoment, buckets: int) -> None:
         self._plan, self._query, self._number = plan, query, number
         self._now, self._buckets = now, buckets
         one = plan.queries[query]
@@ -175,7 +174,7 @@ class _Due:
                 continue
             rows = kinds.get(self._ports[place, number])
             if rows is not None:
-                parts.append(passes(net(rows)) if isinstance(arm.origin, Leaf) else rows)
+                parts.append(passes(net(rows)) if isinstance(arm.origin, PatternRows) else rows)
         return net(pa.concat_tables(parts))
 
 

@@ -21,7 +21,7 @@ from rdflive.query import planning
 from rdflive.query.planning import Accumulator, make_accumulator
 from rdflive_stores.spark.dataflow.runs import Layout, Numbers, Run, expand, sum_rows
 from rdflive_stores.spark.dataflow.solutions import Cells, Texts, hash_rows, solutions, texts_of, width
-from rdflive_stores.spark.dataflow.staging import Operation, Side
+from rdflive_stores.spark.dataflow.staging import Side, StageOperation
 from rdflive_stores.spark.dataflow.state import Bucket
 from rdflive_stores.spark.dataflow.terms import TextTerms
 
@@ -38,7 +38,7 @@ def _layout(node: planning.Group) -> Layout:
     return Layout(len(node.keys), held=True)
 
 
-class _Kept(NamedTuple):
+class _KeptGroups(NamedTuple):
     """A row of what is kept: a new state, or one that is taken away."""
 
     key: Texts
@@ -81,7 +81,7 @@ class Groups:
 
     __slots__ = ("_aggregates", "_cells", "_keeps_rows", "_keys", "_terms", "layout")
 
-    def __init__(self, head: Operation, sides: Sequence[Side], terms: TextTerms) -> None:
+    def __init__(self, head: StageOperation, sides: Sequence[Side], terms: TextTerms) -> None:
         node: Any = head.node
         self._terms = terms
         self.layout = _layout(node)
@@ -94,7 +94,7 @@ class Groups:
         """Let rows enter and leave their groups; give the groups' rows that appear and disappear."""
         groups = self._touch(state.before(), *sides)
         changes: list[tuple[Texts, int]] = []
-        kept: list[_Kept] = []
+        kept: list[_KeptGroups] = []
         for key, group in groups.items():
             is_there = group.rows > 0 or group.seeds > 0
             results = self._results(group) if is_there else None
@@ -102,9 +102,9 @@ class Groups:
                 found = ((group.shown, -1), (results, 1))
                 changes += [((*key, *texts), sign) for texts, sign in found if texts is not None]
             if group.version is not None:
-                kept.append(_Kept(key, group.hash, group.version, -1, None))
+                kept.append(_KeptGroups(key, group.hash, group.version, -1, None))
             if is_there:
-                kept.append(_Kept(key, group.hash, state.batch, 1, _dump(group)))
+                kept.append(_KeptGroups(key, group.hash, state.batch, 1, _dump(group)))
         state.add(_table(state.layout, kept))
         return _solutions(changes, len(self._keys) + len(self._aggregates))
 
@@ -194,7 +194,7 @@ def _held(runs: Sequence[Run], layout: Layout, hashes: Numbers) -> dict[Texts, t
     return {key: (version, state) for key, version, state in zip(keys, *columns, strict=False)}
 
 
-def _table(layout: Layout, kept: Sequence[_Kept]) -> pa.Table:
+def _table(layout: Layout, kept: Sequence[_KeptGroups]) -> pa.Table:
     if not kept:  # a group that came and went in this micro-batch
         return layout.schema.empty_table()
     keys, hashes, versions, weights, states = zip(*kept, strict=True)

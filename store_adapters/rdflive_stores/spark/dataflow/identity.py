@@ -13,13 +13,13 @@ from collections.abc import Mapping, Sequence
 from secrets import token_hex
 from typing import Any, Final
 
-from rdflive.feeds.writing import write_term
+from rdflive.feeds.terms import write_term
 from rdflive.query import planning
 from rdflive.query.planning import Variable
 from rdflive_stores.spark.dataflow.files import Folder
 from rdflive_stores.spark.dataflow.plan import DEFAULT_GRAPH, Pattern, TermOrVariable
 from rdflive_stores.spark.dataflow.query_plan import JointPlan
-from rdflive_stores.spark.dataflow.staging import SINGLE, Arm, Constants, Operation, Stage
+from rdflive_stores.spark.dataflow.staging import SINGLE, Arm, Constants, Stage, StageOperation
 from rdflive_stores.spark.dataflow.state import StateError
 
 __all__ = [
@@ -224,7 +224,7 @@ def _arm(arm: Arm) -> list[Any]:
     return [origin, [column.name for column in arm.columns], [*map(_operation, arm.operations)]]
 
 
-def _operation(operation: Operation) -> list[Any]:
+def _operation(operation: StageOperation) -> list[Any]:
     """Describe an operator above the patterns by all that its rows depend on."""
     node = operation.node
     columns = [column.name for column in operation.columns]

@@ -19,14 +19,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rdflive.query import planning
-from rdflive_stores.spark.dataflow.passing import Pass, test_rows
 from rdflive_stores.spark.dataflow.runs import Layout, Numbers, Run, equal, expand, sort_rows, sum_rows
+from rdflive_stores.spark.dataflow.sets import Pass, test_rows
 from rdflive_stores.spark.dataflow.solutions import hash_rows, net, pick, solutions, width
-from rdflive_stores.spark.dataflow.staging import Operation, Side, exact
+from rdflive_stores.spark.dataflow.staging import Side, StageOperation, exact
 from rdflive_stores.spark.dataflow.state import Bucket
 from rdflive_stores.spark.dataflow.terms import TextTerms
 
-__all__ = ["Joins", "Partners"]
+__all__ = ["Joins", "PartnerCounts"]
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 _LEFT: Final = 0
@@ -38,7 +38,7 @@ _MOST_PAIRS: Final = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
-class _Places:
+class _JoinPlaces:
     """The columns that two sides share, as pairs of positions, and how rows of both are put together."""
 
     keys: tuple[tuple[int, int], ...]
@@ -51,7 +51,7 @@ class _Places:
     """Whether some `maybe` column must be bound on both sides."""
 
     @classmethod
-    def of(cls, head: Operation, sides: Sequence[Side]) -> _Places:
+    def of(cls, head: StageOperation, sides: Sequence[Side]) -> _JoinPlaces:
         """Read them off an operator and its inputs."""
         node: Any = head.node
         left, right = (side.columns for side in sides)
@@ -101,15 +101,15 @@ class _Pairs:
 class Joins:
     """Join: Δ(L ⋈ R) = ΔL ⋈ R + (L + ΔL) ⋈ ΔR, weights multiplied."""
 
-    def __init__(self, head: Operation, sides: Sequence[Side], terms: TextTerms) -> None:  # noqa: ARG002
-        self._places = _Places.of(head, sides)
+    def __init__(self, head: StageOperation, sides: Sequence[Side], terms: TextTerms) -> None:  # noqa: ARG002
+        self._places = _JoinPlaces.of(head, sides)
         self.layout = Layout(max(len(side.columns) for side in sides))
 
     def update(self, state: Bucket, sides: Sequence[pa.Table]) -> pa.Table:
         """Take the changes of both sides; give those of the pairs."""
         before = state.before()
-        rows = [_Kept(_LEFT, sides[0], [p[0] for p in self._places.keys], self.layout)]
-        rows += [_Kept(_RIGHT, sides[1], [p[1] for p in self._places.keys], self.layout)]
+        rows = [_KeptSide(_LEFT, sides[0], [p[0] for p in self._places.keys], self.layout)]
+        rows += [_KeptSide(_RIGHT, sides[1], [p[1] for p in self._places.keys], self.layout)]
         merged = [
             self._places.merge(pairs.weight, pairs.left, pairs.right)
             for pairs in _changed_pairs(self._places, rows[0], rows[1], before, before)
@@ -118,7 +118,7 @@ class Joins:
         return net(pa.concat_tables([_empty(len(self._places.columns)), *merged]))
 
 
-class Partners:
+class PartnerCounts:
     """OPTIONAL, MINUS and EXISTS: what becomes of a left row depends on how many partners it has.
 
     The count of a left row is its own weight times that of its partners, so that it adds up like any weight.
@@ -126,10 +126,10 @@ class Partners:
     these counts once.
     """
 
-    def __init__(self, head: Operation, sides: Sequence[Side], terms: TextTerms) -> None:
+    def __init__(self, head: StageOperation, sides: Sequence[Side], terms: TextTerms) -> None:
         self._node = node = cast(Any, head.node)
         self._is_optional = isinstance(node, planning.LeftJoin)
-        self._places = places = _Places.of(head, sides)
+        self._places = places = _JoinPlaces.of(head, sides)
         condition = None if isinstance(node, planning.Minus) else node.condition
         merged = head.columns
         self._compared = [theirs for _, theirs in (*places.keys, *places.maybe)]
@@ -147,7 +147,7 @@ class Partners:
                 dict.fromkeys(v for v in (*left, *reduced) if v in planning.reads(condition, (v,)))
             )
             columns = tuple((_place(left, v), _place(reduced, v)) for v in merged)
-            self._places = _Places(pairs[:at], pairs[at:], columns, places.overlapping)
+            self._places = _JoinPlaces(pairs[:at], pairs[at:], columns, places.overlapping)
         self._test: Pass | None = None if condition is None else test_rows(condition, merged, terms)
         widths = [len(sides[0].columns), len(sides[1].columns), len(self._compared)]
         self.layout = Layout(max(widths))
@@ -157,16 +157,16 @@ class Partners:
         """Take the changes of both sides; give those of the left rows that come out, alone or merged."""
         before = state.before()
         places, layout = self._places, self.layout
-        left = _Kept(_LEFT, sides[0], [p[0] for p in places.keys], layout)
+        left = _KeptSide(_LEFT, sides[0], [p[0] for p in places.keys], layout)
         given = sides[1] if self._is_optional else net(pick(sides[1], self._compared))
         keys = [p[1] for p in places.keys]
-        right = kept = _Kept(_RIGHT, given, keys, layout)
+        right = kept = _KeptSide(_RIGHT, given, keys, layout)
         present = before
         if not self._is_optional:
             # a partner counts once, so it is new where there was none of the kind, and gone with the last
             held = kept.weights(before)
             turns = (held + kept.weight > 0).astype(np.int64) - (held > 0)
-            right = _Kept(_RIGHT, _weighed(given, turns).filter(pa.array(turns != 0)), keys, layout)
+            right = _KeptSide(_RIGHT, _weighed(given, turns).filter(pa.array(turns != 0)), keys, layout)
             present = _present(before, left, layout)
         merged, counts = [_empty(len(places.columns))], [_empty(left.width)]
         for pairs in _changed_pairs(places, left, right, before, present):
@@ -178,12 +178,12 @@ class Partners:
                     rows, pairs = rows.take(chosen), _taken(pairs, chosen)
                 merged.append(rows)
             counts.append(_weighed(pairs.left, pairs.weight))
-        counted = _Kept(_COUNTS, net(pa.concat_tables(counts)), [p[0] for p in places.keys], layout)
+        counted = _KeptSide(_COUNTS, net(pa.concat_tables(counts)), [p[0] for p in places.keys], layout)
         rows = self._turned(left, counted, before)
         state.add(pa.concat_tables([left.table, kept.table, counted.table]))
         return net(pa.concat_tables([*merged, rows])) if self._is_optional else net(rows)
 
-    def _turned(self, left: _Kept, counted: _Kept, before: Sequence[Run]) -> pa.Table:
+    def _turned(self, left: _KeptSide, counted: _KeptSide, before: Sequence[Run]) -> pa.Table:
         """Give what changes of the left rows that come out as they are, or marked."""
         # each row whose weight or count changes, once, with both changes
         zero = np.zeros(len(counted.weight), np.int64)
@@ -198,7 +198,7 @@ class Partners:
         if not len(left.weight) and not len(counted.weight):
             summed = summed.slice(0, 0)
         rows = solutions(summed["weight_sum"], (summed[name] for name in names))
-        touched = _Kept(_LEFT, rows, [p[0] for p in self._places.keys], self.layout)
+        touched = _KeptSide(_LEFT, rows, [p[0] for p in self._places.keys], self.layout)
         weight, count = touched.weights(before), touched.weights(before, _COUNTS)
         new_weight = weight + touched.weight
         new_count = count + _numbers(summed["count_sum"])
@@ -223,7 +223,7 @@ class Partners:
         return rows if has_partner != negated else None
 
 
-class _Kept:
+class _KeptSide:
     """Rows that change, as they are kept: by the hash of what is compared, then by that of the whole row."""
 
     def __init__(self, index: int, rows: pa.Table, keys: Sequence[int], layout: Layout) -> None:
@@ -268,7 +268,7 @@ class _Kept:
 
 
 def _changed_pairs(
-    places: _Places, left: _Kept, right: _Kept, before: Sequence[Run], present: Sequence[Run]
+    places: _JoinPlaces, left: _KeptSide, right: _KeptSide, before: Sequence[Run], present: Sequence[Run]
 ) -> Iterator[_Pairs]:
     """Pair the left rows that change with the right ones of before, which are `present`, and the right rows
     that change with the left ones of now: so a pair of two new rows counts once.
@@ -282,7 +282,7 @@ def _changed_pairs(
 
 
 def _partners(
-    rows: _Kept, index: int, runs: Sequence[Run], columns: int
+    rows: _KeptSide, index: int, runs: Sequence[Run], columns: int
 ) -> Iterator[tuple[Numbers, pa.Table]]:
     """Find the rows of the other side with the same key, a bounded number of pairs at a time."""
     names = ["weight", *(f"v{place}" for place in range(columns))]
@@ -295,7 +295,7 @@ def _partners(
             yield places[mine], run.rows(theirs, names)
 
 
-def _fitting(places: _Places, weight: Numbers, left: pa.Table, right: pa.Table) -> Iterator[_Pairs]:
+def _fitting(places: _JoinPlaces, weight: Numbers, left: pa.Table, right: pa.Table) -> Iterator[_Pairs]:
     held = places.fit(left, right) & (weight != 0)
     if held.any():
         pairs = _Pairs(weight, left, right)
@@ -306,7 +306,7 @@ def _taken(pairs: _Pairs, at: pa.Array) -> _Pairs:
     return _Pairs(pairs.weight[at.to_numpy()], pairs.left.take(at), pairs.right.take(at))
 
 
-def _present(runs: Sequence[Run], left: _Kept, layout: Layout) -> list[Run]:
+def _present(runs: Sequence[Run], left: _KeptSide, layout: Layout) -> list[Run]:
     """Give the right rows of before that may fit left rows that change, each once."""
     keys = np.unique(left.keys)
     found = [run.rows(expand(*run.find(_RIGHT, keys))[1]) for run in runs]

@@ -15,13 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rdflive.errors import RdfliveError
-from rdflive.feeds.terms import RowError, RowReader
-from rdflive.feeds.writing import write_term
+from rdflive.feeds.terms import RowError, RowReader, write_term
 from rdflive_stores.spark.dataflow.packing import bucket_of, mix, pack
-from rdflive_stores.spark.dataflow.plan import DEFAULT_GRAPH, MatchPlan, Pattern, Route
-from rdflive_stores.spark.dataflow.rows import Column, Rows
+from rdflive_stores.spark.dataflow.plan import DEFAULT_GRAPH, MatchPlan, MatchRoute, Pattern
+from rdflive_stores.spark.dataflow.rows import Column, SolutionRows
 from rdflive_stores.spark.dataflow.runs import Layout, Numbers, Run, equal, expand
-from rdflive_stores.spark.dataflow.state import Bucket, Moment
+from rdflive_stores.spark.dataflow.state import Bucket, TaskMoment
 from rdflive_stores.spark.dataflow.walking import finish, send
 
 __all__ = [
@@ -72,7 +71,7 @@ class ChangeError(RdfliveError, ValueError):
 
 def match(
     plan: MatchPlan,
-    now: Moment,
+    now: TaskMoment,
     buckets: int,
     batches: Iterable[pa.RecordBatch],
     window: Callable[[_ByBucket], _ByBucket] | None = None,
@@ -261,7 +260,7 @@ def send_matches(plan: MatchPlan, quads: pa.Table, signs: Numbers, buckets: int)
     for number, pattern in enumerate(plan.patterns):
         places = np.nonzero(_matches(pattern, quads))[0]
         found = quads.take(pa.array(places)).combine_chunks()
-        rows = Rows(signs[places], _bind(pattern, found))
+        rows = SolutionRows(signs[places], _bind(pattern, found))
         for condition in pattern.filters:
             rows = rows.where(condition, plan.names)
         if not len(rows):
@@ -305,7 +304,9 @@ def _texts(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks else pa.array([], pa.string())
 
 
-def _follow(plan: MatchPlan, kind: int, route: Route, rows: Rows, buckets: int) -> Iterator[pa.RecordBatch]:
+def _follow(
+    plan: MatchPlan, kind: int, route: MatchRoute, rows: SolutionRows, buckets: int
+) -> Iterator[pa.RecordBatch]:
     if route.centre is not None or route.walks:
         yield from send(plan, kind, route.centre, rows, buckets)
     else:

@@ -9,8 +9,11 @@ executor was lost, with what it sent before, and ends a query in which the two d
 
 from __future__ import annotations
 
+import gc
 import json
+import sys
 from collections.abc import Iterable, Iterator
+from itertools import count
 from typing import Final
 
 import numpy as np
@@ -28,6 +31,7 @@ __all__ = [
     "mix",
     "pack",
     "pack_everywhere",
+    "spare_collections",
     "unclock",
     "unmark",
     "unpack",
@@ -130,3 +134,20 @@ def _batch(numbers: list[int], kind: int, packets: list[bytes]) -> pa.RecordBatc
     return pa.RecordBatch.from_arrays(
         [pa.array(column, field.type) for column, field in zip(columns, _SCHEMA, strict=True)], schema=_SCHEMA
     )
+
+
+_FIRST: Final = 16
+"""So many tasks of a process load what later ones use."""
+_tasks: Final = count()
+
+
+def spare_collections() -> None:
+    """Keep what a worker has loaded out of its garbage collections.
+
+    PySpark's workers collect all garbage after each task. With rdflib, pandas and PyArrow loaded that took 60
+    ms, more than most tasks of a small micro-batch.
+    """
+    # not in each task, as what is frozen is never collected; and not in the program that runs Spark
+    spark = sys.modules.get("pyspark")  # a worker has imported it; the stages themselves run without
+    if spark is not None and spark.TaskContext.get() is not None and next(_tasks) < _FIRST:
+        gc.freeze()

@@ -20,7 +20,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from rdflive.feeds.writing import write_term
+from rdflive.feeds.terms import write_term
 from rdflive.query.planning import (
     BasicPlan,
     Columns,
@@ -36,11 +36,11 @@ __all__ = [
     "DEFAULT_GRAPH",
     "Arrangement",
     "MatchPlan",
+    "MatchRoute",
     "MetPattern",
     "Pattern",
-    "Route",
     "Shown",
-    "Target",
+    "SolutionTarget",
     "TermOrVariable",
     "Visit",
     "Way",
@@ -120,7 +120,7 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class MatchRoute:
     """Where matches of a pattern are sent first."""
 
     pattern: int
@@ -132,7 +132,7 @@ class Route:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class SolutionTarget:
     """Where the solutions of a basic graph pattern go."""
 
     port: int
@@ -148,7 +148,7 @@ class Shown:
 
     columns: tuple[int, ...]
     """The variables of its solutions."""
-    targets: tuple[Target, ...] = ()
+    targets: tuple[SolutionTarget, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ class MatchPlan:
     ways: tuple[Way, ...]
     """The way of each pattern, then the detours."""
     arrangements: tuple[Arrangement, ...]
-    routes: tuple[Route, ...]
+    routes: tuple[MatchRoute, ...]
     leaves: tuple[int, ...]
     """The basic graph pattern that each quad pattern is of."""
     shown: tuple[Shown, ...]
@@ -463,7 +463,7 @@ def _arrangement(
     return Arrangement(tuple(match), pattern.variables.index(centre), salted)
 
 
-def _routes(ways: Sequence[Way], numbers: Mapping[tuple[int, int | None], int]) -> Iterator[Route]:
+def _routes(ways: Sequence[Way], numbers: Mapping[tuple[int, int | None], int]) -> Iterator[MatchRoute]:
     """Send matches of a pattern to its arrangements, each of which one pattern feeds, and to their
     first star.
     """
@@ -479,7 +479,7 @@ def _routes(ways: Sequence[Way], numbers: Mapping[tuple[int, int | None], int]) 
         for centre in sorted(feeds.keys() | starts, key=str):
             walks = centre in starts
             if centre is None and walks and None in feeds:  # stored in one bucket, but joined in every one
-                yield Route(pattern, None, feeds[None], walks=False)
-                yield Route(pattern, None, None, walks=True)
+                yield MatchRoute(pattern, None, feeds[None], walks=False)
+                yield MatchRoute(pattern, None, None, walks=True)
             else:
-                yield Route(pattern, centre, feeds.get(centre), walks)
+                yield MatchRoute(pattern, centre, feeds.get(centre), walks)

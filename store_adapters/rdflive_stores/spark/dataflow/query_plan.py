@@ -20,7 +20,7 @@ from rdflive_stores.spark.dataflow.event_time import EventWindow
 from rdflive_stores.spark.dataflow.plan import (
     MatchPlan,
     Pattern,
-    Target,
+    SolutionTarget,
     combine,
     plan_matching,
     whole_graphs,
@@ -28,11 +28,11 @@ from rdflive_stores.spark.dataflow.plan import (
 from rdflive_stores.spark.dataflow.staging import (
     Arm,
     Constants,
-    Leaf,
     Made,
-    Operation,
+    PatternRows,
     Side,
     Stage,
+    StageOperation,
     plan_stages,
 )
 
@@ -72,7 +72,7 @@ class QueryPlan:
     leaves: tuple[MatchPlan, ...]
     """Each of its basic graph patterns."""
     stages: tuple[Stage, ...]
-    closing: tuple[Operation, ...]
+    closing: tuple[StageOperation, ...]
     """What runs on the rows of the last stage before they are shown."""
     prefixes: Mapping[str, str]
     """The prefixes that the text of the query had besides its own."""
@@ -286,17 +286,17 @@ def _ports(plans: Sequence[QueryPlan]) -> Iterator[Port]:
                         yield Port(query, number, side, arm)
 
 
-def _targets(plans: Sequence[QueryPlan], ports: Sequence[Port], leaf: int) -> Iterator[Target]:
+def _targets(plans: Sequence[QueryPlan], ports: Sequence[Port], leaf: int) -> Iterator[SolutionTarget]:
     """List where the matches of a pattern go; `leaf` counts those of all queries."""
     for number, port in enumerate(ports):
         stage = plans[port.query].stages[port.stage]
         side = stage.sides[port.side]
         arm = side.arms[port.arm]
         first = sum(len(plan.leaves) for plan in plans[: port.query])
-        if isinstance(arm.origin, Leaf) and arm.origin.number + first == leaf:
+        if isinstance(arm.origin, PatternRows) and arm.origin.number + first == leaf:
             sources = tuple(map(arm.source, side.key))
             # rows of other origins have no hashes with them, and all must meet
-            yield Target(number, sources, stage.is_alone)
+            yield SolutionTarget(number, sources, stage.is_alone)
 
 
 def _refused(openings: Sequence[str], tokens: Iterable[Token]) -> UnsupportedQueryError:

@@ -17,7 +17,7 @@ from rdflive.entail.reasoning import (
     TextTriple,
     refusal,
 )
-from rdflive_stores.spark.dataflow.conclusions import Kinds, Terms, Weighed, entailed, kinds_of
+from rdflive_stores.spark.dataflow.conclusions import ConclusionTerms, Kinds, Weighed, entailed, kinds_of
 from rdflive_stores.spark.dataflow.matching import match_any
 from rdflive_stores.spark.dataflow.plan import Pattern
 
@@ -36,7 +36,7 @@ class Reasoning:
     def __init__(
         self,
         patterns: Sequence[Pattern],
-        terms: Terms,
+        terms: ConclusionTerms,
         explicit: Iterable[TextTriple],
         turned: Mapping[TextTriple, int],
     ) -> None:

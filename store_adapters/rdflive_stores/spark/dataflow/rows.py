@@ -11,13 +11,13 @@ from rdflive.query.planning import Condition
 from rdflive_stores.spark.dataflow.runs import Numbers
 from rdflive_stores.spark.dataflow.terms import TextTerms
 
-__all__ = ["Column", "Rows"]
+__all__ = ["Column", "SolutionRows"]
 
 Column = tuple[pa.Array, Numbers]
 """Texts and their hashes."""
 
 
-class Rows:
+class SolutionRows:
     """Some rows; immutable."""
 
     __slots__ = ("columns", "weight")
@@ -28,7 +28,7 @@ class Rows:
         """The columns by the number of their variable."""
 
     @classmethod
-    def of(cls, table: pa.Table, variables: Sequence[int]) -> Rows:
+    def of(cls, table: pa.Table, variables: Sequence[int]) -> SolutionRows:
         """Read what `table` wrote."""
         columns = {v: (table[f"v{v}"].chunk(0), table[f"h{v}"].chunk(0).to_numpy()) for v in variables}
         return cls(table["weight"].chunk(0).to_numpy(), columns)
@@ -44,13 +44,13 @@ class Rows:
         hashes = {f"h{v}": hashes for v, (_, hashes) in columns}
         return pa.table({"weight": self.weight} | texts | hashes)
 
-    def take(self, places: Numbers) -> Rows:
+    def take(self, places: Numbers) -> SolutionRows:
         """Give the rows at some positions."""
         at = pa.array(places)
         columns = {v: (texts.take(at), hashes[places]) for v, (texts, hashes) in self.columns.items()}
-        return Rows(self.weight[places], columns)
+        return SolutionRows(self.weight[places], columns)
 
-    def where(self, condition: Condition, names: Sequence[str]) -> Rows:
+    def where(self, condition: Condition, names: Sequence[str]) -> SolutionRows:
         """Give the rows of which a condition holds; `names` are the names of all variables."""
         read = [v for v in self.columns if names[v] in condition.variables]
         terms = TextTerms()

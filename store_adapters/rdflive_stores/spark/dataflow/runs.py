@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["Layout", "Numbers", "Place", "Run", "equal", "expand", "sort_rows", "sum_rows"]
+__all__ = ["Layout", "Numbers", "Run", "RunPlace", "equal", "expand", "sort_rows", "sum_rows"]
 
 Numbers: TypeAlias = npt.NDArray[np.int64]
 
@@ -54,7 +54,7 @@ class Layout:
         )
 
 
-class Place(NamedTuple):
+class RunPlace(NamedTuple):
     """By what the rows of a run are sorted."""
 
     number: int
@@ -106,14 +106,14 @@ class Run:
         """Give, per key or per key and rest, where its rows begin and end."""
         return self._below(index, keys, rests, right=False), self._below(index, keys, rests, right=True)
 
-    def up_to(self, place: Place) -> int:
+    def up_to(self, place: RunPlace) -> int:
         """Count the rows up to a place, with those at it."""
         return int(self._below(place.number, np.array([place.key]), np.array([place.rest]), right=True)[0])
 
-    def place(self, position: int) -> Place:
+    def place(self, position: int) -> RunPlace:
         """Tell the place of a row."""
         segment = int(np.searchsorted(self._begins, position, "right")) - 1
-        return Place(*(int(column[position - self._begins[segment]]) for column in self._places[segment]))
+        return RunPlace(*(int(column[position - self._begins[segment]]) for column in self._places[segment]))
 
     @property
     def table(self) -> pa.Table:

@@ -1,28 +1,38 @@
-"""DISTINCT, and CONSTRUCT's triples: operators over whole rows."""
+"""Operators over whole rows: DISTINCT and CONSTRUCT with state; FILTER, BIND, projection and UNION without."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, reduce, singledispatch
 from hashlib import blake2b
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from rdflive.query import planning
 from rdflive_stores.spark.dataflow.runs import Layout, Numbers, Run, expand
-from rdflive_stores.spark.dataflow.solutions import Texts, hash_rows, net, solutions, texts_of
-from rdflive_stores.spark.dataflow.staging import Operation, Side
+from rdflive_stores.spark.dataflow.solutions import (
+    Cells,
+    Texts,
+    hash_rows,
+    net,
+    pick,
+    solutions,
+    texts_of,
+    width,
+)
+from rdflive_stores.spark.dataflow.staging import Side, StageOperation
 from rdflive_stores.spark.dataflow.state import Bucket
 from rdflive_stores.spark.dataflow.terms import TextTerms
 
-__all__ = ["Distincts", "Templates"]
+__all__ = ["Distincts", "Pass", "TemplateTriples", "compile_passes", "test_rows"]
 
 
 class Distincts:
     """DISTINCT: each row once, while it is there."""
 
-    def __init__(self, head: Operation, sides: Sequence[Side], terms: TextTerms) -> None:  # noqa: ARG002
+    def __init__(self, head: StageOperation, sides: Sequence[Side], terms: TextTerms) -> None:  # noqa: ARG002
         self.layout = Layout(len(sides[0].columns))
 
     def update(self, state: Bucket, sides: Sequence[pa.Table]) -> pa.Table:
@@ -34,14 +44,14 @@ class Distincts:
         return turns.filter(pa.array(signs != 0))
 
 
-class Templates:
+class TemplateTriples:
     """CONSTRUCT: the triples that a template makes of solutions, as often as they are made.
 
     A blank node of the template is another one in each solution, and in each copy of a solution. Its label is
     made of the solution and the number of the copy, so that a delete makes the label that the insert made.
     """
 
-    def __init__(self, head: Operation, sides: Sequence[Side], terms: TextTerms) -> None:
+    def __init__(self, head: StageOperation, sides: Sequence[Side], terms: TextTerms) -> None:
         node: Any = head.node
         columns = sides[0].columns
         self.layout = Layout(len(columns))
@@ -113,3 +123,55 @@ def _known(run: Run, names: list[str], hashes: Numbers) -> pa.Table:
     places = expand(*run.find(0, hashes))[1]
     found = solutions(run.numbers("weight", places), (run.texts(name, places) for name in names))
     return found.append_column("change", [np.zeros(len(places), np.int64)])
+
+
+Pass: TypeAlias = Callable[[pa.Table], pa.Table]
+"""Takes rows and gives rows."""
+
+
+def compile_passes(operations: Iterable[StageOperation], terms: TextTerms) -> Pass:
+    """Compile operations that follow one another."""
+    passes = [_compile(operation.node, operation, terms) for operation in operations]
+    return lambda rows: reduce(lambda found, step: step(found), passes, rows)
+
+
+@singledispatch
+def _compile(node: planning.Node, operation: StageOperation, terms: TextTerms) -> Pass:
+    """Compile one operation."""
+    raise NotImplementedError(type(node).__name__)
+
+
+@_compile.register
+def _filter(node: planning.Filter, operation: StageOperation, terms: TextTerms) -> Pass:
+    return test_rows(node.condition, operation.inputs, terms)
+
+
+def test_rows(condition: planning.Condition, columns: planning.Columns, terms: TextTerms) -> Pass:
+    """Compile the choice of the rows of which a condition holds."""
+    cells = Cells(columns, [condition], terms)
+    # what the condition reads repeats, and is tested once
+    test = cache(condition.condition(cells.places, terms))
+
+    def step(rows: pa.Table) -> pa.Table:
+        return rows.filter(pa.array(np.fromiter(map(test, cells.rows(rows)), np.bool_, rows.num_rows)))
+
+    return step
+
+
+@_compile.register
+def _extend(node: planning.Extend, operation: StageOperation, terms: TextTerms) -> Pass:
+    cells = Cells(operation.inputs, node.expressions, terms)
+    value, text = cache(node.expression.value(cells.places, terms)), terms.text
+
+    def step(rows: pa.Table) -> pa.Table:
+        texts = [text(number) for number in map(value, cells.rows(rows))]
+        return rows.append_column(f"v{width(rows)}", pa.array(texts, pa.string()))
+
+    return step
+
+
+@_compile.register(planning.Project)
+@_compile.register(planning.Union)
+def _pick(node: planning.Node, operation: StageOperation, terms: TextTerms) -> Pass:  # noqa: ARG001
+    sources = operation.sources
+    return lambda rows: pick(rows, sources)

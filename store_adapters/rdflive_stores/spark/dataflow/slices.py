@@ -19,11 +19,11 @@ import pyarrow as pa
 from rdflive.query import planning
 from rdflive_stores.spark.dataflow.runs import Layout, Numbers, Run, expand, sum_rows
 from rdflive_stores.spark.dataflow.solutions import Texts, hash_rows, net, solutions, texts_of, width
-from rdflive_stores.spark.dataflow.staging import Operation, Side
+from rdflive_stores.spark.dataflow.staging import Side, StageOperation
 from rdflive_stores.spark.dataflow.state import Bucket
 from rdflive_stores.spark.dataflow.terms import TextTerms
 
-__all__ = ["Slices"]
+__all__ = ["SlicedRows"]
 
 _Weights: TypeAlias = dict[Texts, int]
 _ROWS: Final = 0
@@ -34,13 +34,13 @@ _SPARE: Final = 64
 """So many rows more than twice those that are wanted are kept apart."""
 
 
-class Slices:
+class SlicedRows:
     """ORDER BY with OFFSET and LIMIT, per partition; a row of weight 2 takes two positions.
 
     Ties are broken by all terms of the row, so that a row has one position whatever order the rows came in.
     """
 
-    def __init__(self, head: Operation, sides: Sequence[Side], terms: TextTerms) -> None:
+    def __init__(self, head: StageOperation, sides: Sequence[Side], terms: TextTerms) -> None:
         node: Any = head.node
         columns = sides[0].columns
         self._partition = list(sides[0].key)

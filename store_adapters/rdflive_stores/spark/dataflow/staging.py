@@ -17,14 +17,14 @@ from typing import Any, Final, TypeAlias
 from rdflive.query import planning
 from rdflive.query.planning import Columns, Node, Plan, Step, Variable
 
-__all__ = ["Arm", "Constants", "Leaf", "Made", "Operation", "Side", "Stage", "plan_stages"]
+__all__ = ["Arm", "Constants", "Made", "PatternRows", "Side", "Stage", "StageOperation", "plan_stages"]
 
 SINGLE: Final = (planning.Filter, planning.Extend, planning.Project, planning.Union)
 """The operators that take each row by itself."""
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class StageOperation:
     """One operator, with the columns of its rows and of those of its input."""
 
     node: Node
@@ -45,7 +45,7 @@ class Operation:
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class PatternRows:
     """Rows that a basic graph pattern of the query gives, by its number."""
 
     number: int
@@ -65,7 +65,7 @@ class Constants:
     node: planning.Values
 
 
-Origin: TypeAlias = Leaf | Made | Constants
+Origin: TypeAlias = PatternRows | Made | Constants
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Arm:
     origin: Origin
     columns: Columns
     """The columns at the origin."""
-    operations: tuple[Operation, ...] = ()
+    operations: tuple[StageOperation, ...] = ()
     """What runs on the way. Rows of a pattern are summed up first, so there it runs where they arrive."""
 
     @property
@@ -120,7 +120,7 @@ class Stage:
     round: int
     """When it runs; rows that come earlier wait for it."""
     sides: tuple[Side, ...]
-    head: Operation | None
+    head: StageOperation | None
     """The operator that compares rows; None where they are only summed up."""
 
     @property
@@ -147,7 +147,7 @@ class _Stages:
         """Lay out one step behind those that feed it."""
         node = step.node
         if step.basic is not None:
-            way = [Arm(Leaf(self.leaves), step.columns)]
+            way = [Arm(PatternRows(self.leaves), step.columns)]
             self.leaves += 1
             # in one process the pattern itself makes its rows distinct, see `engine.leaf`
             if step.basic.distinct:
@@ -156,7 +156,7 @@ class _Stages:
             way = [Arm(Constants(node), step.columns)]
         elif isinstance(node, SINGLE):
             way = [
-                replace(arm, operations=(*arm.operations, Operation(node, arm.behind, step.columns)))
+                replace(arm, operations=(*arm.operations, StageOperation(node, arm.behind, step.columns)))
                 for number in step.inputs
                 for arm in self.ways[number]
             ]
@@ -171,7 +171,7 @@ class _Stages:
     ) -> list[Arm]:
         """Let rows meet at an operator, or only each other; gives the way that its rows go from there."""
         sides = [self._side(way, tuple(key)) for way, key in zip(ways, keys, strict=True)]
-        head = None if node is None else Operation(node, sides[0].columns, columns)
+        head = None if node is None else StageOperation(node, sides[0].columns, columns)
         begun = (self._after(arm, side.key) for side in sides for arm in side.arms)
         self.made.append(Stage(max(begun, default=0), tuple(sides), head))
         return [Arm(Made(len(self.made) - 1), columns)]
@@ -196,7 +196,7 @@ class _Stages:
         they must have met before.
         """
         is_there = all(arm.source(place) is not None or arm.is_unbound(place) for place in key)
-        if not isinstance(arm.origin, Leaf) or is_there:
+        if not isinstance(arm.origin, PatternRows) or is_there:
             return arm
         copied = dict.fromkeys(arm.source(place) for place in range(len(arm.behind)))
         places = [place for place in copied if place is not None] or range(len(arm.columns))
@@ -204,7 +204,7 @@ class _Stages:
         return replace(arm, origin=met.origin)
 
 
-def plan_stages(plan: Plan) -> tuple[tuple[Stage, ...], tuple[Operation, ...]]:
+def plan_stages(plan: Plan) -> tuple[tuple[Stage, ...], tuple[StageOperation, ...]]:
     """Lay out the steps of a plan as stages, inputs first; the last one gives the solutions, after some
     operations on its rows.
     """

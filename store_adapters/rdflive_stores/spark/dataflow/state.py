@@ -44,9 +44,9 @@ __all__ = [
     "Held",
     "Home",
     "Mark",
-    "Moment",
-    "Segment",
+    "RunFile",
     "StateError",
+    "TaskMoment",
     "merged",
     "moment",
     "note",
@@ -110,7 +110,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class TaskMoment:
     """The micro-batch of the streaming query that a task works for."""
 
     folder: Folder
@@ -127,11 +127,11 @@ class Home:
     root: Folder
     """The folder of all queries; each has one of its own, so that two over one DataFrame share nothing."""
     generation: str
-    snapshot: Moment | None = None
+    snapshot: TaskMoment | None = None
     """Of a job that makes state from a snapshot: the micro-batch for which it stands."""
 
 
-def moment(home: Home) -> Moment:
+def moment(home: Home) -> TaskMoment:
     """Ask Spark for the query and the micro-batch of the calling task."""
     if home.snapshot is not None:
         return home.snapshot
@@ -145,10 +145,10 @@ def moment(home: Home) -> Moment:
             "the deltas of a subscription exist in a streaming query only, and there in the thread that "
             "Spark calls: use writeStream, and pyspark.InheritableThread for a thread of your own"
         )
-    return Moment(home.root / query / home.generation, int(batch))
+    return TaskMoment(home.root / query / home.generation, int(batch))
 
 
-def note(now: Moment, part: int) -> None:
+def note(now: TaskMoment, part: int) -> None:
     """Note where a part of the state stands behind a micro-batch.
 
     A note is found by the number of its micro-batch, and one that a late attempt writes again is the same.
@@ -176,7 +176,7 @@ def _note_name(part: int, batch: int) -> str:
     return f"{part}-{batch}"
 
 
-class Segment(NamedTuple):
+class RunFile(NamedTuple):
     """A file with a part of a run."""
 
     name: str
@@ -202,7 +202,7 @@ class _Merge(NamedTuple):
 
     runs: list[str]
     at: list[int]
-    made: list[Segment]
+    made: list[RunFile]
 
 
 @dataclass
@@ -211,7 +211,7 @@ class _Manifest:
 
     number: int = -1
     """The micro-batch; -1 where there is no state."""
-    runs: dict[str, list[Segment]] = field(default_factory=dict)
+    runs: dict[str, list[RunFile]] = field(default_factory=dict)
     merges: list[_Merge] = field(default_factory=list)
     added: str | None = None
     """The run with the changes of the micro-batch before, which wrote this."""
@@ -226,8 +226,8 @@ class _Manifest:
             held = json.loads(folder.text(_name(number)))
             return cls(
                 number,
-                {run: [Segment(*each) for each in segments] for run, segments in held["runs"].items()},
-                [_Merge(m["runs"], m["at"], [Segment(*each) for each in m["made"]]) for m in held["merges"]],
+                {run: [RunFile(*each) for each in segments] for run, segments in held["runs"].items()},
+                [_Merge(m["runs"], m["at"], [RunFile(*each) for each in m["made"]]) for m in held["merges"]],
                 held["added"],
                 held["written"],
                 [(batch, name) for batch, name in held["stale"]],
@@ -271,7 +271,7 @@ class Bucket:
         self._written = 0
 
     @classmethod
-    def of(cls, now: Moment, name: str, bucket: int, layout: Layout) -> Bucket:
+    def of(cls, now: TaskMoment, name: str, bucket: int, layout: Layout) -> Bucket:
         """Open a bucket of a query, of which `now` knows where it stands; it may be empty."""
         return cls(now.folder / name / str(bucket), layout, name, now.marks[bucket])
 
@@ -371,7 +371,7 @@ class Bucket:
         for name in gone:
             self.folder.remove(name)
 
-    def _open(self, segments: Sequence[Segment]) -> Run:
+    def _open(self, segments: Sequence[RunFile]) -> Run:
         return Run(*(self._table(segment.name) for segment in segments))
 
     def _table(self, name: str) -> pa.Table:
@@ -383,9 +383,9 @@ class Bucket:
                 raise _damaged(self.folder, name, error) from error
         return table
 
-    def _write(self, name: str, table: pa.Table) -> Segment:
+    def _write(self, name: str, table: pa.Table) -> RunFile:
         self._tables[name] = table
-        segment = Segment(name, self.folder.write_table(name, table), table.num_rows)
+        segment = RunFile(name, self.folder.write_table(name, table), table.num_rows)
         self._written += segment.bytes
         return segment
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from rdflive_stores.spark.dataflow import counting, entailing, finishing, matching, walking, windowing
+from rdflive_stores.spark.dataflow import entailing, finishing, matching, walking, windowing
 from rdflive_stores.spark.dataflow.files import Folder
 from rdflive_stores.spark.dataflow.identity import (
     BEGIN_AGAIN,
@@ -22,7 +22,7 @@ from rdflive_stores.spark.dataflow.identity import (
     generation_of,
     is_unmade,
 )
-from rdflive_stores.spark.dataflow.packing import mark, unmark
+from rdflive_stores.spark.dataflow.packing import mark, spare_collections, unmark
 from rdflive_stores.spark.dataflow.query_plan import JointPlan
 from rdflive_stores.spark.dataflow.runs import Layout
 from rdflive_stores.spark.dataflow.state import (
@@ -31,8 +31,8 @@ from rdflive_stores.spark.dataflow.state import (
     Held,
     Home,
     Mark,
-    Moment,
     StateError,
+    TaskMoment,
     merged,
     moment,
     note,
@@ -40,7 +40,6 @@ from rdflive_stores.spark.dataflow.state import (
     standing,
 )
 from rdflive_stores.spark.dataflow.types import TEXT, ColumnTypes, typed
-from rdflive_stores.spark.workers import spare_collections
 
 __all__ = [
     "FORMAT",
@@ -103,10 +102,10 @@ def match(
 def count(
     plan: JointPlan, home: Home, buckets: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Run `counting.count`."""
+    """Run `entailing.count`."""
     spare_collections()
     now = moment(home)
-    yield from counting.count(plan.matching, now, buckets, _unmarked(now, batches))
+    yield from entailing.count(plan.matching, now, buckets, _unmarked(now, batches))
     yield from itertools.starmap(mark, now.marks.items())
 
 
@@ -155,7 +154,7 @@ def finish(
             yield _measured(plan, now, part, types)
 
 
-def _unmarked(now: Moment, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _unmarked(now: TaskMoment, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Take the marks out; refuses rows of another micro-batch, which are not the changes of this one.
 
     Nothing is written before all batches have been read.
@@ -169,7 +168,7 @@ def _unmarked(now: Moment, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Rec
             )
 
 
-def _measured(plan: JointPlan, now: Moment, part: int, types: ColumnTypes) -> pa.RecordBatch:
+def _measured(plan: JointPlan, now: TaskMoment, part: int, types: ColumnTypes) -> pa.RecordBatch:
     """Say how much a part of the state holds behind the micro-batch, in all folders together, and how many
     rows came too late.
     """
@@ -181,13 +180,13 @@ def _measured(plan: JointPlan, now: Moment, part: int, types: ColumnTypes) -> pa
     return pa.RecordBatch.from_arrays(columns, [*plan.columns, "weight", *MEASURES])
 
 
-def is_done(now: Moment, buckets: int) -> bool:
+def is_done(now: TaskMoment, buckets: int) -> bool:
     """Tell whether all parts of a micro-batch have run; a sink that reads only some rows leaves parts out."""
     return all(noted(now.folder, part, now.batch) for part in range(buckets))
 
 
 def compact(
-    plan: JointPlan, old: Moment, new: Moment, batches: Iterable[pa.RecordBatch]
+    plan: JointPlan, old: TaskMoment, new: TaskMoment, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Write some buckets of a query that is not running into another folder, merged; gives the buckets back.
 
@@ -203,7 +202,7 @@ def compact(
         yield batch.rename_columns(["bucket"])
 
 
-def live_quads(now: Moment, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def live_quads(now: TaskMoment, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Give the live quads of some buckets of a query that is not running, as changes that insert them.
 
     `now` is the last micro-batch that Spark committed.
@@ -218,7 +217,7 @@ def live_quads(now: Moment, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Re
                 yield from pa.Table.from_arrays(columns, ["op", "s", "p", "o", "g"]).to_batches()
 
 
-def windowed(now: Moment, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def windowed(now: TaskMoment, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Give what a window holds and will hold in some buckets of a query that is not running, as elements.
 
     `now` is the last micro-batch that Spark committed.
@@ -235,7 +234,7 @@ def claim(plan: JointPlan, folder: Folder, buckets: int) -> None:
         folder.write_text(PLAN, json.dumps(describe(plan, buckets), ensure_ascii=False, indent=1))
 
 
-def begin_part(now: Moment, part: int, *, is_first: bool) -> Mark:
+def begin_part(now: TaskMoment, part: int, *, is_first: bool) -> Mark:
     """Find where a part of the state stands before a micro-batch; the first one makes it.
 
     Raises `StateError` where the part has not run the micro-batch before, or has run the one behind.
@@ -258,13 +257,13 @@ def begin_part(now: Moment, part: int, *, is_first: bool) -> Mark:
     )
 
 
-def part_behind(now: Moment, part: int) -> None:
+def part_behind(now: TaskMoment, part: int) -> None:
     """Find where a part of the state stands behind the last micro-batch of a query that is not running."""
-    found = begin_part(Moment(now.folder, now.batch + 1), part, is_first=False)
+    found = begin_part(TaskMoment(now.folder, now.batch + 1), part, is_first=False)
     now.marks[part] = Mark(now.batch, found.before)
 
 
-def _check_generation(home: Home, now: Moment) -> None:
+def _check_generation(home: Home, now: TaskMoment) -> None:
     """Refuse to begin or go on with state that was made again since the subscription was."""
     present = generation_of(now.folder.parent)
     is_first = now.batch == 0 and is_unmade(home.generation)
@@ -277,7 +276,7 @@ def _check_generation(home: Home, now: Moment) -> None:
 
 def _kept(plan: JointPlan) -> dict[str, Layout]:
     """Give the layout of each folder of the state."""
-    entailed = {entailing.SCHEMA: entailing.FACTS, counting.COUNTED: matching.LAYOUT}
+    entailed = {entailing.SCHEMA: entailing.FACTS, entailing.COUNTED: matching.LAYOUT}
     return {
         **({windowing.WINDOW: windowing.LAYOUT} if plan.window is not None else {}),
         matching.LIVE: matching.LAYOUT if plan.entailment is None else entailing.FACTS,

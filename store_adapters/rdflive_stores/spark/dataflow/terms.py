@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from rdflive.feeds.terms import RowReader
-from rdflive.feeds.writing import UnwritableError, write_term
+from rdflive.feeds.terms import RowReader, UnwritableError, write_term
 from rdflive.values import Value, typed_value
 
 __all__ = ["TextTerms"]

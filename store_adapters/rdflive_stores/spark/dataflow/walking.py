@@ -16,10 +16,10 @@ import pyarrow as pa
 
 from rdflive_stores.spark.dataflow.packing import bucket_of, mix, pack, pack_everywhere, unpack
 from rdflive_stores.spark.dataflow.plan import MatchPlan, MetPattern, Pattern
-from rdflive_stores.spark.dataflow.rows import Column, Rows
+from rdflive_stores.spark.dataflow.rows import Column, SolutionRows
 from rdflive_stores.spark.dataflow.runs import Layout, Numbers, Run, equal, expand
 from rdflive_stores.spark.dataflow.solutions import hash_rows, solutions
-from rdflive_stores.spark.dataflow.state import Bucket, Moment
+from rdflive_stores.spark.dataflow.state import Bucket, TaskMoment
 
 __all__ = ["ARRANGED", "MOST_PARTNERS", "arriving", "finish", "keep", "layout", "send", "walk"]
 
@@ -41,7 +41,7 @@ def layout(plan: MatchPlan) -> Layout:
 
 
 def walk(
-    plan: MatchPlan, now: Moment, buckets: int, number: int, batches: Iterable[pa.RecordBatch]
+    plan: MatchPlan, now: TaskMoment, buckets: int, number: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Join rows with the star in whose bucket they are, and send them on; `number` counts the visits."""
     for bucket, kinds in unpack(batches):
@@ -72,7 +72,7 @@ def keep(rows: pa.Table, kind: int, bucket: int) -> Iterator[pa.RecordBatch]:
 
 
 def send(
-    plan: MatchPlan, kind: int, centre: int | None, rows: Rows, buckets: int
+    plan: MatchPlan, kind: int, centre: int | None, rows: SolutionRows, buckets: int
 ) -> Iterator[pa.RecordBatch]:
     """Send rows to the bucket of their value at a centre; to all of its buckets where the star is salted and
     rows do not have the variable that decides between them.
@@ -94,7 +94,7 @@ def send(
             yield from pack(rows.table, kind, bucket_of(bucket + number, buckets))
 
 
-def finish(plan: MatchPlan, pattern: int, rows: Rows, buckets: int) -> Iterator[pa.RecordBatch]:
+def finish(plan: MatchPlan, pattern: int, rows: SolutionRows, buckets: int) -> Iterator[pa.RecordBatch]:
     """Send solutions, which a change of a pattern has led to, to where they are used."""
     shown = plan.shown[plan.leaves[pattern]]
     columns = [rows.columns[v] for v in shown.columns]
@@ -116,7 +116,7 @@ def _updates(plan: MatchPlan, kinds: dict[int, pa.Table]) -> pa.Table:
         if route.arrangement is None:
             continue
         variables = plan.patterns[route.pattern].variables
-        rows = Rows.of(table, variables)
+        rows = SolutionRows.of(table, variables)
         nothing = np.zeros(len(rows), np.int64)
         rest = [v for v in variables if v != route.centre]
         columns = {
@@ -133,16 +133,18 @@ def _updates(plan: MatchPlan, kinds: dict[int, pa.Table]) -> pa.Table:
     return pa.concat_tables(parts)
 
 
-def _walkers(plan: MatchPlan, number: int, kinds: dict[int, pa.Table]) -> Iterator[tuple[int, Rows]]:
+def _walkers(plan: MatchPlan, number: int, kinds: dict[int, pa.Table]) -> Iterator[tuple[int, SolutionRows]]:
     """Give the rows that are on their way, with the number of the way."""
     for kind, table in kinds.items():
         if number == 0 and not plan.routes[kind].walks:
             continue
         way = plan.routes[kind].pattern if number == 0 else kind
-        yield way, Rows.of(table, plan.bound(way, number))
+        yield way, SolutionRows.of(table, plan.bound(way, number))
 
 
-def _send(plan: MatchPlan, way: int, number: int, rows: Rows, buckets: int) -> Iterator[pa.RecordBatch]:
+def _send(
+    plan: MatchPlan, way: int, number: int, rows: SolutionRows, buckets: int
+) -> Iterator[pa.RecordBatch]:
     """Send rows to their next star, or to where solutions meet."""
     visits = plan.ways[way].visits
     if number == len(visits):
@@ -152,8 +154,8 @@ def _send(plan: MatchPlan, way: int, number: int, rows: Rows, buckets: int) -> I
 
 
 def _meet(
-    plan: MatchPlan, way: int, number: int, rows: Rows, before: Sequence[Run], after: Sequence[Run]
-) -> Iterator[tuple[int, Rows]]:
+    plan: MatchPlan, way: int, number: int, rows: SolutionRows, before: Sequence[Run], after: Sequence[Run]
+) -> Iterator[tuple[int, SolutionRows]]:
     """Join rows with all patterns of a star, after dropping rows that lack a partner in any of them.
 
     Gives the rows with the number of the way on which they go on.
@@ -180,7 +182,7 @@ def _meet(
             yield way, piece
 
 
-def _pieces(rows: Rows, pairs: npt.NDArray[np.float64]) -> Iterator[Rows]:
+def _pieces(rows: SolutionRows, pairs: npt.NDArray[np.float64]) -> Iterator[SolutionRows]:
     """Cut rows so that the results of joining each piece stay small."""
     places = np.nonzero(pairs)[0]
     turns = np.floor_divide(np.cumsum(pairs[places]), _MOST_PAIRS)
@@ -189,7 +191,7 @@ def _pieces(rows: Rows, pairs: npt.NDArray[np.float64]) -> Iterator[Rows]:
 
 
 def _find(
-    pattern: Pattern, join: MetPattern, centre: int | None, rows: Rows, run: Run
+    pattern: Pattern, join: MetPattern, centre: int | None, rows: SolutionRows, run: Run
 ) -> tuple[Numbers, Numbers]:
     """Find the candidates of each row by the centre, and by one more variable if it is bound."""
     keys = np.zeros(len(rows), np.int64) if centre is None else rows.columns[centre][1]
@@ -199,7 +201,7 @@ def _find(
 
 
 def _count(
-    pattern: Pattern, join: MetPattern, centre: int | None, rows: Rows, runs: Sequence[Run]
+    pattern: Pattern, join: MetPattern, centre: int | None, rows: SolutionRows, runs: Sequence[Run]
 ) -> Numbers:
     partners = np.zeros(len(rows), np.int64)
     for run in runs:
@@ -208,7 +210,9 @@ def _count(
     return partners
 
 
-def _join(pattern: Pattern, join: MetPattern, centre: int | None, rows: Rows, runs: Sequence[Run]) -> Rows:
+def _join(
+    pattern: Pattern, join: MetPattern, centre: int | None, rows: SolutionRows, runs: Sequence[Run]
+) -> SolutionRows:
     """Pair rows with the matches of a pattern that agree in all shared variables."""
     parts = []
     for run in runs:
@@ -218,7 +222,7 @@ def _join(pattern: Pattern, join: MetPattern, centre: int | None, rows: Rows, ru
     return _together(parts, {*rows.columns, *pattern.variables})
 
 
-def _pair(pattern: Pattern, rows: Rows, mine: Numbers, run: Run, theirs: Numbers) -> Rows:
+def _pair(pattern: Pattern, rows: SolutionRows, mine: Numbers, run: Run, theirs: Numbers) -> SolutionRows:
     # Candidates were found by hashes, so shared variables are compared by text.
     same = np.ones(len(mine), np.bool_)
     new: dict[int, Column] = {}
@@ -229,16 +233,16 @@ def _pair(pattern: Pattern, rows: Rows, mine: Numbers, run: Run, theirs: Numbers
         else:
             new[variable] = texts, run.numbers(f"h{place}", theirs)
     pairs = rows.take(mine)
-    pairs = Rows(pairs.weight * run.numbers("weight", theirs), {**pairs.columns, **new})
+    pairs = SolutionRows(pairs.weight * run.numbers("weight", theirs), {**pairs.columns, **new})
     return pairs if same.all() else pairs.take(np.nonzero(same)[0])
 
 
-def _together(parts: Sequence[Rows], variables: Iterable[int]) -> Rows:
+def _together(parts: Sequence[SolutionRows], variables: Iterable[int]) -> SolutionRows:
     if len(parts) == 1:
         return parts[0]
     if not parts:
         nothing = np.empty(0, np.int64)
-        return Rows(nothing, {v: (pa.array([], pa.string()), nothing) for v in variables})
+        return SolutionRows(nothing, {v: (pa.array([], pa.string()), nothing) for v in variables})
     columns = {
         v: (
             pa.concat_arrays([part.columns[v][0] for part in parts]),
@@ -246,4 +250,4 @@ def _together(parts: Sequence[Rows], variables: Iterable[int]) -> Rows:
         )
         for v in variables
     }
-    return Rows(np.concatenate([part.weight for part in parts]), columns)
+    return SolutionRows(np.concatenate([part.weight for part in parts]), columns)

@@ -26,7 +26,7 @@ from rdflive_stores.spark.dataflow.identity import BEGIN_AGAIN
 from rdflive_stores.spark.dataflow.matching import PLACES, SIGNS, ChangeError, last_of_each, present
 from rdflive_stores.spark.dataflow.packing import clock, unclock
 from rdflive_stores.spark.dataflow.runs import Layout, Numbers, Run, sum_rows
-from rdflive_stores.spark.dataflow.state import Bucket, Moment, StateError
+from rdflive_stores.spark.dataflow.state import Bucket, StateError, TaskMoment
 
 __all__ = ["CLOCK", "LAYOUT", "WINDOW", "Elements", "carry", "elements", "keep_clock"]
 
@@ -49,7 +49,7 @@ class Clock(NamedTuple):
     """Of all before the one before."""
 
     @classmethod
-    def read(cls, now: Moment) -> Clock:
+    def read(cls, now: TaskMoment) -> Clock:
         """Read how far the stream has come."""
         if now.batch == 0:
             return cls(None, None)
@@ -69,7 +69,7 @@ class Elements:
     """What a task does with the elements of its buckets in one micro-batch."""
 
     def __init__(
-        self, window: EventWindow, now: Moment, buckets: Iterable[int], *, is_snapshot: bool = False
+        self, window: EventWindow, now: TaskMoment, buckets: Iterable[int], *, is_snapshot: bool = False
     ) -> None:
         self._now = now
         self._clock = Clock.read(now)
@@ -141,7 +141,7 @@ class Elements:
         return _rows(_WAITING, arrived, arrived["time"], notes)
 
 
-def keep_clock(now: Moment, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def keep_clock(now: TaskMoment, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Take out of packets which time each task has seen, and note the largest for the next micro-batch."""
     found: list[int | None] = []
     yield from unclock(batches, found)
@@ -150,13 +150,13 @@ def keep_clock(now: Moment, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Re
         Clock(latest, Clock.read(now).latest).write(now.folder, now.batch + 1)
 
 
-def carry(old: Moment, new: Folder) -> None:
+def carry(old: TaskMoment, new: Folder) -> None:
     """Have a new state come as far as an old one had behind a micro-batch."""
     for batch in (old.batch, old.batch + 1):
         Clock.read(replace(old, batch=batch)).write(new, batch)
 
 
-def elements(now: Moment, bucket: int) -> pa.Table:
+def elements(now: TaskMoment, bucket: int) -> pa.Table:
     """Give all that a window holds and will hold in a bucket, as elements in the columns of a stream."""
     state = Bucket.of(now, WINDOW, bucket, LAYOUT)
     runs = state.before()

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from rdflive.feeds import Decoder, FeedFormat, Line, RowError, UnwritableError, meaningful, to_lines
 from rdflive.feeds.nquads import NQUADS
 from rdflive.feeds.rdf_patch import RDF_PATCH
-from rdflive.feeds.writing import write_term
+from rdflive.feeds.terms import write_term
 from rdflive_stores.spark.logs.scan import LINE_END, Piece
 
 __all__ = ["LOG_FORMATS", "ROWS", "BadLineError", "LogFormat", "read_rows"]

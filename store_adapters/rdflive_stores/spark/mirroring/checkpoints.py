@@ -12,10 +12,10 @@ from pyspark.sql import SparkSession
 from rdflive.errors import RdfliveError
 from rdflive_stores.spark.mirroring.cursor import Given, Offsets
 
-__all__ = ["Checkpoint"]
+__all__ = ["MirrorCheckpoint"]
 
 
-class Checkpoint:
+class MirrorCheckpoint:
     """Reads a checkpoint as Spark writes it, through Hadoop, since the path may be on any of its file
     systems.
 

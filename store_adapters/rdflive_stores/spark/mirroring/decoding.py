@@ -15,17 +15,85 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.pandas.types import from_arrow_schema
-from rdflib.term import BNode
+from rdflib.term import BNode, Literal, URIRef
 
 from rdflive.feeds import FeedFormat, Frame, RowError, UnwritableError, read_entries, to_lines
 from rdflive.feeds.neptune import read_line, records_of
-from rdflive.feeds.terms import RdflibTerm
-from rdflive.feeds.writing import write_term
-from rdflive.model import Change
+from rdflive.feeds.terms import RdflibTerm, RowReader, write_term
+from rdflive.model import Change, Quad, exact_literal
+from rdflive_stores.spark.dataflow.packing import spare_collections
 from rdflive_stores.spark.logs.log_rows import LOG_FORMATS, LogFormat
-from rdflive_stores.spark.workers import spare_collections
 
-__all__ = ["DECODED", "POSITION", "Fault", "Place", "decode_neptune", "decode_texts", "places", "to_bytes"]
+__all__ = [
+    "DECODED",
+    "POSITION",
+    "DecodingFault",
+    "RecordPlace",
+    "TermTexts",
+    "decode_neptune",
+    "decode_texts",
+    "places",
+    "to_bytes",
+]
+
+_ABSOLUTE: Final = r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\]*"
+_IRI: Final = re.compile(f"<({_ABSOLUTE})>")
+_LITERAL: Final = re.compile(
+    rf'"([^"\\\n\r]*)"(?:@([a-zA-Z]+(?:-[a-zA-Z0-9]+)*)|\^\^<({_ABSOLUTE})>)?'
+)  # without escapes: nothing has to be decoded
+_MOST: Final = 1 << 17
+
+
+class TermTexts:
+    """Reads terms as `RowReader` does, and remembers the last ones.
+
+    >>> TermTexts().quad("<http://e/s>", "<http://e/p>", '"o"@en', None).object
+    rdflib.term.Literal('o', lang='en')
+    """
+
+    def __init__(self) -> None:
+        self._terms: dict[str, RdflibTerm] = {}
+
+    def quad(self, s: str, p: str, o: str, g: str | None) -> Quad:
+        """Read the terms of a quad; raises `RowError` where one is malformed or at no place of its own."""
+        subject, predicate, object_ = (
+            self._term(s, "subject"),
+            self._term(p, "predicate"),
+            self._term(o, "object"),
+        )
+        graph = None if g is None else self._term(g, "graph")
+        # each of these calls raises, and says what is wrong
+        if type(subject) is Literal:
+            RowReader(s).node("subject")
+        if type(predicate) is not URIRef:
+            RowReader(p).node("predicate", blank=False)
+        if type(graph) is Literal and g is not None:
+            RowReader(g).node("graph")
+        return Quad(subject, predicate, object_, graph)
+
+    def _term(self, text: str, role: str) -> RdflibTerm:
+        term = self._terms.get(text)
+        if term is None:
+            term = _read(text, role)
+            if len(self._terms) >= _MOST:
+                self._terms.clear()
+            self._terms[text] = term
+        return term
+
+
+def _read(text: str, role: str) -> RdflibTerm:
+    if match := _IRI.fullmatch(text):
+        return URIRef(match[1])
+    if match := _LITERAL.fullmatch(text):
+        return exact_literal(*match.groups())
+    if role == "graph" and not text.strip():
+        raise RowError(f"the graph is {text!r}; NULL stands for the default graph")
+    reader = RowReader(text)
+    term = reader.term(role)
+    if reader.rest:
+        raise RowError(f"the {role} goes on behind its term: {reader.rest[:40]!r}")
+    return term
+
 
 POSITION: Final = ("stream", "offset", "part", "seq", "step")
 """The position of a change: its stream, its position there, its row of the DataFrame, and its
@@ -47,7 +115,7 @@ _WHOLE: Final = (
 )
 
 
-class Place(NamedTuple):
+class RecordPlace(NamedTuple):
     """The position of a row in its source."""
 
     stream: str = ""
@@ -56,7 +124,7 @@ class Place(NamedTuple):
     seq: int = 0
 
 
-class Fault(NamedTuple):
+class DecodingFault(NamedTuple):
     """What is wrong with a unit of a row; nothing of the unit is applied."""
 
     line: int
@@ -73,7 +141,7 @@ class Fault(NamedTuple):
 def decode_texts(batches: Iterable[pa.RecordBatch], *, form: FeedFormat) -> Iterator[pa.RecordBatch]:
     """Decode the column `value` of rows that hold whole units of a format: lines or transactions."""
     spare_collections()
-    writer = _Writer()
+    writer = _RowWriter()
     log = LOG_FORMATS.get(form.name)
     # not where a format of somebody's own has the name of ours
     plain = log if log is not None and log.feed == form else None
@@ -96,7 +164,7 @@ def decode_neptune(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
     commit came, and whether its last one was among them.
     """
     spare_collections()
-    writer = _Writer()
+    writer = _RowWriter()
     for batch in batches:
         rows = _Rows(writer)
         commits: dict[int, tuple[list[int], list[int]]] = {}
@@ -107,24 +175,25 @@ def decode_neptune(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
                         if line.fault:
                             raise RowError(line.fault)
                         event, change = read_line(record)
-                        rows.add(change, Place("", event.commit, event.operation, place.seq), 0)
+                        rows.add(change, RecordPlace("", event.commit, event.operation, place.seq), 0)
                     except RowError as error:
-                        rows.note(place, Fault(line.number, str(error), record.text).to_note())
+                        rows.note(place, DecodingFault(line.number, str(error), record.text).to_note())
                         continue
                     operations, ends = commits.setdefault(event.commit, ([], []))
                     operations.append(event.operation)
                     ends += [event.operation] if event.is_last else []
         if commits:
             rows.note(
-                Place(), json.dumps({"commits": [(commit, *found) for commit, found in commits.items()]})
+                RecordPlace(),
+                json.dumps({"commits": [(commit, *found) for commit, found in commits.items()]}),
             )
         yield rows.to_arrow()
 
 
-def places(batch: pa.RecordBatch) -> Iterator[Place]:
+def places(batch: pa.RecordBatch) -> Iterator[RecordPlace]:
     """Give where each row stands."""
-    columns = (batch.column(name).to_pylist() for name in Place._fields)
-    return map(Place, *columns)
+    columns = (batch.column(name).to_pylist() for name in RecordPlace._fields)
+    return map(RecordPlace, *columns)
 
 
 def to_bytes(value: Any) -> bytes:
@@ -132,7 +201,7 @@ def to_bytes(value: Any) -> bytes:
     return value.encode() if isinstance(value, str) else bytes(value)
 
 
-class _Writer:
+class _RowWriter:
     """Writes terms as N-Triples, and remembers the last ones."""
 
     def __init__(self) -> None:
@@ -156,19 +225,19 @@ class _Writer:
 class _Rows:
     """Collects the decoded rows of a record batch."""
 
-    def __init__(self, writer: _Writer) -> None:
+    def __init__(self, writer: _RowWriter) -> None:
         self._write = writer
         self._columns: Mapping[str, list[Any]] = {name: [] for name in _SCHEMA.names}
         self._appends = [column.append for column in self._columns.values()]
 
-    def add(self, change: Change, place: Place, step: int) -> None:
+    def add(self, change: Change, place: RecordPlace, step: int) -> None:
         """Take a change; raises `RowError`."""
         write = self._write
         s, p, o, g = change.quad
         texts = write(s), write(p), write(o), None if g is None else write(g)
         self._append("A" if change.sign > 0 else "D", *texts, *place, step, None)
 
-    def note(self, place: Place, note: str) -> None:
+    def note(self, place: RecordPlace, note: str) -> None:
         """Take a note."""
         self._append(None, None, None, None, None, *place, 0, note)
 
@@ -199,14 +268,14 @@ def _decode_plain(batch: pa.RecordBatch, form: LogFormat) -> tuple[pa.RecordBatc
         pc.if_else(pc.equal(signs, form.signs[0]), "A", "D"),
         *(fields.field(name) for name in ("s", "p", "o")),
         graph,
-        *(kept.column(name) for name in Place._fields),
+        *(kept.column(name) for name in RecordPlace._fields),
         pa.repeat(pa.scalar(0, pa.int64()), len(kept)),
         pa.nulls(len(kept), pa.string()),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=_SCHEMA), batch.filter(pc.invert(is_plain))
 
 
-def _decode_text(value: bytes, form: FeedFormat, place: Place, rows: _Rows) -> None:
+def _decode_text(value: bytes, form: FeedFormat, place: RecordPlace, rows: _Rows) -> None:
     step = 0
     for entry in read_entries(form, to_lines(io.BytesIO(value), "row"), "row"):
         reason = "" if entry.error is None else f"{entry.error.reason}{_advice(form, entry.frame)}"
@@ -215,7 +284,7 @@ def _decode_text(value: bytes, form: FeedFormat, place: Place, rows: _Rows) -> N
         if reason:
             line = entry.frame[0].number if entry.error is None else entry.error.line
             text = "\n".join(line.text for line in entry.frame)
-            rows.note(place, Fault(line, reason, text).to_note())
+            rows.note(place, DecodingFault(line, reason, text).to_note())
         else:
             for change in entry.batch.changes:
                 rows.add(change, place, step)

@@ -11,7 +11,7 @@ from rdflive.feeds.neptune import NeptuneDecoder
 from rdflive.feeds.tables.debezium import DebeziumDecoder
 from rdflive.feeds.tables.delta_lake import DeltaLakeDecoder
 from rdflive_stores.spark.mirroring.quad_shapes import ChangeRows, NeptuneRecords, Texts
-from rdflive_stores.spark.mirroring.shapes import Shape, ShapeError
+from rdflive_stores.spark.mirroring.shapes import RowShape, ShapeError
 from rdflive_stores.spark.mirroring.table_shapes import DebeziumEvents, DeltaRows
 
 __all__ = ["shape_of"]
@@ -22,7 +22,7 @@ _REFUSED: Final = {
 }
 
 
-def shape_of(frame: DataFrame, form: str | FeedFormat | None) -> Shape:
+def shape_of(frame: DataFrame, form: str | FeedFormat | None) -> RowShape:
     """Find the shape of a DataFrame's rows; raises `ShapeError` where they have no such shape.
 
     Also raises `FeedFormatError` for an unknown format and `MappingError` for one that lacks its mapping.

@@ -18,13 +18,13 @@ from rdflive_stores.spark.change_rows import is_one_stream, is_sharded, stream_c
 from rdflive_stores.spark.mirroring.decoding import (
     DECODED,
     POSITION,
-    Fault,
-    Place,
+    DecodingFault,
+    RecordPlace,
+    TermTexts,
     decode_neptune,
     decode_texts,
 )
 from rdflive_stores.spark.mirroring.shapes import Reading, Report, placed, require_columns
-from rdflive_stores.spark.mirroring.term_texts import TermTexts
 
 __all__ = ["ChangeRows", "NeptuneRecords", "Texts", "net"]
 
@@ -132,7 +132,7 @@ class NeptuneRecords:
         place = f"{self._commit}" if self._is_whole else f"{self._commit} {self._operation}"
         return Reading(changes, {_COMMIT: place} if new else {}, overlaps)
 
-    def _is_new(self, place: Place) -> bool:
+    def _is_new(self, place: RecordPlace) -> bool:
         if place.offset == self._commit:
             return not self._is_whole and place.part > self._operation
         return place.offset > self._commit
@@ -183,7 +183,7 @@ class _Quads:
         self._order = order
 
     def read(
-        self, table: pa.Table, report: Report, is_new: Callable[[Place], bool] | None = None
+        self, table: pa.Table, report: Report, is_new: Callable[[RecordPlace], bool] | None = None
     ) -> list[Change]:
         """Read rows in the order of their positions; `is_new` picks those that count."""
         table = table.sort_by([(name, "ascending") for name in POSITION])
@@ -200,7 +200,7 @@ class _Quads:
                 try:
                     change = Change(_SIGNS[op], to_quad(s, p, o, g))
                 except RowError as error:
-                    report(_place(table, number), Fault(1, str(error), _row(op, s, p, o, g)))
+                    report(_place(table, number), DecodingFault(1, str(error), _row(op, s, p, o, g)))
                     continue
                 if units is None:
                     changes.append(change)
@@ -230,24 +230,24 @@ class _Quads:
         return [last if first == last else object() for first, last in pairs]
 
 
-def _fault(note: str, row: Sequence[str | None]) -> Fault | None:
+def _fault(note: str, row: Sequence[str | None]) -> DecodingFault | None:
     """Read the fault from a note; None if it is another kind of note."""
     if note != _BAD_ROW:
         found = json.loads(note).get("fault")
-        return None if found is None else Fault(*found)
+        return None if found is None else DecodingFault(*found)
     op, s, p, o, _ = row
     missing = next(
         (role for role, text in zip(("s", "p", "o"), (s, p, o), strict=True) if text is None), None
     )
     if op not in _SIGNS:
-        return Fault(1, f"the column 'op' must hold A or D, or + or -, not {op!r:.20}", _row(*row))
-    return Fault(1, f"the column {missing!r} is NULL", _row(*row))
+        return DecodingFault(1, f"the column 'op' must hold A or D, or + or -, not {op!r:.20}", _row(*row))
+    return DecodingFault(1, f"the column {missing!r} is NULL", _row(*row))
 
 
-def _unordered(row: Sequence[str | None]) -> Fault:
+def _unordered(row: Sequence[str | None]) -> DecodingFault:
     """Say that neither of two changes of a quad can be the last one."""
     quad = _row(*row[1:])
-    return Fault(
+    return DecodingFault(
         1,
         f"{quad} is inserted and deleted in one micro-batch, and nothing tells in which order: give the rows "
         'their positions: read files by the source "rdf_patch", Kafka with topic, partition and offset, or '
@@ -261,8 +261,8 @@ def _row(*columns: str | None) -> str:
     return " ".join([*(text for text in columns if text is not None), "."])
 
 
-def _place(table: pa.Table, number: int) -> Place:
-    return Place(*(table[name][number].as_py() for name in Place._fields))
+def _place(table: pa.Table, number: int) -> RecordPlace:
+    return RecordPlace(*(table[name][number].as_py() for name in RecordPlace._fields))
 
 
 def _commits(table: pa.Table) -> dict[int, dict[int, bool]]:
@@ -276,4 +276,4 @@ def _commits(table: pa.Table) -> dict[int, dict[int, bool]]:
 
 
 def _report_commit(report: Report, commit: int, reason: str) -> None:
-    report(Place("", commit), Fault(1, reason, ""))
+    report(RecordPlace("", commit), DecodingFault(1, reason, ""))

@@ -12,11 +12,11 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from rdflive.errors import RdfliveError
 from rdflive.model import Change
 from rdflive_stores.spark.change_rows import is_sharded, stream_columns
-from rdflive_stores.spark.mirroring.decoding import POSITION, Fault, Place
+from rdflive_stores.spark.mirroring.decoding import POSITION, DecodingFault, RecordPlace
 
-__all__ = ["Reading", "Report", "Shape", "ShapeError", "placed", "require_columns"]
+__all__ = ["Reading", "Report", "RowShape", "ShapeError", "placed", "require_columns"]
 
-Report: TypeAlias = Callable[[Place, Fault], None]
+Report: TypeAlias = Callable[[RecordPlace, DecodingFault], None]
 """Takes what is wrong with a row; raises if that ends the mirror."""
 
 
@@ -31,16 +31,16 @@ class Reading:
     changes: list[Change]
     """In order."""
     kept: Mapping[str, str | None] = field(default_factory=dict)
-    """What `Shape.restore` must get after a restart; None forgets a key."""
+    """What `RowShape.restore` must get after a restart; None forgets a key."""
     overlaps: bool = True
     """Whether it continues or overlaps what was read before, by the numbers of its records."""
     repeats: bool = False
     """Whether records may follow that were read before."""
-    late: Mapping[Place, Fault] = field(default_factory=dict)
+    late: Mapping[RecordPlace, DecodingFault] = field(default_factory=dict)
     """Records that were passed over, because what they are about had later ones in an earlier micro-batch."""
 
 
-class Shape(Protocol):
+class RowShape(Protocol):
     """One meaning of rows. It lives as long as a query, and may remember things."""
 
     is_positioned: bool

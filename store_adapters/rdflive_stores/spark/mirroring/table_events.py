@@ -20,13 +20,13 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from rdflive.feeds import Line, RowError, RowMapping
 from rdflive.feeds.tables.debezium import read_event
-from rdflive.feeds.tables.debezium_records import Kind, Record, read_record
+from rdflive.feeds.tables.debezium_records import DebeziumRecord, Kind, read_record
 from rdflive.feeds.tables.event_order import EventOrder, compare, read_order
 from rdflive.feeds.tables.held_rows import TableName
 from rdflive.feeds.tables.row_events import RowEvent
 from rdflive.feeds.tables.templates import QuadColumns
-from rdflive_stores.spark.mirroring.decoding import POSITION, Fault, Place, places, to_bytes
-from rdflive_stores.spark.workers import spare_collections
+from rdflive_stores.spark.dataflow.packing import spare_collections
+from rdflive_stores.spark.mirroring.decoding import POSITION, DecodingFault, RecordPlace, places, to_bytes
 
 __all__ = ["EVENTS", "decode_events"]
 
@@ -78,7 +78,7 @@ def decode_events(
 
 
 class _Event(NamedTuple):
-    position: tuple[Place, int]
+    position: tuple[RecordPlace, int]
     is_whole: bool
     text: str
     order: EventOrder | None
@@ -94,12 +94,12 @@ class _Partition:
         self._is_one = is_one
         self._is_told = is_told
         self._events: defaultdict[tuple[TableName, str | None], list[_Event]] = defaultdict(list)
-        self._faults: list[tuple[Place, Fault]] = []
+        self._faults: list[tuple[RecordPlace, DecodingFault]] = []
         self._gaps = _Gaps()
         self._numbers: dict[str, tuple[int, int]] = {}
         self._has_unnumbered = self._moves = False
 
-    def take(self, value: bytes, key: Any, place: Place) -> None:
+    def take(self, value: bytes, key: Any, place: RecordPlace) -> None:
         """Decode a record."""
         try:
             text = _text(value)
@@ -123,13 +123,13 @@ class _Partition:
             "unnumbered": self._has_unnumbered,
             "moves": self._moves,
         }
-        yield *Place(), 0, None, None, None, json.dumps(note)
+        yield *RecordPlace(), 0, None, None, None, json.dumps(note)
 
-    def _take(self, text: str, key: Any, place: Place) -> None:
+    def _take(self, text: str, key: Any, place: RecordPlace) -> None:
         record = _with_key(read_record(Line(text, 1)), key)
         if record.is_numbered and not place.stream:
             # where the DataFrame lacks Kafka's columns, the numbers that the record itself tells
-            place = Place(record.partition, record.offset, 0, place.seq)
+            place = RecordPlace(record.partition, record.offset, 0, place.seq)
             least, most = self._numbers.get(record.partition, (record.offset, record.offset))
             self._numbers[record.partition] = min(least, record.offset), max(most, record.offset)
         event = read_event(record, self._mapping, self._gaps) if record.kind is Kind.CHANGE else None
@@ -171,8 +171,8 @@ class _Partition:
             return False
         return compare(event.order, other.order) == 1
 
-    def _fault(self, place: Place, reason: str, value: bytes) -> None:
-        self._faults.append((place, Fault(1, reason, value.decode(errors="replace"))))
+    def _fault(self, place: RecordPlace, reason: str, value: bytes) -> None:
+        self._faults.append((place, DecodingFault(1, reason, value.decode(errors="replace"))))
 
 
 class _Gaps:
@@ -203,6 +203,6 @@ def _text(value: bytes) -> str:
         raise RowError(f"not UTF-8: byte {value[error.start]:#04x} at place {error.start + 1}") from error
 
 
-def _with_key(record: Record, key: Any) -> Record:
+def _with_key(record: DebeziumRecord, key: Any) -> DebeziumRecord:
     """Take the key of the Kafka record from its column if the value does not have it."""
     return record if key is None or record.key is not None else record._replace(key=_text(to_bytes(key)))

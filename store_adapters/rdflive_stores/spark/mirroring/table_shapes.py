@@ -23,7 +23,7 @@ from rdflive.feeds.tables.row_events import RowEvent
 from rdflive.model import Change
 from rdflive_stores.spark.change_rows import is_one_stream, stream_columns
 from rdflive_stores.spark.mirroring.arranging import Placed, arrange
-from rdflive_stores.spark.mirroring.decoding import POSITION, Fault, Place
+from rdflive_stores.spark.mirroring.decoding import POSITION, DecodingFault, RecordPlace
 from rdflive_stores.spark.mirroring.row_orders import OrderedEdit, RowOrders, title
 from rdflive_stores.spark.mirroring.shapes import Reading, Report, placed, require_columns
 from rdflive_stores.spark.mirroring.table_events import EVENTS, decode_events
@@ -105,19 +105,21 @@ class DebeziumEvents:
         for row, fault in decoded.faults:
             report(_place(row), fault)
         for (row, event), reason in arranged.faults:
-            report(_place(row), Fault(1, f"{title(event)}: {reason}", row["value"] or row["event"]))
+            report(_place(row), DecodingFault(1, f"{title(event)}: {reason}", row["value"] or row["event"]))
         edit = RowEdit(self._rows)
         ordered = OrderedEdit(self._orders, edit)
-        late: dict[Place, Fault] = {}
+        late: dict[RecordPlace, DecodingFault] = {}
         for row, event in arranged.events:
             # up to there records were applied before
             if row["offset"] > self._offsets.get(row["stream"], -1):
                 place = _place(row)
                 try:
                     if not _apply(row, event, edit, ordered):
-                        late[place] = Fault(1, f"a later event of {title(event)} was applied", row["value"])
+                        late[place] = DecodingFault(
+                            1, f"a later event of {title(event)} was applied", row["value"]
+                        )
                 except RowError as error:
-                    report(place, Fault(1, str(error), row["value"]))
+                    report(place, DecodingFault(1, str(error), row["value"]))
         done = edit.finish()
         kept = {**({} if done is None else done.kept), **ordered.finish()}
         overlaps = self._take_numbers(decoded.notes, kept)
@@ -192,7 +194,10 @@ class DeltaRows:
                     raise RowError(f"version {version} comes behind version {decoder.applied}")
                 decoded = decoder.apply(version, net)
             except RowError as error:
-                report(Place("", version), Fault(error.line or 1, str(error), "\n".join(map(_line, rows))))
+                report(
+                    RecordPlace("", version),
+                    DecodingFault(error.line or 1, str(error), "\n".join(map(_line, rows))),
+                )
                 continue
             if decoded is not None:
                 changes += decoded.changes
@@ -203,7 +208,7 @@ class DeltaRows:
 class _Decoded(NamedTuple):
     events: list[Placed]
     """By position."""
-    faults: list[tuple[Mapping[str, Any], Fault]]
+    faults: list[tuple[Mapping[str, Any], DecodingFault]]
     notes: list[dict[str, Any]]
 
 
@@ -215,7 +220,7 @@ def _read(table: pa.Table) -> _Decoded:
         if note is None:
             decoded.events.append((row, RowEvent.from_text(row["event"])))
         elif "fault" in note:
-            decoded.faults.append((row, Fault(*note["fault"])))
+            decoded.faults.append((row, DecodingFault(*note["fault"])))
         else:
             decoded.notes.append(note)
     return decoded
@@ -229,8 +234,8 @@ def _apply(row: Mapping[str, Any], event: RowEvent, edit: RowEdit, ordered: Orde
     return True
 
 
-def _place(row: Mapping[str, Any]) -> Place:
-    return Place(*(row[name] for name in Place._fields))
+def _place(row: Mapping[str, Any]) -> RecordPlace:
+    return RecordPlace(*(row[name] for name in RecordPlace._fields))
 
 
 def _counted(batch: DataFrame, columns: list[str]) -> DataFrame:

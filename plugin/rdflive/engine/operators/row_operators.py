@@ -1,0 +1,167 @@
+"""Filter, Extend, Project, Union and Values: operators that take each row by itself and keep no state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rdflive.engine.dictionary import Dictionary
+from rdflive.engine.multiset import Row, Weights, add_rows
+from rdflive.engine.operators.operator import gather
+from rdflive.engine.operators.places import row_at
+
+__all__ = ["ExtendOperator", "FilterOperator", "ProjectOperator", "UnionOperator", "ValuesOperator"]
+
+
+class FilterOperator:
+    """Lets rows through that pass a test, which must depend on nothing but the row.
+
+    >>> Filter(all).update({(7, 8): 2, (7, 0): 1})
+    {(7, 8): 2}
+    """
+
+    __slots__ = ("function",)
+
+    def __init__(self, test: Callable[[Row], bool]) -> None:
+        self.function = test
+
+    def update(self, *deltas: Weights) -> Weights:
+        """Test every row."""
+        (delta,) = deltas
+        test = self.function
+        return {row: weight for row, weight in delta.items() if test(row)}
+
+    def clear(self) -> None:
+        """Nothing is kept."""
+
+    def containers(self) -> list[Any]:
+        """Nothing is kept."""
+        return []
+
+
+class ExtendOperator:
+    """Appends `value(row)`, an id, or UNBOUND where the expression fails.
+
+    The value must depend on nothing but the row: a delete computes it again.
+
+    >>> Extend(sum).update({(7, 8): 2})
+    {(7, 8, 15): 2}
+    """
+
+    __slots__ = ("function",)
+
+    def __init__(self, value: Callable[[Row], int]) -> None:
+        self.function = value
+
+    def update(self, *deltas: Weights) -> Weights:
+        """Extend every row."""
+        (delta,) = deltas
+        value = self.function
+        return {(*row, value(row)): weight for row, weight in delta.items()}
+
+    def clear(self) -> None:
+        """Nothing is kept."""
+
+    def containers(self) -> list[Any]:
+        """Nothing is kept."""
+        return []
+
+
+class ProjectOperator:
+    """Gives the columns at some places of rows with so many, -1 for UNBOUND; rows that become equal add
+    their weights.
+
+    >>> Project((1, -1), 2).update({(7, 8): 1, (9, 8): 2})
+    {(8, 0): 3}
+    """
+
+    __slots__ = ("_keeps", "_renames", "_row")
+
+    def __init__(self, places: tuple[int, ...], width: int) -> None:
+        self._row = row_at(places)
+        self._renames = places == tuple(range(width))
+        self._keeps = set(places).issuperset(range(width))
+
+    def update(self, *deltas: Weights) -> Weights:
+        """Project every row."""
+        (delta,) = deltas
+        if self._renames:
+            return delta
+        take = self._row
+        # without a column less, different rows stay different
+        if self._keeps:
+            return {take(row): weight for row, weight in delta.items()}
+        projected: Weights = {}
+        for row, weight in delta.items():
+            gather(projected, take(row), weight)
+        return projected
+
+    def clear(self) -> None:
+        """Nothing is kept."""
+
+    def containers(self) -> list[Any]:
+        """Nothing is kept."""
+        return []
+
+
+class UnionOperator:
+    """Adds its inputs; `columns` has per input the place of each output column, -1 for UNBOUND.
+
+    >>> Union(((0, -1), (-1, 0))).update({(7,): 1}, {(8,): 2})
+    {(7, 0): 1, (0, 8): 2}
+    """
+
+    __slots__ = ("_rows",)
+
+    def __init__(self, columns: tuple[tuple[int, ...], ...]) -> None:
+        self._rows = tuple(row_at(places) for places in columns)
+
+    def update(self, *deltas: Weights) -> Weights:
+        """Add the deltas up."""
+        added: Weights = {}
+        for to_row, delta in zip(self._rows, deltas, strict=True):
+            for row, weight in delta.items():
+                gather(added, to_row(row), weight)
+        return added
+
+    def clear(self) -> None:
+        """Nothing is kept."""
+
+    def containers(self) -> list[Any]:
+        """Nothing is kept."""
+        return []
+
+
+class ValuesOperator:
+    """An operator without inputs: its first update gives all its rows, later ones give nothing.
+
+    The ids of its rows are held from the start until `clear`, after which it has no rows.
+    """
+
+    __slots__ = ("_dictionary", "_fresh", "_weights")
+
+    def __init__(self, rows: Sequence[Row], dictionary: Dictionary) -> None:
+        self._dictionary = dictionary
+        self._weights: Weights = {}
+        add_rows(self._weights, rows, 1)
+        for row in self._weights:
+            dictionary.hold(row)
+        self._fresh = True
+
+    def update(self, *deltas: Weights) -> Weights:
+        """Give the rows, once."""
+        if deltas:
+            raise ValueError(f"Values has no inputs, {len(deltas)} deltas were given")
+        # Later updates bring deltas of other inputs; these rows never change.
+        fresh, self._fresh = self._fresh, False
+        return dict(self._weights) if fresh else {}
+
+    def clear(self) -> None:
+        """Forget the rows."""
+        for row in self._weights:
+            self._dictionary.drop(row)
+        self._weights.clear()
+
+    def containers(self) -> list[Any]:
+        """List the rows."""
+        return [self._weights]

@@ -1,0 +1,114 @@
+"""The change log of an endpoint as server-sent events, each with RDF Patch in its data."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from itertools import chain
+from typing import Final
+
+from rdflive.errors import ResyncNeeded
+from rdflive.feeds import Entry, read_entries, to_lines
+from rdflive.feeds.event_stream import EVENT_STREAM, PAUSE, StreamEvent, read_events
+from rdflive.feeds.rdf_patch import RDF_PATCH
+from rdflive.http import Exchange, HttpFault, media_type
+from rdflive.model import Batch
+from rdflive_stores.endpoint.requests import Requests
+
+__all__ = ["EndpointEvents"]
+
+_PATCHES: Final = frozenset({"", "message", "patch"})
+_RESYNC: Final = "resync"
+_GONE: Final = frozenset({404, 410, 412})
+
+
+class EndpointEvents:
+    """Follows server-sent events (WHATWG HTML, section 9.2); the id of an event is the cursor after it.
+
+    The server must tell its present id when a client connects, or soon after; an event with only an `id` will
+    do. Events other than `message` and `patch` are skipped. `resync` asks for a new snapshot, as do the
+    statuses 404, 410 and 412. Silence for longer than the timeout counts as a lost connection, so a server
+    without news should send a comment now and then.
+    """
+
+    seen_until: float | None = None
+    """Nothing says that no event is on its way."""
+
+    def __init__(self, requests: Requests, url: str) -> None:
+        self._requests = requests
+        self._url = url
+
+    def position(self) -> str:
+        """Give the id that the server says first."""
+        return self._requests.attempt(self._url, self._first_id)
+
+    def behind(self, cursor: str) -> Iterator[Entry]:
+        """Decode the events after a cursor, up to the one that is the last now."""
+        end = self.position()
+        # All before the first is given: a try that fails half-way is made again, and would repeat entries.
+        entries = self._requests.attempt(self._url, lambda: list(self._until(cursor, end)))
+        yield from entries
+
+    def follow(self, cursor: str, every: float | None) -> Iterator[Entry | None]:  # noqa: ARG002 - they come by themselves
+        """Decode events as they come, connecting again whenever the connection is lost; None before that."""
+        pause = 0.0
+        failed, begin = 0, time.monotonic()
+        while True:
+            self._requests.wait(pause)
+            yield None
+            pause = PAUSE
+            try:
+                with self._requests.stream(self._url, self._headers(cursor), (200, 204, *_GONE)) as response:
+                    # this status tells a client to connect no more
+                    if response.status == 204:
+                        return
+                    failed, begin = 0, time.monotonic()
+                    for event in self._events(response, cursor):
+                        cursor, pause = event.id, event.pause
+                        yield from self._entries(event)
+            except HttpFault as fault:
+                failed += 1
+                pause = max(pause, self._requests.pause(self._url, failed, begin, fault))
+
+    def _first_id(self) -> str:
+        try:
+            with self._requests.stream(self._url, self._headers(""), (200,)) as response:
+                for event in self._events(response, ""):
+                    if event.id:
+                        return event.id
+        except HttpFault as fault:
+            reason = f"{fault} before the log said the id of its last event"
+            raise HttpFault(reason, retry_after=fault.retry_after) from fault
+        raise HttpFault("the log ended before it said the id of its last event")
+
+    def _until(self, cursor: str, end: str) -> Iterator[Entry]:
+        if cursor == end:
+            return
+        with self._requests.stream(self._url, self._headers(cursor), (200, *_GONE)) as response:
+            for event in self._events(response, cursor):
+                yield from self._entries(event)
+                if event.id == end:
+                    return
+        raise HttpFault(f"the log ended before the event {end!r}")
+
+    def _headers(self, cursor: str) -> dict[str, str]:
+        return {"Accept": EVENT_STREAM, **({"Last-Event-ID": cursor} if cursor else {})}
+
+    def _events(self, response: Exchange, cursor: str) -> Iterator[StreamEvent]:
+        if response.status in _GONE:
+            raise ResyncNeeded(self._url, f"the log is gone, or does not reach back (HTTP {response.status})")
+        if (kind := media_type(response.headers)) != EVENT_STREAM:
+            raise HttpFault(f"the log is {kind}, not {EVENT_STREAM}")
+        for event in read_events(to_lines(response, self._url), cursor):
+            if event.kind == _RESYNC:
+                raise ResyncNeeded(self._url, f"the log says so behind event {event.id!r}")
+            yield event
+
+    def _entries(self, event: StreamEvent) -> Iterator[Entry]:
+        """Make one entry of an event, however many transactions are in it: its id stands for all of them."""
+        if event.kind not in _PATCHES or not event.frame:
+            return
+        entries = list(read_entries(RDF_PATCH, event.frame, self._url))
+        error = next((entry.error for entry in entries if entry.error is not None), None)
+        changes = () if error else tuple(chain.from_iterable(entry.batch.changes for entry in entries))
+        yield Entry(Batch(changes), event.id, frame=event.frame, error=error)

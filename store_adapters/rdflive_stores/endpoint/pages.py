@@ -1,0 +1,161 @@
+"""Reads one state of an endpoint in as many pages as it takes, all from the same moment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import chain
+from typing import Final, NamedTuple
+
+from rdflib.term import BNode
+
+from rdflive.http import HttpFault
+from rdflive.model import Quad
+from rdflive_stores.endpoint.queries import Needed
+from rdflive_stores.endpoint.requests import EndpointError, Requests, conditions
+from rdflive_stores.endpoint.results import JSON_RESULTS, N_TRIPLES, ResultRows, WrongFormat, read_rows
+
+__all__ = ["Pages"]
+
+
+_UNCOUNTED: Final = -1
+
+
+class _Page(NamedTuple):
+    rows: ResultRows
+    total: int
+    """The rows of all pages; -1 if a limit of the server cut off the row that tells it."""
+    headers: Mapping[str, str]
+    fresh: bool = True
+    """False if the server said that the page is still as it was read before."""
+
+
+class _Torn(HttpFault):
+    """The pages are not from one moment."""
+
+
+class Pages:
+    """Reads the whole state of an endpoint that matches some patterns, and remembers it for the next reading.
+
+    Every answer contains the number of rows of the whole state, in one query with its own rows. So one page
+    with all of them is a state of the endpoint, if the server answers a query from one state, and a server
+    that silently leaves rows out is noticed.
+
+    Several pages are read twice. The second time only asks whether they have changed, if the server can tell.
+    A page that was the same both times did not change between its two readings, and all these periods include
+    the moment between the two rounds. So what was read is the state at that moment. The only thing this
+    misses is a change that was undone in between. If all pages have one strong ETag, the server numbers its
+    states, and one round is enough. Pages that differ, overlap or count differently are read again after
+    growing waits. A torn state is never returned.
+    """
+
+    def __init__(self, requests: Requests, url: str, size: int, *, stable_labels: bool) -> None:
+        self._requests = requests
+        self._url = url
+        self._size = size
+        self._stable_labels = stable_labels
+        self._can_construct = True
+        self._needed: Needed | None = None
+        self._last: list[_Page] = []
+
+    def read(self, needed: Needed) -> tuple[Quad, ...] | None:
+        """Give the distinct quads that match; None where the endpoint says that none has changed.
+
+        Raises `EndpointError` where no consistent state can be had.
+        """
+        if needed != self._needed:
+            self._needed, self._last = needed, []
+        rounds: list[list[_Page]] = []
+        pages = self._requests.attempt(self._url, lambda: self._consistent(needed, rounds))
+        if pages is self._last:
+            return None
+        self._last = pages
+        return tuple(dict.fromkeys(chain.from_iterable(page.rows.quads for page in pages)))
+
+    def _consistent(self, needed: Needed, rounds: list[list[_Page]]) -> list[_Page]:
+        """Read until two rounds in a row are the same; `rounds` has the last one of an earlier try."""
+        pages = rounds.pop() if rounds else self._round(needed, self._last)
+        if self._last and not any(page.fresh for page in pages):
+            return self._last
+        if len(pages) == 1 or _is_one_version(pages):
+            return self._distinct(pages)
+        again = self._round(needed, pages)
+        if [page.rows.keys for page in pages] != [page.rows.keys for page in again]:
+            # Fresh: a page that has not changed since the first round may have changed since `_last`.
+            rounds.append([page._replace(fresh=True) for page in again])
+            raise _Torn(
+                f"its {len(pages)} pages of {self._size} rows changed while they were read; a larger page= "
+                "and queries that need less are read faster"
+            )
+        return self._distinct(again)
+
+    def _distinct(self, pages: list[_Page]) -> list[_Page]:
+        """Refuse pages that repeat a row, and so lack another."""
+        if len(set(chain.from_iterable(page.rows.keys for page in pages))) != pages[0].total:
+            raise _Torn("it repeats rows, so it does not keep to ORDER BY and DISTINCT; give a larger page=")
+        return pages
+
+    def _round(self, needed: Needed, known: list[_Page]) -> list[_Page]:
+        """Read all pages once."""
+        pages: list[_Page] = []
+        while not pages or len(pages) * self._size < pages[0].total:
+            number = len(pages)
+            page = self._page(needed, number, known[number] if number < len(known) else None)
+            pages.append(page)
+            if page.total != pages[0].total:
+                raise _Torn(f"it changed while its pages of {self._size} rows were read; give a larger page=")
+            if page.total > self._size and not self._stable_labels:
+                self._refuse_blank_nodes(page)
+        return pages
+
+    def _page(self, needed: Needed, number: int, known: _Page | None) -> _Page:
+        received = -1
+
+        def once() -> _Page:
+            nonlocal received
+            page = self._ask(needed, number, known)
+            expected = min(self._size, max(0, page.total - number * self._size))
+            before, received = received, len(page.rows.quads)
+            if received == expected and page.total != _UNCOUNTED:
+                return page
+            reason = f"it gave {received} rows where it counts {expected}"
+            if page.total == _UNCOUNTED:
+                reason = f"it gave {received} rows, without the one that counts them"
+            # twice the same number: a limit of the server, and no accident
+            if received == before < self._size:
+                # the row with the number of all rows counts too
+                limit = received + (page.total != _UNCOUNTED)
+                advice = f"it seems to give {limit} rows at most: say page={max(1, limit - 1)} or less"
+                raise EndpointError(f"{self._url}: {reason}; {advice}")
+            raise HttpFault(reason)
+
+        return self._requests.attempt(self._url, once)
+
+    def _ask(self, needed: Needed, number: int, known: _Page | None) -> _Page:
+        construct = self._can_construct and not needed.names_graphs
+        query = needed.query(self._size, number, construct=construct)
+        accept = N_TRIPLES if construct else JSON_RESULTS
+        answer = self._requests.ask(self._url, query, accept, conditions(known.headers) if known else {})
+        if answer.status == 304 and known is not None:
+            return known._replace(fresh=False)
+        try:
+            rows = read_rows(answer, construct=construct)
+        except WrongFormat:
+            if not construct:
+                raise
+            self._can_construct = False  # a SELECT is answered in JSON by every endpoint
+            return self._ask(needed, number, None)
+        return _Page(rows, _UNCOUNTED if rows.total is None else rows.total, answer.headers)
+
+    def _refuse_blank_nodes(self, page: _Page) -> None:
+        if any(isinstance(term, BNode) for quad in page.rows.quads for term in quad):
+            raise EndpointError(
+                f"{self._url}: {page.total} rows do not fit on a page of {self._size}, and some hold blank "
+                f"nodes, whose labels mean nothing on another page; give page={page.total} or more, have it "
+                "skolemise them, or say stable_labels=True if it gives a node the same label in every answer"
+            )
+
+
+def _is_one_version(pages: list[_Page]) -> bool:
+    tags = {page.headers.get("ETag", "") for page in pages}
+    # a weak tag (`W/"1"`) may stand for several states
+    return len(tags) == 1 and tags.pop().startswith('"')

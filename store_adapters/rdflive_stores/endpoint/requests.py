@@ -1,0 +1,160 @@
+"""Requests to an endpoint and its log. Failures that may pass are tried again; others are raised at once."""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple, TypeVar
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
+
+from SPARQLWrapper import GET, POST, SPARQLWrapper
+
+from rdflive.errors import RdfliveError
+from rdflive.http import Exchange, Http, HttpFault, RetryPace, read_date, split_url
+
+__all__ = ["EndpointAnswer", "EndpointError", "FeedClosed", "Requests", "check_url", "conditions"]
+
+T = TypeVar("T")
+
+_GET_LIMIT: Final = 1500
+"""Longer queries are sent by POST; shorter ones go into the URL, which caches and ETags need."""
+_PATIENCE: Final = 600.0
+"""Seconds that a Retry-After may ask for, at most."""
+_LOGIN: Final = "give auth=(user, password), or headers="
+_CHECK: Final = "the server refuses the request, and would again: check the URL and the options"
+_ADVICE: Final = {401: _LOGIN, 403: _LOGIN, 404: "check the URL", 410: "it is gone for good: check the URL"}
+
+
+class EndpointError(RdfliveError, ConnectionError):
+    """An endpoint cannot be read: it is down, refuses the request, or answers what cannot be used."""
+
+
+class FeedClosed(Exception):  # noqa: N818 - never leaves the adapter
+    """The feed was closed while a request or a wait was under way."""
+
+
+class EndpointAnswer(NamedTuple):
+    """A complete answer of a server."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Requests:
+    """Sends requests, each up to `tries` times, at the given pace; `close`, from any thread, ends them."""
+
+    def __init__(
+        self, headers: Mapping[str, str], auth: tuple[str, str] | None, pace: RetryPace, tries: int
+    ) -> None:
+        # a cache in between must ask the server whether what it has is still right
+        given = {"Cache-Control": "no-cache", **headers}
+        if auth is not None:
+            given["Authorization"] = f"Basic {base64.b64encode(':'.join(auth).encode()).decode()}"
+        self._http = Http(given, redirects=True, proxies=True)
+        self._tries = tries
+        self._pace = pace
+
+    def close(self) -> None:
+        """Let every request and wait, now and later, raise `FeedClosed`."""
+        self._http.close()
+
+    def wait(self, seconds: float) -> None:
+        """Wait, unless closed: then raise `FeedClosed` at once."""
+        if self._http.closed.wait(seconds):
+            raise FeedClosed
+
+    def attempt(self, url: str, once: Callable[[], T]) -> T:
+        """Call until no `HttpFault` comes, then give up with an `EndpointError`."""
+        begin = time.monotonic()
+        tried = 0
+        while True:
+            try:
+                return once()
+            except HttpFault as fault:
+                tried += 1
+                pause = self.pause(url, tried, begin, fault)
+            self.wait(pause)
+
+    def pause(self, url: str, tried: int, begin: float, fault: HttpFault) -> float:
+        """Give the seconds to wait after a failed try; raises `EndpointError` after the last.
+
+        It is what the server asks, or more. `begin` is the monotonic time of the first try.
+        """
+        self.wait(0)  # a request that `close` has cut is no failure
+        asked = fault.retry_after
+        if tried >= self._tries or asked > _PATIENCE:
+            waiting = f", and asks to wait {asked:.0f} s" if asked > _PATIENCE else ""
+            raise EndpointError(
+                f"{url}: {fault}{waiting}; given up after {tried} tries in {time.monotonic() - begin:.1f} s. "
+                "See that the server is well and mirror again: it goes on where it stopped. More tries= wait "
+                "longer"
+            ) from fault
+        return self._pace.pause(tried, asked)
+
+    def ask(self, url: str, query: str, accept: str, headers: Mapping[str, str]) -> EndpointAnswer:
+        """Send a query to an endpoint once; the answer has one of the statuses 200, 304 and 406."""
+        scheme, host, path, parameters, _ = urlsplit(url)
+        wrapper = SPARQLWrapper(urlunsplit((scheme, host, path, "", "")))
+        for name, text in parse_qsl(parameters, keep_blank_values=True):
+            wrapper.addParameter(name, text)
+        wrapper.setOnlyConneg(True)
+        wrapper.setMethod(GET if len(query) <= _GET_LIMIT else POST)
+        wrapper.setQuery(query)
+        # what SPARQLWrapper sends follows redirects with the credentials, and without the query of a POST
+        made = wrapper._createRequest()
+        headers = {**dict(made.header_items()), "Accept": accept, **headers}
+        del headers["User-agent"]  # that is for headers= to say
+        return self.get(made.full_url, headers, (200, 304, 406), made.get_method(), made.data)
+
+    def get(
+        self, url: str, headers: Mapping[str, str], accepted: tuple[int, ...], *given: Any
+    ) -> EndpointAnswer:
+        """Read a document once; the answer has one of the accepted statuses."""
+        with self.stream(url, headers, accepted, *given) as exchange:
+            return EndpointAnswer(exchange.status, exchange.headers, exchange.read())
+
+    def stream(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        accepted: tuple[int, ...],
+        method: str = "GET",
+        body: bytes | None = None,
+    ) -> Exchange:
+        """Open a document that may have no end, once; the answer has one of the accepted statuses."""
+        exchange = self._http.send(method, url, timeout=self._pace.silence, headers=headers, body=body)
+        if exchange.status in accepted:
+            return exchange
+        fault = exchange.refusal()
+        if fault.passes:
+            raise fault
+        advice = "" if exchange.status < 400 else f"; {_ADVICE.get(exchange.status, _CHECK)}"
+        raise EndpointError(f"{url.partition('?')[0]}: {fault}{advice}")
+
+
+def check_url(url: str, role: str) -> str:
+    """Refuse what is no http(s) URL, or has credentials in it."""
+    parts = split_url(url)
+    if parts is None:
+        raise EndpointError(f"the {role} must be an http or https URL in ASCII, got {url!r}")
+    if "@" in parts.netloc:
+        raise EndpointError(
+            f"the {role} on {parts.hostname} holds credentials; give them as auth=(user, password)"
+        )
+    return url
+
+
+def conditions(headers: Mapping[str, str]) -> dict[str, str]:
+    """Make the headers that ask for a document only if it is no longer the one that came with `headers`.
+
+    A Last-Modified counts only where the answer was made a second later or more: within the same second
+    the document may have changed again (RFC 9110, section 8.8.2.2).
+    """
+    if etag := headers.get("ETag"):
+        return {"If-None-Match": etag}
+    modified, date = (read_date(headers.get(name, "")) for name in ("Last-Modified", "Date"))
+    if modified and date and (date - modified).total_seconds() >= 1:
+        return {"If-Modified-Since": headers["Last-Modified"]}
+    return {}

@@ -1,0 +1,507 @@
+"""The stand-in for a `pyoxigraph.Store`: it has the same methods, and every change passes a capture.
+
+A native store can be neither subclassed nor patched, so what is written to it directly is not seen. The
+module is long because it repeats the whole interface.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from functools import partial
+from itertools import chain
+from typing import Any, Literal, TypeAlias
+
+from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, Store
+
+from rdflive.store import OPEN, UNION, WRITING, Adapter, Capture, Changes, QuadTerms, Transaction
+from rdflive.store.capture import thread
+from rdflive_stores.oxigraph.bulk import Changing, Source, change, content, load_unseen, parsed
+from rdflive_stores.oxigraph.changes import canonical_quad, compare, matching, record, union_changes
+from rdflive_stores.oxigraph.entry import EntryRequest
+from rdflive_stores.oxigraph.foresight import Foreseen, foresee, turn_unspelled
+from rdflive_stores.oxigraph.ground import read_ground
+from rdflive_stores.oxigraph.kept import KEPT, KeptQuads, has_kept, kept_entries, may_meet_kept, refuse_kept
+from rdflive_stores.oxigraph.request import execute
+from rdflive_stores.oxigraph.terms import canonical
+from rdflive_stores.oxigraph.undoing import Undoing, undo_what_was_left
+from rdflive_stores.oxigraph.update import ANYTHING, Pattern, Request
+from rdflive_stores.oxigraph.visible import Native, Read, visible
+
+__all__ = ["GraphName", "LiveStore"]
+
+GraphName: TypeAlias = NamedNode | BlankNode | DefaultGraph
+
+
+def _loader(load: str, write: str) -> Any:
+    """Make a method that adds a document: by the native `load`, or by `write` once it is parsed here."""
+
+    def method(
+        self: LiveStore,
+        /,
+        input: Source = None,  # noqa: A002 - pyoxigraph's name
+        format: RdfFormat | None = None,  # noqa: A002 - pyoxigraph's name
+        *,
+        path: str | os.PathLike[str] | None = None,
+        base_iri: str | None = None,
+        to_graph: GraphName | None = None,
+        lenient: bool = False,
+    ) -> None:
+        refuse_kept(to_graph)
+        native, options = self.native, {"path": path, "base_iri": base_iri, "lenient": lenient}
+        has_one_graph = isinstance(format, RdfFormat) and not format.supports_datasets
+        may_pass = has_one_graph or load == "bulk_load"  # `load` is all or none: it must know the graphs
+        if not (
+            may_pass and self._unchecked(getattr(native, load), input, format, to_graph=to_graph, **options)
+        ):
+            if has_one_graph and (input is None) is not (path is None) and self.capture.may_pass:
+                input, options["path"] = content(input, path), None  # noqa: A001 - pyoxigraph's name
+                if self.capture.run(self._load_unseen, load, input, format, to_graph, options):
+                    return
+            self._insert(getattr(native, write), list(parsed(native, input, format, to_graph, options)))
+
+    method.__name__ = load
+    return method
+
+
+class LiveStore:
+    """Stands in for a `pyoxigraph.Store` (a new one in memory by default) and sees all it changes.
+
+    Arguments, results and errors are the store's own; where several quads are inserted they are all
+    taken from their iterable or parsed before the first one is written.
+
+    >>> live = LiveStore()
+    >>> live.add(Quad(NamedNode("http://e/IC5"), NamedNode("http://e/delay"), NamedNode("http://e/none")))
+    >>> len(live), live.capture.sequence  # nothing listens, so nothing was recorded
+    (1, 0)
+    """
+
+    __slots__ = ("__weakref__", "_held", "adapter", "capture", "native", "undoing")
+
+    def __init__(self, native: Store | None = None, capture: Capture | None = None) -> None:
+        if native is not None and not isinstance(native, Store):
+            raise TypeError(f"LiveStore stands in for a pyoxigraph.Store, got {native!r}")
+        self.native = Store() if native is None else native
+        self.capture = Capture() if capture is None else capture
+        self.adapter: Adapter | None = None
+        self._held = KeptQuads()
+        self.undoing = Undoing(self.native)
+        undo_what_was_left(self.native)
+
+    backup = Native()
+    flush = Native()
+    optimize = Native()
+    read_only = Native()
+    contains_named_graph = Read()
+    dump = Read()
+    named_graphs = Read()
+    quads_for_pattern = Read()
+    query = Read()
+
+    def add_graph(self, /, graph_name: GraphName) -> None:
+        """Add a named graph without quads."""
+        refuse_kept(graph_name)
+        if self.capture.judge is None:
+            self.native.add_graph(graph_name)
+        else:  # a batch that is refused takes it back
+            self.capture.run(self._add_graph_heard, graph_name, self.capture.asks)
+
+    def _add_graph_heard(self, name: GraphName, asks: bool) -> None:
+        is_new = not (isinstance(name, DefaultGraph) or self.native.contains_named_graph(name))
+        foreseen = Foreseen([], [], [], [name] if is_new else [])  # type: ignore[list-item]  # tested above
+        self._write_foreseen(foreseen, asks, partial(execute, self.native, foreseen.graphs))
+
+    def add(self, /, quad: Quad) -> None:
+        """Add a quad."""
+        capture, batch = self.capture, thread.batch
+        elsewhere = batch is not None and batch is not capture
+        alone = (capture.listeners or capture.judge is not None) and not capture.wants_union
+        if elsewhere or not alone or not isinstance(quad, Quad):
+            self._write_one(1, self.native.add, quad)
+            return
+        with capture.lock:  # `_write_one` written out, for a graph of rdflib adds quad by quad
+            state, judge = capture.state, capture.judge
+            is_quick = state <= OPEN and (judge is None or not (state or judge.wants(quad.predicate)))
+            if is_quick:
+                native = self.native
+                # no `finally`: what interrupts this must leave the flag, see `Capture`
+                capture.state = state | WRITING
+                if quad in native:
+                    native.add(quad)
+                else:
+                    s, p, o, graph = quad
+                    if graph == KEPT:
+                        capture.state &= ~WRITING
+                        refuse_kept(graph)
+                    native.add(quad)
+                    capture.record(1, s, p, canonical(o), graph)
+                capture.state &= ~WRITING
+        if not is_quick:
+            self._write_one(1, self.native.add, quad)
+        elif capture.deliveries:
+            capture.deliver()
+
+    def remove(self, /, quad: Quad) -> None:
+        """Remove a quad."""
+        self._write_one(-1, self.native.remove, quad)
+
+    def extend(self, /, quads: Iterable[Quad]) -> None:
+        """Add quads, all or none."""
+        self._insert(self.native.extend, list(quads))
+
+    def bulk_extend(self, /, quads: Iterable[Quad]) -> None:
+        """Add many quads; they are kept in memory until they are written only while something listens."""
+        if not self._unchecked(self.native.bulk_extend, quads):
+            self._insert(self.native.bulk_extend, list(quads))
+
+    load = _loader("load", "extend")
+    bulk_load = _loader("bulk_load", "bulk_extend")
+
+    def update(
+        self,
+        /,
+        update: str,
+        *,
+        base_iri: str | None = None,
+        prefixes: dict[str, str] | None = None,
+        custom_functions: dict[NamedNode, Callable[..., Any]] | None = None,
+        custom_aggregate_functions: dict[NamedNode, Callable[[], Any]] | None = None,
+    ) -> None:
+        """Execute a SPARQL update, all or nothing."""
+        options: dict[str, Any] = {
+            "base_iri": base_iri,
+            "prefixes": prefixes,
+            "custom_functions": custom_functions,
+            "custom_aggregate_functions": custom_aggregate_functions,
+        }
+        request = Request([update], **options)
+        if self._unheard(self._update, update, request, options):
+            return
+        calls_functions = custom_functions is not None or custom_aggregate_functions is not None
+        changes = None if calls_functions else read_ground(update, prefixes, base_iri)
+        if changes is None:
+            self.capture.run(
+                self._compare_heard,
+                lambda: request.patterns,
+                lambda: self._update(update, request, options),
+                lambda patterns: self._foresee(request, patterns),
+                self.capture.asks,
+            )
+        elif len(changes.went) + len(changes.came) == 1:  # such a commit has a shorter way
+            (self.remove if changes.went else self.add)(*chain(*changes))
+        elif changes.went:
+            self._change(partial(self.native.update, update, base_iri=base_iri, prefixes=prefixes), changes)
+        else:
+            self._change(partial(self.native.extend, changes.came), changes)
+
+    def _foresee(self, request: Request, patterns: list[Pattern]) -> Foreseen:
+        hide_kept = may_meet_kept(self.native, request)
+        return foresee(self.native, request.texts, patterns, hide_kept=hide_kept, **request.options)
+
+    def _update(self, update: str, request: Request, options: dict[str, Any]) -> None:
+        native = self.native
+        hide_kept = may_meet_kept(native, request)
+        if self.capture.idle and not hide_kept:  # it need not be read
+            native.update(update, **options)
+        else:
+            execute(native, request.texts, hide_kept=hide_kept, **request.options)
+
+    def write(self, transaction: Transaction, prefixes: dict[str, str] | None = None) -> None:
+        """Apply one entry of a feed in one native transaction, and keep texts with it (see `Writable`)."""
+        entry = EntryRequest(transaction, prefixes)
+        if not self._unheard(self._write_entry, entry):
+            self.capture.run(self._write_entry, entry, self.capture.asks)
+
+    def _write_entry(self, entry: EntryRequest, asks: bool = False) -> None:
+        native, held, capture = self.native, self._held, self.capture
+        if capture.judge is not None:
+            foreseen = entry.foreseen(native)
+            self._write_foreseen(
+                foreseen,
+                asks,
+                lambda went, came: entry.write(native, held, went, came, instead=foreseen.graphs),
+                entry.replaced(native, held),
+            )
+        elif not capture.is_open:
+            entry.write(native, held, *entry.changed(native))
+        elif not entry.is_exact:
+            compare(
+                native, capture, entry.touched(), lambda: entry.write(native, held, *entry.changed(native))
+            )
+        else:
+            went: list[Quad] = []
+            came: list[Quad] = []
+            capture.state |= WRITING
+            try:
+                went, came = entry.changed(native)
+                entry.write(native, held, went, came)
+            finally:  # all or nothing is done, and where it failed one quad tells which
+                if came[0] in native if came else went and went[0] not in native:
+                    record(native, capture, went, came)
+                capture.state &= ~WRITING
+
+    def kept(self, name: str) -> dict[str, str]:
+        """Give the texts that `write` kept under a name, as they are in the store now."""
+        self._held.forget()
+        return kept_entries(self.native, name)
+
+    def clear(self, /) -> None:
+        """Remove everything."""
+        self._compare(lambda: [ANYTHING], self._clear, lambda _: self._without(ANYTHING, self.named_graphs()))
+
+    def _clear(self) -> None:
+        if has_kept(self.native):
+            execute(self.native, ["DROP ALL"], hide_kept=True)
+        else:
+            self.native.clear()
+
+    def clear_graph(self, /, graph_name: GraphName) -> None:
+        """Remove the quads of a graph."""
+        refuse_kept(graph_name)
+        pattern: Pattern = (None, None, None, graph_name)
+        self._compare(
+            lambda: [pattern],
+            lambda: self.native.clear_graph(graph_name),
+            lambda _: self._without(pattern, ()),
+        )
+
+    def remove_graph(self, /, graph_name: GraphName) -> None:
+        """Remove a graph with its quads."""
+        refuse_kept(graph_name)
+        pattern: Pattern = (None, None, None, graph_name)
+        self._compare(
+            lambda: [pattern],
+            lambda: self.native.remove_graph(graph_name),
+            lambda _: self._without(pattern, [graph_name]),
+        )
+
+    def _without(self, pattern: Pattern, dropped: Iterable[Any]) -> Foreseen:
+        """Give what it changes that the quads of a pattern go, and graphs."""
+        names = [name for name in dropped if self.native.contains_named_graph(name)]
+        return Foreseen(list(matching(self.native, pattern)), [], names, [])
+
+    def __len__(self) -> int:
+        return len(visible(self.native))
+
+    def __bool__(self) -> bool:
+        return bool(visible(self.native))
+
+    def __iter__(self) -> Iterator[Quad]:
+        return iter(visible(self.native))
+
+    def __contains__(self, quad: object) -> bool:
+        return quad in self.native and quad.graph_name != KEPT  # type: ignore[attr-defined]  # it is a Quad
+
+    def __str__(self) -> str:
+        return str(self.native)
+
+    def __repr__(self) -> str:
+        return f"LiveStore({self.native!r})"
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.native.__reduce_ex__(protocol)  # raises: a native store can be neither pickled nor copied
+
+    def _locked(self) -> AbstractContextManager[object]:
+        """Give a context manager that holds the lock, and that notices threads which wait for each other."""
+        capture = self.capture
+        return capture.lock if thread.batch in (None, capture) else capture.reading()
+
+    def _unheard(self, write: Callable[..., Any], *args: Any, **options: Any) -> bool:
+        """Pass an operation straight to the store if nothing listens; tells whether that was done."""
+        capture = self.capture
+        with self._locked():
+            if capture.idle:
+                write(*args, **options)
+                return True
+        return False
+
+    def _unchecked(self, write: Callable[..., None], *args: Any, **options: Any) -> bool:
+        """Do as `_unheard` with quads that are not looked at, unless the reserved graph holds something.
+
+        If they turn out to have created that graph, it is dropped, and the error says so.
+        """
+        with self._locked():
+            if has_kept(self.native):
+                return False
+            try:
+                is_done = self._unheard(write, *args, **options)
+            finally:
+                is_met = has_kept(self.native)
+                if is_met:
+                    self.native.remove_graph(KEPT)
+            if is_met:
+                refuse_kept(KEPT)
+            return is_done
+
+    def _write_one(self, sign: Literal[1, -1], write: Callable[[Quad], None], quad: Quad) -> None:
+        """Write one quad, and record it if that changed something."""
+        capture = self.capture
+        if not isinstance(quad, Quad):
+            write(quad)  # the store itself refuses what is no quad
+        if quad.graph_name == KEPT:
+            refuse_kept(KEPT)
+        if self._unheard(write, quad):
+            return
+        is_alone = False
+        if thread.batch in (None, capture):
+            with capture.lock:
+                state = capture.state
+                is_alone = capture.judge is None and (state == OPEN or not (state or capture.wants_union))
+                if is_alone:
+                    self._write_heard(sign, write, quad, asks=False)
+        if not is_alone:
+            capture.run(self._write_heard, sign, write, quad, capture.asks)
+        elif capture.deliveries:
+            capture.deliver()
+
+    def _write_heard(
+        self, sign: Literal[1, -1], write: Callable[[Quad], None], quad: Quad, asks: bool
+    ) -> None:
+        capture = self.capture
+        if capture.judge is not None:
+            changed = [] if (quad in self.native) is (sign > 0) else [canonical_quad(quad)]
+            went, came = (changed, []) if sign < 0 else ([], changed)
+
+            def write_it(went: list[Quad], came: list[Quad]) -> None:
+                if len(went) + len(came) > 1:  # notes come with it
+                    execute(self.native, [], went, came)
+                else:
+                    write(quad)
+
+            self._write_foreseen(Foreseen(went, came, [], []), asks, write_it)
+            return
+        capture.state |= WRITING
+        known = quad in self.native
+        write(quad)
+        if known is (sign < 0):
+            s, p, o, graph = quad
+            o = canonical(o)
+            capture.record(sign, s, p, o, graph)
+            if capture.wants_union:
+                held = visible(self.native).quads_for_pattern(s, p, o, None)
+                if all(other.graph_name == graph for other in held):
+                    capture.record(sign, s, p, o, UNION)
+        capture.state &= ~WRITING
+
+    def _insert(self, write: Callable[[list[Quad]], None], quads: list[Quad]) -> None:
+        self._change(partial(write, quads), Changing([], quads))
+
+    def _change(self, write: Callable[[], object], changes: Changing) -> None:
+        """Pass on an operation that deletes and inserts quads, and record those that went and came."""
+        # the store refuses what is no quad
+        graphs = {getattr(quad, "graph_name", None) for quad in chain(*changes)}
+        for graph in graphs:
+            refuse_kept(graph)
+        if self._unheard(write):
+            return
+        capture = self.capture
+        may_pass = None not in graphs and capture.may_pass
+        capture.run(self._change_heard, write, changes, graphs, may_pass, capture.asks)
+
+    def _change_heard(
+        self, write: Callable[[], object], changes: Changing, graphs: set[Any], may_pass: bool, asks: bool
+    ) -> None:
+        native, capture = self.native, self.capture
+        if capture.judge is None or None in graphs:
+            change(native, capture, write, changes, graphs, may_pass=may_pass)
+            return
+        went, came = (dict.fromkeys(map(canonical_quad, quads)) for quads in changes)
+        foreseen = Foreseen(
+            [quad for quad in went if quad in native], [quad for quad in came if quad not in native], [], []
+        )
+
+        def write_it(went: list[Quad], came: list[Quad]) -> None:
+            if went:
+                execute(native, [], went, came)
+            else:  # not in bulk, of which a part may stay where the program ends in the middle
+                native.extend(came)
+
+        self._write_foreseen(foreseen, asks, write_it)
+
+    def _load_unseen(
+        self, load: str, document: bytes | str, syntax: RdfFormat, to_graph: GraphName | None, options: Any
+    ) -> bool:
+        native = self.native
+        return load_unseen(
+            native,
+            self.capture,
+            lambda: getattr(native, load)(document, syntax, to_graph=to_graph, **options),
+            parsed(native, document, syntax, to_graph, options),
+            DefaultGraph() if to_graph is None else to_graph,
+        )
+
+    def _compare(
+        self,
+        touched: Callable[[], list[Pattern]],
+        write: Callable[[], None],
+        foresee: Callable[[list[Pattern]], Foreseen],
+    ) -> None:
+        """Run an operation and record how the quads of some patterns differ before and after.
+
+        In a guarded store it is found out before what will differ, and that is written.
+        """
+        if not self._unheard(write):
+            self.capture.run(self._compare_heard, touched, write, foresee, self.capture.asks)
+
+    def _compare_heard(
+        self,
+        touched: Callable[[], list[Pattern]],
+        write: Callable[[], None],
+        foresee: Callable[[list[Pattern]], Foreseen],
+        asks: bool,
+    ) -> None:
+        native, capture = self.native, self.capture
+        if capture.judge is None:
+            compare(native, capture, touched(), write)
+            return
+        foreseen = foresee(touched())
+        self._write_foreseen(foreseen, asks, partial(execute, native, foreseen.graphs))
+
+    def _write_foreseen(
+        self,
+        foreseen: Foreseen,
+        asks: bool,
+        write: Callable[[list[Quad], list[Quad]], object],
+        kept: tuple[list[Quad], list[Quad]] = ([], []),
+    ) -> None:
+        """Make changes that are known: once they are permitted, or together with notes that undo them.
+
+        `write` is given the quads that go and those that come, with the notes, and writes them in one
+        transaction. `kept` are the quads that it deletes from the reserved graph and inserts there.
+        """
+        native, capture = self.native, self.capture
+        went, came, dropped, made = foreseen
+        notes: list[Quad] = []
+        if asks:
+            capture.permit(self._changes(went, came))
+        else:
+            notes = self.undoing.note(went, came, dropped, made, *kept)
+        capture.state |= WRITING
+        try:
+            write(went, [*came, *notes])
+            turn_unspelled(native, dropped, made)
+        finally:  # all or nothing is done, and where it failed one quad tells which
+            if came[0] in native if came else went and went[0] not in native:
+                record(native, capture, went, came)
+            capture.state &= ~WRITING
+
+    def _changes(self, went: list[Quad], came: list[Quad]) -> Changes:
+        changes: dict[QuadTerms, Literal[1, -1]] = {tuple(quad): -1 for quad in went}
+        changes.update({tuple(quad): 1 for quad in came})
+        if self.capture.wants_union:
+            for triple, sign in union_changes(self.native, went, came):
+                changes[triple.subject, triple.predicate, triple.object, UNION] = sign
+        return changes
+
+    def undo(self, changes: Changes) -> None:
+        """Undo the net changes of the open batch in one transaction; it is recorded."""
+        native, capture = self.native, self.capture
+        quads = {Quad(*quad): sign for quad, sign in changes.items() if quad[3] is not UNION}  # type: ignore[arg-type]
+        went = [quad for quad, sign in quads.items() if sign > 0]
+        came = [quad for quad, sign in quads.items() if sign < 0]
+        capture.state |= WRITING
+        self.undoing.undo(went, came)
+        self._held.forget()
+        record(native, capture, went, came)
+        capture.state &= ~WRITING
