@@ -16,7 +16,7 @@ __all__ = ["ExtendOperator", "FilterOperator", "ProjectOperator", "UnionOperator
 class FilterOperator:
     """Lets rows through that pass a test, which must depend on nothing but the row.
 
-    >>> Filter(all).update({(7, 8): 2, (7, 0): 1})
+    >>> FilterOperator(all).update({(7, 8): 2, (7, 0): 1})
     {(7, 8): 2}
     """
 
@@ -44,7 +44,7 @@ class ExtendOperator:
 
     The value must depend on nothing but the row: a delete computes it again.
 
-    >>> Extend(sum).update({(7, 8): 2})
+    >>> ExtendOperator(sum).update({(7, 8): 2})
     {(7, 8, 15): 2}
     """
 
@@ -71,7 +71,7 @@ class ProjectOperator:
     """Gives the columns at some places of rows with so many, -1 for UNBOUND; rows that become equal add
     their weights.
 
-    >>> Project((1, -1), 2).update({(7, 8): 1, (9, 8): 2})
+    >>> ProjectOperator((1, -1), 2).update({(7, 8): 1, (9, 8): 2})
     {(8, 0): 3}
     """
 
@@ -107,7 +107,7 @@ class ProjectOperator:
 class UnionOperator:
     """Adds its inputs; `columns` has per input the place of each output column, -1 for UNBOUND.
 
-    >>> Union(((0, -1), (-1, 0))).update({(7,): 1}, {(8,): 2})
+    >>> UnionOperator(((0, -1), (-1, 0))).update({(7,): 1}, {(8,): 2})
     {(7, 0): 1, (0, 8): 2}
     """
 
