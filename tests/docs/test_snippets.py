@@ -16,11 +16,11 @@ from support.pages import PAGES, TUTORIAL, blocks, page_name
 
 ALONE = [page for page in PAGES if page not in TUTORIAL]
 POSIX = {
-    "docs/client.md": "starts a server, which forks",
-    "docs/howto/dashboard.md": "the server forks",
     "docs/howto/spark.md": "Hadoop needs winutils.exe on Windows",
+    "docs/page.md": "the server forks",
     "docs/server.md": "starts a server, which forks",
     "docs/spark.md": "Hadoop needs winutils.exe on Windows",
+    "docs/web.md": "starts a server, which forks",
     "rdflive.asgi.requirements": "forks",
     "rdflive.server.app": "the server forks",
 }
