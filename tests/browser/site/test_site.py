@@ -165,7 +165,7 @@ FIRST = {
     "slow": "howto/troubleshooting.html",
     "missing delta": "howto/troubleshooting.html",
     "why is my subscription slow": "howto/troubleshooting.html",
-    "tell my web page": "web.html",
+    "update my web page": "web.html",
     "dashboard": "page.html",
     "polling": "howto/polling.html",
     "LiveStore": "howto/disk.html",
