@@ -15,12 +15,12 @@ import rdflive_stores
 from support.pages import PAGES, TUTORIAL, blocks, page_name
 
 ALONE = [page for page in PAGES if page not in TUTORIAL]
+SPARK = ("docs/spark.md", "docs/spark-pipelines.md", "docs/spark-capacity.md")
 POSIX = {
     "docs/client.md": "starts a server, which forks",
     "docs/howto/dashboard.md": "the server forks",
-    "docs/howto/spark.md": "Hadoop needs winutils.exe on Windows",
     "docs/server.md": "starts a server, which forks",
-    "docs/spark.md": "Hadoop needs winutils.exe on Windows",
+    **dict.fromkeys(SPARK, "Hadoop needs winutils.exe on Windows"),
     "rdflive.asgi.requirements": "forks",
     "rdflive.server.app": "the server forks",
 }
@@ -31,7 +31,7 @@ NEEDS = {
     "docs/server.md": ("fastapi",),
     "docs/web.md": ("fastapi", "flask", "django"),
     "rdflive.model.frames": ("pandas",),
-    **dict.fromkeys(("docs/howto/spark.md", "docs/spark.md"), ("pyspark",)),
+    **dict.fromkeys(SPARK, ("pyspark",)),
 }
 """What code uses beside rdflive and the extras of the gate; `tox run -e packages` and `-e spark` have it."""
 
