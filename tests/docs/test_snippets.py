@@ -26,8 +26,7 @@ POSIX = {
 }
 """What has code that not every system runs, and why."""
 NEEDS = {
-    "docs/frames.md": ("pandas",),
-    "docs/howto/notebook.md": ("duckdb", "polars"),
+    "docs/howto/notebook.md": ("duckdb", "pandas", "polars"),
     "docs/server.md": ("fastapi",),
     "docs/web.md": ("fastapi", "flask", "django"),
     "rdflive.model.frames": ("pandas",),
