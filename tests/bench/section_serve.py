@@ -18,6 +18,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from bench.child import resident
+from bench.page import Page
 from bench.report import Cell, Section, cells
 from bench.sizes import Sizes
 from bench.worlds import EX
@@ -26,23 +27,32 @@ VALUE: Final = f"<{EX}value>"
 ONE: Final = f"SELECT ?sensor ?value {{ ?sensor {VALUE} ?value }}"
 SENSORS: Final = 1000
 RATE: Final = 1000
-"""Updates per second that are asked for."""
+"""Updates per second that are requested."""
 WRITERS: Final = 8
 """Connections over which updates come."""
 PATIENCE: Final = 60.0
 FORM: Final = {"Content-Type": "application/x-www-form-urlencoded"}
+
+PAGE = Page(
+    "q",
+    "Many clients of one server",
+    "Writers request 1,000 updates a second, while clients follow queries, all on two cores.",
+    "Delays are those of clients that read more slowly than the server delivers: the server merges what "
+    "they have not read.",
+    "case together done median slowest",
+)
 
 
 def run(sizes: Sizes) -> Section:
     """Write to a server while a crowd follows it; every client must have the answer in the end."""
     section = Section(
         "serve",
-        f"{sizes.clients:,} clients of a server, {RATE:,} updates per second asked for",
+        f"{sizes.clients:,} clients of a server, {RATE:,} updates per second requested",
         sizes.clients,
-        "case | together: updates per request | asked: updates per second asked for | "
+        "case | together: updates per request | asked: updates per second requested | "
         "done: updates per second | events: events per second | median: median delay, ms | "
         "slowest: 99th percentile, ms | wrong: clients with a wrong answer | "
-        "before: memory with all clients, MB | after: memory in the end, MB | "
+        "before: memory with all clients, MB | after: memory at the end, MB | "
         "cpu: server's CPU, % of a core",
     )
     count = sizes.clients
