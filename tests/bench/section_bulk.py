@@ -32,10 +32,9 @@ _SHOWN = (
     "Memory, parse",
     "LiveStore, mirror, 10 per transaction",
     *(
-        f"{store}, {kind} DATA, {n} per request"
+        f"{store}, {update} per request"
         for store in ("LiveStore", "Memory")
-        for kind in ("INSERT", "DELETE")
-        for n in (10, 100)
+        for update in ("INSERT DATA, 10", "INSERT DATA, 100", "DELETE DATA, 10")
     ),
 )
 """What the page shows."""
