@@ -47,6 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             parser.error(str(error))
         return 0
     sizes = QUICK if options.quick else FULL
+    how = f"{processor()}, small sizes" if options.quick else processor()
     if options.repeat:
         sizes = replace(sizes, repeat=options.repeat)
     console = Console(width=None if sys.stdout.isatty() else 200)
@@ -56,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         start = perf_counter()
         section = SECTIONS[name](sizes)
         section.seconds = perf_counter() - start
-        section.measured = f"{date.today()}, {processor()}"
+        section.measured = f"{date.today()}, {how}"
         sections.append(section)
         print_section(section, console)
         write_json(options.json, sections)

@@ -1,6 +1,6 @@
 """Write sections of docs/benchmarks.md from the figures of a run.
 
-Each section's module has a `PAGE`: what the page says about the section, and what it shows of the table.
+Each section's module has a `PAGE`: the section's text, and the rows and columns of its table on the page.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["Page", "PageError", "render", "rewrite"]
 
 
 class PageError(Exception):
-    """What was measured cannot be written into the page."""
+    """The report has figures that the page has no place for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Page:
 
     letter: str
     title: str
-    """Links to the section depend on it."""
+    """The heading, and so the anchor that links name."""
     measures: str
     """One sentence: what is measured, on which data."""
     reading: str
@@ -33,19 +33,19 @@ class Page:
     columns: str
     """The keys of the columns that the page shows."""
     rows: Callable[[dict[str, Any]], bool] = lambda row: True
-    """Whether the page shows a row."""
+    """True for the rows that the page shows."""
 
     def heading(self, name: str) -> str:
-        """Give the line that the section begins with."""
+        """Return the first line of the section."""
         return f"## ({self.letter}) `{name}`: {self.title}"
 
     def opening(self, name: str) -> str:
-        """Give what stands before the table."""
+        """Return the text before the table."""
         return f"{self.heading(name)}\n\n{self.measures}\n{self.reading}"
 
 
 def rewrite(text: str, sections: Iterable[Section], pages: Mapping[str, Page]) -> str:
-    """Replace sections in the text of the page, and keep everything else as it is."""
+    """Replace sections in the text of the page; all other text stays as it is."""
     for section in sections:
         if section.name not in pages:
             raise PageError(f"tests/bench has no section {section.name!r}")
@@ -65,6 +65,6 @@ def rewrite(text: str, sections: Iterable[Section], pages: Mapping[str, Page]) -
 
 
 def render(opening: str, lines: Iterable[str], notes: Iterable[str], measured: str) -> str:
-    """Write one section: how it begins, its table, and what is below."""
+    """Return the text of one section: its opening, the lines of its table, notes and the date."""
     below = [*notes, *([f"Measured on {measured}."] if measured else [])]
     return "\n".join([opening, "", *lines, *(["", *below] if below else [])]) + "\n"

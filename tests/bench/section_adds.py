@@ -78,7 +78,7 @@ def run(sizes: Sizes) -> Section:
 
 
 def _ways(store: str, sizes: Sizes) -> Iterable[dict[str, Cell]]:
-    """Add integers to graphs with one query each, which differ in what is between match and callback."""
+    """Add integers to graphs with one query each, which differ in the operators above a match."""
     seen = [0]
 
     def count(_: rdflive.Delta) -> None:

@@ -46,7 +46,7 @@ PAGE = Page(
 
 
 def run(sizes: Sizes) -> Section:
-    """Measure calls on terms, in CPU time, and what is made at the first time."""
+    """Measure calls on terms, in CPU time, and the work of the first call."""
     section = Section(
         "calls",
         "A call of a function: µs of CPU",

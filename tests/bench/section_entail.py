@@ -154,7 +154,7 @@ def _toggle(
 
 
 def _check(saturated: Graph, dred: DRed) -> int:
-    """Count what is entailed: beyond the schema both must have as much."""
+    """Count entailed triples: beyond the schema both must have as many."""
     size = len(saturated)
     schema = sum(len(list(saturated.triples((None, term(p), None)))) for p in (2, 3, 4, 5))
     if size - schema != len(dred) - len(SCHEMA):

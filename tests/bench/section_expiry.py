@@ -115,7 +115,7 @@ class _Labelled(_Side):
 
 
 class _Deleting(_Side):
-    """An entailment that is told of expiries as deletes."""
+    """An entailment that receives expiries as deletes."""
 
     def __init__(self, way: Any, world: World, sliding: Sliding) -> None:
         super().__init__(sliding)

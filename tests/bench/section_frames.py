@@ -78,7 +78,7 @@ def _measure(store: str, way: str, count: int) -> dict[str, Any]:
 
 
 def _reset_peak() -> int:
-    """Let the kernel note the peak of the resident memory anew; gives what is resident now, in bytes."""
+    """Reset the kernel's peak of the resident memory, and return the resident bytes."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
     return resident()

@@ -103,7 +103,7 @@ def _graph(store: str) -> Iterator[Graph]:
 
 
 def _adds(store: str, count: int) -> Iterator[dict[str, Cell]]:
-    """Add to graphs that differ in who looks at them; the others are compared to the first two ways."""
+    """Add to bare, watched and guarded graphs; the last are compared to the first two."""
     never, query = Literal("never"), f"SELECT ?s {{ ?s <{EX}never> ?o }}"
     note, value = URIRef(f"{EX}note"), URIRef(f"{EX}value")
     watch: Callable[[Graph], Any] = lambda graph: rdflive.subscribe(graph, query, print, initial=False)  # noqa: E731
@@ -171,7 +171,7 @@ def _rows(store: str, times: dict[str, list[float]]) -> Iterator[dict[str, Cell]
 
 
 def _timed(graph: Graph, triples: list[Any]) -> list[float]:
-    """Give the seconds that each add takes, behind a tenth of them that nobody times."""
+    """Return the seconds of each add; the first tenth are not timed."""
     seconds = []
     for triple in triples:
         start = perf_counter()

@@ -71,7 +71,7 @@ def _people(count: int) -> Iterator[Triple]:
 
 
 def _hub(count: int) -> Iterator[Triple]:
-    """One who likes nearly everything, among others."""
+    """One user likes nearly everything, among others."""
     yield from (("hub", "likes", f"t{i}") for i in range(count * 8 // 10))
     yield from ((f"p{i}", "likes", f"t{i}") for i in range(count // 10))
     yield from ((f"t{i}", "in", f"c{i % 100}") for i in range(count // 10))

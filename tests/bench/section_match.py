@@ -276,7 +276,7 @@ def _windows(size: int, repeat: int, *, late: bool) -> Iterator[dict[str, Cell]]
     seconds = interleave({**runs, "again": again}, min(repeat, 3))
     total = len(Matcher(query).match([triple for update in updates for triple in update]))
     if found["lazy"] != found["eager"] or sum(found["lazy"]) != total:
-        raise AssertionError(f"a window of {size} triples: lazy, eager and anew differ")
+        raise AssertionError(f"a window of {size} triples: lazy, eager and again differ")
     for way, each in seconds.items():
         yield cells(
             experiment="window",

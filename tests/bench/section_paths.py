@@ -143,7 +143,7 @@ def _asked(links: list[Link]) -> Asked:
 
 
 def _search(links: list[Link]) -> int:
-    """Search from every node, and count what is found."""
+    """Search from every node, and count the pairs."""
     succ: dict[int, list[int]] = {}
     for u, v in links:
         succ.setdefault(u, []).append(v)
@@ -200,7 +200,7 @@ def _rounds(
     ways: dict[str, _Way],
     again: dict[str, Callable[[], int]],
 ) -> dict[str, list[float]]:
-    """Run all ways in turn, and give the seconds of each computation anew."""
+    """Run all ways in turn, and return the seconds of each computation from the start."""
     rng = random.Random(SEED)
     found: dict[str, list[float]] = {key: [] for key in again}
     for number in range(repeat):
@@ -215,7 +215,7 @@ def _rounds(
 
 
 def _check(name: str, links: list[Link], ways: dict[str, _Way]) -> None:
-    """Compare the pairs on all edges, and on what is left without some that are not put back."""
+    """Compare the pairs on all edges, and again without some of the edges."""
     gone = links[:: max(1, len(links) // 50)]
     for left in (links, [link for link in links if link not in gone]):
         if left is not links:

@@ -28,7 +28,7 @@ PAGE = Page(
 
 
 def run(sizes: Sizes) -> Section:
-    """Replay the changes with each query watching, with all of them, and with Oxigraph asked each time."""
+    """Replay the changes with each query subscribed, with all of them, and with Oxigraph evaluating again."""
     section = Section(
         "queries",
         "Queries of other benchmarks kept fresh, on Oxigraph, after each change",

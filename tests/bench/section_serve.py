@@ -56,12 +56,12 @@ def run(sizes: Sizes) -> Section:
         "cpu: server's CPU, % of a core",
     )
     count = sizes.clients
-    everybody, each = [ONE] * count, [_query(i) for i in range(count)]
+    all_same, each = [ONE] * count, [_query(i) for i in range(count)]
     for case, plan, together in (
         ("one client, one query", _Plan([ONE]), 1),
-        ("one query for all", _Plan(everybody), 1),
-        ("one query for all", _Plan(everybody), 10),
-        ("one query for all, and 10 that never read", _Plan(everybody, stalled=10), 10),
+        ("one query for all", _Plan(all_same), 1),
+        ("one query for all", _Plan(all_same), 10),
+        ("one query for all, and 10 that never read", _Plan(all_same, stalled=10), 10),
         ("a query for each", _Plan(each), 10),
         ("all these queries over one WebSocket", _Plan(each, socket=True), 10),
     ):
@@ -206,7 +206,7 @@ def _server(*options: str) -> Iterator[tuple[int, subprocess.Popen[str]]]:
 
 @contextmanager
 def _crowd(port: int, plan: Any) -> Iterator[Any]:
-    """Open a crowd; gives a function that tells it when to stop, and gives its outcome."""
+    """Open a crowd, and return a function that stops it and returns its outcome."""
     command = [sys.executable, str(Path(__file__).with_name("crowd.py")), str(port)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None

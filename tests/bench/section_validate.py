@@ -89,7 +89,7 @@ def run(sizes: Sizes) -> Section:
         ours = apart(measure, way="rdflive", **task)
         shared = {"data": _named(name, number), "triples": ours["triples"]}
         first = {"what": "first validation", **shared}
-        anew = None
+        peer = None
         for way, package in PEERS.items():
             if find_spec(package) is None:
                 continue
@@ -103,8 +103,8 @@ def run(sizes: Sizes) -> Section:
                 continue
             section.add(**first, way=way, seconds=found["first"], results=found["results"])
             if way == "pySHACL":
-                anew = found["first"]
-        ratio = None if anew is None else anew / ours["first"]
+                peer = found["first"]
+        ratio = None if peer is None else peer / ours["first"]
         figures = {key: ours[key] for key in ("bytes", "results")}
         section.add(**first, way="rdflive", seconds=ours["first"], **figures, ratio=ratio)
         in_java = shacl_sail(**task, longest=sizes.longest) if os.environ.get(RDF4J) else None
@@ -113,7 +113,7 @@ def run(sizes: Sizes) -> Section:
         for kind, what in CHANGES.items():
             if kind not in ours:
                 continue
-            ratio = None if anew is None else anew / ours[kind]
+            ratio = None if peer is None else peer / ours[kind]
             over = ours[kind] / ours["bare"] if kind == "untouched" else None
             section.add(
                 what=what, **shared, way="rdflive", micros=ours[kind] * 1e6, ratio=ratio, over_bare=over
@@ -190,7 +190,7 @@ def _rdflive(case: Case) -> dict[str, Any]:
 
 
 def _each(graph: Graph, batches: list[Changes], *, live: bool) -> float:
-    """Give the median of blocks, so that what is counted or compiled once does not count."""
+    """Return the median of blocks, which leaves out work that is done once."""
     each = len(batches) // BLOCKS
     blocks = []
     for block in range(BLOCKS):

@@ -111,7 +111,7 @@ class _Window:
         self.weight += len(delta.added) - len(delta.removed)
 
     def slide(self, triples: list[Any]) -> None:
-        """Let what comes come, and what is due expire."""
+        """Add the new triples, and let the old ones expire."""
         self.now += 1
         self.stream.add(triples, at=self.now)
         if self.stepped:
@@ -119,7 +119,7 @@ class _Window:
 
 
 class _Store:
-    """What a window holds, in a store that is asked."""
+    """The triples of a window, in a store that is queried."""
 
     def __init__(self, query: str, held: int, changed: int) -> None:
         self.query = query
@@ -139,7 +139,7 @@ class _Store:
         return sum(1 for _ in self.store.query(self.query))
 
     def rebuild(self) -> int:
-        """Make the store anew, and ask."""
+        """Fill a new store, and query it."""
         store = Store()
         store.bulk_extend(self.all)
         return len(list(store.query(self.query)))
