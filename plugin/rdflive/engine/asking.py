@@ -60,7 +60,7 @@ class Asking:
         return self._relations[number][segment] if number in self._relations else None
 
     def source(self, number: int) -> int | None:
-        """Return the earlier step whose rows request values of a leaf; None for the edges of a path as well."""
+        """Return the earlier step whose rows request values of a leaf; None for edges of a path too."""
         asks = self._steps[number].asks
         return None if asks is None or asks[0] > number else asks[0]
 
