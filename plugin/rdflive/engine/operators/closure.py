@@ -21,7 +21,7 @@ class ClosureOperator:
 
     >>> edges = {(1, 2): 1, (2, 3): 1}
     >>> terms = Dictionary(); terms.hold(map(terms.intern, "_abc"))
-    >>> closure = Closure(terms, reflexive=False, seeded=False)
+    >>> closure = ClosureOperator(terms, reflexive=False, seeded=False)
     >>> sorted(closure.update(edges))
     [(1, 2), (1, 3), (2, 3)]
     >>> closure.update({(2, 3): -1, (3, 1): 1})
