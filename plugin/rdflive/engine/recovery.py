@@ -88,7 +88,7 @@ class Recovery:
             self._reload(view)
         for query in queries:
             state.commits.mended(query)
-            self._tell_anew(query, sequence)
+            self._redeliver(query, sequence)
 
     def drain(self, query: QueryState, told: int = 0) -> Found:
         """Return the deltas of a query; `told` is the number of solutions that came as terms.
@@ -147,7 +147,7 @@ class Recovery:
             half = _half(query)
             uses = [(use, error) for use, error in uses if use.asked in half]
         if uses and query.members > 1:
-            self._tell_anew(self._state.part(query, [use for use, _ in uses]), sequence)
+            self._redeliver(self._state.part(query, [use for use, _ in uses]), sequence)
             return
         for use, error in uses:
             self.end_use(use, error)
@@ -161,7 +161,7 @@ class Recovery:
         own = state.part(query, [use for use in query.uses if use.asked in half])
         for one in (query, own):
             state.commits.mended(one)
-            self._tell_anew(one, sequence)
+            self._redeliver(one, sequence)
 
     def end(self, query: QueryState, error: BudgetError) -> None:
         """Stop a query whose members all exceed their budgets, and end them. It stays here until they
@@ -196,7 +196,7 @@ class Recovery:
         for view in self._state.views.values():
             self._reload(view)
         for query in queries:
-            self._tell_anew(query, sequence)
+            self._redeliver(query, sequence)
 
     def renew(self, sequence: int) -> None:
         """Restart everything after an interruption, and deliver the full answer to every subscription.
@@ -236,7 +236,7 @@ class Recovery:
             if query in given_up:
                 state.commits.forget_query(query)
             else:
-                self._tell_anew(query, sequence)
+                self._redeliver(query, sequence)
         return not self._stopped
 
     def _used(self) -> list[QueryState]:
@@ -250,7 +250,7 @@ class Recovery:
             if is_interruption(error):
                 self._state.capture.tear()
 
-    def _tell_anew(self, query: QueryState, sequence: int) -> None:
+    def _redeliver(self, query: QueryState, sequence: int) -> None:
         """Restart a stopped query and deliver the full answer."""
         answers = self._restart(query)
         if answers is not None:

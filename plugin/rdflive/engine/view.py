@@ -45,7 +45,7 @@ _PIECE: Final = 4096
 """Triples of the store whose terms are looked up together."""
 _MANY: Final = 1000
 """Least number of triples entering or leaving demand together for which a loop is generated."""
-_NOBODY: Final[tuple[Any, tuple[Any, ...]]] = (None, ())
+_UNKNOWN: Final[tuple[Any, tuple[Any, ...]]] = (None, ())
 
 
 class State(Protocol):
@@ -207,7 +207,7 @@ class View:
         free, by_object, by_subject, by_both = shelves
         if free:
             if self.lone:
-                looked, told = self._tells.get(p, _NOBODY)
+                looked, told = self._tells.get(p, _UNKNOWN)
                 if looked is not shelves:
                     told = self._find_lone(p, shelves)
                 if told:
