@@ -10,7 +10,7 @@ __all__ = ["arguments", "elements", "operands"]
 
 
 def elements(node: Any) -> list[Any] | None:
-    """Give the items of a list of expressions; None for anything else."""
+    """Return the items of a list of expressions; None for anything else."""
     return list(node) if isinstance(node, list | tuple) else None
 
 
@@ -23,7 +23,7 @@ def arguments(node: Tree) -> list[Any]:
     """Give the arguments of a function call in the order of the text."""
     found: list[Any] = []
     for key, value in node.fields.items():
-        # the name of a called function, which of that name it is, and a word before its arguments
+        # not the name of a called function, its version, and a word before its arguments
         if key not in ("iri", "version", "distinct"):
             items = elements(value)
             found.extend([value] if items is None else items)
