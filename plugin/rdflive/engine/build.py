@@ -59,12 +59,12 @@ class _Build:
         self.present = present
 
     def pairs(self, columns: Columns) -> tuple[tuple[int, int], ...]:
-        """Give the places of shared columns in the left and the right input."""
+        """Return the places of shared columns in the left and the right input."""
         left, right = self.inputs
         return tuple((left.index(v), right.index(v)) for v in columns)
 
     def keys(self, node: Any) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]:
-        """Give the shared columns that are bound on both sides in every row, and those that may be unbound.
+        """Return the shared columns that are bound on both sides in every row, and those that may be unbound.
 
         The first can be hash keys; the others must be compared row by row, see `operators.index`.
         """
@@ -122,7 +122,7 @@ def _place(columns: Columns, variable: Variable | None) -> int:
 
 
 def readable(columns: Columns) -> Mapping[str, int]:
-    """Give the places of the columns that expressions can read, by name."""
+    """Return the places of the columns that expressions can read, by name."""
     return {v.name: place for place, v in enumerate(columns) if v.readable}
 
 

@@ -46,11 +46,11 @@ class Commits:
         self._passed: dict[QueryState, None] = {}
         """The queries with rows that the moved clock changes."""
         self._reported: set[View] = set()
-        self._owed: dict[QueryState, None] = {}
+        self._undelivered: dict[QueryState, None] = {}
         """The queries with an undelivered delta. After a failure, all subscriptions to a query that is still
         here get the full answer.
         """
-        self._owed_uses: dict[Use, None] = {}
+        self._waiting_uses: dict[Use, None] = {}
         """Subscriptions that get their full answer although the state of their query is intact."""
         self._gathering: dict[Callable[[int], object], None] = {}
         """Functions that combine the deltas of several queries, called at the end of a commit."""
@@ -63,8 +63,8 @@ class Commits:
         """Deliver the net delta of each changed query to its subscriptions. A second call does nothing."""
         if not (
             self._unflushed
-            or self._owed
-            or self._owed_uses
+            or self._undelivered
+            or self._waiting_uses
             or self._recovery.broken
             or self._recovery.exceeding
             or self._gathering
@@ -75,7 +75,7 @@ class Commits:
         # terms.
         self.is_telling, self._untimed = True, None
         try:
-            if self._unflushed or self._recovery.broken or self._owed:
+            if self._unflushed or self._recovery.broken or self._undelivered:
                 self._flush(sequence)
             if self._state.presents:
                 self._pass_time()
@@ -86,9 +86,9 @@ class Commits:
         untimed, self._untimed = self._untimed, None
         self.seconds += perf_counter() - start
         if untimed is not None:
-            self._tell_timed(sequence, untimed, deltas)
+            self._deliver_timed(sequence, untimed, deltas)
         elif self._reported:
-            self._tell_timed(sequence, deltas, {})
+            self._deliver_timed(sequence, deltas, {})
         else:
             for query, found in deltas.items():
                 self.tell(query, sequence, found)
@@ -104,8 +104,8 @@ class Commits:
             return False
         if news:  # of a query that needs no ids: nothing to drain
             query, asked, solution, sign = news.pop()
-            self._tell_uses(query.uses_of(asked), sequence, {solution: sign})
-            if self._gathering or self._owed_uses:
+            self._deliver_to(query.uses_of(asked), sequence, {solution: sign})
+            if self._gathering or self._waiting_uses:
                 self._end(sequence)
             return True
         ((view, _),) = touched.items()
@@ -125,7 +125,7 @@ class Commits:
         if query.is_large:
             query.changed.add(leaf)
         # as in `_deltas`
-        self._owed[query] = None
+        self._undelivered[query] = None
         dirty.clear()
         touched.clear()
         self.is_telling = True
@@ -141,8 +141,8 @@ class Commits:
 
     def _end(self, sequence: int) -> None:
         """Deliver pending full answers and gathered deltas; release unused terms."""
-        for use in tuple(self._owed_uses):
-            self._tell_whole(use, sequence)
+        for use in tuple(self._waiting_uses):
+            self._deliver_full(use, sequence)
         for tell in tuple(self._gathering):
             tell(sequence)
             del self._gathering[tell]
@@ -159,23 +159,23 @@ class Commits:
 
     def owe(self, use: Use) -> None:
         """Deliver the full answer to a subscription at the next commit."""
-        self._owed_uses[use] = None
+        self._waiting_uses[use] = None
 
     def owe_query(self, query: QueryState) -> None:
         """Restart a query at the next commit, and deliver full answers."""
-        self._owed[query] = None
+        self._undelivered[query] = None
 
     def owes(self, query: QueryState) -> bool:
         """Return True if a query is to be restarted."""
-        return query in self._owed
+        return query in self._undelivered
 
     def forget(self, use: Use) -> None:
         """Cancel a subscription's pending full answer."""
-        self._owed_uses.pop(use, None)
+        self._waiting_uses.pop(use, None)
 
     def forget_query(self, query: QueryState) -> None:
         """Cancel all pending work of a query."""
-        self._owed.pop(query, None)
+        self._undelivered.pop(query, None)
         self._passed.pop(query, None)
 
     def mended(self, query: QueryState) -> None:
@@ -198,16 +198,16 @@ class Commits:
         """Deliver the deltas or the full answers of a query."""
         deltas, whole = found
         if whole:
-            self._owed[query] = None
+            self._undelivered[query] = None
             for use in query.uses:
-                self._tell_use(use, sequence, deltas.get(use.asked, {}), {}, whole=True)
+                self._deliver_one(use, sequence, deltas.get(use.asked, {}), {}, whole=True)
         # a subscription that receives every report receives nothing between two reports
         elif not query.every:
             for asked, delta in deltas.items():
-                self._tell_uses(query.uses_of(asked), sequence, delta)
-        self._owed.pop(query, None)
+                self._deliver_to(query.uses_of(asked), sequence, delta)
+        self._undelivered.pop(query, None)
 
-    def _tell_timed(
+    def _deliver_timed(
         self, sequence: int, untimed: dict[QueryState, Found], timed: dict[QueryState, Found]
     ) -> None:
         """Deliver deltas, some of which time alone caused."""
@@ -220,7 +220,7 @@ class Commits:
                 whole = passed if begins else _sums(changed, passed)
                 self.tell(query, sequence, (whole, True))
                 continue
-            self._owed[query] = None
+            self._undelivered[query] = None
             asked = (
                 query.asked if query in every else () if query.every else dict.fromkeys((*changed, *passed))
             )
@@ -230,10 +230,10 @@ class Commits:
                 if net or query in every:
                     expired = common_losses(net, passed.get(parameters, {}))
                     for use in query.uses_of(parameters):
-                        self._tell_use(use, sequence, net, expired)
-            self._owed.pop(query, None)
+                        self._deliver_one(use, sequence, net, expired)
+            self._undelivered.pop(query, None)
 
-    def _tell_whole(self, use: Use, sequence: int) -> None:
+    def _deliver_full(self, use: Use, sequence: int) -> None:
         """Deliver the full answer to a subscription."""
         try:
             use.emit(self._state.answer(use), sequence, True, {})
@@ -242,33 +242,33 @@ class Commits:
         except Exception as error:  # noqa: BLE001 - logged; no other subscription is affected
             self._failed(use, error)
             return
-        self._owed_uses.pop(use, None)
+        self._waiting_uses.pop(use, None)
 
-    def _tell_uses(self, uses: Sequence[Use], sequence: int, delta: TermWeights) -> None:
+    def _deliver_to(self, uses: Sequence[Use], sequence: int, delta: TermWeights) -> None:
         """Deliver one delta to subscriptions of a query that have the same parameters."""
-        if len(uses) > 1 and not self._owed_uses:
+        if len(uses) > 1 and not self._waiting_uses:
             try:
                 uses = uses[0].emit_together(uses, delta, sequence)
             except Exception as error:  # noqa: BLE001 - logged; no other query is affected
                 for use in uses:
-                    self._owed_uses[use] = None
+                    self._waiting_uses[use] = None
                     self._failed(use, error)
                 return
         for use in uses:
-            self._tell_use(use, sequence, delta, {})
+            self._deliver_one(use, sequence, delta, {})
 
-    def _tell_use(
+    def _deliver_one(
         self, use: Use, sequence: int, delta: TermWeights, expired: TermWeights, *, whole: bool = False
     ) -> None:
         """Deliver a delta or the full answer. A failure affects no other subscription."""
         if whole:
-            self._owed_uses.pop(use, None)
-        elif use in self._owed_uses:
+            self._waiting_uses.pop(use, None)
+        elif use in self._waiting_uses:
             return  # it gets its full answer
         try:
             use.emit(delta, sequence, whole, expired)
         except Exception as error:  # noqa: BLE001 - logged; no other subscription is affected
-            self._owed_uses[use] = None
+            self._waiting_uses[use] = None
             self._failed(use, error)
 
     def _failed(self, use: Use, error: Exception) -> None:
@@ -292,7 +292,7 @@ class Commits:
         for query in self._passed:
             changed.setdefault(query, [])
         # noted before anything is drained: after an interruption from here on, the full answer is delivered
-        self._owed.update(dict.fromkeys(changed))
+        self._undelivered.update(dict.fromkeys(changed))
         self.news.clear()
         self._passed.clear()
         for view in self.touched:
@@ -316,16 +316,16 @@ class Commits:
         """Return the deltas of a query, including solutions that came as terms."""
         found, is_whole = self._recovery.drain(query, len(news))
         if news and not is_whole:
-            told: dict[Row, list[tuple[Terms, int]]] = {}
+            came: dict[Row, list[tuple[Terms, int]]] = {}
             for asked, solution, sign in news:
-                told.setdefault(asked, []).append((solution, sign))
-            nets = {a: add_up((*found.get(a, {}).items(), *own)) for a, own in told.items()}
+                came.setdefault(asked, []).append((solution, sign))
+            nets = {a: add_up((*found.get(a, {}).items(), *own)) for a, own in came.items()}
             found = {a: net for a, net in (found | nets).items() if net}
         return found, is_whole
 
     def _flush(self, sequence: int) -> None:
         """Have views apply deferred changes; restart failed views and their queries."""
-        missed = set(self._owed)
+        missed = set(self._undelivered)
         waiting, self._unflushed = self._unflushed, {}
         self.touched.update(waiting)
         steps: dict[View, Callable[[], object]] = {}

@@ -438,4 +438,4 @@ def _put_off(plan: WalkPlan) -> object:
 
 
 def _spend(plan: WalkPlan) -> object:
-    return plan.meter.spend  # type: ignore[union-attr]  # there is one, where it is asked for
+    return plan.meter.spend  # type: ignore[union-attr]  # plans with a budget have one

@@ -128,8 +128,8 @@ def _write_news(
             shown.append(f"{source.name(state.dictionary.terms)}[{name}]")
         else:
             shown.append(source.name(fixed) if at is None else "None")
-    told = f"{source.name(query)}, {row_of([row[at] for at in plan.member])}, {row_of(shown)}, sign"
-    source.line(f"{source.name(state.news.append)}(({told}))")
+    entry = f"{source.name(query)}, {row_of([row[at] for at in plan.member])}, {row_of(shown)}, sign"
+    source.line(f"{source.name(state.news.append)}(({entry}))")
 
 
 def _write_test(

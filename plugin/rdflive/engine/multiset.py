@@ -89,5 +89,5 @@ class Multiset:
         return -1
 
     def clear(self) -> None:
-        """Forget every row."""
+        """Discard every row."""
         self.update({row: -weight for row, weight in self.weights.items()})

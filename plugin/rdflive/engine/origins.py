@@ -25,7 +25,7 @@ class Counted(Protocol):
     """The part of a view that the choice uses."""
 
     def number(self, term: Any) -> int:
-        """Give the id of a term of a query."""
+        """Return the id of a term of a query."""
 
     def count(self, key: tuple[int, ...], most: int) -> int:
         """Count the triples that match a key of ids (0 for any term), up to `most`."""

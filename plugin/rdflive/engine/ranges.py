@@ -131,7 +131,7 @@ class Ranges:
             yield (entry[2] for entry in found.irange(begin, end, reverse=backwards))
 
     def clear(self) -> None:
-        """Forget every row."""
+        """Discard every row."""
         self._entries.clear()
 
     def containers(self) -> list[Any]:

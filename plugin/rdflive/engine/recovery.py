@@ -90,8 +90,8 @@ class Recovery:
             state.commits.mended(query)
             self._redeliver(query, sequence)
 
-    def drain(self, query: QueryState, told: int = 0) -> Found:
-        """Return the deltas of a query; `told` is the number of solutions that came as terms.
+    def drain(self, query: QueryState, in_terms: int = 0) -> Found:
+        """Return the deltas of a query; `in_terms` is the number of solutions that came as terms.
 
         A query that fails restarts, and its full answer is returned.
         """
@@ -99,8 +99,8 @@ class Recovery:
         try:
             found = query.drain()
             if meter is not None:
-                if told:
-                    meter.spend(told)
+                if in_terms:
+                    meter.spend(in_terms)
                 if query.exceeded():
                     self.exceed(query)
             return found, False

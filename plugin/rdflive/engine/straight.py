@@ -76,11 +76,11 @@ def _unpack(source: FunctionSource, plan: Plan, number: int) -> list[str]:
 
 def _add(found: dict[Row, dict[Terms, int]], asked: Row, solution: Terms, weight: int) -> None:
     """Add a solution to the delta of some parameters; remove weights of zero."""
-    told = found.setdefault(asked, {})
-    total = told.get(solution, 0) + weight
+    delta = found.setdefault(asked, {})
+    total = delta.get(solution, 0) + weight
     if total:
-        told[solution] = total
+        delta[solution] = total
         return
-    del told[solution]
-    if not told:
+    del delta[solution]
+    if not delta:
         del found[asked]

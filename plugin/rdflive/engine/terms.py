@@ -107,15 +107,15 @@ class TermTable:
         return self.intern(FALSE), self.intern(TRUE)
 
     def blank(self, label: str) -> int:
-        """Give the id of the blank node with a label."""
+        """Return the id of the blank node with a label."""
         return self.intern(blank_node(label))
 
     def is_triple(self, triple: tuple[int, int, int]) -> bool:
-        """Tell whether RDF allows the triple."""
+        """Return True if RDF allows the triple."""
         return is_triple(*map(self.value, triple))
 
     def triple(self, triple: tuple[int, int, int]) -> int:
-        """Give the id of a triple as a term."""
+        """Return the id of a triple as a term."""
         return self.intern(TripleTerm(*map(self.value, triple)))
 
     def text(self, number: int) -> str:
@@ -129,7 +129,7 @@ class _Measuring(TermTable):
     __slots__ = ()
 
     def intern(self, term: Any) -> int:
-        """Give the id of a computed term."""
+        """Return the id of a computed term."""
         number = super().intern(term)
         if isinstance(term, str):
             self.lengths[number] = len(term)

@@ -101,7 +101,7 @@ class View:
         """Segments whose rows are made from the terms of a triple, with the factories of their functions."""
         self._made: dict[SegmentState, Tell] = {}
         """The functions made by `lone`."""
-        self._tells: dict[int, tuple[Any, tuple[Any, ...]]] = {}
+        self._cached: dict[int, tuple[Any, tuple[Any, ...]]] = {}
         """A cache: by predicate, its shelves and the result of `_find_lone`."""
         self.queries = 0
         """Number of queries that read this graph."""
@@ -165,10 +165,10 @@ class View:
             shelves = router.nodes.get(p)
             if shelves is None:
                 continue
-            told = self._find_lone(p, shelves) if self.lone else ()
-            if told:
+            takers = self._find_lone(p, shelves) if self.lone else ()
+            if takers:
                 for change in found:
-                    matched = self._tell(told, 1 if key > 0 else -1, change) or matched
+                    matched = self._pass_terms(takers, 1 if key > 0 else -1, change) or matched
                 continue
             if not shelves[0]:
                 found = [change for change in found if router.may_match(known, change)]
@@ -207,11 +207,11 @@ class View:
         free, by_object, by_subject, by_both = shelves
         if free:
             if self.lone:
-                looked, told = self._tells.get(p, _UNKNOWN)
+                looked, takers = self._cached.get(p, _UNKNOWN)
                 if looked is not shelves:
-                    told = self._find_lone(p, shelves)
-                if told:
-                    return self._tell(told, sign, change)
+                    takers = self._find_lone(p, shelves)
+                if takers:
+                    return self._pass_terms(takers, sign, change)
         elif not (
             (by_object is not None and known(change[2], -1) in by_object)
             or (by_subject is not None and known(change[0], -1) in by_subject)
@@ -244,11 +244,11 @@ class View:
     def _ids(self, change: tuple[Term, ...]) -> tuple[int, ...]:
         return tuple(map(self._dictionary.intern, change))
 
-    def _tell(self, told: tuple[tuple[Tell, int], ...], sign: int, change: tuple[Term, ...]) -> bool:
+    def _pass_terms(self, takers: tuple[tuple[Tell, int], ...], sign: int, change: tuple[Term, ...]) -> bool:
         """Pass a triple to queries of one pattern without state; its terms need no ids."""
         try:
-            for tell, hits in told:
-                tell(sign, change, hits)
+            for take, hits in takers:
+                take(sign, change, hits)
         except Exception:  # noqa: BLE001 - logged; the write has happened
             self._give_up()
             return True
@@ -275,15 +275,15 @@ class View:
     def _find_lone(self, predicate: int, shelves: tuple[Any, ...]) -> tuple[Any, ...]:
         """List the queries that take every triple of a predicate; empty if any pattern takes only some."""
         free, *keyed = shelves
-        told: tuple[Any, ...] = ()
+        takers: tuple[Any, ...] = ()
         walks = [(pattern, state) for pattern in free for _, state in pattern.walks]
         if not any(keyed) and all(not p.keeps and s in self.lone for p, s in walks):
             firsts = {id(pattern): state for pattern, state in reversed(walks)}  # a match is counted once
-            told = tuple((self._tell_of(s), int(firsts[id(p)] is s)) for p, s in walks)
-        self._tells[predicate] = shelves, told
-        return told
+            takers = tuple((self._taker_of(s), int(firsts[id(p)] is s)) for p, s in walks)
+        self._cached[predicate] = shelves, takers
+        return takers
 
-    def _tell_of(self, state: SegmentState) -> Tell:
+    def _taker_of(self, state: SegmentState) -> Tell:
         tell = self._made.get(state)
         if tell is None:
             tell = self._made[state] = self.lone[state]()
@@ -334,7 +334,7 @@ class View:
         a family, `rows` the values that rows of another step request.
         """
         dictionary = self._dictionary
-        self._tells.clear()
+        self._cached.clear()
         asked = None if relation is None else self._asked(segment, relation)
         fed = origins(self, segment, relation)
         state = self.kernel.add(self._bind(segment), self.snapshot, asked, rows, self, fed)
@@ -352,7 +352,7 @@ class View:
         dictionary = self._dictionary
         self.lone.pop(state, None)
         self._made.pop(state, None)
-        self._tells.clear()
+        self._cached.clear()
         for pattern, matches in self.kernel.remove(state):
             pattern.held = False
             dictionary.drop(chain.from_iterable(matches))
@@ -447,7 +447,7 @@ class View:
         self._router = self.kernel.router
         self.lone.clear()
         self._made.clear()
-        self._tells.clear()
+        self._cached.clear()
         self.reset()
 
     def reload(self) -> None:
@@ -529,7 +529,7 @@ class View:
         return ()
 
     def number(self, term: Any) -> int:
-        """Give the id of a term of a query."""
+        """Return the id of a term of a query."""
         return self._dictionary.intern(self.state.to_native(term))
 
     def count(self, key: tuple[int, ...], most: int) -> int:

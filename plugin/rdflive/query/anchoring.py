@@ -59,7 +59,7 @@ class _Anchoring:
         self._known = few
         self._uses = uses
         self._few: set[Node] = set()
-        """The nodes whose rows are few, as far as constants tell."""
+        """The nodes whose rows are few, judged by constants."""
         self._shared: set[Node] = set()
         """The nodes that several others read."""
 

@@ -142,7 +142,7 @@ class _Asking:
         self._steps = steps
         self._uses = Counter(below for step in steps for below in step.inputs)
         self._few: list[bool] = []
-        """Per step, true if its rows are few, as far as constants tell."""
+        """Per step, true if its rows are few, judged by constants."""
         for step in steps:
             self._few.append(self._has_few(step))
         self.found: dict[int, tuple[int, Given]] = {}

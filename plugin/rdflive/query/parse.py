@@ -1,4 +1,4 @@
-"""Parses SPARQL text into the algebra of the planner; refuses what cannot be maintained."""
+"""Parses SPARQL text into the algebra of the planner; refuses queries that cannot be maintained."""
 
 from __future__ import annotations
 

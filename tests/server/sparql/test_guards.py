@@ -97,10 +97,10 @@ def test_guard_refuses_requests_with_their_place(is_update: bool) -> None:
 @pytest.mark.parametrize(
     ("call", "reason"),
     [
-        ("<urn:f>(?o)", "<urn:f> (line 1, column 23) is no function that is known"),
+        ("<urn:f>(?o)", "<urn:f> (line 1, column 23) is not a known function"),
         (
             "REGEX(?o, '(?i)a')",
-            "REGEX (line 1, column 23) has '(?i)a', which cannot be matched as XPath says",
+            "REGEX (line 1, column 23) has '(?i)a', which cannot be matched as XPath defines",
         ),
     ],
 )

@@ -19,7 +19,7 @@ class TermInterner(Protocol):
     """The operations on terms that a template uses."""
 
     def intern(self, term: Any) -> int:
-        """Give the id of an rdflib term."""
+        """Return the id of an rdflib term."""
 
     def is_triple(self, triple: tuple[int, int, int]) -> bool:
         """Return True if RDF allows the triple."""
@@ -28,7 +28,7 @@ class TermInterner(Protocol):
         """Return the id of a triple as a term."""
 
     def blank(self, label: str) -> int:
-        """Give the id of the blank node with this label."""
+        """Return the id of the blank node with this label."""
 
     def text(self, number: int) -> str:
         """Write a term so that different terms differ."""

@@ -32,7 +32,7 @@ class DistinctOperator:
         return dict.fromkeys(self._multiset.weights, 1)
 
     def clear(self) -> None:
-        """Forget every row."""
+        """Discard every row."""
         self._multiset.clear()
 
     def containers(self) -> list[Any]:

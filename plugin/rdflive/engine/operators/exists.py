@@ -71,7 +71,7 @@ class Partners:
         return sum(map(len, self._probe_right(row)))
 
     def clear(self) -> None:
-        """Forget both sides."""
+        """Discard both sides."""
         self._left.clear()
         self._right.clear()
 
@@ -151,7 +151,7 @@ class MinusOperator:
         return delta
 
     def clear(self) -> None:
-        """Forget both sides."""
+        """Discard both sides."""
         self._partners.clear()
 
     def containers(self) -> list[Any]:

@@ -103,11 +103,11 @@ class GroupOperator:
         return self._replace(key, state)
 
     def rows(self) -> Weights:
-        """Give the current output."""
+        """Return the current output."""
         return {state.output: 1 for state in self._groups.values() if state.output is not None}
 
     def clear(self) -> None:
-        """Forget every group."""
+        """Discard every group."""
         for state in self._groups.values():
             if state.output is not None:
                 self._dictionary.drop(state.output)

@@ -179,7 +179,7 @@ class Index:
         return key_at([*keys, *(place for i, place in enumerate(maybe) if mask >> i & 1)])
 
     def clear(self) -> None:
-        """Forget every row."""
+        """Discard every row."""
         for table in self._own_tables():
             for row, _ in table:
                 self._dictionary.drop(row)

@@ -64,7 +64,7 @@ class Sides:
         return self.merge(left, right)
 
     def clear(self) -> None:
-        """Forget both sides."""
+        """Discard both sides."""
         self.left.clear()
         self.right.clear()
 
@@ -102,7 +102,7 @@ class JoinOperator:
         return delta
 
     def clear(self) -> None:
-        """Forget both sides."""
+        """Discard both sides."""
         self._sides.clear()
 
     def containers(self) -> list[Any]:

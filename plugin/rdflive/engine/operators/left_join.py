@@ -89,7 +89,7 @@ class LeftJoinOperator:
             gather(delta, self._pad(row), weight)
 
     def clear(self) -> None:
-        """Forget both sides."""
+        """Discard both sides."""
         self._sides.clear()
         self._matches.clear()
 

@@ -107,7 +107,7 @@ class MatchedOperator:
         return None
 
     def clear(self) -> None:
-        """Forget both sides."""
+        """Discard both sides."""
         self._sides.clear()
         self._matched.clear()
 
@@ -126,7 +126,7 @@ class _Matches(Protocol):
         """Remove the rows that lost their last match with a right row; return them with their weights."""
 
     def clear(self) -> None:
-        """Forget every row."""
+        """Discard every row."""
 
     def containers(self) -> list[Any]:
         """List the containers of the state."""

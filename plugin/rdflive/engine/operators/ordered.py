@@ -87,7 +87,7 @@ class Ordered:
         return search if meter is None else _metered(search, meter)
 
     def clear(self) -> None:
-        """Forget every row."""
+        """Discard every row."""
         for row in self.weights:
             self._dictionary.drop(row)
         self.weights.clear()

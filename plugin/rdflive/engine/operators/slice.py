@@ -87,7 +87,7 @@ class SliceOperator:
         return {row: weight for part in self._parts.values() for row, weight in part.rows()}
 
     def clear(self) -> None:
-        """Forget every row."""
+        """Discard every row."""
         for part in self._parts.values():
             for row in part.weights:
                 self._dictionary.drop(row)

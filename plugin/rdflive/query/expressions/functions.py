@@ -149,12 +149,12 @@ def _part(place: int) -> Callable[[Node], Node | None]:
 
 
 def string(term: Node) -> Node | None:
-    """Give the characters of a literal or an IRI (STR)."""
+    """Return the characters of a literal or an IRI (STR)."""
     return Literal(str(term)) if isinstance(term, Literal | URIRef) else None
 
 
 def datatype(term: Node) -> Node | None:
-    """Give the datatype of a literal (DATATYPE)."""
+    """Return the datatype of a literal (DATATYPE)."""
     if not isinstance(term, Literal):
         return None
     if term.language:

@@ -15,12 +15,12 @@ def elements(node: Any) -> list[Any] | None:
 
 
 def operands(node: Tree) -> list[Any]:
-    """Give the operands of a chain: `expr` and those of `other`."""
+    """Return the operands of a chain: `expr` and those of `other`."""
     return [node.expr, *(elements(node.other) or [])]
 
 
 def arguments(node: Tree) -> list[Any]:
-    """Give the arguments of a function call in the order of the text."""
+    """Return the arguments of a function call in the order of the text."""
     found: list[Any] = []
     for key, value in node.fields.items():
         # not the name of a called function, its version, and a word before its arguments

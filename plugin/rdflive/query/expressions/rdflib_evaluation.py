@@ -44,7 +44,7 @@ class RowTerms(Protocol):
         """Return the value of a constant in an expression."""
 
     def intern(self, term: Node, /) -> int:
-        """Give the id of a term."""
+        """Return the id of a term."""
 
 
 def rdflib_function(node: Tree) -> Callable[..., Node | None]:
