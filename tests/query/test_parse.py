@@ -28,10 +28,10 @@ REFUSED = [
 ]
 
 FORBIDDEN = [
-    ("SELECT (COUNT(COUNT(?s)) AS ?n) { ?s ?p ?o }", "an aggregate cannot stand inside another", 1, 15),
+    ("SELECT (COUNT(COUNT(?s)) AS ?n) { ?s ?p ?o }", "an aggregate cannot contain another", 1, 15),
     (
         "SELECT * { { SELECT (SUM(1 +\n MAX(?s)) AS ?n) {} } }",
-        "an aggregate cannot stand inside another",
+        "an aggregate cannot contain another",
         2,
         2,
     ),
@@ -44,8 +44,8 @@ FORBIDDEN = [
     ("SELECT (1 AS ?s) { ?s ?p ?o }", r"\?s has a value here already", 1, 8),
     ("SELECT (1 AS ?x) (2 AS ?x) { ?s ?p ?o }", r"\?x has a value here already", 1, 18),
     ("SELECT ?p { ?s ?p ?o } GROUP BY (1 AS ?s)", r"\?s has a value here already", 1, 33),
-    ("SELECT ?s (COUNT(*) AS ?n) { ?s ?p ?o }", r"\?s is neither grouped by nor aggregated", 1, 8),
-    ("SELECT (?s AS ?x) { ?s ?p ?o } GROUP BY ?o", r"\?s is neither grouped by nor aggregated", 1, 8),
+    ("SELECT ?s (COUNT(*) AS ?n) { ?s ?p ?o }", r"\?sis neither grouped nor aggregated", 1, 8),
+    ("SELECT (?s AS ?x) { ?s ?p ?o } GROUP BY ?o", r"\?sis neither grouped nor aggregated", 1, 8),
     ("SELECT ?n { ?s ?p ?o { SELECT ?q ?r { ?q ?r ?n } GROUP BY ?q } }", r"\?r is neither grouped", 1, 34),
     ("SELECT * { ?s ?p ?o } GROUP BY ?s", r"SELECT \* cannot be grouped", 1, 1),
     ("SELECT * { VALUES (?x ?y) { (1) } }", "a row of VALUES has 1 values for 2 variables", 1, 29),

@@ -75,8 +75,8 @@ MATCHES = [
 ]  # fmt: skip
 
 ILLEGAL = [
-    (r"\bfoo", "", r"character 1, \\b is no escape of XPath: XPath has no word boundaries"),
-    (r"a\/b", "", r"character 2, \\/ is no escape of XPath: write / itself"),
+    (r"\bfoo", "", r"character 1, \\b is not an escape in XPath: XPath has no word boundaries"),
+    (r"a\/b", "", r"character 2, \\/ is not an escape in XPath: write / itself"),
     (r"(?i)a", "", "flags are an argument of their own"),
     (r"(?=a)", "", r"no \(\?...\) but \(\?:...\)"),
     (r"a{,3}", "", r"character 2, \{ begins a number of times"),
@@ -89,9 +89,9 @@ ILLEGAL = [
     (r"]", "", r"write \\\] for the character"),
     (r"*a", "", r"\* has nothing to repeat"),
     (r"a|+", "", r"\+ has nothing to repeat"),
-    (r"a**", "", "repeats what is repeated already"),
-    (r"a++", "", "repeats what is repeated already"),
-    (r"a???", "", "repeats what is repeated already"),
+    (r"a**", "", "repeats a part that is already repeated"),
+    (r"a++", "", "repeats a part that is already repeated"),
+    (r"a???", "", "repeats a part that is already repeated"),
     (r"(a", "", r"character 1, this \( is never closed"),
     (r"a)", "", r"character 2, there is no \( for this \)"),
     (r"[a", "", r"character 1, this \[ is never closed"),
