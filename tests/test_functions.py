@@ -147,7 +147,7 @@ def test_an_aggregate_with_an_iri_is_refused() -> None:
         ),
         (
             "REGEX(?o, 'a', 'g')",
-            "with the flags 'g', which cannot be matched as XPath says: 'g' is no flag",
+            "with the flags 'g', which cannot be matched as XPath says: 'g' is not a flag",
         ),
         ("REGEX(REPLACE(?o, '(?i)a', ''), 'a')", r"REPLACE \(line 1, column 40\) has '\(\?i\)a'"),
     ],

@@ -82,7 +82,7 @@ def test_pieces_make_no_difference(content: bytes, size: int, longest: int) -> N
         assert list(to_lines(to_pieces(io.BytesIO(content)), "x")) == whole
         patch.setattr("rdflive.feeds.lines.LONGEST", longest)
         expected = [
-            line._replace(text="", fault=f"longer than {longest} bytes, the most that a line may have")
+            line._replace(text="", fault=f"longer than {longest} bytes, the maximum for a line")
             if line.end - line.start > longest
             else line
             for line in whole

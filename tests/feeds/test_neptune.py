@@ -111,7 +111,7 @@ def test_commit_that_was_applied_is_passed_over() -> None:
         ([record(2, 1, last=True, op="SET")], 2, "'op' of the record must be 'ADD' or 'REMOVE', not 'SET'"),
         ([record(2, 1, last=True, stmt="<a> .")], 2, "the subject is a relative IRI"),
         ([{**record(2, 1, last=True), "data": {}}], 2, "'data' lacks 'stmt', which must be a string"),
-        ([{**record(2, 1, last=True), "data": {"type": "vl"}}], 2, "the record is one of Gremlin or openC"),
+        ([{**record(2, 1, last=True), "data": {"type": "vl"}}], 2, "the record is of Gremlin or openC"),
         ([{"records": 5}], 2, "'records' of the response must be an array, not an integer"),
         ([{"records": [], "format": "PG_JSON"}], 2, "the format of the response must be 'NQUADS', not 'PG"),
     ],

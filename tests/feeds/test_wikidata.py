@@ -154,7 +154,7 @@ def test_event_that_comes_too_late_is_passed_over(events: list[tuple[str, int, i
         ([event(rdf_added_data={"data": ""})], "'rdf_added_data' lacks 'mime_type', which must be a string"),
         ([event(rdf_added_data={"data": "", "mime_type": "text/x"})], "'mime_type' of 'rdf_added_data' must"),
         ([event(added="<urn:s> <urn:p> .")], "'rdf_added_data' is not text/turtle: "),
-        ([event(added="<urn:s> <urn:p> [] .")], "'rdf_added_data' holds a blank node, which no later event"),
+        ([event(added="<urn:s> <urn:p> [] .")], "'rdf_added_data' holds a blank node, to which no later"),
         ([event("Q1", 1, "diff", deleted="_:b <urn:p> 1 .")], "'rdf_deleted_data' holds a blank node"),
         ([event(added="<s> <urn:p> 1 .")], "'rdf_added_data' holds a relative IRI: <s>"),
         ([event(added="<urn:s> <urn:p> '1'^^<t> .")], "'rdf_added_data' holds a relative IRI: <1>"),

@@ -125,12 +125,12 @@ _CLOSED = ("Aggregate_", "Builtin_EXISTS", "Builtin_NOTEXISTS")
 
 def assigned(variable: Variable) -> str:
     """Return the message for a variable that cannot be assigned."""
-    return f"{variable.n3()}already has a value here: choose another name, or compare the two in a FILTER"
+    return f"{variable.n3()} already has a value here: choose another name, or compare the two in a FILTER"
 
 
 def _ungrouped(variable: Variable) -> str:
     name = variable.n3()
     return (
-        f"{name}is neither grouped nor aggregated, so it has no single value per group: put it into "
+        f"{name} is neither grouped nor aggregated, so it has no single value per group: put it into "
         f"GROUP BY, or select (SAMPLE({name}) AS ?name)"
     )

@@ -189,7 +189,7 @@ def _quotes(fault: SyntaxFault) -> str:
 def _angle(fault: SyntaxFault) -> str:
     token = fault.token
     if token.text == "<" and "iri" in fault.kinds:
-        return "the IRI that begins here has no end: close it with >,and write a space as %20"
+        return "the IRI that begins here has no end: close it with >, and write a space as %20"
     if token.text == "@prefix":
         return "write PREFIX without @ and without a dot at its end"
     if token.text == "." and _word_before(fault, 3) == "PREFIX":

@@ -230,7 +230,7 @@ class _Reader:
             match kind:
                 case "variable":
                     if self._data:
-                        raise self._wrong(f"{token}is a variable, which DATA does not allow")
+                        raise self._wrong(f"{token} is a variable, which DATA does not allow")
                     term = Variable(token[1:])
                 case "iri":
                     term = self._names.iri(token)

@@ -53,7 +53,7 @@ DECIMALS: Final = Context(
     flags=[],
     traps=[InvalidOperation, DivisionByZero, Overflow],
 )
-"""The context of divisions and user functions; in a thread's own context, deletions could compute other values."""
+"""The context of divisions and user functions: a thread's own context could change a deleted value."""
 
 EXACT: Final = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[InvalidOperation])
 """Adds and multiplies decimals without rounding; it must not divide."""

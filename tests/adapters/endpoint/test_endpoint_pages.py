@@ -134,7 +134,7 @@ def test_pages_find_a_server_that_leaves_rows_out(server: Server, limit: int, co
 
     server.answer(answer)
     target = SetTarget()
-    with pytest.raises(EndpointError, match=rf"at most: say page={max(1, limit - 1)} or less"):
+    with pytest.raises(EndpointError, match=rf"rows: set page={max(1, limit - 1)} or less"):
         target.follow(feed(server, page=100))
     assert not target.held
     if limit > 1:
@@ -166,5 +166,5 @@ def test_feed_refuses_blank_nodes_that_cannot_be_told_apart(
     server.answer(rows(tangle))
     target.follow(feed(server))
     server.answer(rows(renamed))
-    with pytest.raises(EndpointError, match="too much alike"):
+    with pytest.raises(EndpointError, match="too similar to match"):
         target.follow(feed(server))

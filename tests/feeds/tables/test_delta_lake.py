@@ -112,8 +112,8 @@ def test_versions_never_decrease(is_known: bool) -> None:
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
-        (row("delete", 2, BOB), "deletes a row that is not there: id '2', name 'Bob'"),
-        (row("update_preimage", 2, {}), "deletes a row that is not there: one whose mapped columns are"),
+        (row("delete", 2, BOB), "deletes a row that does not exist: id '2', name 'Bob'"),
+        (row("update_preimage", 2, {}), "deletes a row that does not exist: one whose mapped columns are"),
         (row("upsert", 2, BOB), "'_change_type' of the row must be one of insert, update_postimage, delete,"),
         (row("insert", 2, {**BOB, "name": {"x": 1}}), "the column 'name' holds an object"),
         ('{"_commit_version": 2}', "the row lacks '_change_type'"),
@@ -142,12 +142,15 @@ def test_a_first_line_without_a_version_is_refused() -> None:
     (entry,) = read(["nonsense", row("insert", 1, ANNE)])
     assert entry.error.line == 1
     (_, entry) = read([row("insert", 1, ANNE), '{"_commit_version": 2', "}"])
-    assert (entry.error.line, "each line holds one whole JSON value" in entry.error.reason) == (2, False)
+    assert (entry.error.line, "each line must hold one complete JSON value" in entry.error.reason) == (
+        2,
+        False,
+    )
 
 
 def test_a_mapping_of_several_tables_is_refused() -> None:
     """The rows do not say which table they are of."""
-    with pytest.raises(RdfliveError, match="is of one table, but the mapping has 2: people, dogs"):
+    with pytest.raises(RdfliveError, match="has one table, but the mapping has 2: people, dogs"):
         delta_lake({"people": PEOPLE, "dogs": PEOPLE})
 
 

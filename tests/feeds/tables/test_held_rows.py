@@ -192,8 +192,8 @@ BAD_MAPPINGS = [
     ({"t": {}}, "give either 'subject' or 'quads'"),
     ({"t": {**SIMPLE, **TERMS}}, "give either 'subject' or 'quads'"),
     ({"t": {**TERMS, "graph": "http://e/g"}}, "'graph' goes with 'subject', not with 'quads'"),
-    ({"t": {**SIMPLE, "predicate": {}}}, "'predicate' means nothing here; accepted: subject, class,"),
-    ({"t": {"subject": "http://e/{id}"}}, "its rows make no triples; give 'predicates' or 'class'"),
+    ({"t": {**SIMPLE, "predicate": {}}}, "'predicate' is unknown here; accepted: subject, class,"),
+    ({"t": {"subject": "http://e/{id}"}}, "its rows produce no triples; give 'predicates' or 'class'"),
     ({"t": {**SIMPLE, "subject": "http://e/{}"}}, "'subject' has a place without a column's name"),
     ({"t": {**SIMPLE, "subject": "http://e/{a"}}, "must begin as an absolute IRI and have {column}"),
     ({"t": {**SIMPLE, "subject": "e/{a}"}}, "must begin as an absolute IRI"),
@@ -205,12 +205,12 @@ BAD_MAPPINGS = [
     ({"t": {**SIMPLE, "predicates": []}}, "'predicates': it must be an object with columns and predicates"),
     ({"t": {**SIMPLE, "predicates": {"n": "p"}}}, "the predicate of column 'n' must be an absolute IRI"),
     ({"t": {**SIMPLE, "predicates": {"n": {}}}}, "'predicate' must be an IRI, not None"),
-    ({"t": {**SIMPLE, "predicates": {"n": {"predicate": E, "lang": "en"}}}}, "'lang' means nothing here"),
+    ({"t": {**SIMPLE, "predicates": {"n": {"predicate": E, "lang": "en"}}}}, "'lang' is unknown here"),
     ({"t": {**SIMPLE, "predicates": {"n": {"predicate": E, "language": "e n"}}}}, "must be a language tag"),
     ({"t": {**SIMPLE, "predicates": {"n": {"predicate": E, "datatype": "x"}}}}, "'datatype' must be"),
     ({"t": {**SIMPLE, "predicates": {"n": {"predicate": E, "language": "en", "object": E}}}}, "exclude each"),
     ({"t": {"quads": {"subject": "s"}}}, "'predicate' must be the name of a column, not None"),
-    ({"t": {"quads": {**TERMS["quads"], "g": "g"}}}, "'g' means nothing here; accepted: subject, predi"),
+    ({"t": {"quads": {**TERMS["quads"], "g": "g"}}}, "'g' is unknown here; accepted: subject, predi"),
 ]  # fmt: skip
 
 
