@@ -167,7 +167,7 @@ def test_no_regular_expression_is_refused(call: str, reason: str) -> None:
     ("call", "reason"),
     [
         ("REPLACE(?o, 'b*', 'x')", "'b*' matches the empty string, which cannot be replaced"),
-        ("REPLACE(?o, 'b', '$')", r"in the replacement '$' write \\ and \$ for the characters"),
+        ("REPLACE(?o, 'b', '$')", r"in the replacement '$', write \\ and \$ for the characters"),
         ("REPLACE(?o, 'b', ?s)", ""),
         ("REPLACE(?o, '$', '$', 'q')", ""),
     ],

@@ -102,8 +102,8 @@ def test_commit_that_was_applied_is_passed_over() -> None:
     [
         ([record(2, 1)], 2, "no record with isLastOp ends commit 2, so it is not applied"),
         ([record(2, 1), record(3, 1, last=True)], 2, "no record with isLastOp ends commit 2"),
-        ([record(2, 2, last=True)], 2, "commit 2 has opNum 2 where 1 is due"),
-        ([record(2, 1), record(2, 3, last=True)], 3, "commit 2 has opNum 3 where 2 is due"),
+        ([record(2, 2, last=True)], 2, "commit 2 has opNum 2 where 1 is expected"),
+        ([record(2, 1), record(2, 3, last=True)], 3, "commit 2 has opNum 3 where 2 is expected"),
         ([{}], 2, "the record lacks 'eventId', which must be an object"),
         ([{**record(2, 1), "eventId": {"opNum": 1}}], 2, "'eventId' lacks 'commitNum', which must be"),
         ([record(-2, 1)], 2, "'commitNum' of 'eventId' must not be negative, got -2"),

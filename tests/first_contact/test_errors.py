@@ -73,7 +73,7 @@ BROKEN = [
     # what stands inside a token
     (r'SELECT ?s { ?s ?p «"\q"» }', r"\q is not an escape: write a backslash in a string as \\"),
     (r"SELECT ?s { ?s ?p ?o FILTER(REGEX(?o, «'^\\s\d+$'») }", r"\d is not an escape: write a backslash"),
-    (r'SELECT ?s { ?s ?p «"C:\Users"» }', r"a string; four hexadecimal digits follow \u, eight"),
+    (r'SELECT ?s { ?s ?p «"C:\Users"» }', r"as \\; four hexadecimal digits follow \u, eight"),
     (r"SELECT ?s { ?s ?p «<http://x/\u12>» }", r"\u is not an escape of an IRI; four hexadecimal digits"),
     (r"PREFIX ex: <u:> SELECT ?s { ?s ?p «ex:a\b» }", r"\b is not an escape of a name"),
     ("SELECT ?s«\u00a0»{ ?s ?p ?o }", "U+00A0 (NO-BREAK SPACE) is not white space in SPARQL"),
@@ -116,8 +116,8 @@ BROKEN = [
     ("SELECT ?s { ?s ?p ?o FILTER(BOUND(?o«,» ?p)) }", "BOUND takes one variable"),
     ("SELECT (GROUP_CONCAT(?o«,» ' ') AS ?all) { ?s ?p ?o }", "GROUP_CONCAT(?x; SEPARATOR=', ')"),
     # habits of other languages
-    ("SELECT ?s { ?s ?p ?o FILTER(?o «IS» NULL) }", "is written !BOUND(?o)"),
-    ("SELECT ?s { ?s ?p ?o FILTER(?o «IS» NOT NULL) }", "is written BOUND(?o)"),
+    ("SELECT ?s { ?s ?p ?o FILTER(?o «IS» NULL) }", "value, write !BOUND(?o)"),
+    ("SELECT ?s { ?s ?p ?o FILTER(?o «IS» NOT NULL) }", "value, write BOUND(?o)"),
     ("SELECT ?s { ?s ?p ?o FILTER(?o «BETWEEN» 1 AND 5) }", "write a range as ?o >= ... && ?o <= ..."),
     ("SELECT ?s { ?s ?p ?o FILTER(NOT «?o») }", "write !(...)"),
     ("SELECT «TOP» 10 ?s { ?s ?p ?o }", "write LIMIT 10 after the last brace"),

@@ -51,7 +51,12 @@ FORBIDDEN = [
     ("SELECT * { VALUES (?x ?y) { (1) } }", "a row of VALUES has 1 values for 2 variables", 1, 29),
     ("SELECT * { VALUES (?x ?x) { (1 2) } }", r"VALUES has \?x twice", 1, 25),
     ("SELECT ?s (1 AS ?n) { ?s ?p ?o } VALUES ?n { 2 }", r"\?n already has a value here", 1, 11),
-    ("ASK { { SELECT * { ?s ?p ?o } VALUES ?n { 1 } } BIND(2 AS ?n) }", r"\?n has a value here", 1, 49),
+    (
+        "ASK { { SELECT * { ?s ?p ?o } VALUES ?n { 1 } } BIND(2 AS ?n) }",
+        r"\?n already has a value here",
+        1,
+        49,
+    ),
     ("SELECT * { ?s ?p ?o } HAVING(COUNT(*) > 1)", r"SELECT \* cannot be grouped", 1, 1),
     ("CONSTRUCT { ?s <urn:p>+ ?o } { ?s ?p ?o }", "a template and data cannot have property paths", 1, 23),
     ("CONSTRUCT WHERE { ?s (<urn:p>) ?o }", "a template and data cannot have property paths", 1, 30),

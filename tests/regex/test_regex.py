@@ -116,8 +116,8 @@ ILLEGAL = [
     (r"(a)\0", "", "no group 0"),
     ("a\\", "", r"\\ escapes nothing"),
     (r"a", "g", "'g' is not a flag"),
-    ("(" * 51 + ")" * 51, "", "more than 50 groups"),
-    ("[a-" * 51 + "[b" + "]" * 52, "", "more than 50 groups and classes"),
+    ("(" * 51 + ")" * 51, "", "more than 50 nested groups"),
+    ("[a-" * 51 + "[b" + "]" * 52, "", "more than 50 nested groups"),
 ]  # fmt: skip
 
 REPLACED = [

@@ -76,7 +76,7 @@ def test_a_feed_read_again_passes_over_what_was_applied() -> None:
     for entry in read(lines[:2]):
         kept.update(entry.kept)
     assert shown(lines, kept) == [["-Person", "-Anne"]]
-    assert "version 3 comes behind version 3; the feed must" in refusal_behind(row("insert", 3, ANNE), kept)
+    assert "version 3 follows version 3; the feed must" in refusal_behind(row("insert", 3, ANNE), kept)
 
 
 def test_a_version_that_was_cut_off_is_found_out() -> None:
@@ -88,7 +88,7 @@ def test_a_version_that_was_cut_off_is_found_out() -> None:
     error = read(lines, kept)[0].error
     assert error.line == 3
     assert "version 2 had other rows when it was applied; the feed must hold all rows" in error.reason
-    assert "version 2 comes behind version 2" in refusal_behind(lines[2], kept)
+    assert "version 2 follows version 2" in refusal_behind(lines[2], kept)
 
 
 def refusal_behind(line: str, kept: dict[str, str]) -> str:
@@ -106,7 +106,7 @@ def test_versions_never_decrease(is_known: bool) -> None:
         kept.update(entry.kept)
     error = read(lines, kept)[-1].error
     assert error.line == 3
-    assert error.reason.startswith("version 2 comes behind version 3; the feed must hold")
+    assert error.reason.startswith("version 2 follows version 3; the feed must hold")
 
 
 @pytest.mark.parametrize(
