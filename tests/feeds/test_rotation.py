@@ -273,7 +273,7 @@ def test_files_that_came_and_went_are_noticed(log: Log, monkeypatch: pytest.Monk
         os.utime(log.path, ns=(1 << 62, 1 << 62))
         steps_of(log, "rotate+write")[0]()
 
-    with pytest.raises(ResyncNeeded, match=r"and .*\.1 came when the file that was read had gone"):
+    with pytest.raises(ResyncNeeded, match=r"and .*\.1 appeared after the file being read was removed"):
         followed(log, monkeypatch, rotate, *steps_of(log, "look") * 30)
 
 

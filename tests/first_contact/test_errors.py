@@ -116,8 +116,8 @@ BROKEN = [
     ("SELECT ?s { ?s ?p ?o FILTER(BOUND(?o«,» ?p)) }", "BOUND takes one variable"),
     ("SELECT (GROUP_CONCAT(?o«,» ' ') AS ?all) { ?s ?p ?o }", "GROUP_CONCAT(?x; SEPARATOR=', ')"),
     # habits of other languages
-    ("SELECT ?s { ?s ?p ?o FILTER(?o «IS» NULL) }", "value, write !BOUND(?o)"),
-    ("SELECT ?s { ?s ?p ?o FILTER(?o «IS» NOT NULL) }", "value, write BOUND(?o)"),
+    ("SELECT ?s { ?s ?p ?o FILTER(?o «IS» NULL) }", "write !BOUND(?o)"),
+    ("SELECT ?s { ?s ?p ?o FILTER(?o «IS» NOT NULL) }", "write BOUND(?o)"),
     ("SELECT ?s { ?s ?p ?o FILTER(?o «BETWEEN» 1 AND 5) }", "write a range as ?o >= ... && ?o <= ..."),
     ("SELECT ?s { ?s ?p ?o FILTER(NOT «?o») }", "write !(...)"),
     ("SELECT «TOP» 10 ?s { ?s ?p ?o }", "write LIMIT 10 after the last brace"),

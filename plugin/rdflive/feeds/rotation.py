@@ -229,7 +229,7 @@ class RotatedLog:
         if here is None:
             written = os.fstat(file.stream.fileno()).st_mtime_ns
             newer = [other.path for other in former if other.changed > written]
-            return [], f"{newer[-1]} came when the file that was read had gone" if newer else ""
+            return [], f"{newer[-1]} appeared after the file being read was removed" if newer else ""
         # counted and timed names are two ways to rotate; their orders do not compare
         between = [
             other for other in former if bool(other.time) is bool(here.time) and other.order > here.order

@@ -115,7 +115,7 @@ class Delta:
     def parameters(self) -> dict[str, Any]:
         """The terms that the subscription set for the variables of a prepared query, by name.
 
-        A callback of several subscriptions can tell them apart by these terms.
+        A callback of several subscriptions can distinguish them by these terms.
         """
         header = self._header
         return {**dict(header.fixed), **{name: self._asked[place] for name, place in header.bound}}

@@ -48,7 +48,7 @@ def wrong_in_select(query: Mapping[str, Any], scope: Set[Variable]) -> tuple[Any
     return None
 
 
-_STAR = "SELECT * cannot be grouped: name the variables of each group"
+_STAR = "SELECT * cannot be grouped: name the selected variables"
 
 
 def misplaced_aggregate(tree: Tree) -> tuple[Tree, str] | None:

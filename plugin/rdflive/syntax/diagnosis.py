@@ -35,10 +35,10 @@ _QUOTES: Final = {"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‘
 _GROUPS: Final = frozenset({"OPTIONAL", "MINUS", "UNION", "EXISTS", "WHERE"})
 _TAKES: Final = {
     "IF": "a condition and two values: IF(?x > 1, 'many', 'few')",
-    "REGEX": "a text, a pattern and perhaps flags",
-    "REPLACE": "a text, a pattern, a replacement and perhaps flags", "CONTAINS": "two texts",
+    "REGEX": "a text, a pattern and optional flags",
+    "REPLACE": "a text, a pattern, a replacement and optional flags", "CONTAINS": "two texts",
     "STRSTARTS": "two texts", "STRENDS": "two texts", "BOUND": "one variable",
-    "SUBSTR": "a text, where to begin and perhaps how many characters", "COUNT": "one value, or *",
+    "SUBSTR": "a text, a start position and an optional length", "COUNT": "one value, or *",
     "SUM": "one value", "MIN": "one value", "MAX": "one value", "AVG": "one value", "STRLEN": "one text",
     "GROUP_CONCAT": "one value, and a separator as GROUP_CONCAT(?x; SEPARATOR=', ')", "STR": "one value",
     "LANGMATCHES": "a language and a range, as in LANGMATCHES(LANG(?x), 'en')",
@@ -344,7 +344,7 @@ def _table(fault: SyntaxFault) -> str:
     if word == "IS":
         after = _after(fault)
         is_not = after is not None and after.text.upper() == "NOT"
-        return f"to test that a variable has a value, write {'' if is_not else '!'}BOUND({name})"
+        return f"write {'' if is_not else '!'}BOUND({name})"
     if word == "BETWEEN":
         return f"write a range as {name} >= ... && {name} <= ..."
     if word == "LET" or (word == ":" and before == "("):

@@ -111,7 +111,7 @@ def _unescaped(text: str, escape: re.Pattern[str], what: str) -> str:
 
 
 def _wrong_escape(character: str, what: str) -> str:
-    code = r"; four hexadecimal digits follow \u, eight behind \U" if character in "uU" else ""
+    code = r"; four hexadecimal digits follow \u, eight follow \U" if character in "uU" else ""
     shown = character if character.isprintable() else "·"
     if what == "a string":
         return rf"\{shown} is not an escape: write a backslash in a string as \\{code}"
