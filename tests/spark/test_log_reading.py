@@ -482,8 +482,8 @@ def test_a_micro_batch_whose_file_is_lost_needs_a_resync(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (T.encode() + b"A \xff .\n", r"line 4: not UTF-8: byte 0xff at place 3 \(byte 38\)"),
-        (b"\xef\xbb\xbf\xffA\n", r"line 1: not UTF-8: byte 0xff at place 1$"),
+        (T.encode() + b"A \xff .\n", r"line 4: not UTF-8: byte 0xff at position 3 \(byte 38\)"),
+        (b"\xef\xbb\xbf\xffA\n", r"line 1: not UTF-8: byte 0xff at position 1$"),
         (b"TX .\r\nA x .\r\nTC .\r\n", r"line 2: the subject must be .* \(byte 6\)"),
         (b"#" * ((1 << 20) - 1) + b"\r\nA x .\r\n", r"line 2: the subject must be .* \(byte 1048577\)"),
         (b"A <urn:s> <urn:p> _::b .\n", "line 1: rdflib.term.BNode\\(':b'\\) cannot be written"),

@@ -337,7 +337,12 @@ def test_a_bad_version_is_refused_whole(spark: SparkSession) -> None:
     reading = read_frame(shape, frame, lambda _, fault: faults.append(fault))
     assert {str(q.object) for _, q in reading.changes if isinstance(q.object, Literal)} == {"Anne", "Hal"}
     reasons = " ".join(fault.reason for fault in faults)
-    for reason in ("deletes a row that is not there", "'upsert'", "0 or more, not None", "0 or more, not -1"):
+    for reason in (
+        "deletes a row that does not exist",
+        "'upsert'",
+        "0 or more, not None",
+        "0 or more, not -1",
+    ):
         assert reason in reasons
     (upsert,) = (fault.text for fault in faults if "'upsert'" in fault.reason)
     assert sorted(json.loads(line)["_change_type"] for line in upsert.splitlines()) == ["insert", "upsert"]
