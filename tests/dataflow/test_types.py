@@ -135,8 +135,8 @@ def test_what_is_of_another_type_is_named(datatype: Any, text: str, reason: str)
 def test_types_are_looked_at() -> None:
     """A type without a column, and a name that is no variable, are refused before anything runs."""
     with pytest.raises(
-        ValueError, match=r"no column of Spark is made for .*gYear.* \(\?v\), only for Resource, "
+        ValueError, match=r"Spark has no column type for .*gYear.* \(\?v\), only for Resource, "
     ):
         column_types(["v"], {"v": XSD.gYear})
-    with pytest.raises(ValueError, match="types= names 'w', and the query gives v, x"):
+    with pytest.raises(ValueError, match="types= names 'w', but the query has v, x"):
         column_types(["v", "x"], {"w": XSD.integer})

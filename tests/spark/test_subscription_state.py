@@ -102,7 +102,7 @@ def test_a_part_must_stand_at_its_micro_batch(reached: int | None, batch: int, t
 
     for number in range(-1 if reached is None else reached + 1):
         run(number, "other")
-    with pytest.raises(StateError, match=f"and Spark is at {batch}"):
+    with pytest.raises(StateError, match=f"but Spark is at {batch}"):
         begin("other")
     for number in range(batch + 1):
         run(number, "its own")
@@ -231,7 +231,7 @@ def test_the_state_of_another_version_is_refused(tmp_path: Path) -> None:
     """Its files may mean something else."""
     folder, plan = Folder.local(str(tmp_path)), describe(plan_queries(QUERY), 1)
     folder.write_text(tasks.PLAN, json.dumps(plan | {"format": 1}))
-    with pytest.raises(StateError, match=r"is of format 1, .* use the version that made it"):
+    with pytest.raises(StateError, match=r"has format 1, .* use the version that made it"):
         check(folder, plan)
 
 
