@@ -70,7 +70,7 @@ class Reasoning:
         # each subject has one bucket, so this is logged once
         for triple in new.refused - old.refused:
             if is_mine(hashes[triple[0]]):
-                log.error("ignored in reasoning: %s", refusal(triple))
+                log.error("not reasoned with: %s", refusal(triple))
         typing = old.typing | new.typing
         words = [(word, None) for word in SCHEMA_WORDS]
         of_words = not typing.isdisjoint(SCHEMA_WORDS)
