@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from rdflive_stores.spark.dataflow import matching, tasks
 from rdflive_stores.spark.dataflow.files import Folder
-from rdflive_stores.spark.dataflow.identity import check, describe, missing
+from rdflive_stores.spark.dataflow.identity import PLAN, check, describe, missing
 from rdflive_stores.spark.dataflow.query_plan import JointPlan, plan_queries
 from rdflive_stores.spark.dataflow.state import Mark, StateError, TaskMoment, note
 from rdflive_stores.spark.running import DataflowError
@@ -230,7 +230,7 @@ def test_what_quads_a_query_lacks(old: str, new: str, lacks: int) -> None:
 def test_the_state_of_another_version_is_refused(tmp_path: Path) -> None:
     """Its files may mean something else."""
     folder, plan = Folder.local(str(tmp_path)), describe(plan_queries(QUERY), 1)
-    folder.write_text(tasks.PLAN, json.dumps(plan | {"format": 1}))
+    folder.write_text(PLAN, json.dumps(plan | {"format": 1}))
     with pytest.raises(StateError, match=r"has format 1, .* use the version that made it"):
         check(folder, plan)
 

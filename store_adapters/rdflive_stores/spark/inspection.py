@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from rdflive_stores.spark.checkpoint import Checkpoint
 from rdflive_stores.spark.dataflow import tasks
+from rdflive_stores.spark.dataflow.identity import FORMAT
 from rdflive_stores.spark.dataflow.matching import LIVE
 from rdflive_stores.spark.dataflow.runs import Layout
 from rdflive_stores.spark.dataflow.state import Bucket, Held, StateError, TaskMoment
@@ -56,7 +57,7 @@ def inspect(checkpoint: str | os.PathLike[str], spark: SparkSession | None = Non
         raise StateError(f"{place.folder} holds no state of a subscription")
     generation = place.home.generation
     parts = []
-    if held["format"] == tasks.FORMAT and last is not None:
+    if held["format"] == FORMAT and last is not None:
         now = TaskMoment(state / generation, last)
         for partition in range(held["partitions"]):
             tasks.part_behind(now, partition)

@@ -15,7 +15,6 @@ from rdflive_stores.spark.dataflow import entailing, finishing, matching, walkin
 from rdflive_stores.spark.dataflow.files import Folder
 from rdflive_stores.spark.dataflow.identity import (
     BEGIN_AGAIN,
-    FORMAT,
     PLAN,
     check,
     describe,
@@ -42,13 +41,8 @@ from rdflive_stores.spark.dataflow.state import (
 from rdflive_stores.spark.dataflow.types import TEXT, ColumnTypes, typed
 
 __all__ = [
-    "FORMAT",
     "MEASURES",
-    "PLAN",
-    "REACHED",
-    "StateError",
     "begin_part",
-    "check",
     "claim",
     "compact",
     "count",
