@@ -127,7 +127,7 @@ ILL_FORMED = {
 )
 def test_what_is_of_another_type_is_named(datatype: Any, text: str, reason: str) -> None:
     """Nothing is rounded, cut or left out; the error says what is wrong with the value."""
-    message = rf"^\?v is .* which is no value for a column of type \S+ \({reason}"
+    message = rf"^\?v is .* which does not fit a column of type \S+ \({reason}"
     with pytest.raises(ValueTypeError, match=message):
         read([text], datatype)
 

@@ -168,7 +168,7 @@ def test_a_log_cannot_begin_inside_a_batch(subscribed: bool, kind: str, tmp_path
     watching = rdflive.subscribe(graph, "ASK { ?s ?p ?o }") if subscribed else nullcontext()
     with watching, rdflive.batch(graph):
         write(graph, "A <urn:a> <urn:p> <urn:o>")
-        with pytest.raises(RdfliveError, match=r"log.rdfp: a ChangeLog cannot begin inside a batch"):
+        with pytest.raises(RdfliveError, match=r"log.rdfp: a ChangeLog cannot start inside a batch"):
             ChangeLog(graph, path)
         with rdflive.batch(rdflib.Graph()):
             pass

@@ -324,7 +324,7 @@ def test_available_now_reads_no_further(tmp_path: Path) -> None:
         ),
         (
             {"b": T.replace("urn:o", "urn:x") * 4},
-            "b.rdfp: has changed before byte 76, up to where .*; resync",
+            "b.rdfp: has changed before byte 76, where .*; resync",
         ),
         ({"b": None}, "b.rdfp: is gone, and may have had unread rows; resync"),
         ({"a": T * 3}, "a.rdfp: has grown since b.rdfp, which follows it by name, was started; resync"),
@@ -456,7 +456,7 @@ def test_a_log_that_changed_where_it_was_not_applied_needs_no_resync(mended: str
     log.write_text(mended)
     stream.restart()
     with pytest.raises(
-        RdfliveError, match=r"has changed behind byte 38, .*a new checkpoint and the same name"
+        RdfliveError, match=r"has changed between byte 38, .*a new checkpoint and the same name"
     ) as caught:
         stream.reader.partitions(stream.offset, end)
     assert not isinstance(caught.value, ResyncNeeded)

@@ -226,7 +226,7 @@ def test_a_lost_checkpoint_is_told_where_rows_have_none(world: World) -> None:
     world.write(line(3))
     text = world.refuse(world.texts(), "nquads")
     assert text.startswith("the mirror ")
-    assert "do not say where they stand; resync: with a new checkpoint and another name" in text
+    assert "its rows have no positions; resync: with a new checkpoint and another name" in text
     assert values(world.graph) == {"1", "2"}
 
 

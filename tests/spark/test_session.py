@@ -95,7 +95,7 @@ def test_session_refuses_a_spark_that_is_too_old(version: str, fits: bool) -> No
     if fits:
         assert _checked(found) is found
     else:
-        with pytest.raises(SessionError, match=rf"runs Spark {version}: 4\.2 is the oldest"):
+        with pytest.raises(SessionError, match=rf"runs Spark {version}: rdflive needs 4\.2 or newer"):
             _checked(found)
 
 

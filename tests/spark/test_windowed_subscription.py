@@ -132,7 +132,7 @@ def test_what_is_no_window_over_a_stream_is_refused(spark: SparkSession, tmp_pat
     refused("of type timestamp, and 's' is of type string", time="s")
     refused("'at' has the delay of withWatermark: leave out delay=", marked, delay="1s")
     twice = marked.withColumn("also", F.col("at"))
-    refused("it has it for at, also", twice)
+    refused("withWatermark is set for at, also", twice)
     refused("lacks the column 's'; it has p, o, at, offset, and must have s, p, o", marked.drop("s"))
     still = spark.createDataFrame([(node(1), node(2), node(3))], ["s", "p", "o"])
     refused("initial= does not go with a window", marked, initial=still)
