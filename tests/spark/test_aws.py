@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 import rdflive
 from rdflive_stores.spark.aws.kinesis import _KinesisReader
 from rdflive_stores.spark.aws.kinesis import _settings as kinesis_settings
-from rdflive_stores.spark.aws.neptune import _KinesisReader as _NeptuneReader
+from rdflive_stores.spark.aws.neptune import _NeptuneReader
 from rdflive_stores.spark.aws.neptune import _settings as neptune_settings
 from rdflive_stores.spark.mirror import mirror
 from rdflive_stores.spark.running import DataflowError
