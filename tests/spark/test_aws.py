@@ -480,7 +480,7 @@ def test_a_stream_of_neptune_that_expired_asks_for_a_resync(neptune: Neptune) ->
     _, end = reader.read(start)
     neptune.records.pop()
     with pytest.raises(
-        rdflive.ResyncNeeded, match=r"the end of a micro-batch, {'commit': 1, 'operation': 2}, is"
+        rdflive.ResyncNeeded, match=r"the end of a micro-batch, {'commit': 1, 'operation': 2}, no longer"
     ):
         list(reader.readBetweenOffsets(start, end))
     neptune.has_expired = True

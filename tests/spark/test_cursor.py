@@ -91,7 +91,7 @@ def test_rows_with_places_are_applied_from_where_the_graph_stands(
         (
             took("a", 3, log(30)),
             at("b", 0, None, kafka(3)),
-            "the graph has followed 'log.rdfp', and .*'topic/0'",
+            "the graph has followed 'log.rdfp', but .*'topic/0'",
         ),
     ],
 )
