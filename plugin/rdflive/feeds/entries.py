@@ -17,7 +17,7 @@ from rdflive.model import Batch
 __all__ = ["Entry", "decode", "read_cursor", "read_entries", "write_cursor"]
 
 _FORM: Final = 2
-_CURSOR: Final = re.compile(rf"(?:{_FORM}:)?(\d+):(\d+):([0-9a-f]{{8}})")
+_CURSOR: Final = re.compile(rf"{_FORM}:(\d+):(\d+):([0-9a-f]{{8}})")
 _OTHER: Final = re.compile(r"(\d+):\d+:\d+:.+")
 
 
@@ -31,11 +31,11 @@ def write_cursor(last: Line) -> str:
 
 
 def read_cursor(cursor: str) -> Line:
-    """Return the line that a cursor follows; a cursor of form 1 names no form.
+    """Return the line that a cursor follows.
 
     Raises `RdfliveError` for any other text.
 
-    >>> read_cursor("120:3:0badcafe").end
+    >>> read_cursor("2:120:3:0badcafe").end
     120
     """
     match = _CURSOR.fullmatch(cursor)
@@ -45,7 +45,7 @@ def read_cursor(cursor: str) -> Line:
     other = _OTHER.fullmatch(cursor)
     if other is not None:
         raise RdfliveError(
-            f"{cursor!r} is a cursor of form {other[1]}, but this rdflive reads forms up to {_FORM}: use the "
+            f"{cursor!r} is a cursor of form {other[1]}, but this rdflive reads form {_FORM}: use the "
             'version that made it, or start again with cursor="" and an empty graph, or with a snapshot'
         )
     raise RdfliveError(
