@@ -11,7 +11,7 @@ import rdflive
 RAIL = rdflib.Namespace("http://example.org/railway/")
 QUERY = f"SELECT ?train ?minutes {{ ?train <{RAIL}delay> ?minutes FILTER(?minutes > 5) }}"
 
-# Somebody else's endpoint. It knows SPARQL queries over HTTP and nothing else, which is all that is needed.
+# An endpoint that belongs to another party. All it has to know is SPARQL queries over HTTP.
 remote = rdflib.Graph().parse("examples/railway.ttl")
 one_at_a_time = threading.Lock()  # each answer is of one state: none is read in the middle of an update
 

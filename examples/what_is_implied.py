@@ -19,7 +19,7 @@ ORG_FACTS = [
     (ORG.subOrganizationOf, RDFS.subPropertyOf, ORG.transitiveSubOrganizationOf),
     (ORG.transitiveSubOrganizationOf, RDF.type, OWL.TransitiveProperty),
 ]
-# a rule of our own: whoever belongs to a part belongs to the whole
+# a rule of our own: a member of a part is a member of the whole
 RULES = """
 @prefix org: <http://www.w3.org/ns/org#> .
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .

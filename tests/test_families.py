@@ -274,7 +274,7 @@ def test_a_constant_is_one_wherever_it_stands(text: str, entailment: str | None)
     ids=["subject first", "object first"],
 )
 def test_a_triple_of_two_parameters_is_taken_once(asked: Any) -> None:
-    """One with ends that are asked for, but not by the same member, waits until somebody asks for both."""
+    """A triple whose ends belong to different members waits until one member has both ends."""
     graph = rdflib.Graph()
     graph.bind("", E)
     text = "SELECT ?p { %s ?p %s . ?p :q ?z }"
@@ -305,7 +305,7 @@ def test_a_triple_of_two_parameters_is_taken_once(asked: Any) -> None:
 def test_a_store_that_fails_harms_no_other_member(
     text: str, reads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever cannot be opened leaves nothing behind, and whoever is closed meanwhile is gone."""
+    """A member that cannot be opened leaves no state, nor does a member closed meanwhile."""
     graph = rdflib.Graph()
     graph.bind("", E)
     names = [URIRef(E + name) for name in ("c0", "c1", "c2", "p", "q")]

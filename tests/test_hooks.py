@@ -115,7 +115,7 @@ def test_hook_rdflive_batch(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_a_plugin_that_takes_batches_keeps_no_store_watched() -> None:
-    """The store is its own again when nobody listens any more, in whatever order they leave."""
+    """The store is unwatched after the last listener has left, in any order."""
     graph = rdflib.Graph()
     with plugged(rdflive_batch=lambda store, batch: None):
         subscription = rdflive.subscribe(graph, "ASK { ?s a ?o }")

@@ -128,7 +128,7 @@ def test_within_a_budget_a_lone_pattern_is_told_in_terms(text: str, *, is_lone: 
 
 
 def test_a_lone_pattern_numbers_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No term gets an id, unless somebody wants only some triples of the predicate."""
+    """No term gets an id, unless a query reads only some triples of the predicate."""
     taken: list[Any] = []
     take = View.take
     monkeypatch.setattr(View, "take", lambda *given: taken.append(given) or take(*given))

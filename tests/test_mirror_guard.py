@@ -31,7 +31,7 @@ def log(tmp_path: Path) -> str:
 
 @pytest.mark.parametrize("kind", GUARDS)
 def test_a_refused_entry_stops_the_mirror(dataset: Any, log: str, kind: str) -> None:
-    """The error has the place and its cause the results; entries before it stay, and nobody hears of it."""
+    """The error has the place and its cause the results; earlier entries stay, and no delta reports it."""
     deltas = Deltas(dataset)
     with pytest.raises(FeedError, match=r"log\.rdfp, line 4: .*entry 2: the commit is refused") as caught:
         rdflive.mirror(dataset, log, guard=GUARDS[kind])

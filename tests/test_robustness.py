@@ -110,7 +110,7 @@ def test_lack_of_memory_harms_no_write_and_nobody_else(
     lack += [None] * times
     with caplog.at_level(logging.ERROR, "rdflive"):
         graph.add((node("b"), P, Literal(2)))
-        if times > 1:  # there is still none when everything begins anew
+        if times > 1:  # there is still none at the restart
             graph.add((node("c"), P, Literal(9)))
             assert right()
             graph.remove((node("c"), P, Literal(9)))

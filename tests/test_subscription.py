@@ -277,7 +277,7 @@ def test_subscribing_inside_a_batch_is_exact(graph: rdflib.Graph) -> None:
         graph.add((node("ic2"), RDF.type, TRAIN))
         graph.remove((node("ic1"), RDF.type, TRAIN))
         late = rdflive.subscribe(graph, QUERY, deltas.append)
-        first = rdflive.subscribe(graph, "SELECT ?t { ?t a ?c }")  # nobody keeps its pattern
+        first = rdflive.subscribe(graph, "SELECT ?t { ?t a ?c }")  # no other query keeps its pattern
         assert names(late.answers()) == names(first.answers()) == ["ic1"]
     assert [(names(d.added), names(d.removed)) for d in deltas] == [(["ic1"], []), (["ic2"], ["ic1"])]
     assert names(late.answers()) == names(first.answers()) == ["ic2"]
@@ -399,7 +399,7 @@ def test_subscribing_and_closing_in_many_threads_loses_nothing(graph: rdflib.Gra
 
 @pytest.mark.parametrize("store", ["default", "SimpleMemory", "Oxigraph"])
 def test_a_write_that_waits_while_subscriptions_change_hands_is_seen(store: str) -> None:
-    """A writer that waits for the lock meets whoever subscribes when it gets it."""
+    """A write that waits for the lock reaches the subscriptions open when it gets the lock."""
     if store == "Oxigraph":
         pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
     graph = rdflib.Graph(store)
@@ -484,7 +484,7 @@ def test_a_closed_event_loop_disturbs_nobody(graph: rdflib.Graph) -> None:
 @pytest.mark.parametrize("kind", ["graph", "dataset", "oxigraph dataset"])
 @only_new_garbage()
 def test_a_graph_that_is_dropped_takes_its_subscriptions_with_it(kind: str, is_known: bool) -> None:
-    """A subscription that nobody closed does not keep the store alive."""
+    """An open subscription does not keep the store alive."""
     graph = KINDS[kind]()
     if is_known:
         with rdflive.batch(graph):

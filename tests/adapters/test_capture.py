@@ -104,7 +104,7 @@ def test_pending_quads_are_the_open_net_changes() -> None:
 
 
 def test_batches_are_announced_as_quads_of_graphs() -> None:
-    """Whoever asked for batches gets each commit, single ones too, without what is said of the union."""
+    """A listener for batches receives each commit, even of one quad, without the quads of the union."""
     batches: list[Batch] = []
     capture = Capture()
     capture.on_batch = batches.append

@@ -1,4 +1,4 @@
-"""Many quads at once: what nobody wants is left out, and everything else is as if each were written alone."""
+"""Bulk writes skip the quads that no query reads, and otherwise act like single writes."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ WAYS: dict[str, Callable[[Any, str], Any]] = {
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("before", ["", "c", "abc"])
 def test_many_quads_come_to_what_single_ones_do(way: str, query: str, before: str, options: str) -> None:
-    """Predicates that nobody wants, some wanted, and quads that are there already."""
+    """The bulk has predicates that queries read, predicates that none reads, and quads already present."""
     live, single = rdflive.LiveStore(), rdflive.LiveStore()
     for store in (live, single):
         store.extend(quads(before)[::2])
@@ -147,7 +147,7 @@ def test_windows_beside_a_graph_see_what_is_written_to_it(way: str) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_who_comes_in_the_middle_of_a_batch_misses_nothing(way: str) -> None:
-    """What nobody wanted when it was written is told at the end of the batch all the same."""
+    """A batch also reports quads to a subscription that starts after they were written."""
     live, deltas = rdflive.LiveStore(), []
     rdflive.subscribe(live, QUERIES[-1], lambda _: None)
     with rdflive.batch(live):

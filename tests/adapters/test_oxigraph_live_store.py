@@ -21,7 +21,7 @@ from support.oxigraph import KNOWN, NEW, OLD, followed, node, quad
 
 
 def test_an_unheard_bulk_operation_keeps_nothing_in_memory() -> None:
-    """The native bulk loader gets the iterable itself while nobody listens, and a list otherwise."""
+    """The native bulk loader receives the iterable itself without a subscription, else a list."""
 
     class Loader:
         def contains_named_graph(self, name: Any) -> bool:

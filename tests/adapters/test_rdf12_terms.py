@@ -269,7 +269,7 @@ class _Alien:
 
 
 class _Aliens:
-    """An adapter of a store whose terms rdflib cannot hold, and nobody else knows."""
+    """An adapter of a store whose terms neither rdflib nor rdflive knows."""
 
     def to_rdflib(self) -> Any:
         return to_rdflib

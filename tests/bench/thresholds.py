@@ -177,7 +177,7 @@ def thresholds(
 
 def _measured(rewritten: _Rewritten, copy: rdflib.Graph, runs: int, step: _Report) -> Thresholds:
     instance, schema = _drawn(copy)
-    step("changes of the graph alone")  # first: nobody watches it yet
+    step("changes of the graph alone")  # first, before any subscription
     plain = _update_times(copy, instance), _update_times(copy, schema)
     step("reformulation")
     reformulation = rewritten(copy)

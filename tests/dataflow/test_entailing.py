@@ -177,7 +177,7 @@ def test_words_of_the_schema_are_data_too(tmp_path: Path) -> None:
 
 
 def test_several_queries_and_rebuilding(tmp_path: Path) -> None:
-    """Queries over several graphs share a state, which can be made anew from its live quads."""
+    """Queries over several graphs share a state, which can be rebuilt from its live quads."""
     bodies = {"default": "* { ?x a ?c ; ?p ?y }", "classes": "DISTINCT ?c { ?x a ?c }"}
     bodies["named"] = "DISTINCT ?x { GRAPH :g { ?x a :C } }"
     bodies["both"] = "* { ?x a :C OPTIONAL { GRAPH :g { ?x a ?c } } }"

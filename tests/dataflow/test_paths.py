@@ -40,7 +40,7 @@ def longest(live: set[Quad], path: str) -> int:
 
 
 def test_a_longer_path_is_an_error(tmp_path_factory: Any) -> None:
-    """Exactly where a node is farther away than the steps; made anew for more of them, the state goes on."""
+    """Only a node beyond the maximal length is an error; a state rebuilt for longer paths goes on."""
     errors = {True: 0, False: 0}
 
     @settings(max_examples=examples(60, share=20), deadline=None, suppress_health_check=list(HealthCheck))

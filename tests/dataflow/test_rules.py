@@ -96,7 +96,7 @@ def make_operations(chance: random.Random, count: int) -> Operations:
     "hash", [colliding, pytest.param(steady, marks=pytest.mark.hunted("the gate has the other case"))]
 )
 def test_nets_are_those_of_one_process(hash: Any, tmp_path_factory: Any) -> None:  # noqa: A002
-    """Random rules, queries and micro-batches, some killed or run twice; the state made anew in between."""
+    """Random rules, queries and micro-batches, some killed or run twice; the state is rebuilt in between."""
     told = {True: 0, False: 0}
 
     @settings(max_examples=examples(100, share=50), deadline=None, suppress_health_check=list(HealthCheck))

@@ -188,7 +188,7 @@ class World:
         return net
 
     def rebuild(self, name: str) -> None:
-        """Make the state anew in other buckets, as `rebuild` does; its answer is the whole one."""
+        """Rebuild the state in other buckets, as `rebuild` does, and return the full answer."""
         old, new = self.simulation, self._simulation(name, self.cuts.randint(1, 5))
         now = TaskMoment(Folder.local(old.folder), old.batch - 1)
         for bucket in range(old.buckets):
@@ -313,7 +313,7 @@ def test_the_group_of_everything_is_there_before_the_window_holds_anything(tmp_p
 
 
 def test_a_clock_that_is_lost_is_told(tmp_path: Path) -> None:
-    """Without it nobody knows what is late. Those that no retry asks for are removed."""
+    """Without the clock no element can be judged late. The step removes clocks that no retry needs."""
     simulation = small(tmp_path, rdflive.Sliding(10))
     for second in range(6):
         simulation.run([at(second)])

@@ -228,7 +228,7 @@ def test_what_pages_cite_is_on_the_page() -> None:
 
 
 def test_papers_are_called_by_name() -> None:
-    """No page and no module has the number that a paper has in somebody's list."""
+    """No page and no module cites a paper by a number in a private list."""
     numbered = re.compile(r"\bpapers?[\s/]+\(?\d|\(00\d\)", re.IGNORECASE)
     assert numbered.search("Section 6.1 of paper\n001")
     files = [*ROOT.glob("*.md"), *DOCS.rglob("*.md")]

@@ -240,7 +240,7 @@ def test_a_pattern_beside_a_star_is_followed_in_a_new_direction() -> None:
 
 
 def test_a_pattern_tells_its_matches_from_those_of_its_star() -> None:
-    """Values that other patterns of a star have are no matches, for whoever begins to share the pattern."""
+    """A new sharer of a pattern receives no values of other patterns of the star."""
     kernel = Kernel()
     whole = kernel.add(star((X, 11, 9), (X, 12, 9)), no_snapshot)
     kernel.apply(1, 1, 12, 9)

@@ -1,4 +1,4 @@
-"""Products of factors against multiplying them anew."""
+"""Products of factors against multiplying all factors again."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def test_a_triple_is_routed_to_the_patterns_that_it_matches() -> None:
 
 @pytest.mark.parametrize("pattern", every_pattern(), ids=lambda pattern: str(pattern.key))
 def test_a_triple_of_terms_may_match_if_its_ids_do(pattern: PatternState) -> None:
-    """Terms that nobody knows count as no constant, and each is asked for at its own place."""
+    """Terms without an id equal no constant, and the router looks up each one at its own position."""
     router = Router()
     router.add(pattern)
     for triple in TRIPLES:

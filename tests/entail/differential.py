@@ -203,7 +203,7 @@ class Outcome:
 
 
 class _Alarm(logging.Handler):
-    """Keeps what is logged: a view that fails is started anew, and only the log tells."""
+    """Keeps the log records, as only the log reports that a view failed and was restarted."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)

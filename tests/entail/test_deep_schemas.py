@@ -134,7 +134,7 @@ def test_paths_are_counted_where_a_class_is_woken(seed: int) -> None:
 
 
 def test_one_class_of_a_chain_costs_one_atom_for_each_class_below() -> None:
-    """Nothing is worked out for the classes that nobody asks for, nor when the chain is cut or mended."""
+    """Classes that no query reads cost nothing, nor does cutting or mending the chain."""
     graph = graph_of(
         chain("C", RDFS.subClassOf, 500), [(iri("x", i), RDF.type, iri("C", i)) for i in range(500)]
     )

@@ -85,7 +85,7 @@ def quiet() -> Iterator[None]:
 @pytest.mark.parametrize("error", [PlantedError, KeyboardInterrupt])
 @pytest.mark.parametrize("options", [{"strategy": s} for s in ("saturate", "reformulate", "auto")], ids=str)
 def test_failure_at_any_line_is_mended(options: dict[str, Any], error: type[BaseException]) -> None:
-    """The write stands, everybody has the right answer after the next commit, and nothing stays behind."""
+    """The write stands, each subscriber has the right answer after the next commit, and no state is left."""
     tried = 0
     for number in lines(STEP, options, error):
         graph = world()

@@ -266,7 +266,7 @@ def test_saturated_graph_follows_a_resync() -> None:
 
 
 def test_cycle_that_comes_later_lets_everything_close() -> None:
-    """Nobody can be told of a cycle but in the log and by `support`; other subscriptions go on."""
+    """Only the log and `support` report a cycle; other subscriptions go on."""
     graph = family()
     query = f"SELECT ?x {{ ?x a <{EX.Animal}> }}"
     options: dict[str, Any] = {"entailment": "rdfs", "counts": "paths"}

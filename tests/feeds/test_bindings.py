@@ -116,7 +116,7 @@ def test_new_subscription_begins_anew() -> None:
 
 
 def test_commits_leave_gaps() -> None:
-    """Lines are numbered by commit: gaps are no loss, and an initial one starts anew."""
+    """Lines are numbered by commit: gaps are no loss, and an initial line restarts the numbers."""
     begun = [line(2, initial=True)] * 2
     values = [line(4, initial=True), line(9), line(9), line(8), *begun, line(3)]
     assert [delta.sequence for delta in read("sparql-incremental", *values)] == [4, 9, 2, 3]

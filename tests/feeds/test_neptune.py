@@ -163,7 +163,7 @@ def histories(draw: st.DrawFn) -> tuple[str, list[list[Change]]]:
 @settings(max_examples=examples(100))
 @given(histories())
 def test_random_log_gives_its_commits(history: tuple[str, list[list[Change]]]) -> None:
-    """However it is cut into responses, and wherever the reading starts anew."""
+    """The commits do not depend on the size of responses, nor on the place where a reader restarts."""
     text, batches = history
     assert [list(entry.batch.changes) for entry in read(NEPTUNE, text)] == batches
     check_restarts(NEPTUNE, text)

@@ -187,7 +187,7 @@ def test_what_was_written_is_read_again(batches: list[list[Change]], ascii_only:
 
 
 def test_a_transaction_inside_another_leaves_the_first_unfinished() -> None:
-    """The first TX is refused at its last line, and whoever skips it gets the second."""
+    """The first TX is refused at its last line, and a reader that skips it gets the second."""
     text = f'TX .\nA {S}"1" .\nTX .\nA {S}"2" .\nTC .'
     sizes, error = decode_until_error(text)
     assert (sizes, error.line) == ([], 2)

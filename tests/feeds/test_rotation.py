@@ -29,7 +29,7 @@ Action = Callable[[], object]
 
 
 class Log:
-    """A log and whoever writes it; transaction n adds the number n."""
+    """A log and its writer; transaction n adds the number n."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "log.rdfp"
@@ -308,7 +308,7 @@ def test_a_cursor_of_another_form_is_refused(log: Log, monkeypatch: pytest.Monke
 
 
 class _Rotation:
-    """Whoever writes and rotates a log, one step after the other, in any order that can be."""
+    """A writer that appends to a log and rotates it, step by step, in a random possible order."""
 
     def __init__(self, log: Log, random: Random) -> None:
         self.log = log

@@ -401,7 +401,7 @@ def test_wait_gives_what_was_done_when_the_feed_ends(log: Path) -> None:
 def test_wait_raises_what_has_ended_the_mirror(
     log: Path, dataset: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What was applied stays; `error` has it, and the log too, for whoever does not ask."""
+    """Entries applied before the error stay; `error` and the log have the error."""
     append(log, "+ nonsense\n", f"+ {row('3')}\n")
     running = rdflive.mirror(dataset, log, background=True)
     for _ in range(2):
@@ -758,7 +758,7 @@ def test_callbacks_may_be_coroutine_functions(log: Path) -> None:
 
 
 def test_a_coroutine_that_is_under_way_is_cancelled_with_its_mirror(log: Path) -> None:
-    """So a full queue that nobody empties does not keep it; the entry that it was told of stays."""
+    """A full queue without a reader does not keep the mirror open; the reported entry stays."""
     graph = rdflib.Dataset()
 
     async def main() -> None:

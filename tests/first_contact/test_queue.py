@@ -100,7 +100,7 @@ def test_each_report_of_a_window_waits() -> None:
 
 
 def test_the_whole_answer_replaces_what_waits(graph: rdflib.Graph) -> None:
-    """After `resync` the deltas that nobody took are in the initial one."""
+    """After `resync` the initial delta includes the deltas still queued."""
     sub = rdflive.subscribe(graph, QUERY, initial=False)
     late(graph, "IC1", "IC2")
     sub.resync()
@@ -176,7 +176,7 @@ def test_a_task_takes_the_next_delta(graph: rdflib.Graph) -> None:
 
 
 def test_an_async_callback_runs_in_order_on_the_loop(graph: rdflib.Graph) -> None:
-    """One delta after the other, in the loop where `subscribe` was called, whoever writes."""
+    """The loop that called `subscribe` runs one delta after the other, for writes of any thread."""
     told: list[Any] = []
 
     async def program() -> None:
@@ -275,7 +275,7 @@ def test_a_closed_loop_is_told_once_and_ends_the_subscription(graph: rdflib.Grap
 
 
 def test_a_callback_that_is_cancelled_is_told_the_whole_answer_next(graph: rdflib.Graph) -> None:
-    """Nobody knows how much of its delta it has taken."""
+    """The callback may have taken any part of its delta."""
     told: list[Any] = []
     errors: list[str] = []
 
@@ -428,7 +428,7 @@ class Broken(Executor):
 
 
 def test_an_executor_that_fails_is_told(graph: rdflib.Graph) -> None:
-    """A delta that nobody runs does not get lost in a future."""
+    """An executor that cannot run a delta closes the subscription with its error."""
     sub = rdflive.subscribe(graph, QUERY, print, executor=Broken(), on_error="ignore")
     assert sub.closed
     assert "no more threads" in str(sub.last_error)

@@ -88,7 +88,7 @@ def test_a_delta_is_printed_in_one_line_with_the_prefixes_of_the_graph(
 
 
 def test_the_first_example_of_the_readme_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
-    """Whoever copies it sees the same."""
+    """A reader who copies it sees the same output."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     code, shown = re.findall(r"```(?:python|text)\n(.*?)```", text, re.DOTALL)[:2]
     exec(compile(code, "README.md", "exec"), {})

@@ -325,7 +325,7 @@ def test_a_websocket_tells_the_same(web_app: SimpleNamespace) -> None:
 
 
 def test_a_subscription_lives_until_it_is_closed() -> None:
-    """Also when nobody holds it."""
+    """A subscription without a reference to it stays open."""
     graph, told = rdflib.Graph(), []
     rdflive.subscribe(graph, SELECT, told.append, initial=False)
     gc.collect()

@@ -61,7 +61,7 @@ class World:
         self.told.subtract(delta.removed)
 
     def results(self) -> Counter[Any]:
-        """Validate anew."""
+        """Validate a copy of the graph."""
         copy = rdflib.Graph()
         for each in self.graph:
             copy.add(each)
@@ -128,7 +128,7 @@ def entry(made: World) -> None:
 
 SINGLE: dict[str, Callable[[World], object]] = {
     "an add": lambda made: made.graph.add((EX.d, EX.line, EX.S2)),
-    "an add that nobody wants": lambda made: made.graph.add((EX.d, EX.name, Literal("d"))),
+    "an add that no shape reads": lambda made: made.graph.add((EX.d, EX.name, Literal("d"))),
     "a removal": lambda made: made.graph.remove((EX.a, RDF.type, None)),
     "a refused add": lambda made: refused(made, lambda: made.graph.add((EX.a, EX.line, EX.S2))),
     "a refused removal": lambda made: refused(made, lambda: made.graph.remove((EX.a, EX.line, None))),

@@ -282,7 +282,7 @@ def play_shapes(chance: Random, kind: str, regime: str) -> Play:
     for _ in range(rounds(12)):
         play.turn()
         before = held(graphs)
-        # tried on a copy that nobody looks at; the first graph of a batch is written to more
+        # tried on an unguarded copy; the first graph of a batch is written to more
         writes = [
             (chance.randrange(len(graphs)), some_write(chance, LITERALS))
             for _ in range(chance.choice((1, 1, 1, 2, 4)))

@@ -70,7 +70,7 @@ WAYS: dict[str, Callable[[Operation], Callable[[World], object]]] = {
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", STORES)
 def test_a_refused_write_leaves_everything_as_it_was(kind: str, way: str, tmp_path: Path) -> None:
-    """Whatever would change a graph is refused, and nobody notices; the error has what it would change."""
+    """The guard refuses every change, subscribers receive nothing, and the error lists the change."""
     wrong = {}
     for number, name in enumerate(sampled(f"{kind} {way}", OPERATIONS, 8)):
         operation = WAYS[way](OPERATIONS[name])

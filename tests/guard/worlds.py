@@ -84,7 +84,7 @@ class Guarded:
         return [set(view.triples((None, None, None))) for view in self.views]
 
     def names(self) -> set[Any]:
-        """List the names of graphs, those of empty ones too; nobody has to keep that of the default graph."""
+        """List the names of graphs, also of empty ones, without that of the default graph."""
         store = self.world.store
         found = store.contexts() if self.world.graph_aware else ()
         return {getattr(each, "identifier", each) for each in found} - {DATASET_DEFAULT_GRAPH_ID, None}

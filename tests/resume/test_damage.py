@@ -110,7 +110,7 @@ def test_a_log_that_lost_its_end_is_refused(graph: rdflib.Graph, path: Path) -> 
 
 
 def test_rows_that_say_what_they_cannot_are_refused(graph: rdflib.Graph, path: Path) -> None:
-    """A column holds a number where text was, another spelling, or a row of nobody."""
+    """A column holds a number in place of text, another spelling, or a row of no subscriber."""
     _, left = _written(graph, path, closed=True)
     for change in ("row = x'07'", "weight = 'many'", "spelling = 'else'", "subscriber = 9", "weight = 2"):
         shutil.copy(left, path)

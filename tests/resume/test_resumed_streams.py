@@ -148,7 +148,7 @@ class World:
         sent = [0] * self.count
         known = [
             stream.durable or rdflive.Durable(0, None) for stream in self.streams
-        ]  # none where nobody looks
+        ]  # none without a subscription
         for act in self.acts:
             number, kind, *_ = act
             is_element = kind in ("add", "remove")
@@ -287,7 +287,7 @@ def test_a_source_sends_again_what_is_not_durable(tmp_path: Path) -> None:
     assert stream.durable == (0, None)
     stream.add(triple("a", "b"), at=1)
     assert stream.durable == (1, 1)
-    stream.add(triple("a", "b"), at=2)  # nobody is told
+    stream.add(triple("a", "b"), at=2)  # no delta is delivered
     assert stream.durable == (1, 1)
     left = copied(path)
     stream.flush()

@@ -1,4 +1,4 @@
-"""The shapes of Brick over a building: the results are those of pySHACL, and of validation anew."""
+"""The shapes of Brick over a building: the results equal those of pySHACL and of a new validation."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def test_changes_of_a_building_are_followed(ontology: Graph) -> None:
                 data.remove(each)
             for each in come:
                 data.add(each)
-            with rdflive.validate(data, ontology) as anew:
-                assert +told == Counter(map(tuple, anew.answers()))
+            with rdflive.validate(data, ontology) as again:
+                assert +told == Counter(map(tuple, again.answers()))
             for each in come:
                 data.remove(each)
             for each in gone:

@@ -75,7 +75,7 @@ OPERATIONS: dict[str, Callable[[World], object]] = {
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 def test_a_write_is_interrupted_at_any_line(operation: str, error: type[BaseException]) -> None:
-    """What is told afterwards adds up to what a validation anew finds."""
+    """The deltas delivered afterwards add up to the results of a new validation."""
     act = OPERATIONS[operation]
     before = World()
     places = lines_of(lambda: act(before))

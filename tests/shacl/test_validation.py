@@ -121,8 +121,8 @@ def test_results_are_a_live_report() -> None:
         graph.add((EX.a, EX.delay, Literal("long")))
         graph.add((EX.a, EX.line, EX.S1))
     assert seen == [0, 1, 2, 1]
-    with rdflive.validate(graph, TRAINS) as anew:
-        assert isomorphic(anew.graph, report)
+    with rdflive.validate(graph, TRAINS) as again:
+        assert isomorphic(again.graph, report)
     conforms, same, text = validation.as_pyshacl()
     assert (conforms, same) == (False, report)
     assert text.splitlines() == [

@@ -1,4 +1,4 @@
-"""LUBM(1,0): its departments come and go one by one, and every answer is that of a closure made anew."""
+"""LUBM(1,0): departments come and go one by one, and every answer equals that of a new closure."""
 
 from __future__ import annotations
 

@@ -157,8 +157,8 @@ def test_each_step_of_sparql_is_that_of_another_validation(
         for (sign, each), compares in checked(_out_and_in(moved[:MOST], chance)):
             target.add(each) if sign > 0 else target.remove(each)
             if compares and not validation.errors:
-                with rdflive.validate(data, shapes) as anew:
-                    assert told.total == Counter(map(result, anew.answers()))
+                with rdflive.validate(data, shapes) as again:
+                    assert told.total == Counter(map(result, again.answers()))
 
 
 def _out_and_in(triples: list[Any], chance: Any) -> Iterator[tuple[int, Any]]:

@@ -133,7 +133,7 @@ WINDOWS = (
 
 @pytest.fixture(autouse=True)
 def alarmed(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """Fail on what is logged: a view that fails is started anew, and only the log tells."""
+    """Fail on errors in the log, as only the log reports that a view failed and was restarted."""
     with caplog.at_level(logging.ERROR, "rdflive"):
         yield
     assert not caplog.records, caplog.text

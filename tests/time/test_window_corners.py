@@ -200,7 +200,7 @@ def test_rstream_reports_while_the_window_holds_anything() -> None:
 
 
 def test_rstream_answers_wait_beside_each_other() -> None:
-    """Whoever iterates slowly gets the whole answer of each report."""
+    """A slow iterator gets the full answer of each report."""
     stream = rdflive.Stream()
     whole = rdflive.subscribe(stream, QUERY, window=rdflive.Sliding(9, 1), output="rstream")
     deltas = whole.deltas(timeout=5)

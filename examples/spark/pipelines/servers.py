@@ -77,7 +77,7 @@ class Servers:
             "topic.prefix": "ops",
             "table.include.list": ",".join(tables),
             "publication.autocreate.mode": "filtered",
-            # by default Debezium leaves TRUNCATE out, and nobody behind it could know of it
+            # by default Debezium leaves TRUNCATE out, and its readers would miss the removals
             "skipped.operations": "none",
             # so that the slot moves on while only other tables change
             "heartbeat.interval.ms": 1000,
@@ -93,8 +93,8 @@ class Servers:
     def _start_postgresql(self):
         base, owner = self.folder / "postgresql", {}
         base.mkdir()
-        if os.geteuid() == 0:  # PostgreSQL does not run as root
-            user = next(each for each in pwd.getpwall() if each.pw_name in ("postgres", "nobody"))
+        if os.geteuid() == 0:  # PostgreSQL refuses root; 65534 is the user of Linux without rights
+            user = next(each for each in pwd.getpwall() if each.pw_name == "postgres" or each.pw_uid == 65534)
             os.chown(base, user.pw_uid, user.pw_gid)
             os.chmod(self.folder, 0o755)
             owner = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
@@ -219,7 +219,7 @@ def postgresql():
 
 
 def free_ports(count):
-    """Find ports that nobody has."""
+    """Find free ports."""
     with contextlib.ExitStack() as stack:
         found = [stack.enter_context(socket.socket()) for _ in range(count)]
         for one in found:
@@ -228,7 +228,7 @@ def free_ports(count):
 
 
 def answers(port):
-    """Tell whether somebody listens."""
+    """Return True if a server listens at the port."""
     with socket.socket() as client:
         return client.connect_ex((HOST, port)) == 0
 

@@ -1,4 +1,4 @@
-"""The mirror of an endpoint that nobody here wrote, while somebody else writes to it."""
+"""The mirror of a third-party endpoint that another client updates."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def is_mirror(dataset: rdflib.Dataset, default: rdflib.Graph, others: rdflib.Gra
 
 def test_endpoint_that_nobody_writes_to_gives_no_entry(endpoint: RunningEndpoint) -> None:
     """Every poll has other labels for blank nodes; without a change there is no entry all the same."""
-    written = updates(drawn_from("nobody"))
+    written = updates(drawn_from("no writer"))
     for _ in range(40):
         endpoint.update(next(written))
     dataset = rdflib.Dataset()

@@ -141,7 +141,7 @@ def add(counted: dict[Any, int], delta: rdflive.Delta) -> None:
 
 @pytest.mark.parametrize("how", ["shorter", "other", "gone", "cursor", "none"])
 def test_log_that_cannot_go_on_asks_for_a_resync(logged: Logged, how: str) -> None:
-    """A log that was cut, written anew or taken away is noticed, and a cursor that is none of it."""
+    """The feed notices a log that was cut, rewritten or removed, and a cursor of another log."""
     for number in range(60):
         logged.change(number)
     feed = logged.feed(every=None)

@@ -1,4 +1,4 @@
-"""Property paths against searching the edges anew after every update."""
+"""Property paths against a new search of the edges after every update."""
 
 from __future__ import annotations
 

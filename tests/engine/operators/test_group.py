@@ -1,4 +1,4 @@
-"""Groups against grouping anew after every update."""
+"""Groups against grouping all rows again after every update."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def grouped(
     keys: tuple[int, ...],
     functions: list[tuple[SetFunction | None, bool]],
 ) -> dict[Row, tuple[str | None, ...]]:
-    """The groups made anew: every function over a list of each group's values."""
+    """Compute the groups from the start: every function over a list of each group's values."""
     groups: dict[Row, list[Row]] = {seed: [] for seed in seeds}
     for row in rows.elements():
         groups.setdefault(tuple(row[place] for place in keys), []).append(row)

@@ -145,7 +145,7 @@ def test_parse_counts_rules_once_that_say_the_same() -> None:
 
 
 def test_parse_does_not_warn() -> None:
-    """Where every warning is an error, whoever gives it, rules can be read."""
+    """Rules can be parsed where every warning, of any module, is an error."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert parse(PREFIXES + "{ ?x :p ?y } => { ?y :p ?x } .").rules

@@ -142,7 +142,7 @@ def test_examples(case: str) -> None:
 
 
 def test_want_takes_only_the_rules_that_it_needs() -> None:
-    """Rules work for wanted patterns only, and what is not asked for concerns nobody."""
+    """Rules derive triples of wanted patterns only."""
     driver = Driver(rules("{ ?x :p ?y } => { ?x :q ?y } . { ?x :r ?y } => { ?x :s ?y } ."))
     driver.want((None, iri("q"), None))
     assert driver.entailment.describe()[0].startswith("1 of 2 rules at work")
@@ -157,7 +157,7 @@ def test_want_takes_only_the_rules_that_it_needs() -> None:
 
 
 def test_want_takes_only_the_instances_that_it_needs() -> None:
-    """A class that nobody asks for costs nothing, whatever the rules say about all classes."""
+    """A class that no query reads costs nothing, even if rules apply to all classes."""
     driver = Driver(load_program("rdfs-plus"))
     for name in "ABCD":
         driver.triples.add((iri(name), RDFS.subClassOf, iri(name.lower())))
@@ -316,7 +316,7 @@ def test_interrupted_at_any_line(what: str) -> None:
 
 
 def test_update_that_fails_is_made_good_by_the_next_one() -> None:
-    """After an update that failed half-way all is worked out anew, whatever it had done."""
+    """After an update that failed half-way the regime derives everything again."""
     driver = Driver(rules("{ ?p :on true . ?x ?p ?y } => { ?y ?p ?x } ."))
     driver.want((None, iri("p"), None))
     driver.commit([(1, triple("a p b"))])

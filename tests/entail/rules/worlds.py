@@ -30,7 +30,7 @@ def make_triple(random: Random) -> tuple[Any, Any, Any]:
 
 
 def make_pattern(random: Random) -> tuple[Any, Any, Any]:
-    """Make a pattern that somebody may want."""
+    """Draw a random triple pattern; None is a wildcard."""
     return (
         random.choice(TERMS) if random.random() < 0.2 else None,
         random.choice(PREDICATES) if random.random() < 0.6 else None,

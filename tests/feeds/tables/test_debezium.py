@@ -353,7 +353,7 @@ def test_a_transaction_that_was_applied_is_passed_over() -> None:
 
 
 def test_a_feed_without_places_is_not_read_twice() -> None:
-    """Nobody can tell which of its events were applied, so it is refused; behind the cursor it goes on."""
+    """Such a feed does not say which events were applied, so it is refused; behind the cursor it goes on."""
     events = [event("c", None, ANNE), event("d", ANNE, None)]
     lines, kept = [json.dumps(event) for event in events], kept_of(events)
     errors = [entry.error for entry in read(lines, kept)]

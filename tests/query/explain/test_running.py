@@ -77,14 +77,14 @@ def kept(subscription: rdflive.Subscription) -> Iterator[tuple[tuple[str, ...], 
 
 
 def name(term: Any) -> str:
-    """Write a term; the planner's own variables are numbered anew for each plan."""
+    """Write a term, and `made` for the planner's own variables, whose numbers differ between plans."""
     return "made" if isinstance(term, Variable) and not term.distinguished else str(term)
 
 
 @pytest.mark.parametrize("options", [{}, {"algorithm": "join"}, {"budget": rdflive.Budget()}], ids=str)
 @pytest.mark.parametrize("query", QUERIES)
 def test_what_patterns_keep_is_what_the_engine_keeps(query: str, options: dict[str, Any]) -> None:
-    """Access paths and match states are those of the plan that runs, whoever may share it."""
+    """Access paths and match states are those of the running plan, shared or not."""
     with subscribed(query, **options) as subscription:
         explanation = subscription.explain()
         # in a shared plan the IRI stands where the filter has the variable, unless that is a predicate

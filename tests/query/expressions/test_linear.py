@@ -140,7 +140,7 @@ def test_common_replacements_are_kept() -> None:
 
 
 def test_pattern_must_be_constant() -> None:
-    """Otherwise nobody knows at subscription whether RE2 can match it."""
+    """A pattern that is a variable is unknown at subscription, so RE2 may not support it."""
     for node in (call("REGEX", Variable("p")), call("REPLACE", Tree("Builtin_STR", {}))):
         with pytest.raises(UnsupportedQueryError, match="write them into the query"):
             linear_function(meter(), node)

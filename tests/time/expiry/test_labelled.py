@@ -67,7 +67,7 @@ def test_closure_of_examples(name: str, seed: int) -> None:
 
 
 def test_closure_derives_only_what_is_wanted() -> None:
-    """Rules and classes that nobody asks for cost nothing, and go when they are asked for no more."""
+    """Unwanted rules and classes cost nothing, and unwanting removes their labels."""
     closure = Labelled(load_program("rdfs-plus"), early=False)
     for name in "ABCD":
         closure.update({(URIRef(f"urn:{name}"), RDFS.subClassOf, URIRef(f"urn:{name.lower()}")): ALWAYS})
@@ -106,7 +106,7 @@ def test_closure_takes_what_a_rule_asks_for_that_comes_with_its_data() -> None:
 
 
 def test_closure_notes_what_changes_but_not_what_expires() -> None:
-    """Whoever watches the labels sees each change once, with the label before it."""
+    """A watcher of the labels sees each change once, with the label before it."""
     closure = Labelled(TRANSITIVE, early=False)
     closure.want(IN)
     before = closure.closure.labels.watch()
@@ -122,7 +122,7 @@ def test_closure_notes_what_changes_but_not_what_expires() -> None:
 
 
 def test_closure_forgets_everything_when_reset() -> None:
-    """After `reset` nothing is wanted or kept, and it can begin anew."""
+    """After `reset` the closure wants and keeps nothing, and can be used again."""
     closure = Labelled(TRANSITIVE, early=False)
     closure.want(IN)
     closure.update({triple("a in b"): 1, triple("b in c"): 1})

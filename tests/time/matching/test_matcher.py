@@ -232,7 +232,7 @@ def test_windows_begin_behind_their_edge_where_they_are_closed_there() -> None:
 
 
 def test_windows_tell_distinct_solutions_once() -> None:
-    """A solution that further events give in other ways is told with the first, and anew in a new window."""
+    """A solution with several derivations is reported with the first, and again in a new window."""
     query = "PREFIX : <http://e/> SELECT DISTINCT ?a { ?a :p ?b }"
     updates = [([(E.a, P, E[str(at)])], at) for at in (0, 1, 2, 10, 11)]
     assert [len(one) for one in match(query, updates, window=Tumbling(10))] == [1, 0, 0, 1, 0]
@@ -326,7 +326,7 @@ def test_what_is_no_background_is_refused(background: Any, kind: type[Exception]
 
 
 def test_ask_over_a_window_answers_for_all_of_it() -> None:
-    """The answer is that over the window now, whatever the update added; a new window begins anew."""
+    """The answer is that over the current window, and a new window starts empty."""
     query = "PREFIX : <http://e/> ASK { ?a :p ?b . ?b :q ?c }"
     updates = [([(E.a, P, E.b)], 0), ([(E.b, Q, E.c)], 1), ([], 2), ([], 12)]
     assert [one.answer for one in match(query, updates, window=Tumbling(10))] == [False, True, True, False]

@@ -76,7 +76,7 @@ def test_workers_raise_the_error_of_an_iterator_in_its_turn() -> None:
 @pytest.mark.posix("kills a program, and forks in one case")
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_workers_end_when_their_parent_is_killed(method: str, tmp_path: Any) -> None:
-    """Nobody holds its output open any more."""
+    """No worker keeps the output of the parent open."""
     (tmp_path / "endless.py").write_text(ENDLESS)
     command = [sys.executable, str(tmp_path / "endless.py"), method]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as program:
