@@ -1,4 +1,4 @@
-"""A small building by the shapes of Brick, validated while it is written: pip install brickschema."""
+"""Validate a small building with the shapes of Brick at each write: pip install brickschema."""
 
 from pathlib import Path
 
@@ -12,12 +12,12 @@ SITE = rdflib.Namespace("urn:site#")
 
 ontology = rdflib.Graph().parse(Path(brickschema.__file__).parent / "ontologies" / "1.4" / "Brick.ttl")
 building = rdflib.Graph()
-building += ontology  # the classes are looked up there
+building += ontology  # the shapes look up classes there
 building.bind("", SITE)
 
 
 def show(delta):
-    """Print what a change broke and mended."""
+    """Print the violations that a change caused and removed."""
     for sign, results in (("+", delta.added), ("-", delta.removed)):
         for row in results:
             print(f"  {sign} {row.focus.n3(building.namespace_manager)}: {row.message}")

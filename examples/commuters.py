@@ -1,4 +1,4 @@
-"""Who will be where, and for how long: positions in a window, and what follows from them and a map."""
+"""Follow where people are, and until when: positions in a window, with entailments from a map."""
 
 import rdflib
 
@@ -29,7 +29,7 @@ positions = rdflive.Stream(city)
 
 
 def show(delta):
-    """Print what a report changed, and until when what came will last."""
+    """Print the changes of a report, and the expiry of added solutions."""
     for word, solutions in (
         ("came", delta.added),
         ("expired", delta.expired),

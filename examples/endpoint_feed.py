@@ -1,4 +1,4 @@
-"""Follow a SPARQL endpoint: the queries stay here, and are told what changes there."""
+"""Follow a SPARQL endpoint: local queries receive the changes of its data."""
 
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,11 +13,11 @@ QUERY = f"SELECT ?train ?minutes {{ ?train <{RAIL}delay> ?minutes FILTER(?minute
 
 # An endpoint that belongs to another party. All it has to know is SPARQL queries over HTTP.
 remote = rdflib.Graph().parse("examples/railway.ttl")
-one_at_a_time = threading.Lock()  # each answer is of one state: none is read in the middle of an update
+one_at_a_time = threading.Lock()  # no query is answered in the middle of an update
 
 
 class Endpoint(BaseHTTPRequestHandler):
-    """Answers CONSTRUCT queries, which is what is asked for the default graph."""
+    """Answers CONSTRUCT queries, which the feed sends for the default graph."""
 
     def do_GET(self):
         """Answer a query in the URL."""
@@ -38,26 +38,26 @@ class Endpoint(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_):
-        """Say nothing of each request."""
+        """Log no requests."""
 
 
 server = ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 
-# The mirror has a graph of its own: what the endpoint does not hold is removed from it.
+# The mirror needs its own graph: it removes all triples that the endpoint does not have.
 graph = rdflib.Graph()
 feed = rdflive.endpoint(f"http://127.0.0.1:{server.server_port}/sparql", every=0.2)
 
 
 def show(delta):
-    """Print which trains became later than five minutes, and which no longer are."""
+    """Print the trains that became later than five minutes, and those that no longer are."""
     for sign, solutions in (("-", delta.removed), ("+", delta.added)):
         for train, minutes in sorted((s.train, s.minutes) for s in solutions):
             print(f"  {sign} {train.removeprefix(RAIL)} {minutes}", flush=True)
 
 
 def there(update):
-    """Change something at the endpoint, and show what that does here."""
+    """Run an update at the endpoint, and show its effect here."""
     print(update)
     with one_at_a_time:
         remote.update(update)
@@ -66,7 +66,7 @@ def there(update):
 
 with rdflive.subscribe(graph, QUERY, initial=False) as late:
     deltas = late.deltas(timeout=30)
-    # Polls run in a thread of their own until the feed is closed. They ask for what matches the patterns of
+    # Polls run in their own thread until the feed is closed. They request the triples that match patterns of
     # the open subscriptions, here all delays, and apply the difference as one commit.
     polls = threading.Thread(target=rdflive.mirror, args=(graph, feed))
     polls.start()

@@ -1,4 +1,4 @@
-"""Subscribe to a query, change the graph, and see what each change did to the answer."""
+"""Subscribe to a query, change the graph, and print the effect of each change on the answer."""
 
 import rdflib
 

@@ -1,4 +1,4 @@
-"""Match events of houses as they come: which appliance draws more than its socket bears?"""
+"""Match events of houses one by one: which appliance draws more than its room bears?"""
 
 import rdflib
 
@@ -21,7 +21,7 @@ SELECT ?house ?socket ?watts ?limit {
 
 
 def reading(house: str, room: str, watts: int) -> list[tuple[rdflib.term.Node, ...]]:
-    """Make one event: a small graph."""
+    """Make one event, which is a small graph."""
     socket = HOUSE[f"{house}-{room}"]
     return [
         (HOUSE[house], HOUSE.location, HOUSE.south),

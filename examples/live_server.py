@@ -1,4 +1,4 @@
-"""Serve a graph to other programs: a client is told what changes, also while it had lost the server."""
+"""Serve a graph to other programs: a client receives the changes, also those of a lost connection."""
 
 import re
 import subprocess
@@ -17,9 +17,9 @@ QUERY = "SELECT ?train ?minutes { ?train :delay ?minutes FILTER(?minutes > 5) }"
 
 @contextmanager
 def serving(folder, listen):
-    """Run the server as a program of its own, and give its address once it is ready."""
+    """Run the server as a separate program, and yield its address once it is ready."""
     command = [sys.executable, "-m", "rdflive", "serve", "examples/railway.ttl"]
-    options = ["--store-path", folder, "--listen", listen]  # the store keeps the graph over a restart
+    options = ["--store-path", folder, "--listen", listen]  # the store keeps the graph across a restart
     with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True) as process:
         address = None
         while address is None:
@@ -29,14 +29,14 @@ def serving(folder, listen):
 
 
 def update(address, text):
-    """Change the graph as any client of the SPARQL protocol does."""
+    """Change the graph through the SPARQL protocol."""
     print(text)
     form = urlencode({"update": f"PREFIX : <{RAIL}> {text}"}).encode()
     urlopen(f"http://{address}/update", form, timeout=30).close()
 
 
 def show(delta):
-    """Print which trains became later than five minutes, and which no longer are."""
+    """Print the trains that became later than five minutes, and those that no longer are."""
     for sign, solutions in (("-", delta.removed), ("+", delta.added)):
         for train, minutes in sorted((s.train, s.minutes) for s in solutions):
             print(f"  {sign} {train.removeprefix(RAIL)} {minutes}", flush=True)
@@ -54,7 +54,7 @@ with tempfile.TemporaryDirectory() as folder:
 
     print("The server is gone; the client still has an answer:", len(late.answers()), "solutions")
     with serving(store, address):
-        # The client connects by itself. What it is told is the difference to what it knew.
+        # The client reconnects by itself, and receives the difference to its last answer.
         update(
             address, "DELETE { ?t :delay ?m } INSERT { ?t :delay 9 } WHERE { ?t :delay ?m FILTER(?m < 8) }"
         )

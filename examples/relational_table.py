@@ -1,4 +1,4 @@
-"""Follow the tables of a database: Debezium writes what changed of a row, a mapping makes triples of it."""
+"""Follow the tables of a database: Debezium writes changed rows, and a mapping turns them into triples."""
 
 import json
 import tempfile
@@ -10,7 +10,7 @@ import rdflive
 from rdflive.feeds import debezium
 
 RAIL = "http://example.org/railway/"
-# How a row becomes triples. A NULL makes none, and a table without a mapping is passed over.
+# How a row becomes triples. A NULL makes none, and tables without a mapping are skipped.
 MAPPING = {
     "ops.trains": {
         "subject": RAIL + "T{number}",
@@ -20,7 +20,7 @@ MAPPING = {
             "delay": RAIL + "delay",
         },
     },
-    "ops.calls": {  # no row of its own in the graph: a link between two others
+    "ops.calls": {  # no resource of its own: a link between two others
         "subject": RAIL + "{line}",
         "predicates": {"stop": {"predicate": RAIL + "serves", "object": RAIL + "{stop}"}},
         "key": ["line", "stop"],
@@ -33,7 +33,7 @@ QUERY = f"""
 
 
 def change(table, op, before=None, after=None):
-    """Make the event that Debezium writes of one row."""
+    """Make the event that Debezium writes for one row."""
     return {"op": op, "before": before, "after": after, "source": {"schema": "ops", "table": table}}
 
 
@@ -43,7 +43,7 @@ def train(number, stop, delay=None):
 
 
 def transaction(name, *changes):
-    """Put the events of one transaction between its BEGIN and END, as `provide.transaction.metadata` does."""
+    """Put the events of a transaction between BEGIN and END, like `provide.transaction.metadata`."""
     counts = {}
     for each in changes:
         collection = f"ops.{each['source']['table']}"
@@ -62,7 +62,7 @@ def show(delta):
 
 
 def happens(title, events):
-    """Let the log grow, and follow it to its end: each call goes on where the one before was."""
+    """Append events to the log, and mirror it from the end of the previous call."""
     with log.open("a", encoding="utf-8") as file:
         file.writelines(json.dumps(event) + "\n" for event in events)
     print(title)

@@ -1,7 +1,7 @@
-"""Many clients of one query that share a subscription: rdflive computes and writes each change once.
+"""Share one subscription among many clients: rdflive computes and writes each change once.
 
-Run it with `python examples/shared_stream.py`. In a web application, `follow` gives the events of a response,
-the lifespan opens the subscription, and `end` is called at Ctrl-C.
+Run it with `python examples/shared_stream.py`. In a web application, `follow` yields the events of a
+response, the lifespan opens the subscription, and Ctrl-C calls `end`.
 """
 
 import asyncio
@@ -19,33 +19,33 @@ queues = set()
 
 
 async def share(delta):
-    """Send a delta to all clients: the callback of their subscription."""
+    """Send a delta to all clients, as the callback of their subscription."""
     event = delta.sequence, f"data: {to_ndjson(delta)}\n\n"
     for queue in list(queues):
         if queue.full():
-            queues.discard(queue)  # its stream ends; the page comes back, and receives the answer
+            queues.discard(queue)  # its stream ends; the page reconnects and receives the answer
         else:
             queue.put_nowait(event)
 
 
 async def follow():
-    """Give the events for one client."""
+    """Yield the events for one client."""
     queue = asyncio.Queue(1000)
-    queues.add(queue)  # first, so that it misses nothing
+    queues.add(queue)  # first, so that it misses no delta
     try:
         with rdflive.subscribe(graph, LATE) as opening:
             answer = await opening.anext()
         yield f"data: {to_ndjson(answer)}\n\n"
         while queue in queues or not queue.empty():
             sequence, text = await queue.get()
-            if sequence > answer.sequence:  # else it is in the answer
+            if sequence > answer.sequence:  # else the answer includes it
                 yield text
     finally:
         queues.discard(queue)
 
 
 def end():
-    """Let the streams end."""
+    """End the streams."""
     for queue in list(queues):
         queues.discard(queue)
         if queue.empty():
@@ -59,7 +59,7 @@ async def client(name):
 
 
 async def main():
-    """Follow the query with two clients, of which one comes later."""
+    """Follow the query with two clients, one of which comes later."""
     async with rdflive.subscribe(graph, LATE, share), asyncio.TaskGroup() as clients:
         clients.create_task(client("first "))
         await asyncio.sleep(0.1)

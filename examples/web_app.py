@@ -1,4 +1,4 @@
-"""A web application with live rows: pages that follow a query, until Ctrl-C.
+"""A web application whose pages follow a query until Ctrl-C.
 
 Run it with `python examples/web_app.py` or `uvicorn --app-dir examples web_app:app`, and open
 http://127.0.0.1:8000/. It needs the extra `server`, and `pip install fastapi`.
@@ -46,13 +46,13 @@ graph.bind("", RAIL)
 
 
 class Streams:
-    """The subscriptions of the clients that are connected."""
+    """The subscriptions of the connected clients."""
 
     def __init__(self):
         self.open, self.ending = set(), False
 
     async def follow(self, query):
-        """Give the answer, then each change, as server-sent events, until the client or the server ends."""
+        """Yield the answer, then each change, as server-sent events, until the client or the server ends."""
         async with rdflive.subscribe(graph, query) as subscription:
             self.open.add(subscription)
             try:
@@ -64,7 +64,7 @@ class Streams:
                 self.open.discard(subscription)
 
     def end(self):
-        """Close all subscriptions, so that the streams end, and so do those that begin now."""
+        """Close all subscriptions, which ends the streams, and let later streams end at once."""
         self.ending = True
         for subscription in list(self.open):
             subscription.close()
@@ -72,9 +72,9 @@ class Streams:
 
 @contextmanager
 def on_signals(function):
-    """Call a function in the event loop at Ctrl-C and SIGTERM, beside what the server does then."""
+    """Call a function in the event loop at Ctrl-C and SIGTERM, in addition to the server's handlers."""
     if threading.current_thread() is not threading.main_thread():
-        yield  # as in tests: signals are for the main thread
+        yield  # as in tests: only the main thread handles signals
         return
     loop = asyncio.get_running_loop()
     servers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -94,14 +94,14 @@ def on_signals(function):
 
 
 async def warn(delta):
-    """Log which trains have become late; it runs in the event loop, and may wait there."""
+    """Log the trains that became late; the coroutine runs in the event loop, and may await."""
     for train, minutes in delta.added:
         log.warning("%s is %s minutes late", train, minutes)
 
 
 @asynccontextmanager
 async def lifespan(app):
-    """Follow the query for as long as the application runs."""
+    """Subscribe to the query while the application runs."""
     app.state.streams = Streams()
     async with rdflive.subscribe(graph, LATE, warn) as app.state.late:
         with on_signals(app.state.streams.end):  # the server waits for open streams
@@ -113,13 +113,13 @@ app = FastAPI(lifespan=lifespan)
 
 @app.get("/")
 def page() -> HTMLResponse:
-    """Show the answer as it changes."""
+    """Show the live answer."""
     return HTMLResponse(PAGE)
 
 
 @app.post("/delay")
 def delay(train: Annotated[str, Query(pattern=r"^\w+$")], minutes: int):
-    """Say how late a train is."""
+    """Set the delay of a train."""
     with rdflive.batch(graph):  # `set` removes and adds: one delta
         graph.set((RAIL[train], RAIL.delay, rdflib.Literal(minutes)))
 
@@ -139,7 +139,7 @@ async def live():
 
 @app.websocket("/socket")
 async def socket(client: WebSocket):
-    """Follow them over a WebSocket; a task receives, so that the application notices a client that leaves."""
+    """Follow them over a WebSocket; a second task receives, so that it detects a client that leaves."""
     await client.accept()
     async with rdflive.subscribe(graph, LATE) as subscription:
 

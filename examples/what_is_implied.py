@@ -1,4 +1,4 @@
-"""Subscribe to what follows from data and schema: people and organisations in the vocabulary of W3C ORG."""
+"""Subscribe to entailed triples: people and organisations in the vocabulary of W3C ORG."""
 
 import rdflib
 from rdflib import FOAF, ORG, OWL, RDF, RDFS
@@ -7,7 +7,7 @@ import rdflive
 
 CITY = rdflib.Namespace("http://example.org/city/")
 
-# what the vocabulary says of a few of its terms
+# statements of the vocabulary about a few of its terms
 ORG_FACTS = [
     (ORG.Organization, RDFS.subClassOf, FOAF.Agent),
     (ORG.FormalOrganization, RDFS.subClassOf, ORG.Organization),
@@ -19,7 +19,7 @@ ORG_FACTS = [
     (ORG.subOrganizationOf, RDFS.subPropertyOf, ORG.transitiveSubOrganizationOf),
     (ORG.transitiveSubOrganizationOf, RDF.type, OWL.TransitiveProperty),
 ]
-# a rule of our own: a member of a part is a member of the whole
+# a further rule: a member of a part is a member of the whole
 RULES = """
 @prefix org: <http://www.w3.org/ns/org#> .
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
@@ -34,7 +34,7 @@ for fact in ORG_FACTS:
 
 
 def printer(title):
-    """Make a callback that prints each delta, and which rules gave what was inferred."""
+    """Make a callback that prints each delta with the rules of inferred solutions."""
 
     def show(delta):
         for sign, solutions in (("-", delta.removed), ("+", delta.added)):

@@ -1,3 +1,3 @@
-"""The plugins of the tests: what is run and for how long, a fixture of several folders, and a table."""
+"""The pytest plugins of the tests: selection, fixtures and reports."""
 
 pytest_plugins = ["support.selection", "support.recording", "support.w3c_report", "faults.report"]

@@ -1,4 +1,4 @@
-"""Hook of mkdocs: `<!-- rdflive watch --help -->` on a page becomes what that command prints."""
+"""Hook of mkdocs: replace `<!-- rdflive watch --help -->` on a page by the output of that command."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def on_page_markdown(markdown: str, **_: object) -> str:
 
 
 def shown(arguments: list[str]) -> str:
-    """Give the block of text that a command prints."""
+    """Return the output of a command as a block of text."""
     command = [sys.executable, "-m", "rdflive", *arguments]
     environment = {**os.environ, "COLUMNS": "100"}
     done = subprocess.run(  # noqa: S603 - a page of ours names the command

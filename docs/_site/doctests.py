@@ -1,4 +1,4 @@
-"""Extension of griffe: the doctests at the end of a docstring are shown as code, not as quotes."""
+"""Extension of griffe: show the doctests of docstrings as code, not as quotes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Doctests(Extension):
     """Puts a fence around each run of doctests."""
 
     def on_object(self, *, obj: Object, **_: Any) -> None:
-        """Change the docstring of whatever was read."""
+        """Change the docstring of an object."""
         if obj.docstring is not None:
             obj.docstring.value = fenced(obj.docstring.value)
 

@@ -1,4 +1,4 @@
-"""Hook of mkdocs: in the site, the moving picture of the front page is a run to step through."""
+"""Hook of mkdocs: replace the moving picture of the front page by a run to step through."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ TEMPLATE = Path(__file__).parent / "live.html"
 
 
 def on_page_markdown(markdown: str, page: Any, **_: object) -> str:
-    """Leave the table of contents out of the front page, so that it has room."""
+    """Hide the table of contents of the front page, which needs the room."""
     if page.file.src_uri == PAGE:
         page.meta["hide"] = ["toc"]
     return markdown
 
 
 def on_page_content(html: str, page: Any, **_: object) -> str:
-    """Put the run in the place of the picture, which stays for browsers without scripts."""
+    """Replace the picture by the run; browsers without scripts keep the picture."""
     if page.file.src_uri != PAGE:
         return html
     content, places = PICTURE.subn(lambda found: shown(record(), found[1]), html)
@@ -34,7 +34,7 @@ def on_page_content(html: str, page: Any, **_: object) -> str:
 
 
 def shown(run: Run, picture: str) -> str:
-    """Write what live.js shows."""
+    """Write the HTML that live.js shows."""
     steps = json.dumps([in_json(step) for step in run.steps], ensure_ascii=False, separators=(",", ":"))
     return Template(TEMPLATE.read_text(encoding="utf-8")).substitute(
         picture=picture,
@@ -47,7 +47,7 @@ def shown(run: Run, picture: str) -> str:
 
 
 def in_json(step: Step) -> dict[str, object]:
-    """Give what the page needs of a step; each row is behind its sign."""
+    """Return the data of a step for the page; each row follows its sign."""
     return {
         "words": step.words,
         "changes": step.changes,
@@ -57,5 +57,5 @@ def in_json(step: Step) -> dict[str, object]:
 
 
 def sign_of(row: Row, step: Step) -> str:
-    """Tell whether a row came, went or stayed."""
+    """Return the sign of an added or removed row, or an empty text."""
     return "+" if row in step.came else "−" if row in step.went else ""

@@ -1,4 +1,4 @@
-"""Hook of mkdocs: `<!-- http api -->` on a page becomes the paths of the server, as its OpenAPI has them."""
+"""Hook of mkdocs: replace `<!-- http api -->` on a page by the paths of the server's OpenAPI description."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ PLACE = "<!-- http api -->"
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:
-    """Write a section for each method of each path, and one of the errors."""
+    """Write a section for each method of each path, and one for errors."""
     return markdown.replace(PLACE, "\n".join(sections())) if PLACE in markdown else markdown
 
 
 def sections() -> Iterator[str]:
-    """Give the lines of all sections."""
+    """Yield the lines of all sections."""
     errors: dict[str, Counter[str]] = {}
     for path, operations in describe_api()["paths"].items():
         for method, operation in operations.items():
@@ -33,12 +33,12 @@ def sections() -> Iterator[str]:
 
 
 def is_error(status: str) -> bool:
-    """Tell whether a status says that something went wrong."""
+    """Return True for the status of an error."""
     return status >= "400"
 
 
 def parameters(listed: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Give the table of the parameters."""
+    """Yield the table of the parameters."""
     if listed:
         yield "| parameter | in | means |\n|---|---|---|"
         for each in listed:
@@ -48,7 +48,7 @@ def parameters(listed: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def bodies(content: Mapping[str, Any]) -> Iterator[str]:
-    """Give the table of what may be sent."""
+    """Yield the table of the request bodies."""
     if content:
         yield "| body | fields |\n|---|---|"
         for kind, body in content.items():
@@ -58,7 +58,7 @@ def bodies(content: Mapping[str, Any]) -> Iterator[str]:
 
 
 def answers(responses: Mapping[str, Any]) -> Iterator[str]:
-    """Give the table of the answers, and name the errors."""
+    """Yield the table of the answers, and the list of errors."""
     yield "| answer | means | as |\n|---|---|---|"
     for status, answer in responses.items():
         if not is_error(status):

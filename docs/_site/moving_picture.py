@@ -1,4 +1,4 @@
-"""Draws the moving pictures of the README, docs/live.svg and docs/live-narrow.svg, from a real run.
+"""Draw the moving pictures of the README, docs/live.svg and docs/live-narrow.svg, from a real run.
 
 python docs/_site/moving_picture.py docs
 """
@@ -17,15 +17,15 @@ from typing import Final
 from recording import Row, Run, Step, record
 
 STEPS: Final = 9
-"""How many transactions are shown before it begins again."""
+"""Number of transactions before the picture restarts."""
 STILL: Final = 6
-"""The step that is shown where nothing moves: rows come, go and stay in it."""
+"""The step of the still picture, in which rows come, go and stay."""
 SECONDS: Final = 3.0
-"""How long a step is shown."""
+"""Seconds of a step."""
 MOVING: Final = 0.4
-"""How long rows take to change, in seconds."""
+"""Seconds in which rows change."""
 BEHIND: Final = 0.7
-"""Seconds from a change of the graph to that of the answer: one sees why before what."""
+"""Seconds from a change of the graph to that of the answer, so that readers see the cause first."""
 
 LETTER: Final = 7.8
 """The width of a letter of code."""
@@ -35,10 +35,10 @@ MARGIN: Final = 20
 LEFT: Final = 340
 """The width of the query and the changes."""
 COLUMNS: Final = (18, 80, 164, 266)
-"""Where the columns of the answer begin; in front of the first is a sign."""
+"""The left ends of the columns of the answer; a sign precedes the first."""
 RIGHT: Final = 360
 CAPTION: Final = 46
-"""Letters in a line of what the feed says."""
+"""Letters in a line of the feed's comments."""
 
 STYLE: Final = """
 svg{--ground:#fff;--text:#1b2430;--quiet:#536072;--line:#d9dfe8;--lit:#fff3bf;
@@ -58,19 +58,19 @@ text.came{fill:var(--came-text);font-weight:600}text.went{fill:var(--went-text);
 
 @dataclass(slots=True)
 class Animations:
-    """The rules of what has moved so far: where nothing may move, everything looks as in the step STILL."""
+    """The rules of the animations so far; readers who prefer no motion see the step STILL."""
 
     steps: int
     rules: dict[str, str] = field(default_factory=dict)
-    """What an element does over time, and the name of that."""
+    """The name of each animation, by its keyframes."""
 
     @property
     def seconds(self) -> float:
-        """The length of the whole."""
+        """The length of the picture."""
         return self.steps * SECONDS
 
     def over(self, css: str, values: Sequence[object], behind: float = 0.0) -> str:
-        """Let a property have a value in each step; give the attributes of the element."""
+        """Set one value of a property per step, and return the attributes of the element."""
         still = f'style="{css}:{values[STILL]}"'
         if len(set(values)) == 1:
             return still
@@ -79,14 +79,14 @@ class Animations:
             if old != new:
                 at = number * SECONDS + behind
                 stops += [(at, old), (at + MOVING, new)]
-        # the last step gives way to the first before the picture begins again
+        # the last step changes to the first before the picture restarts
         stops += [(self.seconds - MOVING, values[-1]), (self.seconds, values[0])]
         rule = "".join(f"{at / self.seconds:.2%}{{{css}:{value}}}" for at, value in stops)
         name = self.rules.setdefault(rule, f"m{len(self.rules)}")
         return f'class="{name}" {still}'
 
     def style(self) -> str:
-        """Give all rules, for those who like movement."""
+        """Return the rules, for readers without a preference for reduced motion."""
         rules = [
             f"@keyframes {name}{{{rule}}}.{name}{{animation:{name} {self.seconds:g}s infinite}}"
             for rule, name in self.rules.items()
@@ -95,7 +95,7 @@ class Animations:
 
 
 def draw(run: Run, *, narrow: bool) -> str:
-    """Draw the query, what is written to the graph, and the answer: side by side, or one below the other."""
+    """Draw the query, the writes to the graph, and the answer, side by side or below each other."""
     steps, moves = run.steps[: STEPS + 1], Animations(STEPS + 1)
     asked = _query(run, steps, moves, MARGIN)
     changes_top = MARGIN + LINE * (len(run.query.splitlines()) + 2)
@@ -121,7 +121,7 @@ def draw(run: Run, *, narrow: bool) -> str:
 
 
 def _query(run: Run, steps: Sequence[Step], moves: Animations, top: int) -> Iterator[str]:
-    """Draw the query; a pattern is lit while a triple that it matches comes or goes."""
+    """Draw the query; highlight a pattern while a matching triple comes or goes."""
     yield _text(MARGIN, top + 8, "The query", "title")
     for number, line in enumerate(run.query.splitlines(), 1):
         y = top + 8 + LINE * number
@@ -134,7 +134,7 @@ def _query(run: Run, steps: Sequence[Step], moves: Animations, top: int) -> Iter
 
 
 def _changes(steps: Sequence[Step], moves: Animations, top: int) -> Iterator[str]:
-    """Draw what is written, one step in place of the other."""
+    """Draw the writes, one step in place of the other."""
     yield _text(MARGIN, top, "What is written to the graph", "title")
     for step in steps:
         seen = [int(step is each) for each in steps]
@@ -147,7 +147,7 @@ def _changes(steps: Sequence[Step], moves: Animations, top: int) -> Iterator[str
 
 
 def _answer(run: Run, steps: Sequence[Step], moves: Animations, x: int, top: int) -> Iterator[str]:
-    """Draw the answer: each row is one element, which comes, moves, goes, and may come again."""
+    """Draw the answer: each row is one element, which appears, moves, disappears, and may reappear."""
     yield _text(x, top + 8, "Its answer, kept up to date", "title")
     for column, name in zip(COLUMNS, run.variables, strict=True):
         yield _text(x + column, top + 8 + LINE, f"?{name}", "code title")
@@ -165,7 +165,7 @@ def _answer(run: Run, steps: Sequence[Step], moves: Animations, x: int, top: int
 
 
 def _places(row: Row, steps: Sequence[Step], top: int) -> list[int]:
-    """Tell how far down a row is in each step: where it is not shown, as in the step before or after."""
+    """Return the vertical position of a row in each step; a hidden row is where it is before or after."""
     found: list[int | None] = [
         top + ROW * step.rows.index(row) if row in step.rows else None for step in steps
     ]
@@ -178,7 +178,7 @@ def _places(row: Row, steps: Sequence[Step], top: int) -> list[int]:
 
 
 def _mark(moves: Animations, marked: Sequence[bool], kind: str, sign: str, x: int) -> str:
-    """Draw the ground and the sign of a row that came or went."""
+    """Draw the background and the sign of an added or removed row."""
     if not any(marked):
         return ""
     ground = f'<rect class="{kind}" x="{x}" width="{RIGHT}" height="{ROW - 1}" rx="3"/>'

@@ -1,6 +1,6 @@
-"""Takes the picture of docs/howto/notebook.md: `python docs/_site/notebook_picture.py`.
+"""Take the picture of docs/howto/notebook.md: `python docs/_site/notebook_picture.py`.
 
-It needs what tox installs for `browser`, JupyterLab, and Pillow, which makes the file small.
+It needs the packages of `browser` in tox, JupyterLab, and Pillow, which shrinks the file.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ WORD = "picture"
 
 
 def main(target: Path, theme: str) -> None:
-    """Run the notebook of the examples in JupyterLab, and wait until its outputs have followed."""
+    """Run the notebook of the examples in JupyterLab, and wait for its outputs."""
     with lab(theme) as url, launched() as browser:
         page = browser.new_page(viewport={"width": 920, "height": 1520})
         page.goto(f"{url}/lab/tree/late_trains.ipynb?token={WORD}")
-        # a kernel, without which JupyterLab asks for one
+        # wait for the kernel, or JupyterLab asks for one
         expect(page.get_by_text("| Idle")).to_be_visible(timeout=120_000)
         page.keyboard.press("Control+B")  # the bar at the side
         run(page)
         for caption in page.locator(".jp-OutputArea caption").all():
             expect(caption).to_contain_text(re.compile("[#–]2"))
         expect(page.locator(".jp-OutputArea img")).to_be_visible()
-        page.wait_for_timeout(3_000)  # the chart is drawn twice a second at most
+        page.wait_for_timeout(3_000)  # the chart is drawn at most twice a second
         shot = Image.open(BytesIO(page.locator(".jp-Notebook .jp-WindowedPanel-viewport").screenshot()))
         shot.quantize(256, dither=Image.Dither.NONE).save(target, optimize=True)
 
@@ -54,7 +54,7 @@ def run(page: Page) -> None:
 
 @contextmanager
 def lab(theme: str) -> Iterator[str]:
-    """Serve a folder with the notebook and its data, with settings of its own."""
+    """Serve a folder with the notebook, its data and its own settings."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -1,7 +1,7 @@
-"""Hook of mkdocs: files beside `docs/` that pages link to are part of the site, at the same place.
+"""Hook of mkdocs: include files beside `docs/` that pages link to in the site, at the same place.
 
-A page links to `../examples/commuters.py`, which works where the checkout is browsed; in the site that file
-lies in `examples/`, so the link loses one step up.
+A page links to `../examples/commuters.py`, which works in a checkout. In the site that file is in
+`examples/`, so the link loses one `../`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ INWARD = re.compile(r"\]\(docs/")
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add what lies outside."""
+    """Add the files outside of `docs/`."""
     root = Path(config.config_file_path).parent
     for path in sorted(found for pattern in PATTERNS for found in root.glob(pattern)):
         name = path.relative_to(root).as_posix()

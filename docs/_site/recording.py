@@ -1,4 +1,4 @@
-"""A morning of the railway, recorded: what each transaction of the feed does to the answer of a query.
+"""Record a morning of the railway: the effect of each transaction of the feed on the answer of a query.
 
 The moving picture of the README and the front page of the site show it.
 """
@@ -25,29 +25,29 @@ Row: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One committed transaction; rows and triples are written as the command line writes them."""
+    """One committed transaction, with rows and triples as the command line writes them."""
 
     words: str
-    """What the feed says about it, or nothing."""
+    """The feed's comment about it, or an empty text."""
     changes: tuple[tuple[str, str], ...]
-    """Each change with its sign, + or −, as the transaction has it."""
+    """The changes of the transaction, each with its sign + or −."""
     touched: tuple[str, ...]
     """The predicates of the changes for which the query has a pattern, such as `:delay`."""
     rows: tuple[Row, ...]
-    """The answer, and the rows that went: sorted by train and line, a row that went in front."""
+    """The answer and the removed rows, sorted by train and line, with removed rows first."""
     went: tuple[Row, ...]
     came: tuple[Row, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What was recorded; the first step is the answer that the subscription begins with."""
+    """A recorded run, whose first step is the initial answer."""
 
     query: str
     variables: tuple[str, ...]
     steps: tuple[Step, ...]
     plan: str
-    """The drawing of how the answer is kept."""
+    """The drawing of the plan."""
 
 
 def record() -> Run:
@@ -82,10 +82,10 @@ def record() -> Run:
 
 
 def told(late: rdflive.Subscription, write: TermWriter) -> tuple[tuple[Row, ...], tuple[Row, ...]]:
-    """Give the rows that went and those that came with the last commit."""
+    """Return the removed and the added rows of the last commit."""
     try:
         delta = late.next(timeout=0)
-    except TimeoutError:  # it changed nothing of the answer
+    except TimeoutError:  # the commit did not change the answer
         return (), ()
     went, came = (tuple(sorted(written(row, write) for row in rows)) for rows in (delta.removed, delta.added))
     return went, came
@@ -97,13 +97,13 @@ def written(row: Solution, write: TermWriter) -> Row:
 
 
 def triple(change: Change, write: TermWriter) -> Row:
-    """Write the terms of a triple, with the word of Turtle for `rdf:type`."""
+    """Write the terms of a triple, with `a` for `rdf:type`."""
     subject, predicate, given = change.quad[:3]
     return write(subject), "a" if predicate == rdflib.RDF.type else write(predicate), write(given)
 
 
 def spoken(feed: str) -> Iterator[str]:
-    """Give the comment in front of each committed transaction."""
+    """Yield the comment before each committed transaction."""
     start = 0
     for transaction in TRANSACTION.finditer(feed):
         comments = re.findall(r"^# (.*)$", feed[start : transaction.start()], re.MULTILINE)
@@ -113,5 +113,5 @@ def spoken(feed: str) -> Iterator[str]:
 
 
 def asked(query: str) -> str:
-    """Leave out what stands above SELECT."""
+    """Return a query without its prologue."""
     return query[query.index("SELECT") :].strip()

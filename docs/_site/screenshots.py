@@ -1,6 +1,6 @@
-"""Takes the pictures of docs/page.md: `python docs/_site/screenshots.py`.
+"""Take the pictures of docs/page.md: `python docs/_site/screenshots.py`.
 
-It needs what tox installs for `browser`, and Pillow, which makes the files small.
+It needs the packages of `browser` in tox, and Pillow, which shrinks the files.
 """
 
 from __future__ import annotations
@@ -28,9 +28,7 @@ PREFIX = "PREFIX : <http://example.org/railway/> "
 
 
 def main() -> None:
-    """Take the pictures: of completion, of half a minute of a railway, of what a train is linked to, and of
-    validation.
-    """
+    """Take the pictures of completion, an answer, a graph and validation."""
     with Served(ROOT / "examples" / "railway.ttl") as served, launched() as browser:
         show_completion(browser, served)
         show_answer(browser, served)
@@ -39,7 +37,7 @@ def main() -> None:
 
 
 def show_completion(browser: Any, served: Served) -> None:
-    """Show what the editor offers for a predicate."""
+    """Show the completions that the editor offers for a predicate."""
     page = begin(browser, served)
     expect(page.locator("tbody tr").first).to_be_visible()
     page.get_by_role("textbox", name="Query").focus()
@@ -47,13 +45,13 @@ def show_completion(browser: Any, served: Served) -> None:
     page.keyboard.insert_text("# Late trains\nSELECT ?train ?minutes WHERE {\n  ?train a :Train ;\n    ")
     page.keyboard.press("Control+Space")
     expect(page.get_by_role("listbox")).to_be_visible()
-    time.sleep(2)  # so that the server has looked at the query
+    time.sleep(2)  # until the server has checked the query
     keep(page, "page-completion-desktop-light")
     page.context.close()
 
 
 def show_answer(browser: Any, served: Served) -> None:
-    """Show an answer that has changed for half a minute."""
+    """Show an answer after half a minute of changes."""
     page = open_page(browser, served)
     steps = enumerate(cycle(TRAINS))
     end = time.monotonic() + SECONDS
@@ -70,13 +68,13 @@ def show_answer(browser: Any, served: Served) -> None:
 
 
 def show_graph(browser: Any, served: Served) -> None:
-    """Show what a train is linked to, with a delay that has just changed."""
+    """Show the neighbours of a train, with a recently changed delay."""
     page = open_page(browser, served)
     page.locator("article").get_by_role("button", name=":T201", exact=True).first.click()
     around = page.locator("article").first
     expect(around.locator(".canvas canvas").first).to_be_visible()
     page.evaluate("document.activeElement.blur()")
-    time.sleep(2)  # so that the picture is at rest
+    time.sleep(2)  # until the picture is at rest
     delay(served, "T201", 20)
     expect(around.locator(".facts")).to_contain_text("last change")
     time.sleep(0.5)
@@ -86,7 +84,7 @@ def show_graph(browser: Any, served: Served) -> None:
 
 
 def show_validation(browser: Any) -> None:
-    """Show results that come and go, and an update that is refused."""
+    """Show added and removed results, and a refused update."""
     examples = ROOT / "examples"
     shapes = ["--shapes", examples / "railway_shapes.ttl", "--guard"]
     with Served(examples / "railway.ttl", *shapes) as served:
@@ -107,7 +105,7 @@ def show_validation(browser: Any) -> None:
 
 
 def keep(page: Page, name: str) -> None:
-    """Keep what is in view as a picture of the docs."""
+    """Save the view as a picture of the docs."""
     shot = Image.open(BytesIO(page.screenshot()))
     shot.quantize(256, dither=Image.Dither.NONE).save(ROOT / "docs" / f"{name}.png", optimize=True)
 
@@ -120,7 +118,7 @@ def begin(browser: Any, served: Served) -> Page:
 
 
 def open_page(browser: Any, served: Served) -> Page:
-    """Open a page with a subscription, and no other."""
+    """Open a page with one subscription."""
     page = begin(browser, served)
     page.get_by_role("button", name="Unsubscribe").click()
     subscribe(page, (ROOT / "examples" / "delayed.rq").read_text())
@@ -130,7 +128,7 @@ def open_page(browser: Any, served: Served) -> Page:
 
 
 def delay(served: Served, train: str, minutes: int) -> None:
-    """Give a train another delay."""
+    """Change the delay of a train."""
     served.update(f"""{PREFIX}
         DELETE {{ :{train} :delay ?before }} INSERT {{ :{train} :delay {minutes} }}
         WHERE {{ OPTIONAL {{ :{train} :delay ?before }} }}""")

@@ -1,4 +1,4 @@
-"""A log of changes grows, Spark mirrors it into a graph, and a subscription prints what each batch did."""
+"""Mirror a growing log of changes into a graph with Spark, and print the effect of each batch."""
 
 import tempfile
 from pathlib import Path
@@ -13,7 +13,7 @@ QUERY = f"SELECT ?train ?minutes {{ ?train <{RAIL}delay> ?minutes ; <{RAIL}line>
 
 
 def transactions():
-    """Trains of line S1 and their delays, as RDF Patch."""
+    """Yield trains of line S1 and their delays, as RDF Patch."""
     for number in range(1, 9):
         train = f"<{RAIL}T{number}>"
         yield f'TX .\nA {train} <{RAIL}line> <{RAIL}S1> .\nA {train} <{RAIL}delay> "{number}" .\nTC .\n'
@@ -22,7 +22,7 @@ def transactions():
 
 
 def show(delta):
-    """Print who came and who went."""
+    """Print the added and removed solutions."""
     for sign, solutions in (("+", delta.added), ("-", delta.removed)):
         for solution in solutions:
             print(sign, solution.train.removeprefix(RAIL), solution.minutes, "minutes late", flush=True)

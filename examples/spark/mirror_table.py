@@ -1,4 +1,4 @@
-"""Change events of a table come through Spark: each micro-batch is one commit of a graph."""
+"""Mirror the change events of a table with Spark: each micro-batch is one commit of a graph."""
 
 import json
 import tempfile
@@ -22,13 +22,13 @@ MAPPING = {
     },
 }
 QUERY = f"SELECT ?train ?stop ?minutes {{ ?train <{RAIL}nextStop> ?stop ; <{RAIL}delay> ?minutes }}"
-# What Spark reads from Kafka has these columns. The offsets say in which order rows changed, whatever
-# order Spark reads them in, and which of them the graph has seen.
+# Records that Spark reads from Kafka have these columns. The offsets define the order of changes, even if
+# Spark reads them in another order, and the changes that the graph already has.
 COLUMNS = "key string, value string, topic string, partition int, offset long"
 
 
 class Topic:
-    """Stands for a topic of Kafka that Debezium writes to: a folder of files with its records."""
+    """A replacement of a Kafka topic of Debezium: a folder of files with its records."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -36,7 +36,7 @@ class Topic:
         self.offset = 0
 
     def write(self, *rows):
-        """Add the event of each row: its number, its next stop, its delay; the stop None deletes it."""
+        """Append an event for each row of number, next stop and delay; the stop None deletes the row."""
         records = []
         for number, stop, delay in rows:
             row = {"number": number, "stop": stop, "delay": delay}
@@ -51,14 +51,14 @@ class Topic:
 
 
 def show(delta):
-    """Print which late train goes where."""
+    """Print the next stops of late trains."""
     for sign, solutions in (("-", delta.removed), ("+", delta.added)):
         for train, stop, minutes in sorted(solutions):
             print(f"  {sign} {train.removeprefix(RAIL)} to {stop.removeprefix(RAIL)}, {minutes} minutes late")
 
 
 def happens(title, *rows):
-    """Let rows change, and Spark read what is new; without `trigger` it would go on reading."""
+    """Change rows, and let Spark read the new events; without `trigger` it would continue to read."""
     topic.write(*rows)
     print(title, flush=True)
     events = spark.readStream.schema(COLUMNS).json(str(topic.folder))

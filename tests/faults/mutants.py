@@ -1,9 +1,9 @@
-"""Mutants of the core, drawn with a seed by Cosmic Ray, each against the gate's tests of its area.
+"""Draw mutants of the core with Cosmic Ray, and run the gate's tests of its area against each.
 
     tox run -e mutants -- --count 300 --seed 1
 
-What was tried is kept in build/mutants.jsonl, so a run that was stopped goes on, and `--survivors` prints
-the changes that no test noticed. Mutants inside type annotations are left out: they are never evaluated.
+build/mutants.jsonl records the results, so a stopped run can continue, and `--survivors` prints the changes
+that no test detected. Type annotations have no mutants, as they are never evaluated.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ AREAS: dict[str, tuple[str, ...]] = {
     ),
     "rdflive/feeds": ("feeds", "test_mirror.py", "test_mirror_faults.py", "cli", "adapters/endpoint"),
 }
-"""Where mutants are made, and the tests below tests/ that should notice them."""
+"""The mutated folders, and the tests below tests/ that should detect their mutants."""
 
 
 @dataclass(frozen=True)
@@ -72,12 +72,12 @@ class Mutant:
     occurrence: int
 
     def source(self) -> str | None:
-        """Give the changed module; None where the operator changes nothing."""
+        """Return the changed source of the module, or None if the operator changes nothing."""
         changed = mutate_code(read(self.module), get_operator(self.operator)(), self.occurrence)
         return None if changed is None else str(changed)
 
     def difference(self) -> str:
-        """Give the lines that it changes, before and after."""
+        """Return the changed lines, before and after."""
         lines = difflib.unified_diff(
             read(self.module).splitlines(), (self.source() or "").splitlines(), lineterm="", n=0
         )
@@ -90,7 +90,7 @@ def read(module: str) -> str:
 
 
 def annotated(source: str) -> Iterator[tuple[int, int]]:
-    """Give the first and the last line and column of each annotation, as one number each."""
+    """Yield the start and the end of each annotation, with line and column as one number."""
     for node in ast.walk(ast.parse(source)):
         for name in ("annotation", "returns"):
             found = getattr(node, name, None)
@@ -102,7 +102,7 @@ def annotated(source: str) -> Iterator[tuple[int, int]]:
 
 
 def mutants_of(module: str) -> Iterator[Mutant]:
-    """List the mutants of a module."""
+    """Yield the mutants of a module."""
     source = read(module)
     outside = [*annotated(source)]
     nodes = [*ast_nodes(get_ast(source))]
@@ -118,7 +118,7 @@ def mutants_of(module: str) -> Iterator[Mutant]:
 
 
 def draw(count: int, seed: int) -> list[Mutant]:
-    """Draw places of the code, each with one of the mutants that can be made there."""
+    """Draw places of the code, each with one of its mutants."""
     modules = sorted(
         path.relative_to(SOURCES).as_posix()
         for area in AREAS
@@ -138,7 +138,7 @@ def area(module: str) -> str:
 
 
 def tests_of(module: str) -> Iterator[tuple[str, ...]]:
-    """Give the tests that should notice a mutant: those named like its module, which mostly do, and all."""
+    """Yield the tests for a mutant: first those named like its module, then all of its area."""
     own = sorted(TESTS.rglob(f"test_{Path(module).stem}.py"))
     if own:
         yield tuple(path.relative_to(TESTS).as_posix() for path in own)
@@ -146,7 +146,7 @@ def tests_of(module: str) -> Iterator[tuple[str, ...]]:
 
 
 def tried() -> dict[Mutant, dict[str, Any]]:
-    """Read what earlier runs found of modules as they are."""
+    """Read the results of earlier runs that apply to the current modules."""
     if not RECORD.exists():
         return {}
     records = [json.loads(line) for line in RECORD.read_text(encoding="utf-8").splitlines()]
@@ -155,12 +155,12 @@ def tried() -> dict[Mutant, dict[str, Any]]:
 
 
 def fingerprint(mutant: Mutant) -> str:
-    """Give a hash of the text of its module: what was found holds for this text only."""
+    """Return a hash of the text of a mutant's module, as results hold for this text only."""
     return sha256(read(mutant.module).encode()).hexdigest()[:12]
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Try mutants, print the score per area; the exit code is 0 though some survive."""
+    """Run mutants and print the score of each area; return 0 even if some survive."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
@@ -187,7 +187,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def try_all(mutants: list[Mutant], workers: int) -> None:
-    """Run the tests of each mutant, which the code itself must pass, and keep what came of it."""
+    """Run the tests against each mutant and record the results; the unchanged code must pass."""
     for name in {area(mutant.module) for mutant in mutants}:
         if failed := run_tests(AREAS[name]):
             raise SystemExit(f"{failed.test} fails without a mutant")

@@ -1,17 +1,16 @@
-"""One-line faults that are planted in a copy of rdflive, and the gate's tests that run against the copy.
+"""Plant one-line faults in a copy of rdflive, and run the gate's tests against the copy.
 
-The copy comes before the installed package on the path, so the code that others use stays as it is. The
-faults are in text files beside this module, grouped by the file in which they are planted and the tests that
-catch them:
+The copy precedes the installed package on the path, which stays unchanged. The faults are in text files
+beside this module, grouped by the changed file and the tests that detect them:
 
     == rdflive/engine/operators/index.py: engine/operators/test_minus.py
     MINUS takes any bound column for one in common
         not overlap ⇒ not bound
 
-The fragment on the left stands in that file once, or once in the function or class that `@name` before it
-says. In place of what is on the right there may be `(nothing)`, which removes the fragment; `(gone)`, which
-makes the whole line `pass`; `(always)` or `(never)`, which make its condition `True` or `False`. A line ends
-with `\\n`.
+The fragment on the left must occur once in that file, or once in the function or class of a preceding
+`@name`. The replacement on the right may be `(nothing)`, which removes the fragment; `(gone)`, which turns
+the whole line into `pass`; `(always)` or `(never)`, which make its condition `True` or `False`. `\\n` is the
+end of a line.
 """
 
 from __future__ import annotations
@@ -38,15 +37,15 @@ CONDITION = re.compile(r"(\s*(?:if|elif|while) ).*:$")
 ALL_SECONDS = 600
 NONE_ENDED = "none ended"
 MEMORY = 6 << 30
-"""How many bytes of addresses a run may take."""
+"""Maximal bytes of address space of a run."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A fragment of the code, what stands there instead, and where the tests are that should fail then."""
+    """A fragment of the code, its replacement, and the tests that should fail with it."""
 
     name: str
-    """What is wrong with the fault in place; no other says the same."""
+    """The unique description of the wrong behaviour."""
     module: str
     """The file, such as `rdflive/engine/dictionary.py`."""
     fragment: str
@@ -54,10 +53,10 @@ class Fault:
     tests: tuple[str, ...]
     """Files or folders below tests/."""
     within: str = ""
-    """The function or class in which the fragment stands once, where it stands in several."""
+    """The function or class of the fragment, if the file has it several times."""
 
     def planted(self, source: str) -> str:
-        """Give the source with the fault in it."""
+        """Return the source with the fault."""
         first, last = self._place(source)
         start = source.find(self.fragment, first, last)
         times = source.count(self.fragment, first, last)
@@ -79,7 +78,7 @@ class Fault:
         return source[:start] + line + source[end:]
 
     def _place(self, source: str) -> tuple[int, int]:
-        """Give the first and the last place of the function or class, or of the file."""
+        """Return the start and the end of the function or class, or of the file."""
         if not self.within:
             return 0, len(source)
         lines = [0, *(match.end() for match in re.finditer("\n", source)), len(source)]
@@ -135,7 +134,7 @@ FAULTS = [fault for path in sorted(Path(__file__).parent.glob("*.txt")) for faul
 
 @dataclass(frozen=True)
 class Caught:
-    """The first test that failed, and after how many seconds."""
+    """The first failed test, and the seconds until its failure."""
 
     test: str
     seconds: float
@@ -150,11 +149,11 @@ class Copy:
             spec = find_spec(name)
             assert spec is not None
             assert spec.submodule_search_locations is not None
-            # with the compiled modules, which hold as long as the times of the files do
+            # with the compiled modules, which stay valid while the file times are the same
             shutil.copytree(next(iter(spec.submodule_search_locations)), folder / name)
 
     def run(self, module: str, source: str, tests: tuple[str, ...]) -> Caught | None:
-        """Run tests with other source for a module: give what failed first, or None where all passed."""
+        """Run tests with another source of a module; return the first failure, or None."""
         path = self.folder / module
         original, times = path.read_bytes(), path.stat()
         path.write_text(source, encoding="utf-8")
@@ -168,7 +167,7 @@ class Copy:
 
 
 def run_tests(tests: tuple[str, ...], path: Path | None = None) -> Caught | None:
-    """Run tests as the gate does, up to the first that fails, with a folder before all others on the path."""
+    """Run tests like the gate up to the first failure, with a folder at the front of the path."""
     command = [
         *(sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "--no-header", "--tb=no"),
         *("-p", "no:cacheprovider", "-p", "pytest_timeout", "-p", "faults.unshrunk"),
@@ -176,7 +175,7 @@ def run_tests(tests: tuple[str, ...], path: Path | None = None) -> Caught | None
     ]
     folders = [TESTS] if path is None else [path, TESTS]
     environment = {
-        # a worker's own, and the seed of a hunt
+        # without the variables of a worker and the seed of a hunt
         **{
             name: value
             for name, value in os.environ.items()
@@ -207,17 +206,17 @@ def run_tests(tests: tuple[str, ...], path: Path | None = None) -> Caught | None
     first = FIRST.search(run.stdout)
     if first is None and "ImportError while loading conftest" in run.stderr:
         return Caught("the import of the package", seconds)
-    # one that is out of time in code without lines, as generated code may have, which pytest cannot write
+    # a timeout in generated code without lines, which pytest cannot report
     if first is None and "in pytest_runtest_makereport" in run.stdout + run.stderr:
         return Caught("a test whose failure pytest could not write", seconds)
-    if first is None:  # the interpreter itself ended, or pytest found nothing to run
+    if first is None:  # the interpreter crashed, or pytest found no tests
         assert run.returncode < 0, run.stdout + run.stderr
         return Caught(f"ended by signal {-run.returncode}", seconds)
     return Caught(first[1], seconds)
 
 
 def _bound_memory() -> None:
-    """A fault may also make something grow without an end."""
+    """Limit the memory of a run, as a fault may use memory without end."""
     import resource
 
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))

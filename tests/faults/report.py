@@ -1,4 +1,4 @@
-"""A table behind a run: which test of the gate caught each planted fault, and how fast."""
+"""Print after a run which test of the gate detected each planted fault, and how fast."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 __all__ = ["PROPERTY", "pytest_terminal_summary"]
 
 PROPERTY = "fault"
-"""The property that a test records: the fault, its file, the test that caught it, and the seconds."""
+"""The property that a test records: the fault, its file, the test that detected it, and the seconds."""
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print the faults that were caught, the quickest first."""
+    """Print the detected faults, the fastest first."""
     found = [
         value
         for report in terminalreporter.getreports("passed")

@@ -1,7 +1,6 @@
-"""Every planted fault is caught by a test of the gate: `tox run -e faults` plants those near a change.
+"""A test of the gate detects every planted fault: `tox run -e faults` plants those near a change.
 
-These are the faults of the files that the newest commits changed, at most 60, so each commit has its own. A
-hunt plants all.
+These are at most 60 faults of the files that the newest commits changed. A hunt plants all.
 """
 
 from __future__ import annotations
@@ -22,18 +21,18 @@ from support.effort import HUNT
 pytestmark = pytest.mark.linux("some of the tests that notice faults need Linux")
 
 MOST = 60
-"""How many faults are planted for a change."""
+"""Number of faults planted for a change."""
 
 
 def near(changed: Sequence[str]) -> list[Fault]:
-    """Give the faults of files, those of the first file first, and then others, up to `MOST`."""
+    """Return up to `MOST` faults: those of the changed files in order, then others."""
     files = dict.fromkeys([*changed, *sorted(fault.module for fault in FAULTS)])
     places = {file: place for place, file in enumerate(files)}
     return sorted(FAULTS, key=lambda fault: places[fault.module])[:MOST]
 
 
 def changed() -> list[str]:
-    """List the files that commits have changed, those of the newest first; none without git."""
+    """List the files that commits changed, those of the newest first; none without git."""
     command = [
         "git",
         "-C",
@@ -64,7 +63,7 @@ PLANTED = FAULTS if HUNT else near(changed())
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("fault", PLANTED, ids=lambda fault: fault.name)
 def test_planted_fault_is_caught(fault: Fault, copy: Copy, record_property: Callable[..., None]) -> None:
-    """A test of the gate fails when one line of the code is wrong."""
+    """A test of the gate fails for one wrong line of the code."""
     _need_spark(fault.tests)
     source = (copy.folder / fault.module).read_text(encoding="utf-8")
     caught = copy.run(fault.module, fault.planted(source), fault.tests)
@@ -77,13 +76,13 @@ def test_planted_fault_is_caught(fault: Fault, copy: Copy, record_property: Call
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("tests", sorted({fault.tests for fault in PLANTED}), ids=" ".join)
 def test_code_without_a_fault_passes(tests: tuple[str, ...], copy: Copy) -> None:
-    """What fails above does so because of the fault."""
+    """The tests pass without a fault, so the faults cause the failures above."""
     _need_spark(tests)
     assert run_tests(tests, copy.folder) is None
 
 
 def test_faults_near_a_change_come_first() -> None:
-    """There are as many for each change, and always the same."""
+    """Each change has the same number of faults, and always the same ones."""
     one = FAULTS[-1]
     chosen = near([one.module])
     assert one in chosen
@@ -92,7 +91,7 @@ def test_faults_near_a_change_come_first() -> None:
 
 
 def test_no_file_of_tests_is_skipped() -> None:
-    """Each test file that a fault names can be imported here: a change may bring any fault to the front."""
+    """Each test file of a fault can be imported here, as a change may select any fault."""
     files = sorted({name for fault in FAULTS for name in fault.tests})
     options = ("-q", "-rs", "--no-header", "--collect-only", "-p", "no:cacheprovider")
     run = subprocess.run(
@@ -110,7 +109,7 @@ def test_no_file_of_tests_is_skipped() -> None:
 
 
 def test_faults_have_names_of_their_own() -> None:
-    """There are five hundred at least, and no two are called the same."""
+    """There are at least 500 faults, and no two have the same name."""
     assert len(FAULTS) >= 500
     assert max(Counter(fault.name for fault in FAULTS).values()) == 1
 

@@ -1,10 +1,10 @@
-"""The search with fresh seeds: every test with all its cases, planted faults too, until the time is over.
+"""Run every test with all its cases and new seeds, planted faults too, until the time is over.
 
     tox run -e hunt -- --minutes 20 engine query time
 
-Areas are files and folders below tests/; without any, all are tried. A round runs each of their tests once,
-in an order of its own; the next round has another seed. The end of the output lists what was tried, and for
-each failure the command that repeats it; the output of the tests is in build/hunt.log.
+Areas are files and folders below tests/; the default is all. A round runs each of their tests once, in a
+random order; the next round has another seed. The end of the output counts the tests of each area, and lists
+the command that repeats each failure. The output of the tests is in build/hunt.log.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ TESTS = Path(__file__).parents[1]
 ROOT = TESTS.parent
 LOG = ROOT / "build" / "hunt.log"
 LATE = 120
-"""So many seconds after the end a test that still runs is stopped."""
+"""Seconds after the end until running tests are interrupted."""
 GRACE = 30
-"""So many seconds after that it is killed."""
+"""Seconds after the interrupt until they are killed."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Hunt; the exit code is 1 if a test failed, and 2 if none was tried."""
+    """Run the hunt; return 1 if a test failed, and 2 if none ran."""
     parser = argparse.ArgumentParser(
         prog="hunt", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
@@ -62,7 +62,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def hunt(places: list[Path], seed: str, seconds: float, workers: int, record: Path) -> list[str]:
-    """Run rounds until the time is over or Ctrl-C comes; gives their seeds."""
+    """Run rounds until the time is over or Ctrl-C is pressed, and return their seeds."""
     LOG.parent.mkdir(exist_ok=True)
     end, seeds = time.time() + seconds, list[str]()
     columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
@@ -81,7 +81,7 @@ def hunt(places: list[Path], seed: str, seconds: float, workers: int, record: Pa
                 RECORD: str(record),
                 "PYTHONPATH": os.pathsep.join(filter(None, (str(TESTS), os.environ.get("PYTHONPATH")))),
             }
-            # in a group of its own, so that Ctrl-C reaches it once, and that all of it can be killed
+            # in its own process group, so that Ctrl-C reaches it once and the whole group can be killed
             run = subprocess.Popen(
                 command, cwd=ROOT, env=environment, stdout=log, stderr=log, start_new_session=True
             )
@@ -103,7 +103,7 @@ def hunt(places: list[Path], seed: str, seconds: float, workers: int, record: Pa
 
 
 def stop(run: subprocess.Popen[bytes]) -> None:
-    """End a round as Ctrl-C does, and kill what that leaves: workers may go on with a test."""
+    """Interrupt a round as Ctrl-C does, then kill workers that still run a test."""
     with suppress(ProcessLookupError):
         run.send_signal(signal.SIGINT)
     with suppress(subprocess.TimeoutExpired):
@@ -114,7 +114,7 @@ def stop(run: subprocess.Popen[bytes]) -> None:
 
 
 def report(found: list[dict[str, Any]], seeds: list[str]) -> int:
-    """Print what was tried in each area, and how to repeat what failed."""
+    """Print the outcomes of each area and the commands that repeat failures, and return the exit code."""
     tried = Counter((_area(each["test"]), each["outcome"]) for each in found)
     print(f"{'area':20}{'passed':>8}{'failed':>8}{'skipped':>9}")
     for area in [*sorted({area for area, _ in tried}), "all"]:
@@ -131,7 +131,7 @@ def report(found: list[dict[str, Any]], seeds: list[str]) -> int:
 
 
 def _area(test: str) -> str:
-    """Give the folder of a test; that of the modules beside the folders has no name."""
+    """Return the folder of a test, or `.` for a module beside the folders."""
     parts = PurePosixPath(test.partition("::")[0]).parts
     return parts[1] if len(parts) > 2 else "."
 

@@ -1,4 +1,4 @@
-"""A plugin of pytest for one round of a hunt: its tests in an order of their own, until the time is over."""
+"""A pytest plugin for one round of a hunt: tests in random order until the time is over."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from support.effort import SEED, repeat
 __all__ = ["END", "RECORD"]
 
 END = "RDFLIVE_HUNT_END"
-"""The variable with the time, in seconds since 1970, at which no test begins any more."""
+"""The variable with the time, in seconds since 1970, after which no test starts."""
 RECORD = "RDFLIVE_HUNT_RECORD"
-"""The variable with the file that has a line for each test that has ended."""
+"""The variable with the file of a line for each finished test."""
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Shuffle the tests by the seed, so that each has its chance."""
+    """Shuffle the tests by the seed, so that each may run before the end."""
     Random(SEED).shuffle(items)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
-    """Pass over what would begin too late."""
+    """Skip tests after the end of the hunt."""
     return True if time.time() > float(os.environ[END]) else None
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: Any) -> Iterator[None]:
-    """Note what came of a test."""
+    """Record the outcome of a test."""
     report: Any = yield
     if report.when == "call" or report.outcome != "passed":
         line = {"test": item.nodeid, "outcome": report.outcome, "repeat": repeat(item.nodeid)}

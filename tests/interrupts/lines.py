@@ -1,4 +1,4 @@
-"""Exceptions raised at any line of rdflive that an operation runs."""
+"""Raise exceptions at any line of rdflive that an operation runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PACKAGES = (
     str(contextlib.__file__),
 )
 LineRun = tuple[str, int, int]
-"""A file, a line of it, and how often it has run before."""
+"""A file, a line of it, and the number of earlier runs of the line."""
 
 
 def lines_of(operation: Callable[[], object]) -> list[LineRun]:
@@ -34,14 +34,14 @@ def lines_of(operation: Callable[[], object]) -> list[LineRun]:
 
 
 def drawn(places: list[LineRun], most: int, *names: object) -> list[LineRun]:
-    """Give all places in a hunt, and in the gate some that are drawn by names: a share of `most`."""
+    """Return all places in a hunt, and in the gate a sample drawn by names: a share of `most`."""
     return places if HUNT else drawn_from(*names).sample(places, min(len(places), rounds(most)))
 
 
 def raising_at(place: LineRun, error: type[BaseException], operation: Callable[[], object]) -> bool:
-    """Run an operation with an error raised at a line; tells if it came there.
+    """Run an operation and raise an error at a line; return True if the operation reached it.
 
-    Ctrl-C does afterwards what it did before.
+    The handler of Ctrl-C must be the same afterwards.
     """
     came: list[LineRun] = []
     handler = signal.getsignal(signal.SIGINT)
@@ -61,7 +61,7 @@ def raising_at(place: LineRun, error: type[BaseException], operation: Callable[[
 
 
 def acting_at(place: LineRun, act: Callable[[], object], operation: Callable[[], object]) -> bool:
-    """Run an operation and another one at a line of it, as a signal handler does; tells if it came there."""
+    """Run an operation, and `act` at a line of it like a signal handler; return True if it ran."""
     came: list[LineRun] = []
 
     def look(at: LineRun) -> None:
@@ -94,11 +94,10 @@ def _traced(operation: Callable[[], object], look: Callable[[LineRun], None]) ->
 
 
 def _is_leaving(frame: FrameType) -> bool:
-    """Tell whether a `with` statement is about to end the generator of its block, and has not begun to.
+    """Return True if a `with` statement is about to end the generator of its block.
 
-    Interrupted there, the generator goes on when Python frees it. In the thread that interrupted that is at
-    once; in another one, where the garbage collector happened to run, the lock that it holds cannot be
-    released, as `Capture.batch` says.
+    After an interrupt there, the generator continues when Python frees it: at once in the interrupted thread.
+    If the garbage collector frees it in another thread, its lock cannot be released (see `Capture.batch`).
     """
     code = frame.f_code
     is_exit = code.co_name == "__exit__" and code.co_filename == contextlib.__file__
@@ -107,12 +106,12 @@ def _is_leaving(frame: FrameType) -> bool:
 
 @cache
 def _is_whole(code: CodeType, at: int) -> bool:
-    """Tell whether nothing can come between what runs next and what has run.
+    """Return True if no signal can come between the next instruction and the last one.
 
-    That is so at the end of a `with` block (three None, behind what it returns, and a call), whose call of a
-    lock is not Python; where an exception leaves such a block; at the word `try`, which is an instruction
-    that does nothing; and where a generator is closed at a `yield from`, which Python 3.13 tells as a line.
-    Python looks for signals at none of them.
+    Python checks for signals at none of these places: the end of a `with` block (three None, behind the
+    return value, and a call), whose call of a lock is native; an exception that leaves such a block; the word
+    `try`, which is an empty instruction; and the close of a generator at a `yield from`, which Python 3.13
+    reports as a line.
     """
     rest = [i for i in dis.get_instructions(code) if i.offset >= at and i.opname not in ("CACHE", "SWAP")]
     if rest[0].opname in ("NOP", "CLEANUP_THROW") or [i.opname for i in rest[:2]] == [

@@ -1,4 +1,4 @@
-"""Callbacks that are interrupted at random: the next call is the whole answer, whatever waits behind it."""
+"""Randomly interrupted callbacks: the next call has the full answer, also if other deltas wait."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ Answer = Counter[tuple[Any, ...]]
 
 
 class Follower:
-    """Knows an answer by what its callback is told, and raises in some calls, whatever it has used."""
+    """Maintains an answer from its deltas, and raises in some calls, before or after a part of a delta."""
 
     def __init__(self, random: Random, raised: tuple[type[BaseException], ...] = RAISED) -> None:
         self.random, self.raised = random, raised
         self.share = 0.0
-        """In how many of the calls it raises."""
+        """Share of calls that raise."""
         self.state: Answer = Counter()
         self.calls = self.interruptions = 0
         self.is_doubted = False
@@ -64,7 +64,7 @@ class Follower:
             self.wrong.append(f"call {self.calls} behind an interruption is a difference")
         if self.random.random() < self.share:
             self.is_doubted, self.interruptions = True, self.interruptions + 1
-            if self.random.random() < 0.5:  # a part of it has been used
+            if self.random.random() < 0.5:  # it has used a part of the delta
                 self.state.update(map(tuple, delta.added))
             raise self.random.choice(self.raised)
         self.is_doubted = False
@@ -72,13 +72,13 @@ class Follower:
         self.check()
 
     async def task(self, delta: rdflive.Delta) -> None:
-        """Take a delta in a task."""
+        """Take a delta as an asynchronous callback."""
         await asyncio.sleep(0)
         self(delta)
 
 
 def took_in(state: Answer, delta: rdflive.Delta) -> None:
-    """Change an answer by a delta."""
+    """Apply a delta to an answer."""
     if delta.initial:
         state.clear()
     if delta.form == "ASK":
@@ -98,13 +98,13 @@ def shown(delta: rdflive.Delta) -> Any:
 
 
 def recomputed(graph: Graph, text: str) -> Answer:
-    """Answer a query by rdflib."""
+    """Answer a query with rdflib."""
     result = graph.query(prepared(text))
     return Counter([()] * bool(result.askAnswer) if result.type == "ASK" else map(tuple, result))
 
 
 class World:
-    """A graph with its history, and followers that are to know the answer of some commit, in their order."""
+    """A graph with its history, and followers whose answers must be those of commits, in order."""
 
     def __init__(self, *seed: object) -> None:
         self.random = drawn_from("callbacks", *seed)
@@ -114,7 +114,7 @@ class World:
         self._places: dict[Follower, int] = {}
 
     def follow(self, name: str, *, task: bool = False, checks: bool = True, **options: Any) -> Any:
-        """Subscribe, and have the follower raise from now on."""
+        """Subscribe with a follower that raises after the first call."""
         text = PREFIX + QUERIES[name]
         raised = (asyncio.CancelledError, MemoryError) if task else RAISED
         follower = Follower(Random(self.random.random()), raised)
@@ -137,7 +137,7 @@ class World:
             self._places[follower] = found
 
     def write(self) -> None:
-        """Make one commit, and note what the queries answer then."""
+        """Make one commit, and record the answers of the queries."""
         random = self.random
         with going_on():
             if random.random() < 0.3:
@@ -155,7 +155,7 @@ class World:
         (self.graph.add if random.random() < 0.6 else self.graph.remove)(triple)
 
     def settle(self) -> None:
-        """Raise no more, and have told what is owed: that comes with the next use of the graph."""
+        """Stop the exceptions, and use the graph so that it delivers pending full answers."""
         for _, _, follower in self.followers:
             follower.share = 0.0
         for _ in range(3):
@@ -164,11 +164,11 @@ class World:
 
     @property
     def is_known(self) -> bool:
-        """Whether every follower knows the answer."""
+        """True if every follower has the current answer."""
         return all(follower.state == recomputed(self.graph, text) for _, text, follower in self.followers)
 
     def close(self) -> int:
-        """Compare, and give how many calls were interrupted."""
+        """Compare the answers, close the subscriptions, and return the number of interrupted calls."""
         for made, text, follower in self.followers:
             assert follower.wrong == [], text
             assert follower.state == recomputed(self.graph, text), text
@@ -178,13 +178,13 @@ class World:
 
 @contextmanager
 def going_on() -> Iterator[None]:
-    """Go on behind what interrupts the block, as a program does that catches Ctrl-C."""
+    """Suppress an interrupt of the block, like a program that catches Ctrl-C."""
     with suppress(KeyboardInterrupt, SystemExit):
         yield
 
 
 def test_the_next_call_is_the_whole_answer() -> None:
-    """So it is where other deltas wait behind the interrupted one, of this subscriber or of others."""
+    """This holds if other deltas wait, of this subscriber or of others."""
     interruptions = 0
     for number in range(rounds(40)):
         world = World(number)
@@ -198,7 +198,7 @@ def test_the_next_call_is_the_whole_answer() -> None:
 
 
 def test_what_waits_behind_an_interrupted_whole_answer_is_left_out() -> None:
-    """Each call behind Ctrl-C has the whole answer, though a difference waits behind what was cut short."""
+    """Each call after Ctrl-C has the full answer, although a difference waits."""
     graph, told = Graph(), []
 
     def take(delta: rdflive.Delta) -> None:
@@ -214,7 +214,7 @@ def test_what_waits_behind_an_interrupted_whole_answer_is_left_out() -> None:
 
 
 def test_an_iterator_beside_an_interrupted_callback_loses_nothing() -> None:
-    """What it takes leads to the answer, and so does the graph of a CONSTRUCT query."""
+    """Its deltas add up to the answer, and so does the graph of a CONSTRUCT query."""
     interruptions = 0
     for number in range(rounds(24)):
         world = World("beside", number)
@@ -237,7 +237,7 @@ def test_an_iterator_beside_an_interrupted_callback_loses_nothing() -> None:
 
 @pytest.mark.parametrize("options", [{}, {"throttle": 0.001}, {"throttle": 0.001, "executor": None}])
 def test_a_callback_elsewhere_is_told_the_whole_answer(options: dict[str, Any]) -> None:
-    """In threads too, where more is written while it is called."""
+    """This holds in threads, too, with further writes during a call."""
     interruptions = 0
     for number in range(rounds(24)):
         with ThreadPoolExecutor(2) as pool:
@@ -258,7 +258,7 @@ def test_a_callback_elsewhere_is_told_the_whole_answer(options: dict[str, Any]) 
 
 
 def test_a_task_is_told_the_whole_answer() -> None:
-    """A callback that is awaited, and cancelled, while another thread writes or its own."""
+    """An awaited callback is cancelled while its own thread or another one writes."""
     interruptions = 0
 
     async def program(number: int) -> int:
@@ -281,7 +281,7 @@ def test_a_task_is_told_the_whole_answer() -> None:
 
 
 def test_threads_that_write_are_interrupted() -> None:
-    """Whichever thread calls the callback: its deltas are in the order of commits."""
+    """In any thread the callback receives its deltas in the order of commits."""
     interruptions = 0
     for number in range(rounds(24)):
         world = World("threads", number)
@@ -306,7 +306,7 @@ def test_threads_that_write_are_interrupted() -> None:
 
 
 def test_a_validation_is_told_whole() -> None:
-    """The results that its callback knows are those of the shapes."""
+    """The callback's deltas add up to the results of the shapes."""
     interruptions = 0
     shapes = Graph().parse(data=SHAPES)
     for number in range(rounds(24)):
@@ -328,7 +328,7 @@ def test_a_validation_is_told_whole() -> None:
 
 @pytest.mark.parametrize("elsewhere", [False, True])
 def test_with_a_journal_an_interrupted_delta_comes_again(tmp_path: Path, elsewhere: bool) -> None:
-    """It has the same number and rows, whatever interrupted its callback, and the next comes behind it."""
+    """It has the same number and rows after any interrupt, and comes before the next delta."""
     interruptions = 0
     for number in range(rounds(40)):
         random = drawn_from("journal", elsewhere, number)
@@ -375,7 +375,7 @@ def test_with_a_journal_an_interrupted_delta_comes_again(tmp_path: Path, elsewhe
 @pytest.mark.parametrize("window", [rdflive.Sliding(4), rdflive.Sliding(4, 2), rdflive.Count(3)], ids=str)
 @pytest.mark.parametrize("output", ["delta", "istream", "dstream", "rstream"])
 def test_windows_are_told_whole(window: rdflive.Window, output: Any) -> None:
-    """What they answer is known behind interruptions; what only tells what went leaves nothing out."""
+    """The answers are right after interrupts, and a dstream delivers every removal."""
     interruptions = 0
     for number in range(rounds(24)):
         random = drawn_from("windows", window, output, number)
@@ -408,7 +408,7 @@ def test_windows_are_told_whole(window: rdflive.Window, output: Any) -> None:
             assert told == all_told
         else:
             assert follower.wrong == []
-        if output == "rstream":  # each report is told, and whole answers beside them
+        if output == "rstream":  # each report is delivered, and full answers beside them
             assert Counter(all_told) <= Counter(told)
         if output in ("delta", "rstream"):
             assert follower.state == Counter(map(tuple, known.answers()))

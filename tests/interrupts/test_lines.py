@@ -1,4 +1,4 @@
-"""Exceptions at any line that runs during a commit: the next commit mends what they leave behind."""
+"""Exceptions at any line of a commit: the next commit repairs the state."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ STORES = ["default", "Oxigraph"]
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    logging.disable(logging.CRITICAL)  # each of the failures would be told at length
+    logging.disable(logging.CRITICAL)  # each failure would be logged at length
     yield
     logging.disable(logging.NOTSET)
 
 
 @cache
 def shared_out(store: str, error: str) -> dict[tuple[str, str], list[LineRun]]:
-    """Give each line that any operation runs to one of those that do, to be met one of the times it runs."""
+    """Assign each line to one operation that runs it, at one of its runs."""
     places: dict[tuple[str, int], list[tuple[tuple[str, str], LineRun]]] = defaultdict(list)
     for operation, regime in product(OPERATIONS, REGIMES):
         for place in lines_run(operation, store, regime):
@@ -49,7 +49,7 @@ def shared_out(store: str, error: str) -> dict[tuple[str, str], list[LineRun]]:
 @pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_an_exception_at_any_line_is_mended(operation: str, store: str, kind: tuple[str, str]) -> None:
-    """Other threads can write at once, and after the next commit each subscriber knows what there is."""
+    """Other threads can write at once, and after the next commit each subscriber has the right answer."""
     if store == "Oxigraph":
         pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
     regime, error = kind
@@ -69,7 +69,7 @@ def test_an_exception_at_any_line_is_mended(operation: str, store: str, kind: tu
 
 
 def test_a_close_that_was_interrupted_is_called_again() -> None:
-    """Each member of a plan is taken out of its budgets once, so the other member can close, too."""
+    """Each member of a plan leaves its budgets once, so the other member can close, too."""
 
     def opened() -> list[rdflive.Subscription]:
         graph = rdflib.Graph()

@@ -1,4 +1,4 @@
-"""Threads that use several stores at once never wait for each other for ever."""
+"""Threads that use several stores never deadlock."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def triple(*names: object) -> Any:
 
 
 def test_a_batch_is_left_by_its_own_thread() -> None:
-    """Another thread is told so, and the batch stays open until its own one leaves it."""
+    """Another thread gets an error, and the batch stays open until its own thread leaves it."""
     graph, deltas = rdflib.Graph(), list[rdflive.Delta]()
     rdflive.subscribe(graph, QUERY, deltas.append, initial=False)
     batch = rdflive.batch(graph)
@@ -48,7 +48,7 @@ def test_a_batch_is_left_by_its_own_thread() -> None:
 def refused(
     stores: Sequence[Any], first: Callable[[int], object], second: Callable[[int], object]
 ) -> list[int]:
-    """Have two threads open a batch of a store each, and tell which of them may not go on to the other."""
+    """Open a batch of one store in each of two threads, and return the threads refused by the other store."""
     both_are_open = threading.Barrier(2, timeout=20)
     losers: list[int] = []
 
@@ -71,7 +71,7 @@ def refused(
 
 
 def test_one_of_two_batches_that_wait_for_each_other_is_refused() -> None:
-    """The thread that would close the circle gets an error, and has changed nothing by then."""
+    """The thread that would close the cycle gets an error before it changes the other graph."""
     graphs = rdflib.Graph(), rdflib.Graph()
     subscriptions = [rdflive.subscribe(graph, QUERY) for graph in graphs]
     (loser,) = refused(
@@ -86,7 +86,7 @@ def test_one_of_two_batches_that_wait_for_each_other_is_refused() -> None:
 
 @pytest.mark.parametrize("operation", ["add", "bulk_extend", "load", "update", "clear"])
 def test_one_of_two_batches_of_native_stores_is_refused(operation: str) -> None:
-    """Whatever operation it is that would close the circle."""
+    """Any operation that would close the cycle is refused."""
     pyoxigraph = pytest.importorskip("pyoxigraph", reason="needs the extra rdflive[oxigraph]")
     node = pyoxigraph.NamedNode("urn:a")
     quad, form = pyoxigraph.Quad(node, node, node), pyoxigraph.RdfFormat.N_TRIPLES
@@ -101,7 +101,7 @@ def test_one_of_two_batches_of_native_stores_is_refused(operation: str) -> None:
 
 
 class Stores:
-    """Some watched graphs, and what threads do with two of them."""
+    """Watched graphs, and random actions of threads on two of them."""
 
     def __init__(self, count: int) -> None:
         self.graphs = [rdflib.Graph() for _ in range(count)]
@@ -118,14 +118,14 @@ class Stores:
             for solution, weight in delta.weights().items():
                 self.told[number][solution.s, solution.o] += weight
             for solution in delta.added:
-                if "w" in solution.o and "/" not in solution.s:  # each is written to the next store, once
+                if "w" in solution.o and "/" not in solution.s:  # each is written once to the next store
                     other = self.graphs[(number + 1) % len(self.graphs)]
                     other.add(triple(f"{solution.s}/{number}", "x"))
 
         return take
 
     def act(self, draw: Random, name: str) -> None:
-        """Do something with a store, and perhaps with another inside of it."""
+        """Use a random store, and sometimes another one inside of its batch."""
         first, second = draw.choice(self.graphs), draw.choice(self.graphs)
         number = self.graphs.index(first)
         kind = draw.randrange(6)
@@ -153,7 +153,7 @@ class Stores:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("count", [2, 3])
 def test_no_schedule_of_threads_ends_in_a_deadlock(count: int) -> None:
-    """Batches, writes, subscriptions and callbacks that write, in any order of stores, all come to an end."""
+    """Batches, writes, subscriptions and writing callbacks end in any order of stores."""
     for number in range(5000 if HUNT else 100):
         stores = Stores(count)
         failures: list[Exception] = []
@@ -163,7 +163,7 @@ def test_no_schedule_of_threads_ends_in_a_deadlock(count: int) -> None:
             try:
                 for step in range(6):
                     stores.act(draw, f"{thread}-{step}")
-            except Exception as error:  # noqa: BLE001 - it is told to the test
+            except Exception as error:  # noqa: BLE001 - the test raises it
                 told.append(error)
 
         threads = [threading.Thread(target=work, args=(thread,), daemon=True) for thread in range(count)]
@@ -184,7 +184,7 @@ def test_no_schedule_of_threads_ends_in_a_deadlock(count: int) -> None:
 @pytest.mark.posix("forks")
 @pytest.mark.filterwarnings("ignore:This process.*fork:DeprecationWarning")
 def test_a_fork_beside_a_writing_thread_can_write() -> None:
-    """Whatever the thread was at when the process forked, the child writes, and its subscription is right."""
+    """After a fork at any moment of the thread, the child can write, and its subscription is right."""
     graph, told = rdflib.Graph(), Counter[Any]()
 
     def take(delta: rdflive.Delta) -> None:
@@ -224,7 +224,7 @@ def test_a_fork_beside_a_writing_thread_can_write() -> None:
 @pytest.mark.posix("forks")
 @pytest.mark.filterwarnings("ignore:This process.*fork:DeprecationWarning")
 def test_a_fork_keeps_what_a_batch_has_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A batch whose commit was interrupted is committed by whoever comes next, in the child too."""
+    """The next use of the store commits a batch whose commit was interrupted, in the child too."""
 
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt

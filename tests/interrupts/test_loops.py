@@ -1,9 +1,9 @@
-"""No loop of rdflive is one that Ctrl-C leaves without the `finally` or the lock around it.
+"""Ctrl-C leaves no loop of rdflive without its `finally` or its lock.
 
-Where a loop ends with a condition, which `while condition:` and a comprehension with `if` always do, Python
-3.13 looks for signals, and takes what a handler raises there for raised outside of the `try` or `with` that
-the loop is in: a lock stays taken. A loop in a function of its own is safe, and so is one whose body ends
-with something else.
+At the end of a loop with a condition, such as `while condition:` or a comprehension with `if`, Python 3.13
+checks for signals, and treats an exception of a handler as raised outside of the `try` or `with` around the
+loop: a lock stays taken. A loop in its own function is safe, and so is one whose body ends with another
+statement.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def f():
 
 
 def unsafe(node: ast.AST, *, within: bool = False) -> Iterator[ast.While]:
-    """List the loops with a condition that are in a `try` or `with` of their own function."""
+    """Yield the loops with a condition inside a `try` or `with` of the same function."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
         within = False
     if isinstance(node, ast.While) and within and not isinstance(node.test, ast.Constant):
@@ -50,13 +50,13 @@ def unsafe(node: ast.AST, *, within: bool = False) -> Iterator[ast.While]:
 
 
 def test_unsafe_loops_are_found() -> None:
-    """Loops that are not in the block of a `try` or `with` are no fault."""
+    """Loops outside of the block of a `try` or `with` are safe."""
     assert [ast.unparse(loop.test) for loop in unsafe(ast.parse(UNSAFE))] == ["left", "inside", "handled"]
 
 
 @pytest.mark.parametrize("package", [rdflive, rdflive_stores], ids=lambda package: package.__name__)
 def test_no_loop_is_unsafe(package: object) -> None:
-    """A loop with a condition that holds a lock, or cleans up, is in a function of its own."""
+    """A loop with a condition that needs a lock or a clean-up is in its own function."""
     root = Path(str(getattr(package, "__file__", ""))).parent
     files = sorted(root.rglob("*.py"))
     assert len(files) > 20

@@ -1,4 +1,4 @@
-"""What is left where a write or a delivery was interrupted, and who mends it."""
+"""Interrupted writes and deliveries, and the operations that repair their state."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def once(raised: type[BaseException], function: Callable[..., Any]) -> Callable[
 def test_a_write_that_was_interrupted_inside_a_batch_is_mended_at_its_end(
     raised: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where the batch caught it and went on: its end reads the store again."""
+    """If the batch catches the interrupt and continues, its end reads the store again."""
     graph, deltas = rdflib.Graph(), list[rdflive.Delta]()
     rdflive.subscribe(graph, QUERY, deltas.append)
     monkeypatch.setattr(Capture, "record", once(raised, Capture.record))
@@ -59,7 +59,7 @@ def test_a_write_that_was_interrupted_inside_a_batch_is_mended_at_its_end(
 def test_a_write_that_was_interrupted_is_mended_by_whoever_comes_next(
     way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A write without a change, a look at the answer, an iterator, or the end of another subscription."""
+    """A write without a change, a read of the answer, an iterator, or another close repairs the state."""
     graph, deltas = rdflib.Graph(), list[rdflive.Delta]()
     followed, other = rdflive.subscribe(graph, QUERY, deltas.append), rdflive.subscribe(graph, "ASK {}")
     monkeypatch.setattr(View, "apply", once(KeyboardInterrupt, View.apply))
@@ -78,7 +78,7 @@ def test_a_write_that_was_interrupted_is_mended_by_whoever_comes_next(
 
 
 def test_a_callback_that_was_interrupted_is_told_the_whole_answer_next() -> None:
-    """Nobody knows what it has taken; a failure of its own is its own affair."""
+    """It may have taken any part of its delta; after an error of its own it gets the next delta."""
     graph, told = rdflib.Graph(), list[tuple[bool, int]]()
     raised: list[BaseException] = []
 
@@ -106,7 +106,7 @@ def test_a_callback_that_was_interrupted_is_told_the_whole_answer_next() -> None
 
 @pytest.fixture
 def uncollected() -> Iterator[None]:
-    """Let no collection hide a circle of references."""
+    """Disable garbage collection, which would hide a cycle of references."""
     gc.collect()
     gc.disable()
     yield
@@ -114,7 +114,7 @@ def uncollected() -> Iterator[None]:
 
 
 class Later(Executor):
-    """Runs what it is given when it is told to."""
+    """An executor that runs its jobs when `run` is called."""
 
     def __init__(self) -> None:
         self.jobs: list[Callable[[], Any]] = []
@@ -125,14 +125,14 @@ class Later(Executor):
         return Future()
 
     def run(self) -> None:
-        """Run all jobs, also those that they add."""
+        """Run all jobs, and those that they add."""
         while self.jobs:
             self.jobs.pop(0)()
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, RecursionError])
 def test_a_delivery_to_an_executor_may_be_interrupted_anywhere(error: type[BaseException]) -> None:
-    """After the next commit the callback has been told the answer, and nothing twice."""
+    """After the next commit the callback has the answer, and no delta was delivered twice."""
 
     def opened() -> tuple[rdflib.Graph, Follower, Later, Any]:
         graph, follower, later = rdflib.Graph(), Follower(), Later()
@@ -155,7 +155,7 @@ def test_a_delivery_to_an_executor_may_be_interrupted_anywhere(error: type[BaseE
 
 
 def test_a_step_that_raises_again_and_again_keeps_nobody_else_from_its_deltas() -> None:
-    """A plugin that ends the program at every delta of one subscription: others are told at once."""
+    """A plugin raises SystemExit at every delta of one subscription: others get their deltas at once."""
     graph, told = rdflib.Graph(), list[int]()
 
     class Plugin:
@@ -180,7 +180,7 @@ def test_a_step_that_raises_again_and_again_keeps_nobody_else_from_its_deltas() 
 
 @pytest.mark.parametrize("resumes", [False, True])
 def test_a_close_that_was_interrupted_anywhere_is_done_by_the_next(resumes: bool, tmp_path: Path) -> None:
-    """Its iterators end, its name is free, and the store has nobody who listens."""
+    """Its iterators end, its name is free, and the store has no listener."""
 
     path = tmp_path / "journal" if resumes else None
 
@@ -201,7 +201,7 @@ def test_a_close_that_was_interrupted_anywhere_is_done_by_the_next(resumes: bool
 
 
 def test_the_first_subscription_of_a_store_may_be_interrupted_anywhere() -> None:
-    """The store can be written and subscribed to, and the next subscription is right."""
+    """Writes and subscriptions work afterwards, and the next subscription is right."""
 
     def subscribe(graph: rdflib.Graph) -> Any:
         return rdflive.subscribe(graph, QUERY, lambda delta: None)
@@ -224,7 +224,7 @@ def test_the_first_subscription_of_a_store_may_be_interrupted_anywhere() -> None
 @pytest.mark.parametrize("until", [pytest.param(25, id="no report"), pytest.param(31, id="a report")])
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 def test_a_stream_may_be_interrupted_anywhere(error: type[BaseException], window: Any, until: int) -> None:
-    """What was interrupted is done again, and the next use of the store tells what the windows hold."""
+    """The interrupted operation can be repeated, and the next use of the store delivers the right answer."""
 
     def play(act: Callable[[rdflive.Stream], object]) -> list[Any]:
         graph, told = rdflib.Graph(), Counter[Any]()
@@ -250,7 +250,7 @@ def test_a_stream_may_be_interrupted_anywhere(error: type[BaseException], window
         stream.add(triple("late"), at=21)
         stream.advance_to(until)
 
-    expected = play(act), play(lambda stream: stream.advance_to(until))  # it was taken before, or not at all
+    expected = play(act), play(lambda stream: stream.advance_to(until))  # the element was taken or not
     places: list[Any] = []
     play(lambda stream: places.extend(lines_of(lambda: act(stream))))
     for place in drawn(places, 50, "stream", error.__name__, repr(window), until):
@@ -263,7 +263,7 @@ def test_a_stream_may_be_interrupted_anywhere(error: type[BaseException], window
 
 
 def test_a_mirror_may_be_interrupted_anywhere(uncollected: None) -> None:
-    """Afterwards the store is watched no longer than its last subscription, without the garbage collector."""
+    """Afterwards the store is unwatched after its last subscription, without garbage collection."""
 
     def follow(graph: rdflib.Graph) -> None:
         feed = b"A <urn:s> <urn:p> <urn:o> .\nTX .\nA <urn:t> <urn:p> <urn:o> .\nTC .\n"

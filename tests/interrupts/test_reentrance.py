@@ -1,4 +1,4 @@
-"""A signal handler or a finalizer that uses a store in the middle of a write of the same thread."""
+"""Signal handlers and finalizers that use a store in the middle of a write of the same thread."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ READS = ("answers", "an iterator", "close")
     "operation", ["add", "add what is there", "remove", "remove all that match", "batch", "update"]
 )
 def test_a_store_is_used_at_any_line_of_a_write(operation: str, store: str, regime: str, act: str) -> None:
-    """Nothing hangs or raises, and after the next commit each subscriber knows what there is."""
+    """No use hangs or raises, and after the next commit each subscriber has the right answer."""
     if store == "Oxigraph":
         pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
     places = lines_run(operation, store, regime)
@@ -51,7 +51,7 @@ def test_a_store_is_used_at_any_line_of_a_write(operation: str, store: str, regi
             found = made.check()
             told = [delta for follower in made.followers.values() for delta in follower.told[1:]]
             if act in READS and any(delta.initial for delta in told):
-                found.append("what is known already is told anew")
+                found.append("a known answer is delivered again")
             if found:
                 wrong[place] = found
     assert not wrong, f"{len(wrong)} of {len(places)} lines: {wrong}"
@@ -60,7 +60,7 @@ def test_a_store_is_used_at_any_line_of_a_write(operation: str, store: str, regi
 @pytest.mark.parametrize("act", ["a removal", "a write"])
 @pytest.mark.parametrize("store", ["default", "Oxigraph"])
 def test_a_triple_is_written_at_any_line_of_an_add_that_looks_for_it(store: str, act: str) -> None:
-    """What an add found there is no longer so, or more is there."""
+    """After the look-up of an add the triple is removed, or another one added."""
     if store == "Oxigraph":
         pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
     operation = OPERATIONS["add what is there"]
@@ -71,7 +71,7 @@ def test_a_triple_is_written_at_any_line_of_an_add_that_looks_for_it(store: str,
 
 
 def test_another_store_is_unhooked_at_any_line_that_hooks_one() -> None:
-    """As when the garbage collector closes the last subscription of a store that is not used any more."""
+    """The garbage collector may close the last subscription of an unused store there."""
     pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
 
     def subscribe() -> rdflive.Subscription:
@@ -83,11 +83,11 @@ def test_another_store_is_unhooked_at_any_line_that_hooks_one() -> None:
         other = subscribe()
         acted += acting_at(place, other.close, lambda: subscribe().close())
         other.close()
-    assert acted > 20  # some lines run only where a class is watched for the first time
+    assert acted > 20  # some lines run only for the first watched store of a class
 
 
 class _Panel:
-    """Closes its subscription when the garbage collector finds it: it refers to itself."""
+    """Closes its subscription when the garbage collector frees its reference cycle."""
 
     def __init__(self, subscription: Any) -> None:
         self.subscription = subscription
@@ -98,7 +98,7 @@ class _Panel:
 
 
 def test_the_garbage_collector_closes_subscriptions_during_writes() -> None:
-    """Wherever it comes, writes raise nothing, and the other subscriptions are right."""
+    """Collections at any moment make no write raise, and the other subscriptions stay right."""
     draw = drawn_from("garbage")
     threshold = gc.get_threshold()
     try:

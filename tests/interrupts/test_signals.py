@@ -1,7 +1,7 @@
-"""Real signals while a watched store is written: what a program does after Ctrl-C is right.
+"""Real signals during writes to a watched store, which must be usable after Ctrl-C.
 
-Each process writes to a store of its own until a signal, which raises KeyboardInterrupt wherever the code is,
-goes on, and compares every subscription with the store in the end.
+Each process writes to its own store until a signal raises KeyboardInterrupt at any place of the code,
+continues, and compares every subscription with the store in the end.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from interrupts.worlds import OPERATIONS, REGIMES, World, world
 from support.effort import drawn_from
 
 _LATEST = 0.02
-"""Seconds until a signal comes at the latest."""
+"""Maximal seconds until a signal."""
 _AGAIN = 0.2
-"""Seconds until it comes again, as one that comes while an object is deleted is lost."""
+"""Seconds until the signal repeats, as a signal during the deletion of an object is lost."""
 RESULTS = ("right", "rdflib's store is torn", "wrong", "failed")
 
 
@@ -34,27 +34,27 @@ def _outcome(store: str, signals: int, seed: str) -> str:
         status = RESULTS.index("failed")
         try:
             status = _interrupted(store, signals, Random(seed))
-        except BaseException:  # noqa: BLE001 - whatever it is, the process ends below
+        except BaseException:  # noqa: BLE001 - the process ends below
             traceback.print_exc()
         os._exit(status)
     try:
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    except BaseException:  # it hangs, as the limit of time says
+    except BaseException:  # it hangs: the time limit of the test is over
         os.kill(child, signal.SIGKILL)
         raise
     return RESULTS[code] if code >= 0 else f"ended by signal {-code}"
 
 
 def _interrupted(store: str, signals: int, chance: Random) -> int:
-    """Write and be interrupted, and give the place in `RESULTS` of what comes of it."""
+    """Write with interrupts, and return the index of the outcome in `RESULTS`."""
     logging.disable(logging.CRITICAL)
-    signal.signal(signal.SIGALRM, signal.default_int_handler)  # it does what Ctrl-C does
+    signal.signal(signal.SIGALRM, signal.default_int_handler)  # as Ctrl-C does
     with world(store, chance.choice([*REGIMES, "none", "none"])) as made:
         try:
             for _ in range(signals):
                 _write_until_interrupted(made, chance)
-                # looked for at once: a later write of the same triple may put the indexes right again, but
-                # finds the triple in the set of its graph and so is no change
+                # checked at once: a later write of the same triple may repair the indexes, but is no change,
+                # as it finds the triple in the set of its graph
                 if _is_torn(made.dataset):
                     return RESULTS.index("rdflib's store is torn")
             wrong = made.check()
@@ -90,7 +90,7 @@ def _write(made: World, chance: Random) -> None:
 
 
 def _is_torn(dataset: rdflib.Dataset) -> bool:
-    """Tell if the store's own indexes differ, as rdflib leaves them where it is interrupted."""
+    """Return True if the store's own indexes differ, which an interrupt of rdflib can cause."""
     try:
         quads = set(dataset.quads())
         by_graph = {(*triple, graph.identifier) for graph in dataset.graphs() for triple in graph}
@@ -117,7 +117,7 @@ PROCESSES = 50
 @pytest.mark.filterwarnings("ignore:This process.*fork:DeprecationWarning")
 @pytest.mark.parametrize("store", ["default", "Oxigraph"])
 def test_a_store_can_be_used_after_a_signal_at_any_moment(store: str) -> None:
-    """Every subscriber knows what the store holds, unless rdflib's own write left the store torn."""
+    """Every subscriber has the right answer, unless rdflib's own write left the store torn."""
     if store == "Oxigraph":
         pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
     seed = drawn_from("signals", store).randrange(1 << 32)

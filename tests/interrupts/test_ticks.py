@@ -1,4 +1,4 @@
-"""Exceptions at any line that runs while a clock moves: the next use of the graph mends what they leave."""
+"""Exceptions at any line of a clock's tick: the next use of the graph repairs the state."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ERRORS = {error.__name__: error for error in (KeyboardInterrupt, MemoryError, Re
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    logging.disable(logging.CRITICAL)  # each of the failures would be told at length
+    logging.disable(logging.CRITICAL)  # each failure would be logged at length
     yield
     logging.disable(logging.NOTSET)
 
@@ -40,7 +40,7 @@ def triple(name: str, hours: int) -> Any:
 
 
 class World:
-    """A graph with a clock, and subscriptions to what has times."""
+    """A graph with a clock, and subscriptions with NOW()."""
 
     def __init__(self) -> None:
         self.graph = rdflib.Graph()
@@ -55,7 +55,7 @@ class World:
         }
 
     def check(self) -> list[str]:
-        """Write in another thread, move the clock, and list what a subscriber knows wrongly."""
+        """Write in another thread, move the clock, and list the wrong answers of subscribers."""
         writer = threading.Thread(target=self.graph.add, args=(triple("x", 9),), daemon=True)
         writer.start()
         writer.join(30)
@@ -93,7 +93,7 @@ def lines_run() -> list[LineRun]:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("error", ERRORS)
 def test_an_exception_at_any_line_of_a_tick_is_mended(error: str) -> None:
-    """Other threads can write at once, and after the next tick each subscriber knows what there is."""
+    """Other threads can write at once, and after the next tick each subscriber has the right answer."""
     places = drawn(lines_run(), 400, "ticks", error)
     assert len(places) > 20
     wrong = {}

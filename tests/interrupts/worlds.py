@@ -1,4 +1,4 @@
-"""Watched stores, what is done to them, and whether their subscribers know what they hold."""
+"""Watched stores, operations on them, and checks of their subscribers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def node(name: str) -> URIRef:
 
 
 class Follower:
-    """Adds up what it is told, afterwards: what a callback itself raises is not mended."""
+    """Records deltas and adds them up later, as errors of a callback itself are not repaired."""
 
     def __init__(self) -> None:
         self.told: list[rdflive.Delta] = []
@@ -68,7 +68,7 @@ class Follower:
 
 @lru_cache(maxsize=256)
 def _answer(name: str, quads: frozenset[Any], options: tuple[tuple[str, Any], ...]) -> Counter[Any]:
-    """Work out the answer of a query by a subscription to a new dataset of the same quads."""
+    """Compute the answer of a query by a subscription to a new dataset of the same quads."""
     dataset = rdflib.Dataset()
     for s, p, o, graph in quads:
         dataset.add((s, p, o, graph))
@@ -77,7 +77,7 @@ def _answer(name: str, quads: frozenset[Any], options: tuple[tuple[str, Any], ..
 
 
 class World:
-    """A dataset with a few subscriptions, of which one is iterated."""
+    """A dataset with a few subscriptions, one of them read by an iterator."""
 
     def __init__(self, dataset: rdflib.Dataset, regime: str) -> None:
         self.dataset = dataset
@@ -102,7 +102,7 @@ class World:
         return tuple(map(node, text.split()))
 
     def check(self) -> list[str]:
-        """Write in another thread and in this one, and list what a subscriber knows wrongly."""
+        """Write in another thread and in this one, and list the wrong answers of subscribers."""
         writer = threading.Thread(target=self.graph.add, args=(self.triple("x p y"),), daemon=True)
         writer.start()
         writer.join(30)
@@ -133,7 +133,7 @@ class World:
 
 @contextmanager
 def world(store: str, regime: str) -> Iterator[World]:
-    """Make a world on a store by rdflib's name for it."""
+    """Make a world on the store with a name in rdflib."""
     made = World(rdflib.Dataset(store), regime)
     try:
         yield made

@@ -1,10 +1,10 @@
-"""Kills a subscriber whose rows come and go by a clock again and again, then adds up what it was told.
+"""Kill a subscriber whose rows change by a clock again and again, then add up its deltas.
 
 Run it as `python tests/kill/clock_subscriber.py --kills 50 --batches 10000 --seed 1`. A child process holds
 an Oxigraph store on disk, a clock and a resumed subscription with NOW(), whose callback appends each delta to
-a log and syncs it. With each batch the clock goes on, and so it does while the child is away: what is due
-then must be told by the next life. In the end every number from 1 on must be in the log, always with the same
-content and instant, and all of it must add up to what Oxigraph itself answers at the last instant.
+a log and syncs it. The clock advances with each batch, and also while no child runs; the next child must
+deliver the changes of that time. In the end the log must have every number from 1 on, always with the same
+content and instant, and the deltas must add up to the answer of Oxigraph itself at the last instant.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ ASKED: Final = (
     "SELECT ?x ?y { ?x <urn:begin> ?b ; <urn:end> ?e ; <urn:at> ?y FILTER(?b <= NOW() && ?e > "
     'NOW() - "PT1H"^^<http://www.w3.org/2001/XMLSchema#dayTimeDuration>) }'
 )
-"""The same for Oxigraph, which cannot add a duration to a time."""
+"""The same query for Oxigraph, which cannot add a duration to a time."""
 START: Final = datetime(2026, 11, 28, tzinfo=UTC)
 STEP: Final = timedelta(minutes=1)
 AWAY: Final = timedelta(minutes=10)
-"""How much later each life begins than the last has ended."""
+"""Time between the end of a child and the start of the next."""
 
 
 def run(folder: Path, *, kills: int, batches: int, seed: int) -> Outcome:
-    """Let a subscriber live through so many kills and batches, and check what it was told."""
+    """Run a subscriber through the kills and batches, and check its deltas."""
     live(folder, Path(__file__), kills=kills, batches=batches, seed=seed)
     return check(folder / "told.log", _answers(folder, batches), lives=kills + 1)
 
 
 def follow(folder: Path, *, batches: int, seed: int) -> None:
-    """Be the child: subscribe, write the batches that are left, and print each number when it is written."""
+    """Run as the child: subscribe, write the remaining batches, and print the number of each."""
     import rdflib
 
     import rdflive
@@ -85,7 +85,7 @@ def _now(number: int, lives: int) -> datetime:
 
 
 def _write(dataset: Any, seed: int, number: int) -> None:
-    """Write the batch of a number: it depends on nothing else."""
+    """Write the batch of a number, which depends on the seed and the number alone."""
     import rdflib
 
     chance = random.Random(f"{seed} {number}")
@@ -101,7 +101,7 @@ def _write(dataset: Any, seed: int, number: int) -> None:
 
 
 def _answers(folder: Path, batches: int) -> Counter[str]:
-    """Ask Oxigraph itself, at the last instant of the last life."""
+    """Evaluate the query with Oxigraph itself, at the last instant of the last child."""
     import pyoxigraph
 
     now = _now(batches, int((folder / "lives").read_text()))

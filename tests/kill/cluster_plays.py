@@ -1,4 +1,4 @@
-"""What is disturbed on a cluster: queries and a mirror, what they are told, and what it should be."""
+"""Queries and a mirror to disturb on a cluster, with their expected and actual results."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ from support.spark_streams import AT_ONCE, ChangeFiles, Nets, nets, operations
 __all__ = ["PLAYS_BY_NAME", "Act", "Play"]
 
 Act: TypeAlias = tuple[Callable[[], Any], list[dict[str, Any]]]
-"""Something that is done, and the orders for its tasks."""
+"""An action, and the orders for its tasks."""
 
 
 class Play(ABC):
-    """A query, or a mirror, and what it is told."""
+    """A query or a mirror to disturb."""
 
     def __init__(self, spark: SparkSession, folder: Path, chance: random.Random) -> None:
         self.spark, self.folder, self.chance = spark, folder, chance
 
     def acts(self, count: int) -> Iterator[Act]:
-        """Run micro-batches, most of them disturbed, then some more.
+        """Yield runs of micro-batches, most of them disturbed, then an undisturbed one.
 
-        The first disturbances are those of the last stage.
+        The first disturbances hit the last stage.
         """
         self.write(count + 2)
         ordered: list[dict[str, Any]] = [{"batch": n + 1, "stage": self.draw()} for n in range(count)]
-        # The last stage comes first: what other parts have given cannot be taken back then; and in the
-        # second an attempt outlives its executor before it notes that its part is done.
+        # The last stage comes first, when results of other parts cannot be withdrawn. In the second
+        # order an attempt outlives its executor before it records that its part is done.
         for order, within in zip(ordered, ("", "/reached"), strict=False):
             order |= {"stage": self.stages()[-1], "part": 3, "point": 0, "within": within}
         yield self.run, ordered
@@ -61,11 +61,11 @@ class Play(ABC):
 
     @abstractmethod
     def stages(self) -> list[str]:
-        """Name the stages."""
+        """Return the names of the stages."""
 
     @abstractmethod
     def run(self) -> None:
-        """Run what is there."""
+        """Process the available files."""
 
     @abstractmethod
     def write(self, count: int) -> None:
@@ -73,11 +73,11 @@ class Play(ABC):
 
     @abstractmethod
     def compare(self) -> tuple[int, int, int]:
-        """Count the micro-batches that were told, those that are lost, and those that are wrong."""
+        """Return the numbers of delivered, lost and wrong micro-batches."""
 
 
 class Subscribed(Play):
-    """A query, and the micro-batches that it was told."""
+    """A query and its delivered micro-batches."""
 
     def __init__(self, spark: SparkSession, folder: Path, chance: random.Random) -> None:
         super().__init__(spark, folder, chance)
@@ -85,11 +85,11 @@ class Subscribed(Play):
 
     @abstractmethod
     def subscribe(self) -> Any:
-        """Make a subscription on the checkpoint."""
+        """Make a subscription with the checkpoint."""
 
     @abstractmethod
     def wanted(self) -> list[Any]:
-        """Give what micro-batches should be."""
+        """Return the expected micro-batches."""
 
     def stages(self) -> list[str]:
         plan = self.subscribe()._flow.plan
@@ -132,7 +132,7 @@ class Queries(Subscribed):
 
 
 class Entailment(Queries):
-    """A query over what RDFS entails."""
+    """A query over RDFS entailments."""
 
     ENTAILMENT = "rdfs"
 
@@ -147,12 +147,12 @@ class Entailment(Queries):
 
 
 class Snapshot(Queries):
-    """A snapshot, and state that is made again, in other partitions or merged."""
+    """A snapshot, and state that is rebuilt in other partitions, or compacted."""
 
     TEXTS = QUERIES["subselect"]
 
     def acts(self, count: int) -> Iterator[Act]:
-        """Disturb the snapshot, the rebuilding, the merging, and the micro-batches behind each of them."""
+        """Disturb the snapshot, `rebuild`, `compact`, and the micro-batches after each of them."""
         self.first = operations(self.chance, 60, PREDICATES)
         live: dict[Any, None] = {}
         for operation in self.first:
@@ -210,7 +210,7 @@ class Window(Subscribed):
 
 
 class Parameters(Subscribed):
-    """A query for the rows of a second stream."""
+    """A query with parameters from a second stream."""
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
@@ -233,7 +233,7 @@ class Parameters(Subscribed):
 
 
 class Mirror(Play):
-    """A graph that follows transactions, three files to a micro-batch."""
+    """A mirror of transactions, three files to a micro-batch."""
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
@@ -243,7 +243,7 @@ class Mirror(Play):
         self.states: list[Any] = []
 
     def acts(self, count: int) -> Iterator[Act]:
-        """Disturb the decoding of each micro-batch but the first; any part, for there are two or three."""
+        """Disturb the decoding of each micro-batch but the first, in any of its two or three parts."""
         for act, ordered in super().acts(count):
             yield act, [order | {"part": None, "within": ""} for order in ordered]
 

@@ -1,8 +1,8 @@
-"""A program that writes to a guarded store on disk, and is killed; `python tests/kill/guarded.py --kills 50`.
+"""Kill a program that writes to a guarded store on disk: `python tests/kill/guarded.py --kills 50`.
 
-Each commit of the program gives a train lines, or takes the train away, by several writes in a batch, by an
-update, or by a document. The guard wants a line for each train. After a kill the store is as it was before or
-after the commit that was under way: the program says in a file what it begins, and what is done.
+Each commit of the program adds a train with lines, or removes it, by several writes in a batch, by an update,
+or by a document. The guard requires a line for each train. After a kill the store must have the state before
+or after the last commit: the program records the start and the end of each commit in a file.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ SHAPES = """@prefix sh: <http://www.w3.org/ns/shacl#> . @prefix : <http://e/> .
 
 @dataclass
 class Outcome:
-    """What came of it."""
+    """The outcome of a run, as counts."""
 
     kills: int = 0
     commits: int = 0
     half: int = 0
-    """How often a kill left notes of a batch, which the next opening undid."""
+    """Number of kills inside a batch, whose writes the next opening undid."""
 
 
 def work(store: str, journal: str, seed: int) -> None:
-    """Write until killed: each commit makes one of 50 trains come or go."""
+    """Write until killed: each commit adds or removes one of 50 trains."""
     from oxrdflib import OxigraphStore  # noqa: F401 - the plugin of rdflib
     from rdflib import RDF, Graph, Namespace, URIRef
 
@@ -69,7 +69,7 @@ def work(store: str, journal: str, seed: int) -> None:
 
 
 def run(kills: int, seed: int, folder: str | None = None) -> Outcome:
-    """Start the program and kill it, again and again, and look at the store each time."""
+    """Start and kill the program repeatedly, and check the store each time."""
     from rdflib import RDF, Graph, Namespace, URIRef
 
     import rdflive
@@ -93,7 +93,7 @@ def run(kills: int, seed: int, folder: str | None = None) -> Outcome:
             graph = Graph("Oxigraph", identifier=URIRef("http://e/g"))
             graph.open(store)
             outcome.half += graph.store._inner.contains_named_graph(_kept())
-            with rdflive.validate(graph, SHAPES) as validation:  # the opening undoes what was left half done
+            with rdflive.validate(graph, SHAPES) as validation:  # the opening undoes a half-done batch
                 assert validation.conforms, validation.report()
             there = {
                 train: len(set(graph.objects(train, ex.line))) for train in graph.subjects(RDF.type, ex.Train)
@@ -118,7 +118,7 @@ def _kept() -> object:
 
 
 def main() -> None:
-    """Work, or kill."""
+    """Run as the writing program or as the one that kills it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", nargs=2)
     parser.add_argument("--kills", type=int, default=50)

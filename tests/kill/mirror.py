@@ -1,9 +1,9 @@
-"""Kills a mirror at random moments, and checks after each kill that the store is at a whole batch.
+"""Kill a mirror at random moments, and check after each kill that the store is at a whole batch.
 
     python tests/kill/mirror.py --kills 50 --batches 10000 --seed 1
 
 A child process mirrors a patch with blank nodes and named graphs into a store on disk. After each SIGKILL
-the store must hold exactly what the batches up to its cursor lead to, and at the end what all of them do.
+the store must have exactly the state after the batches up to its cursor, and at the end that after all.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ __all__ = ["Model", "Outcome", "command_line", "make_batches", "run"]
 
 E = "http://example.org/"
 LONGEST = 0.004
-"""Seconds between a commit and the kill, at most; a commit takes a quarter of a millisecond."""
+"""Maximal seconds between a commit and the kill; a commit takes a quarter of a millisecond."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run came to: every figure is a count."""
+    """The outcome of a run, as counts."""
 
     kills: int
     batches: int
@@ -46,7 +46,7 @@ class Outcome:
 
 
 def make_batches(count: int, seed: int) -> list[list[Change]]:
-    """Make random batches: a fifth of the changes are redundant, half of the terms blank nodes."""
+    """Draw random batches: a fifth of the changes are redundant, half of the terms blank nodes."""
     chance = random.Random(seed)
     nodes = [*(URIRef(f"{E}n{i}") for i in range(40)), *(BNode(f"b{i}") for i in range(60))]
     graphs = [None, None, URIRef(E + "g"), BNode("graph")]
@@ -73,7 +73,7 @@ def make_batches(count: int, seed: int) -> list[list[Change]]:
 
 
 def mirror(store: Path, feed: Path) -> None:
-    """Follow the feed in this process, and say where each commit led."""
+    """Mirror the feed in this process, and print the cursor of each commit."""
     dataset = rdflib.Dataset(store="Oxigraph")
     dataset.open(str(store))
     rdflive.mirror(dataset, feed, on_entry=lambda entry: print(entry.cursor, flush=True))
@@ -81,7 +81,7 @@ def mirror(store: Path, feed: Path) -> None:
 
 
 class Model:
-    """The states that the batches lead to, one after the other, and the store that must be at one of them."""
+    """The states after each batch, and the store that must be at one of them."""
 
     def __init__(self, store: Path, batches: list[list[Change]], ends: list[int]) -> None:
         self.store, self.batches, self.ends = store, batches, ends
@@ -89,9 +89,9 @@ class Model:
         self.done = 0
 
     def check(self, name: str, end: Callable[[str | None], int]) -> int:
-        """Compare the store, which nobody has open, with the state that its cursor names; give the batches.
+        """Compare the closed store with the state at its cursor, and return the number of batches.
 
-        `end` tells at which byte of the feed a cursor stands.
+        `end` returns the byte of the feed at a cursor.
         """
         dataset = rdflib.Dataset(store="Oxigraph")
         dataset.open(str(self.store))
@@ -109,7 +109,7 @@ class Model:
 
 
 def run(*, kills: int, batches: int, seed: int) -> Outcome:
-    """Kill and restart, then let it finish; an AssertionError says what went wrong."""
+    """Kill and restart the mirror, then let it finish; raise AssertionError for a wrong state."""
     chance = random.Random(seed)
     history = make_batches(batches, seed)
     ends: list[int] = []
@@ -134,7 +134,7 @@ def _end(cursor: str | None) -> int:
 
 
 def _run_until(end: int | None, store: Path, feed: Path, wait: float) -> None:
-    """Run a child until it has committed up to a byte of the feed, then kill it; None lets it finish."""
+    """Run a child until it has committed the feed up to a byte, then kill it; None lets it finish."""
     command = [sys.executable, __file__, "--child", str(store), str(feed)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
@@ -150,7 +150,7 @@ def _run_until(end: int | None, store: Path, feed: Path, wait: float) -> None:
 
 
 def command_line(description: str | None, *, kills: int, batches: int) -> argparse.ArgumentParser:
-    """Make the parser of a program that kills."""
+    """Make the argument parser of a program that kills."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )

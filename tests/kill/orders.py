@@ -1,4 +1,4 @@
-"""Orders to the tasks of executors that `pyspark_disturbed` obeys, and a session whose executors do."""
+"""Orders for tasks of `pyspark_disturbed`, and a session whose executors run it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TESTS: Final = Path(__file__).parents[1]
 
 @dataclass
 class Orders:
-    """A folder where tasks look for orders, and tell what they did."""
+    """A folder in which tasks look up orders and record their events."""
 
     folder: Path
     count: int = 0
@@ -42,10 +42,10 @@ class Orders:
         within: str = "",
         outlives: bool = False,
     ) -> int:
-        """Order one task to "stop" or to "fail"; without a stage, one of each. Gives its number.
+        """Order one task, or without a stage one per stage, to "stop" or "fail"; return the order's number.
 
-        What is None may be any; `pyspark_disturbed` says what a point is. A stopped worker that outlives its
-        executor goes on when it is let go.
+        None matches any value; `pyspark_disturbed` defines the points. A stopped worker that outlives its
+        executor continues after `go`.
         """
         order = {"number": self.count, "what": what, "batch": None if batch is None else str(batch)}
         order |= {"stage": stage, "part": part, "point": point, "within": within, "outlives": outlives}
@@ -55,12 +55,12 @@ class Orders:
         return self.count - 1
 
     def told(self, name: str) -> list[dict[str, Any]]:
-        """Give what tasks told: "log", "stopped", "failed" or "ended"."""
+        """Return the recorded events of a kind: "log", "stopped", "failed" or "ended"."""
         path = self.folder / name
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
     def wait(self, name: str, number: int, go_on: Callable[[], bool]) -> dict[str, Any] | None:
-        """Wait until a task has stopped by an order, or has ended; None where it does not come to that."""
+        """Wait for the event of an order and return it; None if it does not come while `go_on` is true."""
         while True:
             may_come = go_on()
             for told in self.told(name):
@@ -71,23 +71,23 @@ class Orders:
             time.sleep(0.05)
 
     def go(self, number: int) -> None:
-        """Let a stopped task go on."""
+        """Let a stopped task continue."""
         (self.folder / f"go {number}").touch()
 
     def end(self) -> None:
-        """Let all tasks go on that wait, so that no worker is left."""
+        """Let all stopped tasks continue, so that no worker is left."""
         for order in self.told("orders"):
             self.go(order["number"])
 
     def attempts(self, task: dict[str, Any]) -> int:
-        """Count the attempts at a task."""
+        """Return the number of attempts at a task."""
         return sum(
             all(told[name] == task[name] for name in ("stage", "batch", "part")) for told in self.told("log")
         )
 
 
 def cluster(folder: Path, orders: Orders, config: Mapping[str, object] | None = None) -> SparkSession:
-    """Start a session with executors of its own, all of whose files are in a folder."""
+    """Start a session with separate executors and all files in a folder."""
     import pyspark
 
     from rdflive_stores.spark.session import session

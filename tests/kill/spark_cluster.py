@@ -1,17 +1,17 @@
-"""Disturbs queries and a mirror on a cluster of this machine, and counts what was lost, wrong or ended.
+"""Disturb queries and a mirror on a cluster of this machine, and count lost, wrong and ended ones.
 
     cd tests; python -m kill.spark_cluster kill --plays queries window --count 10 --seed 1
 
-The cluster is Spark's own `local-cluster`: executors are processes of their own. A child process runs the
-plays one after the other. In the middle of a task, at a random point,
+The cluster is Spark's own `local-cluster`, whose executors are separate processes. A child process runs the
+plays one by one. In the middle of a task, at a random point,
 
-- "kill" sends SIGKILL to its executor. In every third case the worker of the task goes on without it, and
-  ends some micro-batches later, as one that has lost the network does;
-- "decommission" has the executor end as one whose machine is taken away in a minute;
-- "allocation" waits, so that Spark gives executors back that have nothing to do, and asks for others then;
+- "kill" sends SIGKILL to its executor. In every third case the worker of the task continues without it and
+  ends some micro-batches later, like a worker that lost the network;
+- "decommission" makes the executor end as if its machine were to disappear in a minute;
+- "allocation" waits, so that Spark releases idle executors and requests new ones;
 - "fail" raises an error, once in each stage of two micro-batches, or jobs, of each play.
 
-"driver" kills the driver while tasks go on, which end when another driver has gone on for two micro-batches.
+"driver" kills the driver while tasks run, which end after another driver has run two micro-batches.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ __all__ = ["PLAYS", "Outcome", "kill_driver", "run"]
 PLAYS: Final = ("queries", "entailment", "window", "parameters", "snapshot", "mirror")
 """The names of `kill.cluster_plays`, which needs PySpark."""
 _MOST_STARTS: Final = 5
-"""So often a query that has ended is started again."""
+"""Maximal number of starts of a query."""
 _ENOUGH: Final = 4.0
-"""Seconds in which Spark gives executors back that do nothing."""
+"""Seconds in which Spark releases idle executors."""
 _CONFIG: Final[dict[str, dict[str, object]]] = {
     "decommission": {
         "spark.decommission.enabled": True,
@@ -65,29 +65,29 @@ _CONFIG: Final[dict[str, dict[str, object]]] = {
 
 @dataclass
 class Outcome:
-    """What became of plays: every figure is a count."""
+    """The outcome of plays, as counts."""
 
     disturbed: int = 0
-    """Tasks that an executor was running when it was killed, or that failed or waited."""
+    """Tasks whose executor was killed, or that failed or waited."""
     stages: int = 0
-    """Kinds of stages in which that was."""
+    """Kinds of stages of these tasks."""
     repeated: int = 0
-    """Those of the tasks at which there was another attempt."""
+    """Tasks among these with another attempt."""
     outrun: int = 0
-    """Attempts that went on when their micro-batch was over."""
+    """Attempts that ran beyond the end of their micro-batch."""
     removed: int = 0
-    """Executors that Spark has lost, or given back."""
+    """Executors that Spark lost or released."""
     told: int = 0
-    """Micro-batches."""
+    """Delivered micro-batches."""
     lost: int = 0
     wrong: int = 0
     ended: int = 0
-    """Runs that ended before their time, with an error; another one followed."""
+    """Runs that ended early with an error, and were restarted."""
 
 
 @dataclass
 class Stage:
-    """Where plays are run, and disturbed."""
+    """Runs plays and disturbs them."""
 
     what: str
     folder: Path
@@ -106,7 +106,7 @@ class Stage:
         spark = cluster(self.folder, self.orders, config=_CONFIG.get(self.what, {}))
         for name in names:
             if self.what == "fail":
-                for batch in (1, None):  # where no micro-batch is meant, in a snapshot and the first one
+                for batch in (1, None):  # None: in the snapshot and the first micro-batch
                     self.orders.give("fail", batch=batch)
             play = PLAYS_BY_NAME[name](spark, self.folder / name, self.chance)
             for act, ordered in play.acts(count):
@@ -128,7 +128,7 @@ class Stage:
         for _ in range(_MOST_STARTS):
             try:
                 act()
-            except Exception as error:  # noqa: BLE001 - whatever it ends with is counted
+            except Exception as error:  # noqa: BLE001 - any error is counted
                 self.outcome.ended += 1
                 print(f"{name} ended: {_cause(error)[:400]}", file=sys.stderr)
             else:
@@ -136,7 +136,7 @@ class Stage:
 
     @contextmanager
     def _disturbed(self, ordered: list[dict[str, Any]]) -> Iterator[None]:
-        """Disturb tasks as they come, while something is done; in the end no attempt is left."""
+        """Disturb tasks by orders during the block, and end all attempts after it."""
         numbers = [
             self.orders.give(
                 "stop",
@@ -173,7 +173,7 @@ class Stage:
                 self.orders.go(number)
 
     def _let_go(self, left: int) -> None:
-        """Have attempts go on and end whose executors are gone, all but the newest."""
+        """Let attempts without executor continue and end, except the newest `left`."""
         while len(self.late) > left:
             number = self.late.pop(0)
             self.orders.go(number)
@@ -182,12 +182,12 @@ class Stage:
 
 
 def _cause(error: Exception) -> str:
-    """Find the innermost message that Spark passes on, or ours."""
+    """Return the innermost message of Spark or rdflive."""
     return ([str(error), *re.findall(r"(?:SparkException|StateError): (.+)", str(error))])[-1]
 
 
 def run(folder: Path, what: str, plays: list[str], *, count: int, seed: int) -> Outcome:
-    """Have a child run plays; raises AssertionError where it fails by itself."""
+    """Run plays in a child; raise AssertionError if it fails by itself."""
     given = (what, "--plays", *plays, "--count", count, "--seed", seed)
     try:
         with started("kill.spark_cluster", *given, "--child", folder) as child:
@@ -201,9 +201,9 @@ def run(folder: Path, what: str, plays: list[str], *, count: int, seed: int) -> 
 
 
 def kill_driver(folder: Path, *, seed: int) -> Outcome:
-    """Kill a driver in the middle of a task, which ends when another driver has gone on.
+    """Kill a driver in the middle of a task, which ends after another driver has continued.
 
-    Raises AssertionError where something is lost or wrong.
+    Raise AssertionError for a lost or wrong micro-batch.
     """
     chance = random.Random(seed)
     history = [operations(chance, 40, PREDICATES) for _ in range(7)]
@@ -236,7 +236,7 @@ def kill_driver(folder: Path, *, seed: int) -> Outcome:
 
 
 def _follow(folder: Path) -> None:
-    """Be a driver that may be killed."""
+    """Run as a driver that may be killed."""
     spark = cluster(folder, Orders(folder / "orders"))
     tell(spark, folder)
 

@@ -1,11 +1,11 @@
-"""Kills a mirror through Spark at random moments, and checks after each kill that nothing is lost or twice.
+"""Kill a mirror on Spark at random moments, and check after each kill that no change is lost or repeated.
 
     PYTHONPATH=tests python -m kill.spark_mirror --kills 20 --batches 4000 --seed 1
 
-A child process, in a group of its own, mirrors a log with blank nodes and named graphs through Spark into a
-store on disk, and writes each delta of a subscription with its number to a file. SIGKILL hits its Python or
-its JVM; both must end. After each kill the store must hold what the log up to its cursor leads to, and at the
-end what all of it does; the deltas, each number once, must add up to that too.
+A child process, in its own group, mirrors a log with blank nodes and named graphs through Spark into a store
+on disk, and writes each delta of a subscription with its number to a file. SIGKILL hits its Python or its
+JVM; both must end. After each kill the store must have the state of the log at its cursor, and at the end
+that of the whole log. The deltas, each number once, must add up to the latter.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ __all__ = ["Outcome", "run"]
 NAME = "log"
 QUERY = "SELECT * { ?s ?p ?o }"
 PATIENCE = 240.0
-"""Seconds in which something must happen."""
+"""Time limit of each wait in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run came to: every figure is a count."""
+    """The outcome of a run, as counts."""
 
     kills: int
     jvm_kills: int
@@ -53,13 +53,13 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """Where everything is."""
+    """The paths of a run."""
 
     folder: Path
 
     @property
     def log(self) -> Path:
-        """The log that is mirrored."""
+        """The mirrored log."""
         return self.folder / "log.rdfp"
 
     @property
@@ -69,12 +69,12 @@ class Paths:
 
     @property
     def deltas(self) -> Path:
-        """What the subscription was told, a line per delta."""
+        """The deltas of the subscription, one per line."""
         return self.folder / "deltas"
 
 
 def mirror(place: Paths, limit: int) -> None:
-    """Follow the log to its end in this process, and say how far each commit led."""
+    """Mirror the log to its end in this process, and print each micro-batch."""
     from rdflive_stores.spark.mirror import mirror as spark_mirror
     from rdflive_stores.spark.session import register, session
 
@@ -87,7 +87,7 @@ def mirror(place: Paths, limit: int) -> None:
 
         def write(delta: rdflive.Delta) -> None:
             told = [[[row.s.n3(), row.p.n3(), row.o.n3()], n] for row, n in delta.weights().items()]
-            # the line in front may be torn
+            # the previous line may be torn
             stream.write(f"\n{json.dumps([delta.sequence, told])}\n")
             stream.flush()
             os.fsync(stream.fileno())
@@ -108,14 +108,14 @@ def mirror(place: Paths, limit: int) -> None:
 
 
 class DeltaModel(Model):
-    """The states that the batches lead to, and what the subscription must be told of them."""
+    """The states after each batch, and the expected deltas."""
 
     def __init__(self, place: Paths, batches: list[list[Change]], ends: list[int]) -> None:
         super().__init__(place.store, batches, ends)
         self.place = place
 
     def check_store(self) -> None:
-        """Compare the store with the state that its cursor names."""
+        """Compare the store with the state at its cursor."""
         self.check(NAME, self._end)
 
     def _end(self, cursor: str | None) -> int:
@@ -123,7 +123,7 @@ class DeltaModel(Model):
         return sum(offset[self.place.log.name]["end"] for offset in offsets)
 
     def check_deltas(self) -> int:
-        """Add up the deltas, each number once, and compare with the last state; give their count."""
+        """Add up the deltas, each number once, compare with the last state, and return their number."""
         told: dict[int, Any] = {}
         for line in self.place.deltas.read_text(encoding="utf-8").splitlines():
             with suppress(ValueError):
@@ -141,7 +141,7 @@ class DeltaModel(Model):
 
 
 def run(*, kills: int, batches: int, seed: int) -> Outcome:
-    """Kill and restart, then let it finish; an AssertionError says what went wrong."""
+    """Kill and restart the mirror, then let it finish; raise AssertionError for a wrong state."""
     chance = random.Random(seed)
     history = make_batches(batches, seed)
     ends: list[int] = []
@@ -152,7 +152,7 @@ def run(*, kills: int, batches: int, seed: int) -> Outcome:
                 stream.write(encode_rdf_patch(Batch(tuple(changes))).encode())
                 ends.append(stream.tell())
         model = DeltaModel(place, history, ends)
-        limit = ends[-1] // (6 * kills + 3)  # a kill comes some micro-batches behind the one before it
+        limit = ends[-1] // (6 * kills + 3)  # a kill comes some micro-batches after the previous one
         of_jvm = 0
         for number in range(kills):
             at_jvm = bool((number + seed) % 2)
@@ -168,7 +168,7 @@ def run(*, kills: int, batches: int, seed: int) -> Outcome:
 
 
 def _kill(child: subprocess.Popen[str], chance: random.Random, *, at_jvm: bool) -> None:
-    """Kill the Python or the JVM a moment after some micro-batch, and wait until both have ended."""
+    """Kill Python or the JVM shortly after a micro-batch, and wait until both have ended."""
     assert child.stdout is not None
     jvm = int(_line(child, "jvm"))
     for _ in range(chance.randrange(3)):
@@ -192,7 +192,7 @@ def _line(child: subprocess.Popen[str], begin: str) -> str:
 
 
 def _communicate(child: subprocess.Popen[str]) -> int:
-    """Wait until the child ends; it must not go on without its JVM."""
+    """Wait until the child ends, which it must without its JVM; return its exit code."""
     child.communicate(timeout=PATIENCE)
     return child.returncode
 

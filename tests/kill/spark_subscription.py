@@ -1,14 +1,14 @@
-"""Kills a subscription on Spark again and again, then adds up what its sink was told.
+"""Kill a subscription on Spark again and again, then add up the deltas of its sink.
 
     cd tests; python -m kill.spark_subscription --kills 20 --batches 150 --seed 1
 
-A child process subscribes to a stream of changes, and its sink writes the net of each micro-batch to a file
-of its own. At random moments the driver, the JVM or both get SIGKILL, and another child goes on. In the end
-every micro-batch must have been told, always with the same content, which is that of one process; and the
-state must hold the quads that are live.
+A child process subscribes to a stream of changes, and its sink writes the net of each micro-batch to its own
+file. At random moments the driver, the JVM or both get SIGKILL, and another child continues. In the end every
+micro-batch must have been delivered, always with the content that one process delivers, and the state must
+have the live quads.
 
-Each file is a micro-batch. But where the kill comes after Spark's source has noted a file, and before Spark
-has noted the micro-batch, the next run reads that file and the one behind it as one micro-batch.
+Each file is a micro-batch. But if the kill comes after Spark's source has recorded a file, and before Spark
+has recorded the micro-batch, the next run reads that file and the next one as one micro-batch.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 __all__ = ["Outcome", "check", "family", "run", "started", "tell"]
 
 _STARTING: Final = 0.2
-"""The share of kills that come while the child starts, wherever it is by then."""
+"""Share of kills at a random moment during the start of the child."""
 _START: Final = 6.0
-"""Seconds in which a child starts."""
+"""Seconds that a child takes to start."""
 _MICRO_BATCH: Final = 0.6
 """Seconds of a micro-batch."""
 _PATIENCE: Final = 60.0
@@ -49,7 +49,7 @@ _PATIENCE: Final = 60.0
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a subscription: kills that met it, files, micro-batches told more than once, groups."""
+    """Counts of a run: effective kills, files, micro-batches delivered repeatedly, and groups."""
 
     killed: int
     batches: int
@@ -58,10 +58,10 @@ class Outcome:
 
 
 def run(folder: Path, *, kills: int, batches: int, seed: int, left: int = 1) -> Outcome:
-    """Let a subscription live through so many kills, and check what it told.
+    """Run a subscription through the kills, and check its deltas.
 
-    At least `left` micro-batches come after the one that a kill waits for. With few of them, the child may
-    have ended before it is killed.
+    At least `left` micro-batches follow the one that triggers a kill. With few of them, the child may end
+    before its kill.
     """
     chance = random.Random(seed)
     history = [operations(chance, 40, PREDICATES) for _ in range(batches)]
@@ -82,7 +82,7 @@ def run(folder: Path, *, kills: int, batches: int, seed: int, left: int = 1) -> 
 
 
 def check(folder: Path, history: list[list[Operation]], killed: int) -> Outcome:
-    """Compare what was told with the nets of one process, and the state with what is live."""
+    """Compare the deltas with the nets of one process, and the state with the live quads."""
     read, may_join = list(history), killed
     wanted = nets(QUERIES, read)
     told: Counter[int] = Counter()
@@ -116,7 +116,7 @@ def check(folder: Path, history: list[list[Operation]], killed: int) -> Outcome:
 
 
 def follow(folder: Path) -> None:
-    """Be the child: run the subscription until all changes are through, printing each micro-batch told."""
+    """Run as the child: run the subscription over all changes, and print each delivered micro-batch."""
     from rdflive_stores.spark.session import session
 
     own = folder / "own"
@@ -126,7 +126,7 @@ def follow(folder: Path) -> None:
 
 
 def tell(spark: SparkSession, folder: Path) -> None:
-    """Run the subscription, and write what it tells into files."""
+    """Run the subscription, and write its deltas into files."""
     from rdflive_stores.spark.subscription import subscribe
 
     def write(deltas: DataFrame, batch: int) -> None:
@@ -144,7 +144,7 @@ def tell(spark: SparkSession, folder: Path) -> None:
 
 @contextlib.contextmanager
 def started(module: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
-    """Run a module as a child in a process group of its own; nothing of it is left behind."""
+    """Run a module as a child in its own process group, and end the whole group after the block."""
     with subprocess.Popen(
         [sys.executable, "-m", module, *map(str, arguments)],
         cwd=Path(__file__).parents[1],
@@ -160,7 +160,7 @@ def started(module: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
 
 
 def _kill(child: subprocess.Popen[str], target: int, chance: random.Random) -> None:
-    """Kill driver, JVM or both when micro-batch `target` was told, or somewhere while the child starts."""
+    """Kill driver, JVM or both after micro-batch `target`, or during the start of the child."""
     if chance.random() < _STARTING:
         time.sleep(chance.uniform(0, _START))
     else:
@@ -173,7 +173,7 @@ def _kill(child: subprocess.Popen[str], target: int, chance: random.Random) -> N
         child.kill()
         return
     while child.poll() is None and not (others := family(child.pid) - {child.pid}):
-        time.sleep(0.02)  # it has not begun yet
+        time.sleep(0.02)  # it has not started yet
     if whom == "both":
         _kill_group(child)
     elif child.poll() is None:
@@ -183,7 +183,7 @@ def _kill(child: subprocess.Popen[str], target: int, chance: random.Random) -> N
 
 
 def _end(child: subprocess.Popen[str]) -> None:
-    """Wait until driver and JVM are gone, which they should be soon where the other was killed."""
+    """Wait until driver and JVM have ended, as each soon does after a kill of the other."""
     deadline = time.monotonic() + _PATIENCE
     with contextlib.suppress(subprocess.TimeoutExpired):
         child.communicate(timeout=_PATIENCE)
@@ -198,7 +198,7 @@ def _kill_group(child: subprocess.Popen[str]) -> None:
 
 
 def family(group: int) -> set[int]:
-    """List the processes of a process group that are not dead."""
+    """Return the living processes of a process group."""
     found = set()
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):

@@ -1,11 +1,11 @@
-"""Kills a program that subscribes to a stream again and again, then adds up what its subscribers were told.
+"""Kill a program that subscribes to a stream again and again, then add up the deltas of its subscribers.
 
 Run it as `python tests/kill/stream_subscriber.py --kills 50 --elements 20000 --seed 1`. A child process holds
-a stream with three resumed subscriptions, whose callbacks append each delta to a log and sync it, and gives
-it the elements of a source, out of order, beginning with some that it has. At random moments the child gets
-SIGKILL and is started again; each time the graph beside the stream is another. In the end every number from 1
-on must be in each log, always with the same content and instant, and all of it must add up to what is worked
-out from the elements alone.
+a stream with three resumed subscriptions, whose callbacks append each delta to a log and sync it, and adds
+the elements of a source, out of order, beginning with some known ones. At random moments the child gets
+SIGKILL and is restarted, each time with another graph beside the stream. In the end each log must have every
+number from 1 on, always with the same content and instant, and the deltas must add up to the answer that is
+computed from the elements alone.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ Pair = tuple[str, str]
 DELAY: Final = 2
 PATTERN: Final = "{ ?x <urn:p> ?y . ?y <urn:q> ?z }"
 AGAIN: Final = 5
-"""So many elements that the stream has are sent again with each start."""
+"""Number of known elements that are sent again at each start."""
 LAST: Final = 60
-"""Before so many elements the graph beside the stream becomes what it is in the end."""
+"""Number of last elements for which the graph beside the stream has its final state."""
 
 
 def run(folder: Path, *, kills: int, elements: int, seed: int) -> list[Outcome]:
-    """Let subscribers live through so many kills and elements, and check what each was told."""
+    """Run subscribers through the kills and elements, and check the deltas of each."""
     live(folder, Path(__file__), kills=kills, batches=elements, seed=seed)
     held = contents(elements, seed)
     found = []
@@ -48,7 +48,7 @@ def run(folder: Path, *, kills: int, elements: int, seed: int) -> list[Outcome]:
 
 
 def follow(folder: Path, *, elements: int, seed: int) -> None:
-    """Be the child: subscribe, add the elements that are left, and print the number of each."""
+    """Run as the child: subscribe, add the remaining elements, and print the number of each."""
     import rdflib
 
     import rdflive
@@ -56,7 +56,7 @@ def follow(folder: Path, *, elements: int, seed: int) -> None:
     life = folder / "life"
     lives = int(life.read_text() or 0) if life.exists() else 0
     life.write_text(str(lives + 1))
-    # near the end a window may have no report left that would tell what another graph changes
+    # near the end a window may have no further report for the changes of another graph
     late = folder / "late"
     lives = 0 if late.exists() else lives
     graph = rdflib.Graph()
@@ -89,7 +89,7 @@ def follow(folder: Path, *, elements: int, seed: int) -> None:
             if number == max(1, elements - LAST):
                 late.touch()
             if number >= elements - LAST and lives:
-                # so early that all windows report what it changes
+                # early enough for all windows to report the changes
                 lives = 0
                 graph.remove((None, None, None))
                 for pair in _beside(seed, lives):
@@ -105,7 +105,7 @@ def follow(folder: Path, *, elements: int, seed: int) -> None:
 
 
 def contents(elements: int, seed: int) -> dict[str, Iterable[Pair]]:
-    """Work out what each window holds in the end."""
+    """Compute the final content of each window."""
     latest, taken = 0, []
     for number in range(1, elements + 1):
         sign, at, pairs = _element(seed, number)
@@ -122,7 +122,7 @@ def contents(elements: int, seed: int) -> dict[str, Iterable[Pair]]:
         counted.append((numbers, sign, pairs))
     timed = [(at, sign, pairs) for at, _, sign, pairs in taken]
     tumbled = end // 10 * 10
-    # of what is removed behind the last count that is reported, the window knows nothing
+    # removals after the last reported count do not reach the window
     reported = [each for each in counted if each[0] <= last]
     return {
         "sliding": _held(timed, end - 20 + 1),
@@ -143,7 +143,7 @@ def _held(elements: Iterable[tuple[int, int, list[Pair]]], begin: int) -> list[P
 
 
 def _element(seed: int, number: int) -> tuple[int, int, list[Pair]]:
-    """Make the element of a number: it depends on nothing else."""
+    """Make the element of a number, which depends on the seed and the number alone."""
     chance = random.Random(f"{seed} {number}")
     at = number // 2 + chance.choice((0, 0, 1, 2, -1, -2))
     nodes = [f"n{i}" for i in range(12)]
@@ -152,7 +152,7 @@ def _element(seed: int, number: int) -> tuple[int, int, list[Pair]]:
 
 
 def _beside(seed: int, life: int) -> set[Pair]:
-    """Make what the graph beside the stream holds in a life."""
+    """Make the graph beside the stream for one child."""
     chance = random.Random(f"{seed} beside {life}")
     return {(f"n{chance.randrange(12)}", f"m{chance.randrange(4)}") for _ in range(16)}
 

@@ -1,10 +1,10 @@
-"""Kills a subscriber again and again while batches are written, then adds up what it was told.
+"""Kill a subscriber again and again while batches are written, then add up its deltas.
 
 Run it as `python tests/kill/subscriber.py --kills 50 --batches 10000 --seed 1`. A child process holds an
 Oxigraph store on disk and a resumed subscription, whose callback appends each delta to a log and syncs
-it. At random moments the child gets SIGKILL and is started again; each time it changes the store before
-it subscribes, as somebody else might. In the end every number from 1 on must be in the log, always with
-the same content, and all of it must add up to what Oxigraph itself answers.
+it. At random moments the child gets SIGKILL and is restarted; each time it changes the store before it
+subscribes, as another program might. In the end the log must have every number from 1 on, always with the
+same content, and the deltas must add up to the answer of Oxigraph itself.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from typing import IO, Any, Final
 QUERY: Final = "SELECT ?x ?z { ?x <urn:p> ?y . ?y <urn:q> ?z }"
 _AT: Final = "urn:at"
 _STARTING: Final = 0.25
-"""The share of kills that come while the child starts, wherever it is by then."""
+"""Share of kills at a random moment during the start of the child."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a subscriber: lives, deltas, those told more than once, and torn lines of the log."""
+    """Counts of a run: children, deltas, repeated deltas, torn lines of the log, and answers."""
 
     lives: int
     deltas: int
@@ -43,13 +43,13 @@ class Outcome:
 
 
 def run(folder: Path, *, kills: int, batches: int, seed: int) -> Outcome:
-    """Let a subscriber live through so many kills and batches, and check what it was told."""
+    """Run a subscriber through the kills and batches, and check its deltas."""
     live(folder, Path(__file__), kills=kills, batches=batches, seed=seed)
     return check(folder / "told.log", _answers(folder), lives=kills + 1)
 
 
 def live(folder: Path, script: Path, *, kills: int, batches: int, seed: int) -> None:
-    """Start a script as a child again and again, killing it, until it has ended by itself."""
+    """Start and kill a script as a child repeatedly, then let it end by itself."""
     chance = random.Random(seed)
     targets = sorted(chance.randrange(batches) for _ in range(kills))
     for target in targets:
@@ -60,7 +60,7 @@ def live(folder: Path, script: Path, *, kills: int, batches: int, seed: int) -> 
 
 
 def check(log: Path, answers: Counter[str], *, lives: int) -> Outcome:
-    """Add up a log, ignoring numbers seen before, and compare with what the answers are."""
+    """Add up a log, each number once, and compare with the answers."""
     contents: dict[int, Any] = {}
     told: dict[int, dict[str, int]] = {}
     lines = repeated = torn = 0
@@ -88,7 +88,7 @@ def check(log: Path, answers: Counter[str], *, lives: int) -> Outcome:
 
 
 def follow(folder: Path, *, batches: int, seed: int) -> None:
-    """Be the child: subscribe, write the batches that are left, and print each number when it is written."""
+    """Run as the child: subscribe, write the remaining batches, and print the number of each."""
     import rdflib
 
     import rdflive
@@ -112,7 +112,7 @@ def follow(folder: Path, *, batches: int, seed: int) -> None:
                 with rdflive.batch(dataset):
                     _write(dataset, seed, number)
                     dataset.add((none, at, rdflib.Literal(number + 1)))
-                    dataset.remove((none, at, rdflib.Literal(number)))  # behind: a kill may come between
+                    dataset.remove((none, at, rdflib.Literal(number)))  # last: a kill may come in between
                 print(number, flush=True)
                 if subscription.last_error is not None:
                     raise subscription.last_error
@@ -120,7 +120,7 @@ def follow(folder: Path, *, batches: int, seed: int) -> None:
 
 
 def _write(dataset: Any, seed: int, number: int) -> None:
-    """Write the batch of a number: it depends on nothing else, and blank nodes keep their labels."""
+    """Write the batch of a number, which depends on the seed and the number; blank nodes keep labels."""
     import rdflib
 
     chance = random.Random(f"{seed} {number}")
@@ -135,7 +135,7 @@ def _write(dataset: Any, seed: int, number: int) -> None:
 
 
 def _answers(folder: Path) -> Counter[str]:
-    """Ask Oxigraph itself."""
+    """Evaluate the query with Oxigraph itself."""
     import pyoxigraph
 
     solutions: Any = pyoxigraph.Store(str(folder / "store")).query(QUERY)
@@ -143,7 +143,7 @@ def _answers(folder: Path) -> Counter[str]:
 
 
 def _text(*terms: Any) -> str:
-    """Write terms as pyoxigraph does."""
+    """Write terms as pyoxigraph writes them."""
     from oxrdflib._converter import to_ox
 
     return " ".join(str(to_ox(term)) for term in terms)
@@ -162,7 +162,7 @@ def _child(script: Path, folder: Path, batches: int, seed: int) -> Iterator[subp
 
 
 def _kill(child: subprocess.Popen[str], target: int, chance: random.Random) -> None:
-    """Kill the child when it has written the batch `target`, or somewhere while it starts."""
+    """Kill the child after the batch `target`, or during its start."""
     if chance.random() < _STARTING:
         time.sleep(chance.uniform(0, 1.5))
     else:
@@ -175,7 +175,7 @@ def _kill(child: subprocess.Popen[str], target: int, chance: random.Random) -> N
 
 
 def _end(child: subprocess.Popen[str]) -> None:
-    """Wait for the child, which ends by itself when all is written; any error of its own is raised."""
+    """Wait for the end of the child, and raise AssertionError if it failed by itself."""
     _, complaints = child.communicate()
     if child.returncode not in (0, -signal.SIGKILL):
         raise AssertionError(f"the child failed by itself:\n{complaints}")

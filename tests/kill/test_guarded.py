@@ -1,6 +1,6 @@
-"""A few kills of a program that writes to a guarded store; `python tests/kill/guarded.py` does any number.
+"""A few kills of a program that writes to a guarded store; `python tests/kill/guarded.py` runs any number.
 
-Where a kill comes is chance there, so another program kills itself behind each write of a batch.
+The moment of these kills is random, so another program kills itself after each write of a batch.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ BATCH = (
     "dataset.graph(E.h).add((E.in_another, E.p, E.b))",
     "dataset.remove_graph(E.other)",
 )
-"""What a batch writes, one after another."""
+"""The writes of a batch in order."""
 PROGRAM = """
 import os, signal, sys
 import rdflib, rdflive
@@ -52,7 +52,7 @@ with rdflive.batch(graph):
 @pytest.mark.hunted("the gate kills a program behind writes of a batch, as the test below does")
 @pytest.mark.posix("tells by the signal whether a program was killed or failed")
 def test_a_guarded_store_is_never_left_with_half_a_commit(tmp_path: Path) -> None:
-    """After each kill it is as before or after the commit that was under way, and the shapes hold."""
+    """After each kill the store has the state before or after the running commit, and the shapes hold."""
     pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
     outcome = guarded.run(50, drawn_from("guarded").getrandbits(32), str(tmp_path))
     assert outcome.kills == 50
@@ -60,14 +60,14 @@ def test_a_guarded_store_is_never_left_with_half_a_commit(tmp_path: Path) -> Non
 
 
 def contents(dataset: rdflib.Dataset) -> tuple[object, object]:
-    """Give the quads, and the names of the graphs, of which one may be empty."""
+    """Return the quads and the names of the graphs, also of empty ones."""
     return set(dataset.quads()), {graph.identifier for graph in dataset.graphs()}
 
 
 @pytest.mark.posix("a program kills itself")
 @pytest.mark.parametrize("writes", [*sampled("writes before a kill", range(1, len(BATCH)), 6), len(BATCH)])
 def test_the_writes_of_a_batch_that_was_killed_are_undone(writes: int, tmp_path: Path) -> None:
-    """Whichever was the last, the next program that opens the store finds it as it was before the batch."""
+    """After a kill at any write, the next program that opens the store finds the state before the batch."""
     pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
     folder, e = str(tmp_path / "store"), rdflib.Namespace("http://e/")
     dataset = rdflib.Dataset("Oxigraph")
@@ -85,6 +85,6 @@ def test_the_writes_of_a_batch_that_was_killed_are_undone(writes: int, tmp_path:
     opened = rdflib.Dataset("Oxigraph")
     opened.open(folder)
     assert contents(opened) != before
-    with rdflive.validate(opened.graph(e.g), guarded.SHAPES):  # rdflive looks at the store
+    with rdflive.validate(opened.graph(e.g), guarded.SHAPES):  # rdflive undoes the batch
         assert contents(opened) == before
     opened.close()

@@ -1,4 +1,4 @@
-"""axe-core, which looks for what keeps people from using a page; tests are skipped where it is missing."""
+"""Accessibility checks of pages with axe-core; tests are skipped where it is missing."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ pytest.importorskip("axe_playwright_python", reason="needs axe-core: pip install
 
 
 def violations(page: Page, part: str = "html") -> list[Any]:
-    """Give what axe-core finds that is serious or critical, and of WCAG or of best practice.
+    """Return the serious and critical violations that axe-core finds in a page.
 
-    `part` is a selector of what is looked at.
+    `part` is the CSS selector of the checked part. The rules are those of WCAG and of best practice.
     """
     page.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8"))
     found = page.evaluate("part => axe.run(part).then(result => result.violations)", part)
@@ -30,7 +30,7 @@ def violations(page: Page, part: str = "html") -> list[Any]:
 
 
 def violations_in_all_colours(page: Page, *widths: int) -> list[Any]:
-    """Give what is found where the reader prefers light, and dark; at each width nothing may stick out."""
+    """Return the violations in the light and the dark scheme; at no width may content overflow."""
     found = []
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # both are literals

@@ -1,4 +1,4 @@
-"""Random basic graph patterns over small integers, and the plainest evaluation of them."""
+"""Random basic graph patterns over small integers, and a naive evaluation of them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ UPDATES = st.lists(TRIPLES, max_size=60)
 
 
 def plan(patterns: Sequence[TriplePattern], algorithm: Any = "auto") -> BasicPlan:
-    """Plan a basic graph pattern of which every column is wanted."""
+    """Plan a basic graph pattern that projects every column."""
     basic = Basic(BGP(patterns).patterns)
     return plan_basic(basic, frozenset(basic.columns), algorithm)
 
@@ -43,7 +43,7 @@ def plan(patterns: Sequence[TriplePattern], algorithm: Any = "auto") -> BasicPla
 def evaluate(
     patterns: Iterable[TriplePattern], triples: Iterable[Triple], projection: Sequence[Variable]
 ) -> Counter[tuple[object, ...]]:
-    """Join the patterns by trying every triple for each: slow, and hard to get wrong."""
+    """Join the patterns by trying every triple for each pattern."""
     triples = list(triples)
     solutions: list[dict[Variable, int]] = [{}]
     for pattern in dict.fromkeys(patterns):
@@ -70,7 +70,7 @@ def _match(
 
 
 def drain(state: SegmentState) -> Counter[tuple[int, ...]]:
-    """Take a segment's solutions since the last call, as signed weights."""
+    """Return a segment's changes since the last call as signed weights, and clear them."""
     weights: Counter[tuple[int, ...]] = Counter(state.added)
     weights.subtract(state.removed)
     state.added.clear()
@@ -79,7 +79,7 @@ def drain(state: SegmentState) -> Counter[tuple[int, ...]]:
 
 
 def toggles(kernel: Kernel, updates: Iterable[Triple], present: set[Triple]) -> Iterable[int]:
-    """Apply each update as an insert or a delete; yields its number after each."""
+    """Apply each update as an insert or a delete, and yield its number after it."""
     for number, triple in zip(count(), updates, strict=False):
         sign = -1 if triple in present else 1
         kernel.apply(sign, *triple)
@@ -88,7 +88,7 @@ def toggles(kernel: Kernel, updates: Iterable[Triple], present: set[Triple]) -> 
 
 
 def snapshot_of(present: set[Triple]) -> Callable[[PatternState], list[Triple]]:
-    """Give what a kernel asks for the triples of a pattern: those that are present at the time."""
+    """Return the snapshot function of a kernel, which lists the present triples of a pattern."""
 
     def snapshot(pattern: PatternState) -> list[Triple]:
         slots = [TriplePattern(*(Variable(str(t)) if t < 0 else t for t in pattern.key))]

@@ -1,4 +1,4 @@
-"""Subscriptions that are harmless when they are opened, and the updates that would have them take all."""
+"""Subscriptions that are cheap until an update would make them exhaust memory or time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ XSD = "http://www.w3.org/2001/XMLSchema#"
 
 @dataclass(frozen=True)
 class Bomb:
-    """A query over `<urn:bomb:…>`, an update, and a pattern of what the end says; "" where none is due."""
+    """A query over `<urn:bomb:…>`, an update, and a pattern of the final message ("" for none)."""
 
     query: str
     update: str
@@ -20,7 +20,7 @@ class Bomb:
 
 
 def _chain(function: str, times: int, shown: str) -> str:
-    """Feed what a function makes to itself."""
+    """Write a query that applies a function to its own results `times` times."""
     binds = " ".join(f"BIND({function.replace('X', f'?x{i}')} AS ?x{i + 1})" for i in range(times))
     return f"SELECT ({shown.replace('X', f'?x{times}')} AS ?z) {{ ?s <urn:bomb:lit> ?x0 {binds} }}"
 
@@ -43,7 +43,7 @@ ROWS: Final = "make or compare more"
 TIME: Final = "takes longer"
 KEPT: Final = "keep more"
 WORK: Final = f"{ROWS}|{TIME}"
-"""Which of the two is met first depends on the machine."""
+"""The machine decides which limit is reached first."""
 STAR: Final = " . ".join(f"?s <urn:bomb:l1> ?v{i}" for i in range(6))
 PAIRS: Final = (
     f"INSERT DATA {{ {_values(5000, subjects=5000)} {_values(5000, subjects=5000, predicate='l2')} }}"
@@ -60,7 +60,7 @@ BOMBS: Final = {
     "replace": Bomb(
         f'SELECT (STRLEN(REPLACE(?o, "a", "{"b" * 4000}")) AS ?z) {{ ?s <urn:bomb:lit> ?o }}', LONG, STRINGS
     ),
-    # in a filter of one pattern, which is tested before anything is kept
+    # in a filter of one pattern, which runs before the pattern keeps any row
     "filter": Bomb(
         "SELECT * { ?s <urn:bomb:lit> ?o FILTER(STRLEN("
         + "REPLACE(" * 9
@@ -80,7 +80,7 @@ BOMBS: Final = {
         LONG,
         STRINGS,
     ),
-    # each match looks to the end of the text in vain
+    # each match reads to the end of the text in vain
     "lookahead": Bomb('SELECT (STRLEN(REPLACE(?o, "a*b|a", "")) AS ?z) { ?s <urn:bomb:lit> ?o }', LONG, TIME),
     "joined copies": Bomb(
         f"SELECT (STRLEN(GROUP_CONCAT(?k)) AS ?z) {{ {_copies(6)} }}",

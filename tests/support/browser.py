@@ -36,7 +36,7 @@ __all__ = [
     "write",
 ]
 
-expect.set_options(timeout=20_000)  # machines are slow at times
+expect.set_options(timeout=20_000)  # for slow machines
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 _ARGUMENTS = (
     "--no-sandbox",
@@ -48,7 +48,7 @@ _ARGUMENTS = (
     "--disable-sync",
 )
 VISITED = "localStorage.getItem('rdflive.history') ?? localStorage.setItem('rdflive.history', '[]')"
-"""What a browser has kept of an earlier visit: then the page opens no subscription by itself."""
+"""Script that fakes an earlier visit, after which the page opens no subscription by itself."""
 LATE = """# Late trains
 PREFIX : <http://example.org/>
 SELECT ?train ?minutes WHERE { ?train :delay ?minutes }
@@ -57,7 +57,7 @@ SELECT ?train ?minutes WHERE { ?train :delay ?minutes }
 
 @contextmanager
 def launched() -> Iterator[Browser]:
-    """Start a browser: the one that RDFLIVE_CHROMIUM names, else one that is installed."""
+    """Start the browser that RDFLIVE_CHROMIUM names, else an installed one."""
     program = os.environ.get("RDFLIVE_CHROMIUM") or next(filter(None, map(shutil.which, _NAMES)), None)
     if program is None:
         pytest.skip("needs Chromium: install it, or name one by RDFLIVE_CHROMIUM")
@@ -68,7 +68,7 @@ def launched() -> Iterator[Browser]:
 
 
 class Watched:
-    """Notes everything that goes wrong in a page: errors of its console, dialogs, requests elsewhere."""
+    """Records the faults of a page: console errors, dialogs, and requests to other hosts."""
 
     def __init__(self, page: Page) -> None:
         self._allowed: list[str] = []
@@ -79,12 +79,12 @@ class Watched:
         page.on("request", lambda request: self._take_request(page, request.url))
 
     def allow(self, pattern: str) -> None:
-        """Expect what matches a pattern."""
+        """Expect the faults that match a pattern."""
         self._allowed.append(pattern)
 
     @property
     def faults(self) -> list[str]:
-        """What has gone wrong, but for what was expected."""
+        """The recorded faults without the expected ones."""
         return [fault for fault in self._seen if not any(re.search(one, fault) for one in self._allowed)]
 
     def _take_message(self, message: Any) -> None:
@@ -102,7 +102,7 @@ class Watched:
 
 
 def write(page: Page, text: str, editor: str = "Query") -> None:
-    """Write into an editor, in place of what is there; open the page of the server, if none is open."""
+    """Replace the text of an editor; open the page of the server if none is open."""
     if page.url == "about:blank":
         page.goto("/")
     page.get_by_role("textbox", name=editor).focus()
@@ -111,7 +111,7 @@ def write(page: Page, text: str, editor: str = "Query") -> None:
 
 
 def send_otherwise(page: Page, url: str, old: str, new: str) -> None:
-    """Have the server send something else in its page at a URL."""
+    """Replace `old` by `new` in the response of a URL."""
 
     def answer(route: Route) -> None:
         response = route.fetch()
@@ -121,7 +121,7 @@ def send_otherwise(page: Page, url: str, old: str, new: str) -> None:
 
 
 class HeldBack:
-    """Holds the page's next request for addresses of a pattern back, until `release`.
+    """Holds back the page's next request for a URL pattern until `release`.
 
     `expect_request` does not say that a request is held back: Playwright reports requests before it hands
     them to the handler of the route.
@@ -151,7 +151,7 @@ class HeldBack:
 
 
 def subscribe(page: Page, query: str = LATE) -> Locator:
-    """Subscribe to a query by the form, and give its panel once it is connected."""
+    """Subscribe to a query in the form, and return its panel once it is connected."""
     write(page, query)
     page.get_by_role("button", name="Subscribe", exact=True).click()
     panel = page.locator("article").first
@@ -162,12 +162,12 @@ def subscribe(page: Page, query: str = LATE) -> Locator:
 
 
 def panel_of(page: Page, title: str) -> Locator:
-    """Give the panel with a title."""
+    """Return the panel with a title."""
     return page.get_by_role("article", name=title)
 
 
 def rows_of(panel: Locator) -> list[list[str]]:
-    """Give the text of the rows that are in the answer, sorted, without those that have gone."""
+    """Return the text of the rows in the answer, sorted, without removed rows."""
     cells = "rows => rows.map(row => [...row.cells].slice(1).map(cell => cell.textContent))"
     rows: list[list[str]] = panel.locator("tbody tr:not(.gone)").evaluate_all(cells)
     return sorted(rows)

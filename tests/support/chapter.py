@@ -1,9 +1,9 @@
 """A chapter of the tutorial as a program: `python -m support.chapter PAGE` runs its blocks.
 
-It runs in the current folder, and prints a list of JSON with what each block printed. Python blocks share
-their names. Of the commands, those of `rdflive` and `curl` are run; those that prepare the machine are not.
-A server that a command starts goes on beside the blocks behind it, at a free port in place of 8000, and a
-stream that would never end is followed for some seconds.
+It runs in the current folder, and prints a JSON list of the outputs of all blocks. Python blocks share
+their names. It runs the commands `rdflive` and `curl` only, not those that prepare the machine.
+A server that a command starts runs until the last block, at a free port in place of 8000. An endless
+stream is read for some seconds.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ __all__ = ["main"]
 
 WRITTEN = "127.0.0.1:8000"
 TIMED_OUT = 28
-"""With this curl ends when its time is up."""
+"""Exit code of curl after its time limit."""
 
 
 class Chapter:
-    """What the blocks of a page share."""
+    """The state that the blocks of a page share."""
 
     def __init__(self, page: Path, servers: contextlib.ExitStack) -> None:
         self._page = page
@@ -40,7 +40,7 @@ class Chapter:
             self._address = f"127.0.0.1:{free.getsockname()[1]}"
 
     def run(self, block: Block) -> str:
-        """Run one block and give what it printed."""
+        """Run one block and return its output."""
         code = block.code.replace(WRITTEN, self._address)
         if block.language == "sh":
             printed = "".join(self._command(command) for command in commands(code))
@@ -56,7 +56,7 @@ class Chapter:
         if program == "curl":
             return curl(options)
         if options[0] == "serve":
-            # one that listens elsewhere does so at any free port
+            # a server with another address gets any free port
             listen = "127.0.0.1:0" if "--listen" in options else self._address
             self._serve([sys.executable, "-m", "rdflive", *options, "--listen", listen])
             return ""
@@ -83,7 +83,7 @@ def main(page: Path) -> None:
 
 
 def commands(code: str) -> Iterator[list[str]]:
-    """List the commands in a block of shell that are run, as words."""
+    """Yield the `rdflive` and `curl` commands in a shell block, as words."""
     for line in code.replace("\\\n", "").splitlines():
         words = shlex.split(line, comments=True)
         if words and words[0] in ("rdflive", "curl"):
@@ -91,7 +91,7 @@ def commands(code: str) -> Iterator[list[str]]:
 
 
 def curl(options: list[str]) -> str:
-    """Run curl; with `-N` it follows a stream."""
+    """Run curl and return its output; with `-N` it reads a stream until the time limit."""
     command = ["curl", "-sS", "--fail", "--max-time", "3" if "-N" in options else "30", *options]
     done = subprocess.run(command, stdout=subprocess.PIPE, encoding="utf-8", check=False)
     assert done.returncode in ((TIMED_OUT,) if "-N" in options else (0,))

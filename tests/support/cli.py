@@ -27,7 +27,7 @@ for name in ("watch.LOOKS", "validate.LOOKS", "serve._LOOKS"):
 sys.exit(importlib.import_module("rdflive.cli").main(sys.argv[1:]))
 """,
 ]
-"""What Python runs in place of `-m rdflive` to look at followed files more often."""
+"""Arguments of Python that replace `-m rdflive` and poll followed files more often."""
 PATCH = """\
 TX .
 A <http://e/c> <http://e/p> "x\\ny"@en .
@@ -40,7 +40,7 @@ TC .
 
 
 def absent(path: str) -> str:
-    """Say that a file is not there in the words of this system."""
+    """Return this system's message for a missing file."""
     try:
         os.stat(path)
     except FileNotFoundError as error:
@@ -56,37 +56,37 @@ def write_example() -> None:
 
 
 def changes(*rows: str) -> str:
-    """Give a feed of one transaction per row."""
+    """Write an RDF Patch feed with one transaction per row."""
     return "".join(f"TX .\n{row} .\nTC .\n" for row in rows)
 
 
 def watch(*options: str, data: str = "data.ttl", query: str = "q.rq", changes: str = "c.rdfp") -> int:
-    """Run `rdflive watch` in this process on the files of the working folder; text has whole terms."""
+    """Run `rdflive watch` in this process on the files of the working folder; text output has full terms."""
     full = [] if "--to" in options else ["--full"]
     return main(["watch", *data.split(), "--query", query, "--changes", changes, *full, *options])
 
 
 def uncounted(text: str) -> str:
-    """Take the numbers of commits from lines, and what is said of an empty answer."""
+    """Remove the commit numbers from lines, and the note about an empty answer."""
     return re.sub(r"^#\S+  (?:no solutions\n)?", "", text, flags=re.MULTILINE)
 
 
 def printed(capsys: pytest.CaptureFixture[str]) -> str:
-    """Give what was printed, without the numbers of commits."""
+    """Return the printed text without commit numbers."""
     return uncounted(capsys.readouterr().out)
 
 
 def on_terminal(
     arguments: Sequence[str], monkeypatch: pytest.MonkeyPatch, *, columns: int = 80, colour: bool = True
 ) -> str:
-    """Run `rdflive` with standard output and error on a terminal; give what it shows."""
+    """Run `rdflive` with standard output and error on a terminal, and return the shown text."""
     import pty
 
     ours, theirs = pty.openpty()
     shown = bytearray()
 
     def read() -> None:
-        with suppress(OSError):  # how Linux reports that the other side is closed
+        with suppress(OSError):  # Linux reports so that the other side is closed
             while chunk := os.read(ours, 65536):
                 shown.extend(chunk)
 
@@ -107,5 +107,5 @@ def on_terminal(
 
 
 def without_colours(text: str) -> str:
-    """Take what steers a terminal from a text."""
+    """Remove terminal escape sequences from a text."""
     return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text)

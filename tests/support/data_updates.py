@@ -1,4 +1,4 @@
-"""Random updates on data, well formed and not: INSERT DATA and DELETE DATA in all their spellings."""
+"""Random INSERT DATA and DELETE DATA requests in all spellings, well formed and ill formed."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ GAPS = [" ", "\n", "  \t", " # it's <a> . \n"]
 
 
 def data_update(random: Random, strangeness: float = 0, *, prologues: int = 3) -> str:
-    """Draw a request of one to three operations, of which so many may have a prologue.
+    """Draw a request of one to three operations.
 
-    A token is strange as often as `strangeness` says.
+    `strangeness` is the probability of an ill-formed token. The first `prologues` operations may have a
+    prologue.
     """
     names, objects = random.choice([(PLAIN_NAMES, PLAIN), (NAMES, OBJECTS)])
 

@@ -1,4 +1,4 @@
-"""Random logs of Debezium that a database could have written."""
+"""Random Debezium logs, as a database could produce them."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ CONNECTORS: dict[str, Callable[[int], dict[str, Any]]] = {
     "times": lambda n: {"ts_ms": 1_700_000_000_000 + n},
     "transactions": lambda n: {"ts_ms": 1_700_000_000_000 + n // 3},
 }
-"""What connectors write into `source` of the events of one log, by their number."""
+"""Members of `source` that each connector writes into the n-th event of a log."""
 
 
 def told_by(connector: str, log: Sequence[Logged]) -> list[Logged]:
-    """Give the events of a log the places that a connector tells; without tombstones."""
+    """Add the positions of a connector to the events of a log, and drop tombstones."""
     told = []
     for number, (key, value) in enumerate(log):
         if value is not None:
@@ -74,7 +74,7 @@ def told_by(connector: str, log: Sequence[Logged]) -> list[Logged]:
 
 
 def expected(log: Sequence[Logged]) -> set[Any]:
-    """Give what a mirror without Spark makes of a log."""
+    """Return the state of a mirror without Spark after a log."""
     graph = rdflib.Dataset()
     mirrored(graph, debezium(MAPPING), "".join(record.to_line() for record in log))
     return state(graph)
@@ -95,7 +95,7 @@ STEPS = st.lists(
 
 
 def log_of(steps: list[tuple[str, str, int, int, str | None]]) -> list[Logged]:
-    """Do the steps on tables, as far as they can be done, and log them."""
+    """Apply the possible steps to tables, and return the log."""
     tables: dict[str, dict[int, dict[str, Any]]] = {"customers": {}, "stays": {}, "terms": {}}
     log: list[Logged] = []
     for kind, table, key, other, text in steps:

@@ -1,4 +1,4 @@
-"""Debezium's events through the stages of a mirror on Spark, without Spark."""
+"""The stages of a Debezium mirror on Spark, run without Spark."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ __all__ = ["READ", "Mirror", "Partitions"]
 
 READ = read_mapping(MAPPING)
 Partitions = Sequence[Sequence[tuple[int, Logged]]]
-"""The events of a micro-batch per task, with their place in the stream."""
+"""The events of a micro-batch per task, each with its offset in the stream."""
 
 
 class Frame:
-    """Stands for a DataFrame, whose columns are all that is asked for here."""
+    """A stub of a DataFrame that has only columns."""
 
     columns = ("key", "value")
     dtypes = (("key", "string"), ("value", "string"))
 
 
 class Mirror:
-    """Folds micro-batches into quads and kept texts, as the driver does."""
+    """Folds micro-batches into quads and stored texts, as the driver does."""
 
     def __init__(self) -> None:
         self.kept: dict[str, str] = {}
@@ -39,7 +39,7 @@ class Mirror:
         self.restart()
 
     def restart(self) -> None:
-        """Go on from what is kept."""
+        """Continue from the stored texts."""
         frame: Any = Frame()
         self.shape = DebeziumEvents(frame, READ)
         self.shape.restore(self.kept)
@@ -53,7 +53,7 @@ class Mirror:
         is_one: bool = False,
         report: Any = refuse,
     ) -> Reading:
-        """Take a micro-batch, whose records have a place in their stream, by default one, or none."""
+        """Apply a micro-batch; `is_placed` is True if its records have offsets in their `streams`."""
         self.shape._is_one = is_one
 
         def decode(**how: bool) -> pa.Table:

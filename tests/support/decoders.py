@@ -1,4 +1,4 @@
-"""Readings of feeds in text: whole ones, ones that go on from any entry, and how golden files show them."""
+"""Decode feeds in text, from the start or behind any entry, and write entries as in golden files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def read(form: FeedFormat, text: str, kept: Mapping[str, str] | None = None) -> 
 
 
 def read_on(form: FeedFormat, text: str, cursor: str, kept: Mapping[str, str]) -> list[Entry]:
-    """Decode what is behind a cursor."""
+    """Decode the entries behind a cursor."""
     last = read_cursor(cursor)
     rest = io.BytesIO(text.encode()[last.end :])
     lines = to_lines(rest, "feed", number=last.number, end=last.end, check=last.check)
@@ -28,7 +28,7 @@ def read_on(form: FeedFormat, text: str, cursor: str, kept: Mapping[str, str]) -
 
 
 def check_restarts(form: FeedFormat, text: str) -> None:
-    """Behind every entry of a good feed, a new reading gives what the first one gave, cursors included."""
+    """Check that decoding behind each entry of a good feed returns the remaining entries and cursors."""
     entries = read(form, text)
     kept: dict[str, str] = {}
     for number, entry in enumerate(entries, start=1):
@@ -42,7 +42,7 @@ def check_restarts(form: FeedFormat, text: str) -> None:
 
 
 def show(entries: list[Entry]) -> str:
-    """Write entries as golden files have them: rows of RDF Patch, updates, what is kept, and errors."""
+    """Write entries as golden files have them: rows of RDF Patch, updates, stored texts, and errors."""
     rows: list[str] = []
     for entry in entries:
         rows.append(f"entry {entry.batch.sequence} at {entry.cursor}")

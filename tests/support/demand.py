@@ -1,4 +1,4 @@
-"""What patterns that are held by demand should hold, and queries that ask for little."""
+"""Checks of patterns that are materialized by demand, and queries that need few triples."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ PREDICATES = ":p", ":q", ":r", "a"
 
 
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have patterns be held whole after a few look-ups already, and soon by demand again."""
+    """Make patterns switch early between full materialization and materialization by demand."""
     for name, value in {"_CHEAP": 3, "_SPARSE": 1, "_OFTEN": 1, "_PATIENCE": 0, "_FEW": 2}.items():
         monkeypatch.setattr(demand, name, value)
 
 
 def check_held(state: StoreState) -> Counter[str]:
-    """Compare what each pattern holds, and what is in demand, with the graph; count the kinds of patterns."""
+    """Compare the matches and demanded values of each pattern with the graph; count the kinds of patterns."""
     kinds: Counter[str] = Counter()
     for view in state.views.values():
         for pattern in view.kernel.patterns.values():
@@ -45,12 +45,12 @@ def check_held(state: StoreState) -> Counter[str]:
 
 
 def make_text(random: Random, *, graphs: bool = False) -> str:
-    """Write a query with some constants and parts of all kinds behind them."""
+    """Write a query that begins at constants and continues with parts of all kinds."""
     names = iter("xyzuvwstklmn")
     variables = [next(names)]
 
     def triple() -> str:
-        """Lead on from a variable that is there."""
+        """Write a triple pattern with a variable used before."""
         known = f"?{random.choice(variables)}"
         predicate = random.choice(PREDICATES)
         if random.random() < 0.05:

@@ -1,6 +1,6 @@
-"""How much the tests try: the gate tries the same cases each time, a hunt more of them and others.
+"""Number of random cases: the gate runs the same cases each time, a hunt runs more and other ones.
 
-The environment variable RDFLIVE_HUNT is the seed of a hunt, any text. Without it the tests are the gate.
+The environment variable RDFLIVE_HUNT is the seed of a hunt, any text. Without it the tests run as the gate.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ __all__ = ["HUNT", "SEED", "checked", "drawn_from", "examples", "in_share", "rep
 Item = TypeVar("Item")
 
 SEED = os.environ.get("RDFLIVE_HUNT", "")
-"""What a hunt draws its random cases from; empty in the gate."""
+"""Seed of the random cases of a hunt; empty in the gate."""
 HUNT = bool(SEED)
 SHARE = 8
-"""The gate tries one example of so many, where a test does not say otherwise."""
+"""By default the gate runs one of this number of examples."""
 SAMPLE_SHARE = 4
-"""Of a kind that only stands beside another of its engine, the gate tries one example of so many again."""
+"""Further divisor for kinds of stores that differ little from a kind tested in full."""
 LEAST = 4
-"""So many examples are tried at least, where there are as many; two where a test says its share itself."""
+"""Minimal number of examples; two where a test sets its own share."""
 STEPS = 5
-"""The gate compares every so many steps, and the last one."""
+"""The gate compares one step of this number, and the last step."""
 
 
 def examples(most: int, *, share: int = SHARE, sample: bool = False) -> int:
-    """Give how many examples are tried where a hunt tries `most`: in the gate one of `share`.
+    """Return the number of examples: `most` in a hunt, one of `share` in the gate.
 
-    `sample` is for kinds of stores that differ little from one that is tried in full.
+    `sample` is for kinds of stores that differ little from a kind tested in full.
     """
     if HUNT:
         return most
@@ -41,27 +41,27 @@ def examples(most: int, *, share: int = SHARE, sample: bool = False) -> int:
 
 
 def rounds(most: int, *, share: int = SHARE) -> int:
-    """Give how often a loop of random cases is run, where a hunt runs it `most` times."""
+    """Return the number of rounds of a loop of random cases: `most` in a hunt."""
     return examples(most, share=share)
 
 
 def drawn_from(*names: object) -> Random:
-    """Give a source of random numbers: by its name alone in the gate, by the seed too in a hunt."""
+    """Return a random generator, seeded by the names and, in a hunt, by the hunt's seed."""
     return Random(" ".join(map(str, (SEED, *names) if HUNT else names)))
 
 
 def in_share(name: str, among: int, place: int = 0) -> bool:
-    """Tell if a case is in the share of the gate: by a hash of its name, one of `among` places is."""
+    """Return True if the gate runs a case: the hash of the name selects one of `among` places."""
     return (int(sha256(name.encode()).hexdigest(), 16) + place) % among == 0
 
 
 def sampled(name: str, items: Iterable[Item], among: int) -> list[Item]:
-    """Give the items that are tried: all in a hunt, one of `among` in the gate."""
+    """Return the tested items: all in a hunt, one of `among` in the gate."""
     return [item for place, item in enumerate(items) if HUNT or in_share(name, among, place)]
 
 
 def checked(steps: Iterable[Item]) -> Iterator[tuple[Item, bool]]:
-    """Give each step of a run, and if it is compared: in a hunt each one, else some and the last."""
+    """Yield each step of a run, and True if it is compared: each step in a hunt, else some and the last."""
     last: tuple[int, Item] | None = None
     for number, step in enumerate(steps, 1):
         if last is not None:
@@ -72,7 +72,7 @@ def checked(steps: Iterable[Item]) -> Iterator[tuple[Item, bool]]:
 
 
 def repeat(test: str) -> str:
-    """Give the command that repeats one test as it was run."""
+    """Return the command that repeats one test."""
     seed = f"RDFLIVE_HUNT={SEED} " if HUNT else ""
     environment = os.environ.get("TOX_ENV_NAME")
     if environment == "hunt":

@@ -1,4 +1,4 @@
-"""A SPARQL endpoint of other authors, on a free port of this machine, and what it holds."""
+"""A third-party SPARQL endpoint on a free port of this machine, and its content."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ server.run([listening])
 
 
 class RunningEndpoint:
-    """The URL of an endpoint, and requests that share no code with what is tested."""
+    """The URL of an endpoint, and requests that share no code with rdflive."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -49,7 +49,7 @@ class RunningEndpoint:
             return rdflib.Graph().parse(data=response.read(), format="nt")
 
     def named(self) -> rdflib.Graph:
-        """Get all named graphs as triples with the graph's name inside the predicate, to be compared."""
+        """Get all named graphs as comparable triples, with the graph's name in the predicate."""
         url = f"{self.url}?query={quote('SELECT * WHERE { GRAPH ?g { ?s ?p ?o } }')}"
         with urlopen(
             Request(url, headers={"Accept": "application/sparql-results+json"}), timeout=60

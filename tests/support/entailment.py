@@ -1,8 +1,8 @@
-"""What a graph entails, by the book: the ten rules of Goasdoué et al., Figures 6 and 7, to the fixpoint.
+"""The triples that a graph entails: the fixpoint of the ten rules of Goasdoué et al., Figures 6 and 7.
 
-Made for tests on few triples: every rule is tried on every pair. A triple with a literal subject, or a
-predicate that is not an IRI, is never derived. The schema is closed first (Figure 6), and that may lead
-through blank nodes: of `p subPropertyOf _:b`, `_:b subPropertyOf q` comes `p subPropertyOf q`.
+Every rule is tried on every pair, so graphs must be small. No triple with a literal subject or a
+predicate other than an IRI is derived. The schema is closed first (Figure 6), also through blank nodes:
+`p subPropertyOf _:b` and `_:b subPropertyOf q` entail `p subPropertyOf q`.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ RANGE: Final = RDFS.range
 SCHEMA: Final = (SC, SP, DOMAIN, RANGE)
 EX: Final = "urn:example:"
 PERIOD: Final = 16
-"""Commits in which a random graph grows, and shrinks again."""
+"""Number of commits in which a random graph grows and shrinks again."""
 
 
 def is_well_formed(triple: Triple) -> bool:
-    """Tell whether RDF allows the triple."""
+    """Return True if RDF allows the triple."""
     return not isinstance(triple[0], Literal) and isinstance(triple[1], URIRef)
 
 
 def closed_schema(triples: Iterable[Triple]) -> set[Triple]:
-    """Give the schema triples with those that follow from two of them (Figure 6)."""
+    """Return the schema triples and those entailed by pairs of them (Figure 6)."""
     found = {triple for triple in triples if triple[1] in SCHEMA}
     while True:
         fresh = {new for one in found for other in found for new in _of_schema(one, other)} - found
@@ -63,7 +63,7 @@ def _of_schema(one: Triple, other: Triple) -> Iterator[Triple]:
 
 
 def _of_instance(schema: Triple, triple: Triple) -> Iterator[Triple]:
-    """Apply Figure 7 to a schema triple and any triple; what comes of it may be ill-formed."""
+    """Apply Figure 7 to a schema triple and any triple; the results may be ill-formed."""
     (one, constraint, other), (s, p, o) = schema, triple
     if constraint == SC and p == TYPE and o == one:  # rdfs9
         yield s, TYPE, other
@@ -76,7 +76,7 @@ def _of_instance(schema: Triple, triple: Triple) -> Iterator[Triple]:
 
 
 def saturated(triples: Iterable[Triple]) -> set[Triple]:
-    """Give everything that the triples entail, themselves included."""
+    """Return all triples that the triples entail, including themselves."""
     found = set(triples)
     schema = closed_schema(found)
     found |= schema
@@ -89,10 +89,10 @@ def saturated(triples: Iterable[Triple]) -> set[Triple]:
 
 
 def paths(triples: Iterable[Triple]) -> Counter[Triple]:
-    """Count how often Saturate+ gives each triple that is not of the schema (Theorem 3, Figure 11).
+    """Count the derivations of each instance triple by Saturate+ (Theorem 3, Figure 11).
 
-    An explicit triple has the empty path; each application of Figure 8 to an explicit schema triple makes
-    a path longer. The schema must be acyclic, or there is no end to it.
+    An explicit triple has the empty path, and each application of Figure 8 to an explicit schema triple
+    extends a path. The schema must be acyclic, or the count does not end.
     """
     triples = set(triples)
     schema = [triple for triple in triples if triple[1] in SCHEMA]
@@ -106,16 +106,16 @@ def paths(triples: Iterable[Triple]) -> Counter[Triple]:
 
 
 def _may_go_on(triple: Triple) -> bool:
-    """A blank node in the predicate leads on, by Figure 6; a literal in the subject does not."""
+    """Return True if further rules apply: to a blank predicate (Figure 6), but not to a literal subject."""
     return not isinstance(triple[0], Literal)
 
 
 def supports(triples: Iterable[Triple]) -> Counter[Triple]:
-    """Count what supports each triple that is not of the schema: items of the templates of explicit ones.
+    """Count the supports of each instance triple: items of the templates of explicit triples.
 
-    A template is all that the triple of its kind entails by itself, in terms of its subject and object;
-    so of `s p s` a domain and a range of the same class are two items. Made for schemas that say nothing
-    about rdf:type, for there the object too decides what is entailed.
+    A template lists the triples that a triple of its kind entails alone, in terms of its subject and
+    object. So a domain and a range of the same class are two items for `s p s`. The schema must not
+    constrain rdf:type, whose entailments depend on the object too.
     """
     triples = set(triples)
     schema = closed_schema(triples)
@@ -136,13 +136,13 @@ _OBJECT: Final = BNode("object of the template")
 
 
 def instances(triples: Iterable[Triple]) -> set[Triple]:
-    """Leave out the triples of the schema."""
+    """Return the triples without those of the schema."""
     return {triple for triple in triples if triple[1] not in SCHEMA}
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The terms of random graphs; classes and properties stand in the order of an acyclic schema."""
+    """The terms of random graphs, with classes and properties in the order of an acyclic schema."""
 
     nodes: tuple[Any, ...]
     classes: tuple[Any, ...]
@@ -171,8 +171,8 @@ def world(*, blanks: bool = True) -> Vocabulary:
 def make_schema(random: Random, words: Vocabulary, *, cyclic: bool, meta: bool) -> Triple:
     """Make a schema triple.
 
-    `meta` allows what is said of rdf:type and of the schema's own properties, and literals as classes;
-    never a property below one of the schema's own.
+    `meta` allows constraints of rdf:type and of the schema's own properties, and literals as classes. No
+    property becomes a subproperty of one of the schema's own.
     """
     if meta and not random.randrange(4):
         return _make_meta(random, words)
@@ -210,7 +210,7 @@ def _make_meta(random: Random, words: Vocabulary) -> Triple:
 
 
 def make_instance(random: Random, words: Vocabulary, *, meta: bool) -> Triple:
-    """Make an instance triple; with `meta` also of classes and properties as nodes."""
+    """Make an instance triple; `meta` allows classes and properties as nodes."""
     nodes = words.nodes + (words.classes[:2] + words.properties[:1] if meta else ())
     subject = random.choice(nodes)
     if not random.randrange(3):
@@ -225,10 +225,10 @@ def make_instance(random: Random, words: Vocabulary, *, meta: bool) -> Triple:
 def make_commits(
     random: Random, words: Vocabulary, count: int, *, cyclic: bool = True, meta: bool = True
 ) -> Iterator[list[Write]]:
-    """Make commits of one write or several, of data and schema, some without effect.
+    """Make commits of one or more writes to data and schema, some without effect.
 
-    The graph grows and shrinks in turn, so that answers come and go; one commit in eight also takes back
-    what it did.
+    The graph grows and shrinks in turn, so that answers come and go. One commit in eight also reverses its
+    own writes.
     """
     present: dict[Triple, None] = {}
     for number in range(count):

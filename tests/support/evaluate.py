@@ -1,8 +1,8 @@
-"""SPARQL by the book: a query's answer from all quads at once, in the words of SPARQL 1.1, section 18.
+"""A reference evaluation of SPARQL queries over all quads, by the text of SPARQL 1.1, section 18.
 
-Made for tests on few quads: no indexes, no rewriting. Inside EXISTS the outer solution is known wherever
-a group begins, so that filters and OPTIONALs see it (substitution); a subquery does not see it, and MINUS
-looks for common variables among those that its two sides mention.
+It has no indexes and no rewriting, so data must be small. Inside EXISTS every group begins with the outer
+solution, which filters and OPTIONALs therefore see (substitution). A subquery does not see it. MINUS
+compares the variables that both of its sides mention.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def answer(query: syntax.Query, quads: Iterable[Quad], *, union: bool = False) -
 
 
 def _constructed(template: tuple[syntax.Triple, ...], rows: list[Row]) -> Iterator[Row]:
-    """Make a graph of solutions: what is no triple is left out (16.2)."""
+    """Instantiate the template with the solutions, without ill-formed triples (16.2)."""
     triples = {}
     for row, triple in product(rows, template):
         parts = (triple.subject, triple.predicate, triple.object)
@@ -135,7 +135,7 @@ def _removes(other: Row, row: Row, common: frozenset[Var]) -> bool:
 
 
 def _left_join(rows: list[Row], group: syntax.Group, data: Data) -> Iterator[Row]:
-    """The filters of the optional group see the solution that it extends."""
+    """Join the optional group, whose filters see the extended solution."""
     right = _elements(group, data)
     for row in rows:
         merged = [both for other in right if (both := _merge(row, other)) is not None]
@@ -160,7 +160,7 @@ def _element(element: syntax.Element, data: Data) -> list[Row]:
 
 
 def _graph(element: syntax.Graph, data: Data) -> list[Row]:
-    """A graph that is not there has no solutions at all."""
+    """Evaluate GRAPH; a graph that does not exist has no solutions."""
     if not isinstance(element.name, Var):
         triples = data.named.get(element.name)
         return [] if triples is None else _group(element.group, replace(data, triples=triples))
@@ -190,13 +190,13 @@ def _match(pattern: tuple[Any, ...], terms: tuple[Any, ...]) -> Row | None:
 
 
 def _pairs(path: Any, triples: frozenset[Any], start: Any, end: Any) -> Counter[tuple[Any, Any]]:
-    """The ends of a path with their multiplicity; a constant end is one of a path of no steps."""
+    """Return the ends of a path with their multiplicity; a constant end also ends the zero-length path."""
     near, far = (set() if isinstance(term, Var) else {term} for term in (start, end))
     return _ends(path, triples, near, far)
 
 
 def _ends(path: Any, triples: frozenset[Any], near: set[Any], far: set[Any]) -> Counter[tuple[Any, Any]]:
-    """Section 18.4; what stands between the steps of a sequence is a variable (18.2.2.4)."""
+    """Evaluate a path (18.4); the node between the steps of a sequence is a variable (18.2.2.4)."""
     if isinstance(path, URIRef):
         return Counter((s, o) for s, p, o in triples if p == path)
     if isinstance(path, syntax.Inverse):
@@ -245,7 +245,7 @@ def _truth(test: Any, row: Row, data: Data) -> bool:
 
 
 def _value(expression: Any, row: Row, data: Data) -> Any:
-    """The term that an expression gives; None is an error."""
+    """Return the term of an expression, or None for an error."""
     if isinstance(expression, syntax.Fold):
         return _fold(expression, row[_MEMBERS], data)
     if isinstance(expression, syntax.Exists):
@@ -320,7 +320,7 @@ _FORMS: dict[str, Callable[..., Any]] = {
 
 
 def _fold(fold: syntax.Fold, rows: list[Row], data: Data) -> Any:
-    """An aggregate over the rows of a group (18.5.1)."""
+    """Evaluate an aggregate over the rows of a group (18.5.1)."""
     if fold.expression is None:
         return Literal(len({frozenset(row.items()) for row in rows}) if fold.distinct else len(rows))
     values = [_value(fold.expression, row, data) for row in rows]

@@ -1,4 +1,4 @@
-"""A server of event streams that does as a script tells it, byte by byte, and a stretch of network to cut."""
+"""A scripted server of event streams, and a network connection that tests can cut."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Asked:
 
     @property
     def last(self) -> str | None:
-        """The id of the last event that the client has seen."""
+        """The id of the last event that the client received."""
         return self.headers.get("last-event-id")
 
 
@@ -56,7 +56,7 @@ class Wire:
         return self
 
     def raw(self, text: str | bytes) -> Wire:
-        """Send what is given."""
+        """Send text or bytes, as one chunk if the response is chunked."""
         piece = text.encode() if isinstance(text, str) else text
         self.line.sendall(b"%x\r\n%b\r\n" % (len(piece), piece) if self.is_chunked else piece)
         return self
@@ -66,7 +66,7 @@ class Wire:
         return self.raw(written(kind, name, **members))
 
     def wait(self) -> None:
-        """Wait until the client goes."""
+        """Wait until the client disconnects."""
         with suppress(OSError):
             while self.line.recv(1 << 16):
                 pass
@@ -76,7 +76,7 @@ Script = Callable[[Wire], object]
 
 
 def stay(*events: str | bytes, chunked: bool = False) -> Script:
-    """Make a script that accepts, sends events, and waits."""
+    """Make a script that sends events and waits for the client to disconnect."""
 
     def script(wire: Wire) -> None:
         cut(*events, chunked=chunked)(wire)
@@ -86,7 +86,7 @@ def stay(*events: str | bytes, chunked: bool = False) -> Script:
 
 
 def cut(*events: str | bytes, chunked: bool = False) -> Script:
-    """Make a script that accepts, sends events, and closes the connection."""
+    """Make a script that sends events and closes the connection."""
 
     def script(wire: Wire) -> None:
         wire.head(chunked=chunked)
@@ -98,7 +98,7 @@ def cut(*events: str | bytes, chunked: bool = False) -> Script:
 
 @dataclass
 class EventServer:
-    """A running server: each connection gets the next script, the last one for ever."""
+    """A running server; each connection gets the next script, and the last script repeats."""
 
     port: int
     asked: list[Asked] = field(default_factory=list)
@@ -106,7 +106,7 @@ class EventServer:
     tls: ssl.SSLContext | None = None
 
     def secure(self, context: ssl.SSLContext) -> None:
-        """Speak TLS from now on."""
+        """Use TLS for new connections."""
         self.tls = context
 
     @property
@@ -114,17 +114,17 @@ class EventServer:
         return f"http://127.0.0.1:{self.port}"
 
     def play(self, *scripts: Script) -> None:
-        """Do these from now on."""
+        """Replace the scripts."""
         self.scripts = deque(scripts)
 
     def client(self, pace: RetryPace = QUICK, timeout: float = PATIENCE, token: str | None = None) -> Server:
-        """Make a client that comes back quickly."""
+        """Make a client that reconnects quickly."""
         return Server(Address.parse(self.url, token), timeout=timeout, pace=pace)
 
 
 @contextmanager
 def event_server() -> Iterator[EventServer]:
-    """Run a server on a free port; leaving ends all connections."""
+    """Run a server on a free port; the end of the block closes all connections."""
     open_lines: list[socket.socket] = []
     threads: list[threading.Thread] = []
     listening = socket.create_server(("127.0.0.1", 0))
@@ -170,7 +170,7 @@ def written(kind: str, name: str = "", **members: Any) -> str:
 
 
 def initial(wire: Wire, name: str, *values: str, chunked: bool = False) -> Wire:
-    """Send the head, and an answer of `SELECT ?s`; its sequence is the number in the event's id."""
+    """Send the head and an answer of `SELECT ?s`, whose sequence is the number in the event's id."""
     return wire.head(chunked=chunked).raw(whole(name, *values))
 
 
@@ -190,7 +190,7 @@ def whole(name: str, *values: str) -> str:
 
 
 def update(name: str, added: str = "", removed: str = "", **members: Any) -> str:
-    """Write an update of `SELECT ?s`; a letter for each solution."""
+    """Write an update of `SELECT ?s`, with a letter for each solution."""
     sequence = int(name.partition("-")[0])
     return written(
         "update",
@@ -209,7 +209,7 @@ def rows(*values: str) -> list[Any]:
 
 
 def letters(solutions: Any) -> str:
-    """List the solutions of `SELECT ?s`, by a letter for each."""
+    """Return the solutions of `SELECT ?s` as sorted letters."""
     return "".join(sorted(str(solution.s).removeprefix("urn:") for solution in solutions))
 
 
@@ -230,15 +230,15 @@ def _shut(line: socket.socket) -> None:
 
 
 class Cable:
-    """A stretch of network in front of a server, whose connections can be cut."""
+    """A proxy in front of a server, whose connections can be cut."""
 
     def __init__(self, port: int) -> None:
         self.target = port
         """The port of the server; may change."""
         self.is_down = False
-        """Whether new connections are refused."""
+        """True if new connections are refused."""
         self.cut_after: deque[int] = deque()
-        """How many bytes of a server's answer each new connection lets through; then any number."""
+        """Number of bytes of the server's answer that each new connection passes on; without one, all."""
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.port = self._listening.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}/"
@@ -252,7 +252,7 @@ class Cable:
             _shut(line)
 
     def close(self) -> None:
-        """Cut all connections and let no more through."""
+        """Cut all connections and accept no more."""
         end_accepting(self._listening, self._threads[0])
         self._listening.close()
         self.cut()
@@ -278,7 +278,7 @@ class Cable:
                     continue
                 try:
                     far = socket.create_connection(("127.0.0.1", self.target))
-                except OSError:  # nobody serves there now
+                except OSError:  # the server is down
                     near.close()
                     continue
                 self._lines |= {near, far}

@@ -15,7 +15,7 @@ Triple = tuple[Any, Any, Any]
 
 
 def example_triples(algebra: Any, *, literals: bool) -> list[Triple]:
-    """Instantiate all patterns of a query; with `literals` what is never a subject becomes the number 1."""
+    """Instantiate all patterns of a query; with `literals` other terms than subjects become the number 1."""
     patterns = list(_patterns(algebra))
     subjects = {s for s, _, _ in patterns}
     fresh = count()
@@ -51,7 +51,7 @@ def example_triples(algebra: Any, *, literals: bool) -> list[Triple]:
 
 
 def graph_names(algebra: Any) -> list[URIRef]:
-    """Name the graphs that a query speaks of."""
+    """List the graphs that a query names."""
     clauses = [clause.get("default") or clause.get("named") for clause in algebra.get("datasetClause") or ()]
     found = [node.term for node in _nodes(algebra) if node.name == "Graph"]
     return list(dict.fromkeys(name for name in (*clauses, *found) if isinstance(name, URIRef)))

@@ -1,4 +1,4 @@
-"""Timelines: labelled triples that come, are renewed and go, the fixpoint by the book, and who follows it."""
+"""Timelines of labelled triples, their fixpoint by definition, and the closures compared with it."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ PREFIXES: Final = (
 
 
 def rules(text: str) -> Program:
-    """Read rules about terms as `triple` writes them."""
+    """Parse rules over the terms that `triple` makes."""
     return load_program(PREFIXES + text)
 
 
 def triple(text: str) -> Triple:
-    """Write a triple of IRIs, or with a number as its object: `a p b`."""
+    """Make a triple from `a p b`: three IRIs, or a number as the object."""
     s, p, o = text.split()
     return URIRef(f"urn:{s}"), URIRef(f"urn:{p}"), Literal(int(o)) if o.isdigit() else URIRef(f"urn:{o}")
 
 
 def labelled(program: Program, explicit: Mapping[Triple, int]) -> dict[Triple, int]:
-    """Give all that holds with the most over its derivations of the least over their premises."""
+    """Label each entailed triple with the maximum over derivations of the minimum over premises."""
     labels = dict(explicit)
     bodies = {rule: rule.body for rule in program.rules}
     while True:
@@ -60,7 +60,7 @@ def labelled(program: Program, explicit: Mapping[Triple, int]) -> dict[Triple, i
 
 
 def matches(triple: Triple, patterns: Iterable[Pattern]) -> bool:
-    """Tell whether a triple matches one of the patterns."""
+    """Return True if a triple matches one of the patterns."""
     return any(
         all(asked is None or asked == term for asked, term in zip(pattern, triple, strict=True))
         for pattern in patterns
@@ -68,7 +68,7 @@ def matches(triple: Triple, patterns: Iterable[Pattern]) -> bool:
 
 
 def take(labels: dict[Triple, int], changes: Mapping[Triple, int | None]) -> None:
-    """Give triples other labels, None for none."""
+    """Change the labels of triples; None removes one."""
     for triple, label in changes.items():
         if label is None:
             labels.pop(triple, None)
@@ -77,7 +77,7 @@ def take(labels: dict[Triple, int], changes: Mapping[Triple, int | None]) -> Non
 
 
 class Labelled:
-    """A closure driven by hand; what is told before it is told shows in the graph, or only then."""
+    """A closure driven by tests; with `early` the graph has changes before the closure gets them."""
 
     def __init__(self, program: Program, *, early: bool) -> None:
         self.dictionary = Dictionary()
@@ -119,7 +119,7 @@ class Labelled:
         self.dictionary.sweep()
 
     def shown(self) -> dict[Triple, int]:
-        """Give the labels of what is wanted."""
+        """Return the labels of the wanted triples."""
         terms = self.dictionary.terms
         table = self.closure.labels.table
         return {
@@ -130,7 +130,7 @@ class Labelled:
 
 
 class Peer:
-    """An entailment of a regime over what one window holds."""
+    """An entailment of a regime over the triples of one window."""
 
     def __init__(self, regime: Regime) -> None:
         self.triples: dict[Triple, None] = {}
@@ -159,7 +159,7 @@ class Peer:
         self.dictionary.sweep()
 
     def become(self, triples: Iterable[Triple]) -> None:
-        """Have the window hold these triples, and follow the net changes."""
+        """Replace the window's triples, and apply the net changes."""
         after = dict.fromkeys(triples)
         changes: list[Any] = [(-1, triple) for triple in self.triples if triple not in after]
         changes += ((1, triple) for triple in after if triple not in self.triples)
@@ -169,16 +169,16 @@ class Peer:
         for sign, (s, p, o) in self.entailment.update(concerned):
             triple = terms[s], terms[p], terms[o]
             if not matches(triple, self._wanted):
-                continue  # a regime may tell more than was asked for
+                continue  # a regime may return more than the wanted triples
             assert (triple in self.holds) == (sign < 0), (sign, triple)
             (self.holds.add if sign > 0 else self.holds.remove)(triple)
         self.dictionary.sweep()
 
 
 class Timeline:
-    """Explicit labels, windows of several ranges over them, and whoever follows these.
+    """Explicit labels, windows of several ranges over them, and the closures that follow these.
 
-    At the instant `now` the window of a range holds what has a label above now - range, or `ALWAYS`.
+    At the instant `now` the window of a range holds the triples with a label above now - range, or `ALWAYS`.
     """
 
     def __init__(
@@ -208,7 +208,7 @@ class Timeline:
             yield from peers
 
     def tick(self, now: int, changes: Mapping[Triple, int | None]) -> None:
-        """Change labels, let time pass up to an instant, and drop what is behind all windows."""
+        """Change labels, advance to an instant, and discard the triples behind all windows."""
         self.now = now
         self.closure.update(changes)
         take(self.explicit, changes)
@@ -221,7 +221,7 @@ class Timeline:
                 peer.become(held)
 
     def check(self) -> None:
-        """Compare everybody with the fixpoint of this instant."""
+        """Compare all closures with the fixpoint of this instant."""
         full = labelled(self.program, self.explicit)
         expected = {triple: label for triple, label in full.items() if matches(triple, self.wanted)}
         assert self.closure.shown() == expected
@@ -231,7 +231,7 @@ class Timeline:
                 assert peer.holds == held, (size, type(peer.entailment).__name__)
 
     def finish(self) -> None:
-        """Let all expire and be unwanted, and find nothing left behind."""
+        """Expire all triples, unwant all patterns, and check that no state is left."""
         self.tick(self.now, {triple: None for triple, label in self.explicit.items() if label == ALWAYS})
         self.tick(self.now + self.ranges[-1] + 1, {})
         self.check()
@@ -245,7 +245,7 @@ class Timeline:
 
 
 def play(world: Timeline, random: Random, pool: Sequence[Triple], steps: int) -> None:
-    """Want and unwant patterns, and let triples of a pool come, be renewed and go; check every step."""
+    """Want and unwant patterns, add, renew and remove triples of a pool, and check every step."""
     for _ in range(steps):
         choice = random.random()
         if choice < 0.2 or not world.wanted:
@@ -259,7 +259,7 @@ def play(world: Timeline, random: Random, pool: Sequence[Triple], steps: int) ->
 
 
 def draw(world: Timeline, random: Random, pool: Sequence[Triple]) -> tuple[int, dict[Triple, int | None]]:
-    """Give the next instant, and labels for some triples: of now, of late, for ever, or none."""
+    """Draw the next instant, and labels for some triples: current, late, `ALWAYS`, or None."""
     now = world.now + random.choice([0, 1, 1, 1, 2, 7])
     labels = [now - random.choice([0, 0, 1]), now, now, None, ALWAYS]
     drawn = [random.choice(pool) for _ in range(random.choice([1, 1, 2, 6]))]

@@ -1,4 +1,4 @@
-"""Expressions for tests: from text to nodes, values and random examples."""
+"""Expressions for tests: parsing, evaluation and random examples."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PREFIXES = "PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> PREFIX ex: <http://e
 
 
 class Numbers:
-    """Terms by number, as a dictionary gives them; 0 is no term."""
+    """Terms by number, as in a dictionary; 0 is no term."""
 
     meter = None
 
@@ -44,7 +44,7 @@ class Numbers:
 
 @cache
 def node(text: str) -> Any:
-    """Parse an expression the way a query holds it."""
+    """Parse an expression into the node that a query has for it."""
     algebra = algebra_of(read_query(f"{PREFIXES} SELECT ({text} AS ?result) {{}}"))
     while algebra.name != "Extend":
         algebra = algebra.p
@@ -52,13 +52,13 @@ def node(text: str) -> Any:
 
 
 def row(terms: Numbers, bindings: dict[str, Node | None]) -> tuple[dict[str, int], tuple[int, ...]]:
-    """Give the columns and the row of some bindings."""
+    """Return the columns and the row of bindings."""
     ids = tuple(0 if term is None else terms.intern(term) for term in bindings.values())
     return {name: place for place, name in enumerate(bindings)}, ids
 
 
 def evaluate(expression: Any, **bindings: Node | None) -> Node | None:
-    """Evaluate an expression: its text or its node."""
+    """Evaluate an expression, given as text or as a node."""
     terms = Numbers()
     columns, ids = row(terms, bindings)
     parsed = node(expression) if type(expression) is str else expression
@@ -66,7 +66,7 @@ def evaluate(expression: Any, **bindings: Node | None) -> Node | None:
 
 
 def term(text: str) -> Node:
-    """Read a term with its very lexical form."""
+    """Parse a term and keep its lexical form."""
     read: Any = node(text)
     assert not isinstance(read, Tree)
     return read
@@ -87,7 +87,7 @@ def comparable(value: Node | None) -> Any:
 
 
 def ask_oxigraph(text: str, bindings: dict[str, str]) -> Node | None:
-    """Evaluate the text of an expression by Oxigraph, over the texts of terms."""
+    """Evaluate the text of an expression with Oxigraph, over the texts of terms."""
     names, values = " ".join(f"?{n}" for n in bindings), " ".join(bindings.values())
     query = f"{PREFIXES} SELECT ({text} AS ?result) {{ VALUES ({names}) {{ ({values}) }} }}"
     solutions = ox.Store().query(query)
@@ -155,16 +155,16 @@ TIMES = _calls("YEAR MONTH DAY HOURS MINUTES SECONDS TIMEZONE")
 
 
 def fill(template: str, *parts: Any) -> Any:
-    """Put nodes in the place of ?_1, ?_2, ... of a template: the parser is slow when nested."""
+    """Replace ?_1, ?_2, ... of a template by nodes, as the parser is slow on nested expressions."""
     places = {Variable(f"_{place}"): part for place, part in enumerate(parts, 1)}
     return replace(node(template), lambda part: places.get(part) if isinstance(part, Variable) else None)
 
 
 def _is_fair(chosen: tuple[str, Any, Any, Any]) -> bool:
-    """Tell whether engines may be compared.
+    """Return True if the engines agree by definition.
 
-    Oxigraph does not order booleans, and rewrites `x < x` to false where it is an error: one side of an
-    order has to be a constant with an order.
+    Oxigraph does not order booleans, and rewrites `x < x` to false where it is an error. So one side of a
+    comparison by order must be a constant of an ordered datatype.
     """
     template, _, other, _ = chosen
     if template not in ORDER:
@@ -173,7 +173,7 @@ def _is_fair(chosen: tuple[str, Any, Any, Any]) -> bool:
 
 
 def expressions(templates: list[str], atoms: list[str], *, leaves: int = 6) -> Any:
-    """Draw expressions (nodes) of templates over atoms: constants and variables."""
+    """Draw expressions (nodes) from templates over atoms: constants and variables."""
     return st.recursive(
         st.sampled_from(atoms).map(node),
         lambda part: (
@@ -191,5 +191,5 @@ def bindings(terms: list[str]) -> st.SearchStrategy[dict[str, str]]:
 
 
 def terms_of(texts: dict[str, str]) -> dict[str, Node | None]:
-    """Read the terms of bindings drawn."""
+    """Parse the terms of drawn bindings."""
     return {name: None if text == "UNDEF" else term(text) for name, text in texts.items()}

@@ -13,17 +13,17 @@ from support.effort import HUNT, drawn_from
 __all__ = ["QUICK_STEPS", "fail_at", "file_of", "lines"]
 
 QUICK_STEPS = 1 if HUNT else 5
-"""The gate plants a failure at one of so many lines that a hunt plants one at."""
+"""The gate plants failures at one of this number of the lines of a hunt."""
 
 
 def lines(step: int, *names: object) -> Iterator[int]:
-    """Give the lines to fail at: every `step`-th in a hunt, else fewer of them."""
+    """Yield the numbers of the lines to fail at: every `step`-th in a hunt, else fewer."""
     step *= QUICK_STEPS
     return count(1 if HUNT else drawn_from(*names).randint(1, step), step)
 
 
 def file_of(frame: Any) -> str:
-    """Name the file of a frame, with slashes."""
+    """Return the file name of a frame, with slashes."""
     file: str = frame.f_code.co_filename
     return file if os.sep == "/" else file.replace(os.sep, "/")
 
@@ -35,9 +35,10 @@ def fail_at(
     *,
     within: Callable[[Any], bool],
 ) -> bool:
-    """Run something and raise at the n-th line that it reaches in some frames; false if there is none.
+    """Run `act` and raise at the n-th line that it reaches; return False if it reaches fewer lines.
 
-    `within` tells of a frame whether its lines count. An interrupt ends here; what else is raised goes on.
+    The lines of a frame count if `within` returns True. A planted KeyboardInterrupt is caught; other errors
+    propagate.
     """
     seen = 0
 

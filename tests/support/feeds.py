@@ -1,4 +1,4 @@
-"""Random RDF terms and changes, and a writer of N-Triples terms that shares nothing with rdflive."""
+"""Random RDF terms and changes, and a writer of N-Triples terms that shares no code with rdflive."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b
 
 
 def write_term(term: URIRef | BNode | Literal, *, ascii_only: bool = False) -> str:
-    """Write a term as N-Triples, with every character beyond ASCII escaped on demand."""
+    """Write a term as N-Triples; `ascii_only` escapes all other characters."""
     if isinstance(term, URIRef):
         return f"<{_escape(str(term), ascii_only)}>"
     if isinstance(term, BNode):
@@ -45,7 +45,7 @@ def write_term(term: URIRef | BNode | Literal, *, ascii_only: bool = False) -> s
 
 
 def write_quad(quad: Quad, *, ascii_only: bool = False) -> str:
-    """Write a quad as a line of N-Quads, without the line's end."""
+    """Write a quad as a line of N-Quads without the line end."""
     terms = [write_term(term, ascii_only=ascii_only) for term in quad if term is not None]
     return " ".join([*terms, "."])
 

@@ -1,4 +1,4 @@
-"""Every format that is decoded, those of rows with a mapping, and the golden files they are tried on."""
+"""Every feed format, with a mapping for those of rows, and their golden files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FORMATS: Final[dict[str, FeedFormat]] = {
 
 
 def golden_inputs(name: str) -> list[bytes]:
-    """Give the contents of the golden files that are feeds of the format."""
+    """Return the contents of the golden feeds of a format."""
     return [
         path.read_bytes()
         for path in sorted(GOLDEN.glob(f"{name}*"))

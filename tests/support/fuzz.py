@@ -1,4 +1,4 @@
-"""What must hold of every decoder for any bytes whatever; hypothesis and a fuzzer both feed it."""
+"""The invariants of every decoder for arbitrary bytes, for hypothesis and for a fuzzer."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["check_any_bytes"]
 
 
 def check_any_bytes(form: FeedFormat, content: bytes) -> int:
-    """Decode bytes, and again from behind every entry; give the number of entries.
+    """Decode bytes, then again from behind entries, and return the number of entries.
 
-    Any bytes give entries, bad ones among them, or a `FeedError`; whatever else is raised is a fault. A
-    reading that goes on from a cursor, told what was kept, gives what came behind it.
+    Any bytes decode to entries, some with errors, or raise `FeedError`; any other exception is a fault. A
+    reading from a cursor with its stored texts returns the entries behind the cursor.
     """
     entries = _read(form, content, {})
     kept: dict[str, str] = {}
@@ -28,7 +28,7 @@ def check_any_bytes(form: FeedFormat, content: bytes) -> int:
             if text is not None:
                 kept[key] = text
         if entry.error is not None and form.replayable:
-            continue  # what such a decoder learned from units before a bad one is kept with the next good one
+            continue  # the texts of units before a bad one are stored with the next good one
         if number <= 3 or number == len(entries):
             last = read_cursor(entry.cursor)
             rest = _read(form, content[last.end :], dict(kept), last.number, last.end, last.check)
@@ -47,11 +47,11 @@ def _read(
 
 
 def _behind(entry: Entry, entries: list[Entry]) -> list[Any]:
-    """Leave out bad records of a line that the cursor points to the start of: they are read again."""
+    """Leave out bad records at the cursor of `entry`, which are read again."""
     return [_seen(e) for e in entries if e.error is None or e.cursor != entry.cursor]
 
 
 def _seen(entry: Entry) -> Any:
-    """Leave out the number, which counts from the beginning of a reading."""
+    """Return the content of an entry without its number, which counts from the start of a reading."""
     reason = None if entry.error is None else (entry.error.line, entry.error.reason)
     return entry.batch.changes, entry.updates, dict(entry.kept), entry.cursor, reason

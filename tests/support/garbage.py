@@ -1,4 +1,4 @@
-"""Garbage of one test alone: in a long run, looking through what other tests left takes many seconds."""
+"""Garbage collection that ignores the objects of earlier tests, which would take many seconds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["only_new_garbage"]
 
 @contextmanager
 def only_new_garbage() -> Iterator[None]:
-    """Have `gc.collect` leave out what is there already, here and in later tests; a decorator too."""
+    """Exclude existing objects from `gc.collect`, here and in later tests; also a decorator."""
     gc.collect()
     gc.freeze()
     yield

@@ -1,4 +1,4 @@
-"""The change history of schema.org's vocabulary: all of it, or in the gate some transactions in a row."""
+"""The change history of schema.org's vocabulary: all of it, or in the gate consecutive transactions."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ __all__ = ["FOLDER", "History", "history"]
 
 FOLDER = ("data", "history", "schemaorg")
 COUNT = 99
-"""So many transactions there are; the 28th renames every term, and most others change one or two."""
+"""Number of transactions; the 28th renames every term, and most others change one or two."""
 PART = 24
-"""So many of them the gate has."""
+"""Number of transactions in the gate."""
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What there was at first, and what was done to it."""
+    """The first state and the transactions."""
 
     base: frozenset[Quad]
     batches: list[Batch]
 
     @property
     def triples(self) -> list[tuple[rdflib.URIRef, rdflib.URIRef, rdflib.term.Node]]:
-        """What there was, as rdflib has it."""
+        """The triples of the first state, in rdflib's terms."""
         return [(q.subject, q.predicate, q.object) for q in self.base]
 
     def states(self) -> list[frozenset[Quad]]:
-        """Give what there is after each transaction."""
+        """Return the state after each transaction."""
         held, found = set(self.base), []
         for batch in self.batches:
             follow(held, batch)
@@ -45,7 +45,7 @@ class History:
         return found
 
     def files(self, folder: Path) -> tuple[Path, Path]:
-        """Give it as N-Triples and as RDF Patch: the files themselves, or those of the part, written anew."""
+        """Return the paths of the N-Triples and the RDF Patch; a part is written to `folder`."""
         if len(self.batches) == COUNT:
             return shared(*FOLDER, "base.nt.gz"), shared(*FOLDER, "changes.rdfp.gz")
         base, changes = folder / "base.nt", folder / "changes.rdfp"
@@ -57,7 +57,7 @@ class History:
 
 
 def history(*names: object) -> History:
-    """Give it; in the gate a part of it that is drawn from the names of the test."""
+    """Return the history; in the gate a part of it, drawn from the names of the test."""
     shared(*FOLDER)
     whole = _read()
     assert len(whole.batches) == COUNT

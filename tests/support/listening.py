@@ -1,4 +1,4 @@
-"""The end of a thread that accepts connections, on every system."""
+"""End a thread that accepts connections, on every system."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["end_accepting"]
 
 
 def end_accepting(listener: socket.socket, thread: Thread) -> None:
-    """Have the thread's wait for a connection fail, and wait for the thread."""
+    """Make the thread's `accept` fail, and wait for the thread."""
     try:
         listener.shutdown(socket.SHUT_RDWR)
-    except OSError:  # Linux alone shuts what only listens: a connection ends the wait, and the next fails
+    except OSError:  # not Linux: a connection ends the wait, and the next `accept` fails
         listener.setblocking(False)
         with suppress(OSError):
             socket.create_connection(listener.getsockname()[:2]).close()

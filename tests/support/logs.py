@@ -1,4 +1,4 @@
-"""Random logs of RDF Patch, and what their rows are by the decoder alone."""
+"""Random logs of RDF Patch, and their rows by the decoder alone."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ LOGS = st.builds(
 
 
 def rows_of(content: bytes) -> list[Row]:
-    """Read a log with the decoder of `rdflive.feeds`, and say where each row stands."""
+    """Read a log with the decoder of `rdflive.feeds`, and return each row with its position."""
     rows: list[Row] = []
     for entry in read_entries(RDF_PATCH, to_lines(io.BytesIO(content), "log"), "log"):
         if entry.error is not None:

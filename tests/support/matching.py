@@ -1,4 +1,4 @@
-"""Patterns, events, and what they give by trying every assignment, without the matcher's code."""
+"""Patterns, events, and their matches by trying every assignment, without the matcher's code."""
 
 from __future__ import annotations
 
@@ -74,9 +74,9 @@ def text_of(patterns: list[tuple[Any, ...]], filters: list[tuple[Any, str, Any]]
 
 @st.composite
 def pattern_queries(draw: st.DrawFn) -> tuple[list[tuple[Any, ...]], list[tuple[Any, str, Any]]]:
-    """Stars, chains, cycles and what else falls out of few variables; some filters between patterns.
+    """Draw stars, chains, cycles and other patterns over few variables, some with filters between patterns.
 
-    A few filters read a variable that no pattern has, or constants only.
+    A few filters read a variable of no pattern, or only constants.
     """
     random: Random = draw(st.randoms(use_true_random=False))
     variables = [f"?v{i}" for i in range(random.choice((2, 3, 4, 5)))]
@@ -102,7 +102,7 @@ def pattern_queries(draw: st.DrawFn) -> tuple[list[tuple[Any, ...]], list[tuple[
 
 @st.composite
 def events(draw: st.DrawFn, *, least: int = 0, most: int = 8, nodes: int = 3) -> list[Triple]:
-    """A few triples, some of them twice."""
+    """Draw a few triples, some of them twice."""
     random: Random = draw(st.randoms(use_true_random=False))
     subjects = [*NODES[:3], *(URIRef(f"{EX}n{i}") for i in range(nodes - 3))]
     objects = [*subjects, NODES[3], *VALUES]
@@ -114,13 +114,13 @@ def events(draw: st.DrawFn, *, least: int = 0, most: int = 8, nodes: int = 3) ->
 
 @st.composite
 def matched_events(draw: st.DrawFn, patterns: list[tuple[Any, ...]]) -> list[Triple]:
-    """An event that the patterns match once or twice, more or less, in any order and with triples twice."""
+    """Draw an event, in random order, that the patterns match about once or twice; triples may repeat."""
     random: Random = draw(st.randoms(use_true_random=False))
     event = draw(events(most=3))
     for _ in range(random.choice((1, 1, 2))):
         roles = {part: role for role in (2, 0, 1) for pattern in patterns for part in (pattern[role],)}
         choices = (NODES, PREDICATES, [*NODES, *VALUES])
-        # one term for each variable, of the role that accepts least
+        # one term per variable, of its most restricted role
         terms = {
             part: random.choice(choices[role]) if part[:1] == "?" else part for part, role in roles.items()
         }
@@ -131,7 +131,7 @@ def matched_events(draw: st.DrawFn, patterns: list[tuple[Any, ...]]) -> list[Tri
 
 
 def parsed(triples: list[Triple]) -> list[Triple]:
-    """Make each term an object of its own, as parsers do."""
+    """Copy each term into its own object, as parsers do."""
 
     def copy(term: Any) -> Any:
         if isinstance(term, Literal):
@@ -148,14 +148,14 @@ def counted(found: Any, *, removed: bool = False) -> Counter[Any]:
 
 
 def to_oxigraph(triples: list[Triple], *, parts: bool = True) -> list[Any]:
-    """Write triples in pyoxigraph's terms, in its own triples or in tuples."""
+    """Convert triples to pyoxigraph's terms, in its own triples or in tuples."""
     library = pyoxigraph(parts=parts)
     spelled = [tuple(map(library.to_native, triple)) for triple in triples]
     return [library.triples[0](*triple) for triple in spelled] if parts else spelled
 
 
 def from_oxigraph(rows: Counter[Any]) -> Counter[Any]:
-    """Show what was counted in rdflib's terms."""
+    """Convert counted solutions to rdflib's terms."""
     convert = pyoxigraph(parts=True).to_rdflib
     assert convert is not None
     return Counter({tuple((name, convert(term)) for name, term in row): n for row, n in rows.items()})

@@ -1,4 +1,4 @@
-"""A mirror in a thread, until the test has seen enough."""
+"""A mirror that runs in a thread until the test closes it."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ PATIENCE = 60.0
 
 @dataclass
 class MirrorThread:
-    """What a running mirror has done."""
+    """The entries and the failure of a running mirror."""
 
     entries: list[Entry] = field(default_factory=list)
     failure: BaseException | None = None
 
     def until(self, holds: Callable[[], bool]) -> None:
-        """Wait until something holds; fail when it does not within a minute, or the mirror fails."""
+        """Wait until `holds` returns True; fail after a minute, or if the mirror fails."""
         deadline = time.monotonic() + PATIENCE
         while not holds():
             if self.failure is not None:

@@ -1,4 +1,4 @@
-"""Feeds written as text, feeds from a script, and what came of them."""
+"""Feeds written as text, scripted feeds, and their effects."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def objects(graph: Any) -> set[str]:
 
 
 class Deltas:
-    """What a subscription on the literals was told."""
+    """The deltas of a subscription to the literals."""
 
     def __init__(self, graph: Any) -> None:
         self._deltas: list[rdflive.Delta] = []
@@ -64,7 +64,7 @@ class Deltas:
 
 
 class Scripted:
-    """A feed of entries with numbers as cursors, which may ask for a resync."""
+    """A feed of entries with numbers as cursors, which may raise `ResyncNeeded`."""
 
     source = "script"
 

@@ -1,4 +1,4 @@
-"""A server that answers as it is told, and the small part of an endpoint that tests need it to be."""
+"""A scripted HTTP server, and the part of a SPARQL endpoint that tests need."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Asked:
 
 @dataclass
 class Reply:
-    """An answer: `cut` bytes of the body are left out at its end, though the length counts them."""
+    """A response, without the last `cut` bytes of the body, which Content-Length still counts."""
 
     status: int = 200
     body: bytes | Iterator[bytes] = b""
@@ -40,18 +40,18 @@ Answering = Callable[[Asked], Reply]
 
 @dataclass
 class Server:
-    """A running server: what it was asked, and how it answers (the last answer again and again)."""
+    """A running server, its requests, and its answers; the last answer repeats."""
 
     url: str
     asked: list[Asked] = field(default_factory=list)
     answers: list[Reply | Answering] = field(default_factory=list)
 
     def answer(self, *answers: Reply | Answering) -> None:
-        """Give these answers from now on."""
+        """Replace the answers."""
         self.answers[:] = answers
 
     def reply(self, asked: Asked) -> Reply:
-        """Take the next answer."""
+        """Record a request and return the next answer."""
         self.asked.append(asked)
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         return answer(asked) if callable(answer) else answer
@@ -63,7 +63,7 @@ def serve() -> Iterator[Server]:
     httpd = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     httpd.daemon_threads = True
     server = Server(f"http://127.0.0.1:{httpd.server_port}/sparql")
-    httpd.told = server  # type: ignore[attr-defined]  # how a handler knows its server
+    httpd.told = server  # type: ignore[attr-defined]  # for the handler
     thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:
@@ -75,7 +75,7 @@ def serve() -> Iterator[Server]:
 
 
 def rows(lines: Sequence[str], **headers: str) -> Answering:
-    """Answer the queries of the feed over these N-Triples, page by page, each with the number of all."""
+    """Answer the feed's queries over N-Triples, page by page, each page with the total number of rows."""
     ordered = sorted(lines)
 
     def answer(asked: Asked) -> Reply:

@@ -1,6 +1,6 @@
-"""A subscription on Spark Connect, with the client and the server on this machine: prints figures as JSON.
+"""Run a subscription on Spark Connect, client and server on this machine, and print figures as JSON.
 
-A program of its own, because a process has a classic session or one of Spark Connect.
+It is a separate program, because a process has either a classic session or one of Spark Connect.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run micro-batches into a table, go on, part the state again, and fail."""
+    """Run micro-batches into a table, continue, repartition the state, and fail."""
     os.environ |= {"JAVA_HOME": str(find_java().home), "PYSPARK_PYTHON": sys.executable}
     builder: Any = SparkSession.builder
     spark = builder.remote("local[2]").config("spark.sql.shuffle.partitions", 2).getOrCreate()

@@ -1,6 +1,6 @@
-"""A subscription whose checkpoint is in an object store: JSON with the address of the store in, figures out.
+"""Run a subscription with its checkpoint in an object store: read its address as JSON, print figures.
 
-A program of its own, because a session gets its connectors when it starts.
+It is a separate program, because a session gets its connectors when it starts.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CHECKPOINT = "s3a://state/checkpoint"
 
 
 class Remote(World):
-    """A world whose checkpoint is not beside its changes."""
+    """A world with its checkpoint in the object store."""
 
     def __init__(self, spark: Any, folder: Path) -> None:
         super().__init__(spark, folder, GROUPS, 71)
@@ -30,7 +30,7 @@ class Remote(World):
 
 
 def main() -> None:
-    """Fail, go on, compact, part the state again and go on once more."""
+    """Fail, continue, compact, repartition the state and continue again."""
     prefix = "spark.hadoop.fs.s3a."
     options = {
         "endpoint": json.load(sys.stdin)["url"],

@@ -1,4 +1,4 @@
-"""A query kept up to date in one process, whose deltas are told as those on Spark are: rows of texts."""
+"""A subscription in one process, whose deltas are rows of texts like those on Spark."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Row: TypeAlias = "tuple[str | None, ...]"
 
 
 class OneProcess:
-    """A subscription to a dataset that begins empty."""
+    """A subscription to a dataset that is empty at first."""
 
     def __init__(self, query: str, entailment: str | None = None, rules: Rules | None = None) -> None:
         self._dataset = rdflib.Dataset()
@@ -31,9 +31,9 @@ class OneProcess:
         )
 
     def run(self, operations: Iterable[tuple[Any, ...]]) -> Counter[Row]:
-        """Apply operations, which begin (op, s, p, o, g), as one commit; gives the net since the run before.
+        """Apply operations (op, s, p, o, g, …) as one commit, and return the net since the previous run.
 
-        The first net has the answer over no data in it, as that of the first micro-batch has.
+        The first net includes the answer over no data, as that of the first micro-batch does.
         """
         with rdflive.batch(self._dataset):
             for op, s, p, o, graph in (operation[:5] for operation in operations):
@@ -66,7 +66,7 @@ def _term(text: str) -> Any:
 
 
 def added(*nets: Counter[Row]) -> Counter[Row]:
-    """Add nets up, and leave out what has weight 0."""
+    """Add nets up, without rows of weight 0."""
     total: Counter[Row] = Counter()
     for net in nets:
         total.update(net)

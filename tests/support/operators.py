@@ -14,13 +14,13 @@ from rdflive.engine.operators import Operator
 
 Pairs = tuple[tuple[int, int], ...]
 History = list[tuple[Weights, ...]]
-"""Per update one net delta per input; no accumulated weight ever falls below zero."""
+"""One net delta per input for each update; no accumulated weight falls below zero."""
 
 IDS = st.integers(0, 3)
 
 
 class CountingDictionary(Dictionary):
-    """A dictionary of the ids from 1 to `size` that shows which are held, and never drops what is not."""
+    """A dictionary of the ids from 1 to `size` that counts references and keeps unreferenced ids."""
 
     def __init__(self, size: int = 8) -> None:
         super().__init__()
@@ -35,25 +35,25 @@ class CountingDictionary(Dictionary):
         self.held.update(ids)
 
     def drop(self, ids: Iterable[int]) -> None:
-        """Check that the references were there."""
+        """Check that the references exist."""
         ids = tuple(ids)
         super().drop(ids)
         self.held.subtract(ids)
         assert min(self.held.values(), default=0) >= 0
 
     def in_use(self) -> set[int]:
-        """The ids that something holds, UNBOUND left out."""
+        """Return the referenced ids, without UNBOUND."""
         return {i for i, count in self.held.items() if count and i}
 
 
 def rows(arity: int) -> st.SearchStrategy[Row]:
-    """Rows of a few ids, UNBOUND among them."""
+    """Draw rows of a few ids, UNBOUND among them."""
     return st.tuples(*[IDS] * arity)
 
 
 @st.composite
 def histories(draw: st.DrawFn, *inputs: st.SearchStrategy[Row], updates: int = 6) -> History:
-    """Deltas of both signs, several rows and all inputs at once, multiplicities above one, empty ones."""
+    """Draw deltas of both signs to all inputs at once: several rows, multiplicities above one, and empty."""
     totals: list[Weights] = [{} for _ in inputs]
     history = []
     for _ in range(draw(st.integers(0, updates))):
@@ -89,8 +89,8 @@ def check(
 ) -> None:
     """Follow an operator through a history, down to empty, up again, and clear it.
 
-    After every update its deltas must add up to what `recompute` makes of the accumulated inputs, and
-    the ids that `keeps` names, and no others, must be held.
+    After every update the sum of its deltas must equal `recompute` of the accumulated inputs, and exactly
+    the ids that `keeps` returns must be referenced.
     """
     if not history:
         return
@@ -111,7 +111,7 @@ def check(
     for deltas in history:
         step(*deltas)
     whole = [dict(total) for total in inputs]
-    for i, total in enumerate(whole):  # the last input first empties the others' partners, or the other way
+    for i, total in enumerate(whole):  # empty the inputs one by one
         step(*[{row: -w for row, w in total.items()} if i == j else {} for j in range(len(whole))])
     assert output == {}
     assert not any(operator.containers())
@@ -123,13 +123,13 @@ def check(
 
 
 def ids_of(*inputs: Weights) -> set[int]:
-    """Every id of every row."""
+    """Return the ids of all rows."""
     return {i for total in inputs for row in total for i in row if i}
 
 
 @dataclass(frozen=True)
 class Shape:
-    """How two inputs are compared and merged."""
+    """The columns by which two inputs are compared and merged."""
 
     left: int
     right: int
@@ -138,7 +138,7 @@ class Shape:
     columns: Pairs
 
     def fits(self, left: Row, right: Row) -> bool:
-        """True for compatible rows."""
+        """Return True for compatible rows."""
         exact = all(left[a] == right[b] for a, b in self.keys)
         return exact and all(left[a] == right[b] or 0 in (left[a], right[b]) for a, b in self.maybe)
 
@@ -147,17 +147,17 @@ class Shape:
         return tuple((a >= 0 and left[a]) or (b >= 0 and right[b]) or 0 for a, b in self.columns)
 
     def pad(self, left: Row) -> Row:
-        """Give a left row that has no partner the columns of the output."""
+        """Extend a left row without a partner to the columns of the output."""
         return self.merge(left, (0,) * self.right)
 
     def compared(self, right: Row) -> Row:
-        """The columns of a right row that are compared."""
+        """Return the compared columns of a right row."""
         return tuple(right[b] for _, b in (*self.keys, *self.maybe))
 
 
 @st.composite
 def shapes(draw: st.DrawFn) -> Shape:
-    """Any two inputs of up to four columns, any columns of them compared, any output."""
+    """Draw two inputs of up to four columns, any compared columns, and any output."""
     left, right = draw(st.integers(0, 4)), draw(st.integers(0, 4))
     lefts, rights = draw(st.permutations(range(left))), draw(st.permutations(range(right)))
     shared = list(zip(lefts, rights, strict=False))[: draw(st.integers(0, 3))]

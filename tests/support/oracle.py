@@ -1,4 +1,4 @@
-"""Oxigraph as the judge: a second store with the same triples, asked in full after each change."""
+"""Oxigraph as the reference: a second store with the same triples, queried in full after each change."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support.solutions import Row, folded_row, row
 
 
 class Oracle:
-    """A graph in an Oxigraph store that nothing watches."""
+    """A graph in an Oxigraph store without subscriptions."""
 
     def __init__(self, triples: Iterable[Any] = ()) -> None:
         pyoxigraph = pytest.importorskip("pyoxigraph", reason="needs the extra rdflive[oxigraph]")
@@ -24,14 +24,14 @@ class Oracle:
         self.graph.addN((s, p, o, self.graph) for s, p, o in triples)
 
     def ask(self, text: str) -> Any:
-        """Evaluate a query: rows of native terms with their weights, or the answer of ASK."""
+        """Evaluate a query to rows of native terms with their weights, or to the answer of ASK."""
         result = self._native.query(text, default_graph=self._name)
         if type(result).__name__ == "QueryBoolean":
             return bool(result)
         return Counter(map(tuple, result))
 
     def table(self, text: str) -> tuple[tuple[str, ...], list[Any]]:
-        """Evaluate a SELECT query: its variables, and its rows in order; nothing for ASK."""
+        """Evaluate a SELECT query to its variables and ordered rows; both are empty for ASK."""
         result = self._native.query(text, default_graph=self._name)
         if type(result).__name__ == "QueryBoolean":
             return (), []
@@ -53,7 +53,7 @@ def comparable(items: Iterable[tuple[str, Any]]) -> Row:
 
 
 def from_native(term: Any) -> Any:
-    """Read a term of pyoxigraph as one of rdflib."""
+    """Convert a term of pyoxigraph to one of rdflib."""
     kind = type(term).__name__
     if term is None:
         return None

@@ -1,4 +1,4 @@
-"""Small pyoxigraph stores, and a follower that checks what is captured against what is there."""
+"""Small pyoxigraph stores, and a follower that compares captured changes with their content."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def typed(value: str, datatype: str = "integer") -> Literal:
 
 
 def quad(text: str) -> Quad:
-    """Make a quad from four names; a number is an integer literal in that spelling, `-` the default graph."""
+    """Make a quad from four names; a number is an integer literal as spelled, `-` the default graph."""
     s, p, o, g = text.split()
     return Quad(node(s), node(p), typed(o) if o.isdigit() else node(o), GRAPHS[g])
 
@@ -51,7 +51,7 @@ class Follower:
             (self.quads.add if sign > 0 else self.quads.remove)(one)
 
     def check(self) -> int:
-        """Compare everything with the store; tell how many commits there were since the last time."""
+        """Compare all content with the store, and return the number of commits since the last check."""
         held = set(self.native)
         assert self.quads == held
         for key, content in self.content.items():

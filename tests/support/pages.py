@@ -20,7 +20,7 @@ _FENCED = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A fenced block of code, and the text that the page says it prints (None where it says nothing)."""
+    """A fenced block of code, and its output on the page, or None."""
 
     language: str
     code: str
@@ -28,7 +28,7 @@ class Block:
 
 
 def blocks(page: Path) -> Iterator[Block]:
-    """List the blocks of a page but those of text, which belong to the block before them."""
+    """Yield the blocks of a page; a block of text is the output of the block before it."""
     found = [(match[1], match[2]) for match in _FENCED.finditer(page.read_text(encoding="utf-8"))]
     for number, (language, code) in enumerate(found):
         follower = found[number + 1] if number + 1 < len(found) else ("", "")
@@ -37,5 +37,5 @@ def blocks(page: Path) -> Iterator[Block]:
 
 
 def page_name(page: Path) -> str:
-    """Give the path of a page in the project, as the name of a test."""
+    """Return the path of a page in the project, for the name of a test."""
     return page.relative_to(ROOT).as_posix()

@@ -1,4 +1,4 @@
-"""Requests of the SPARQL Protocol, made by the standard library alone."""
+"""Requests of the SPARQL Protocol with the standard library alone."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ class Reply:
 
     @property
     def json(self) -> Any:
-        """Read the body."""
+        """The parsed body."""
         return json.loads(self.body)
 
     @property
     def kind(self) -> str:
-        """Give the media type."""
+        """The media type."""
         return str(self.headers.get_content_type())
 
 
 def asked(server: Serving, method: str, target: str, body: bytes | None = None, **headers: str) -> Reply:
-    """Send a request; an underscore in the name of a header is a hyphen."""
+    """Send a request; underscores in header names stand for hyphens."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     try:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -43,7 +43,7 @@ def asked(server: Serving, method: str, target: str, body: bytes | None = None, 
 
 
 def answered(server: Serving, query: str, *parameters: tuple[str, str], **headers: str) -> Reply:
-    """Ask a query by GET."""
+    """Send a query by GET."""
     return asked(server, "GET", "/query?" + urlencode([("query", query), *parameters]), **headers)
 
 

@@ -1,4 +1,4 @@
-"""Stores of every kind that are written quad by quad, and what subscriptions to them add up to."""
+"""Stores of every kind, written quad by quad, and the sums of their subscriptions' deltas."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Sum:
         self.answer: bool | None = None
         self.deltas = 0
         self.most = 0
-        """How many solutions there were at most."""
+        """Maximal number of solutions."""
         options["on_error"] = self._fail
         self._ordered = given is None
         if given is None:
@@ -104,7 +104,7 @@ class Sum:
         return comparable(items) if self._native else folded_row(row(items))
 
     def check(self, expected: list[dict[Any, Any]] | bool) -> None:
-        """Compare what the deltas add up to, and `answers()`, with an evaluation."""
+        """Compare the sum of the deltas, and `answers()`, with an evaluation."""
         if self.subscription.last_error is not None:
             raise self.subscription.last_error
         if isinstance(expected, bool):

@@ -1,4 +1,4 @@
-"""Random queries over a small vocabulary, and the quads and commits that they are tried on."""
+"""Random queries over a small vocabulary, and random quads and commits."""
 
 from __future__ import annotations
 
@@ -51,18 +51,18 @@ WHERE = [None, None, *GRAPHS, *GRAPHS]
 
 @dataclass
 class _Maker:
-    """Makes the parts of one query; `outer` are the variables that EXISTS brings in."""
+    """Makes the parts of one query; `outer` are the variables bound outside of EXISTS."""
 
     random: Random
     graphs: bool
     budget: int = 9
-    """How many more elements it may make."""
+    """Number of elements left to make."""
 
     def one(self, *options: Any) -> Any:
         return self.random.choice(options)
 
     def some(self, options: Iterable[Any], least: int, most: int) -> tuple[Any, ...]:
-        """A few of the options, none twice."""
+        """Draw a few of the options without repetition."""
         options = list(options)
         return tuple(self.random.sample(options, min(self.random.randint(least, most), len(options))))
 
@@ -80,7 +80,7 @@ class _Maker:
         return Triple(subject, predicate, target)
 
     def path(self, depth: int = 2) -> Path:
-        """A path of any kind, nested."""
+        """Draw a nested path of any kind."""
         kind = self.one(*"liisaarrrn" if depth else "l")
         if kind == "l":
             return self.one(*PREDICATES)
@@ -95,7 +95,7 @@ class _Maker:
         return (Sequence if kind == "s" else Alternative)(first, self.path(depth - 1))
 
     def group(self, depth: int, outer: frozenset[Var] = frozenset(), *, least: int = 1) -> Group:
-        """Some elements and filters; an alias is new to its group and to the solutions around it."""
+        """Draw elements and filters; an alias is new to its group and to the outer solutions."""
         elements: list[Any] = []
         for _ in range(self.random.randint(least, 3)):
             if self.budget > 0:
@@ -136,7 +136,7 @@ class _Maker:
         return Graph(name, self.group(depth - 1, outer))
 
     def values(self) -> Values:
-        # IRIs alone, perhaps one twice, become filters of patterns beside them
+        # VALUES of IRIs alone, also repeated, become filters of the patterns beside them
         if self.chance(2):
             return Values((self.variable(),), tuple((self.one(*SUBJECTS),) for _ in range(self.one(1, 1, 2))))
         variables = self.some(VARIABLES, 1, 2)
@@ -173,7 +173,7 @@ class _Maker:
         return Apply(self.one("&&", "||"), (self.test(seen), self.test(seen))) if kind == 8 else one
 
     def known(self, seen: Iterable[Var]) -> Var:
-        """A variable that is there, most of the time."""
+        """Draw a variable, mostly a bound one."""
         return self.variable() if not seen or self.chance(8) else self.one(*sorted(seen))
 
     def expression(self, seen: frozenset[Var], depth: int) -> Any:
@@ -226,7 +226,7 @@ class _Maker:
         )
 
     def modified(self, select: Select, seen: frozenset[Var]) -> Select:
-        """Perhaps with a total order of its rows, and then perhaps a slice of them."""
+        """Add a total order to some queries, and a slice to some of these."""
         if not self.chance(4):
             return select
         order = [(name, self.chance(2)) for name in self.some(select.names, 9, 9)]
@@ -240,9 +240,9 @@ class _Maker:
 
 
 def make_query(random: Random, *, graphs: bool, depth: int = 3, construct: bool = False) -> Query:
-    """A SELECT, or now and then an ASK; over a dataset also with GRAPH, FROM and FROM NAMED.
+    """Draw a SELECT, or sometimes an ASK; over a dataset also with GRAPH, FROM and FROM NAMED.
 
-    With `construct` now and then a CONSTRUCT.
+    With `construct` sometimes a CONSTRUCT.
     """
     maker = _Maker(random, graphs)
     select = maker.select(depth)
@@ -254,12 +254,12 @@ def make_query(random: Random, *, graphs: bool, depth: int = 3, construct: bool 
 
 
 def make_quad(random: Random, *, graphs: bool) -> Quad:
-    """A quad of the vocabulary; None is the default graph."""
+    """Draw a quad of the vocabulary; None is the default graph."""
     triple = random.choice(SUBJECTS), random.choice(PREDICATES), random.choice(OBJECTS)
     return (*triple, random.choice(WHERE) if graphs else None)
 
 
 def make_commits(random: Random, *, graphs: bool) -> list[list[tuple[int, Quad]]]:
-    """Commits of one write or of several."""
+    """Draw commits of one or more writes."""
     sizes = [random.choice((1, 1, 2, 5)) for _ in range(random.randint(1, 6))]
     return [[(random.choice((1, 1, -1)), make_quad(random, graphs=graphs)) for _ in range(n)] for n in sizes]

@@ -1,4 +1,4 @@
-"""Random literals of every datatype, ill-formed ones too, and random calls of SPARQL's functions."""
+"""Random literals of every datatype, also ill formed, and random calls of SPARQL's functions."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ _OTHERS: Final = [
 
 
 def random_literal(random: Random, family: int | None = None) -> str:
-    """Draw the text of a term, mostly a literal; of a family, numbers 0, moments 2 and durations 3."""
+    """Draw the text of a term, mostly a literal, of a family: 0 numbers, 2 moments, 3 durations."""
     if family is None and random.random() < 0.2:
         return random.choice(_OTHERS)
     kind = random.choice(_FAMILIES[random.randrange(4) if family is None else family])
@@ -129,7 +129,7 @@ _MORE_CASTS: Final = f"date time {_PARTS} duration yearMonthDuration dayTimeDura
 
 
 def random_call(random: Random) -> str:
-    """Draw the text of a call or an operation of one to three random terms."""
+    """Draw the text of a call or an operation on one to three random terms."""
     roll = random.random()
     family = random.choice([0, 2, 3, None])
     one, other = random_literal(random, family), random_literal(random, family)

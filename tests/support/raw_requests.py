@@ -1,4 +1,4 @@
-"""Requests that are sent as they are written, whether they are ones or not."""
+"""Requests sent as they are written, well formed or not."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HOST = b"Host: 127.0.0.1\r\n"
 
 
 def status(served: Serving, method: str, path: str, body: bytes | None = None, **headers: str) -> int:
-    """Send a request as it is written, and give the status; what is not an answer is 0."""
+    """Send a request as it is written, and return the status, or 0 without a valid response."""
     with closing(http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)) as connection:
         connection.putrequest(method, path, skip_accept_encoding=True)
         for name, value in headers.items():
@@ -29,7 +29,7 @@ def status(served: Serving, method: str, path: str, body: bytes | None = None, *
 
 
 def raw(served: Serving, sent: bytes) -> bytes:
-    """Send bytes, and give all that comes back until the server closes or the client would wait too long."""
+    """Send bytes, and return the response until the server closes or 30 seconds without data pass."""
     with socket.create_connection(("127.0.0.1", served.port), timeout=30) as connection:
         answer = b""
         try:

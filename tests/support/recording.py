@@ -1,4 +1,4 @@
-"""The recorded run that the site's front page and the README show; a plugin of pytest."""
+"""A pytest plugin for the recorded run that the site's front page and the README show."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from support.shared import ROOT
 
 @pytest.fixture(scope="session")
 def recording() -> ModuleType:
-    """The module that records the run."""
+    """Return the module that records the run."""
     spec = importlib.util.spec_from_file_location("recording", ROOT / "docs" / "_site" / "recording.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look for the module of a class there
+    sys.modules[spec.name] = module  # dataclasses look up the module of a class there
     spec.loader.exec_module(module)
     return module

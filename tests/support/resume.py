@@ -1,4 +1,4 @@
-"""A consumer that keeps what it was told, and ways to kill it at every step of a delivery."""
+"""A consumer that records its deltas, and ways to kill it at every step of a delivery."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ EX = "urn:example:"
 TRAIN = URIRef(EX + "Train")
 QUERY = f"SELECT ?t {{ ?t a <{TRAIN}> }}"
 POINTS = ("before writing", "written", "before taking", "taken", "acknowledged")
-"""Where a delivery can be killed: around (1) writing it, (2) the callback, (3) acknowledging it."""
+"""Points at which a delivery can be killed: around (1) its write, (2) the callback, (3) its
+acknowledgement."""
 
 
 class Killed(BaseException):
-    """Stands for the end of the process."""
+    """Simulates the end of the process."""
 
 
 class Wrong(BaseException):
-    """What a subscription must not do; unlike an Exception of a callback it reaches the test."""
+    """A wrong delivery; unlike an Exception of a callback it reaches the test."""
 
 
 class Ledger:
-    """Ignores the numbers that it has seen, and adds up the rest."""
+    """Ignores repeated numbers, and adds up the other deltas."""
 
     def __init__(self) -> None:
         self.told: dict[int, rdflive.Delta] = {}
@@ -39,7 +40,7 @@ class Ledger:
         self.die_at: str | None = None
 
     def take(self, delta: rdflive.Delta) -> None:
-        """Be the callback of a resumed subscription."""
+        """Take a delta, as the callback of a resumed subscription."""
         self._die("before taking")
         self.calls.append(delta.sequence)
         first = self.told.setdefault(delta.sequence, delta)
@@ -52,7 +53,7 @@ class Ledger:
         self._die("taken")
 
     def state(self) -> Counter[Any]:
-        """Give the sum of all deltas; checks that their numbers have no gap."""
+        """Check that the numbers have no gap, and return the sum of all deltas."""
         assert sorted(self.told) == list(range(1, len(self.told) + 1))
         weights: Counter[Any] = Counter()
         for delta in self.told.values():
@@ -69,7 +70,7 @@ class Ledger:
 
 @contextmanager
 def killed_at(point: str, ledger: Ledger) -> Iterator[None]:
-    """Kill the first delivery of the block at one of `POINTS`; whatever else happens there goes on."""
+    """Kill the first delivery of the block at one of `POINTS`; later deliveries run."""
     ledger.die_at = point
     wrapped = {"before writing": "write", "written": "write", "acknowledged": "acknowledge"}.get(point)
     if wrapped is None:

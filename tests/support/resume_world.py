@@ -1,4 +1,4 @@
-"""A graph and a subscriber that is restarted and killed on it, for random histories."""
+"""A graph and a subscriber that is restarted and killed, for random histories."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ QUERIES = st.sampled_from(
 
 
 class World:
-    """A graph, a subscriber that is restarted on it, and what it was told."""
+    """A graph, a subscriber that is restarted, and the ledger of its deltas."""
 
     def __init__(self, kind: str, folder: Path, query: str, by: str) -> None:
         self.kind, self.folder, self.query, self.by = kind, folder, query, by
@@ -57,13 +57,13 @@ class World:
             self.graph.open(str(self.folder / "store"))
 
     def close(self) -> None:
-        """End the process, as far as that can be played."""
+        """Simulate the end of the process."""
         if self.subscription is not None:
             self.subscription.close()
         self.subscription = self.deltas = None
         if self.kind == "Oxigraph":
             self.graph.close()
-            gc.collect()  # closed subscriptions hold the native store in cycles, and that its directory
+            gc.collect()  # closed subscriptions keep the native store, which locks its folder, in cycles
 
     def write(self, writes: Any) -> None:
         with rdflive.batch(self.graph):

@@ -1,15 +1,15 @@
-"""Which tests a run has, how long each may take, and how one that failed is repeated: hooks of pytest.
+"""Hooks of pytest that select the tests of a run, limit their time, and print how to repeat a failure.
 
 Marks that tests carry:
 
-- `sampled(n)`: the gate has one of `n` such cases, by a hash of their names; a hunt has all.
-- `sampled(by="engine")`: of the cases that differ in this parameter only, the gate has one.
-- `sampled(4, by="part")`: of these it has those of every fourth value.
-- `sampled(..., always={"kind": values})`: the gate has all cases with these values of a parameter.
-- `hunted`: only a hunt has the test; its reason says what the gate has instead.
-- `posix`, `linux`: only such systems can run the test; its reason says what others lack.
+- `sampled(n)`: the gate runs one of `n` such cases, by a hash of their names; a hunt runs all.
+- `sampled(by="engine")`: the gate runs one of the cases that differ in this parameter only.
+- `sampled(4, by="part")`: the gate runs those of every fourth value.
+- `sampled(..., always={"kind": values})`: the gate runs all cases with these values of a parameter.
+- `hunted`: only a hunt runs the test; its reason names the gate's replacement.
+- `posix`, `linux`: only such systems can run the test; its reason names the feature that others lack.
 
-`--slice k/N` leaves of what was selected the k-th of N parts, which are disjoint and together have all of it.
+`--slice k/N` keeps the k-th of N disjoint parts of the selected tests.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from support.effort import HUNT, SEED, examples, in_share, repeat
 __all__ = ["Slice"]
 
 SECONDS = 900 if HUNT else 120
-"""How long a test may take, if it does not say so itself; all stacks are printed then."""
+"""Default time limit of a test; after it, pytest prints all stacks."""
 HEAVY = ("bench", "browser", "examples", "faults", "fuzz", "kill", "running", "shared", "spark")
-"""Folders that need more than the gate installs, or are slow: a run has them if it names them."""
+"""Folders that need more than the gate installs, or are slow; only a run that names them includes them."""
 CORE = (
     "adapters", "engine", "entail", "feeds", "first_contact", "http", "query", "resume", "shacl", "time",
 )  # fmt: skip
-"""What runs on every Python and on the lowest versions, beside the modules at the root of the tests."""
+"""Folders that run on every Python and on the lowest versions, like the modules at the root of the tests."""
 MARKS = (
     "core: runs on every Python and on the lowest versions; given to whole folders",
     "sampled(among=None, by=None, always=None): the gate has some of the cases, a hunt has all",
@@ -52,16 +52,16 @@ MARKS = (
     "linux(reason): needs what only Linux has",
 )
 SYSTEMS = {"posix": os.name == "posix", "linux": sys.platform == "linux"}
-"""What this system is, by the marks of tests that need it."""
+"""True for each mark that this system satisfies."""
 MEMORY = Path("/dev/shm")
 ROOM = 2 << 30
-"""Bytes that a folder in memory must have free to be used for the files of tests."""
+"""Minimal free bytes of a folder in memory for the files of tests."""
 GRACE = 60
-"""Seconds until the process of a test ends that its limit of time has not ended."""
+"""Seconds after the time limit at which the process of a test is ended."""
 _STDERR = pytest.StashKey[int]()
-"""The standard error of the run, which is not captured."""
+"""The uncaptured standard error of the run."""
 _OTHERS_HAVE_SOME = pytest.StashKey[bool]()
-"""Whether some of the tests that were collected are in other slices, which others run."""
+"""True if some collected tests belong to other slices."""
 
 
 class Slice:
@@ -83,7 +83,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the marks, and let the programs that tests start have Ctrl-C where this run ignores it."""
+    """Declare the marks, and restore Ctrl-C for programs of tests where this run ignores it."""
     if not config.pluginmanager.hasplugin("pytest_timeout") and not config.pluginmanager.hasplugin("timeout"):
         raise pytest.UsageError("the tests need the plugin pytest-timeout: pip install pytest-timeout")
     config.stash[_STDERR] = os.dup(2)
@@ -92,7 +92,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", mark)
     settings.register_profile(
         "rdflive",
-        settings.get_profile("default"),  # not the one that hypothesis takes in CI
+        settings.get_profile("default"),  # not the profile that hypothesis uses in CI
         deadline=None,  # a slow machine must not fail a test
         suppress_health_check=[HealthCheck.too_slow],
         print_blob=True,
@@ -102,12 +102,12 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     settings.load_profile("rdflive")
     _use_memory(config)
-    # Programs that tests start compile rdflive once, not each time they start: that takes a second.
+    # Programs of tests compile rdflive once, not at each start, which takes a second.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    # For workers and for programs of tests: sets of texts have the same order in each run of the gate
+    # Workers and programs of tests iterate sets of texts in the same order in each run of the gate.
     os.environ.setdefault("PYTHONHASHSEED", str(Random(SEED).getrandbits(32) if HUNT else 0))
     if threading.current_thread() is threading.main_thread():
-        # Shells start what is in the background with the signal ignored, and programs inherit that.
+        # Shells start background processes with the signal ignored, and programs inherit that.
         for name, handler in (("SIGINT", signal.default_int_handler), ("SIGQUIT", signal.SIG_DFL)):
             number = getattr(signal, name, None)
             if number is not None and signal.getsignal(number) is signal.SIG_IGN:
@@ -115,13 +115,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str:
-    """Say what is tried."""
+    """Print the kind of the run, its seed and its slice."""
     part = config.getoption("slice")
     return (f"a hunt with the seed {SEED}" if HUNT else "the gate") + (f", slice: {part}" if part else "")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Pass over a heavy folder, unless it or something in it was asked for."""
+    """Skip a heavy folder, unless an argument names it or a file in it."""
     if collection_path.name not in HEAVY or collection_path.parent != config.rootpath / "tests":
         return None
     asked = (config.invocation_params.dir / argument.partition("::")[0] for argument in config.args)
@@ -130,9 +130,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what the gate does not try and what other slices have; give each test its time."""
+    """Deselect the tests outside of the gate and the slice, and set time limits and marks."""
     part = config.getoption("slice")
-    named = all("::" in argument for argument in config.args)  # what is asked for by its name is run
+    named = all("::" in argument for argument in config.args)  # tests named by an argument always run
     chosen = set(items) if HUNT or named else _in_gate(items)
     if part:
         inside, before = Slice(part), len(chosen)
@@ -153,9 +153,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Have the garbage collector leave the collected tests out: they are many objects, and stay.
+    """Exclude the collected tests from garbage collection: they are many objects, and stay.
 
-    Tests that collect garbage, as benchmarks do before each thing they time, took several times as long.
+    Tests that collect garbage, such as benchmarks before each timing, took several times as long.
     """
     gc.collect()
     gc.freeze()
@@ -163,7 +163,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[object]:
-    """End the process where a test hangs in code that is not Python's: that hears no alarm."""
+    """End the process if a test hangs in native code, which alarms cannot interrupt."""
     mark = item.get_closest_marker("timeout")
     assert mark is not None
     faulthandler.dump_traceback_later(mark.args[0] + GRACE, exit=True, file=item.config.stash[_STDERR])
@@ -175,7 +175,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[object]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """A slice may have nothing of a small area; without slices that is a failure."""
+    """Let a slice of a small area be empty; without slices no tests are a failure."""
     if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and session.config.stash.get(
         _OTHERS_HAVE_SOME, False
     ):
@@ -184,18 +184,18 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Have hypothesis draw from the seed of a hunt and the name of the test; the gate is derandomized.
+    """Seed hypothesis with the seed of a hunt and the name of the test; the gate is derandomized.
 
-    Its own option for seeds would make it forget the examples that failed before.
+    With its own option for seeds hypothesis would not use its database of failed examples.
     """
-    # a variable of the module until 6.12x, then of the thread
+    # an attribute of the module until 6.12x, then of the thread
     holder = getattr(hypothesis.core, "threadlocal", hypothesis.core)
     holder._hypothesis_global_random = Random(f"{SEED} {item.nodeid}")
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: Any) -> Iterator[None]:
-    """Print below a failure how to repeat it."""
+    """Print the command that repeats a failed test below its report."""
     report: Any = yield
     if report.failed:
         report.sections.append(("to repeat it", repeat(item.nodeid)))
@@ -203,7 +203,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: Any) -> Iterator[None]:
 
 
 def _use_memory(config: pytest.Config) -> None:
-    """Have the workers of a run write their files into memory: they are small, and synced often."""
+    """Place the files of the workers in memory, as they are small and synced often."""
     is_whole = config.getoption("numprocesses", None) and not hasattr(config, "workerinput")
     if is_whole and not HUNT and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM:
         folder = tempfile.mkdtemp(prefix="rdflive-tests-", dir=MEMORY)
@@ -212,7 +212,7 @@ def _use_memory(config: pytest.Config) -> None:
 
 
 def _in_gate(items: Sequence[pytest.Item]) -> set[pytest.Item]:
-    """Give the tests of the gate: of each function that is sampled at least one case."""
+    """Return the tests of the gate, with at least one case of each sampled function."""
     chosen = set(_shares(items))
     functions = {_function(item) for item in chosen}
     for item in items:
@@ -223,10 +223,10 @@ def _in_gate(items: Sequence[pytest.Item]) -> set[pytest.Item]:
 
 
 def _shares(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
-    """Give the tests that are not sampled, and the share of the others by their names."""
+    """Yield the tests that are not sampled, and the share of the others by their names."""
     always = [item for item in items if item.get_closest_marker("hunted") is None]
     marked = [(item, item.get_closest_marker("sampled")) for item in always]
-    # the places of values, because their texts may have addresses, which differ between workers
+    # indexes of values, as their texts may contain addresses, which differ between workers
     seen: dict[tuple[str, str], list[Any]] = {}
     places: dict[pytest.Item, dict[str, int]] = {}
     for item, mark in marked:

@@ -1,4 +1,4 @@
-"""When a sequence of solutions is as right as another: equal, up to what ORDER BY leaves open."""
+"""Equality of sequences of solutions, up to the freedom that ORDER BY leaves."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from support.solutions import Row, isomorphic
 
 
 def same_sequence(left: Sequence[Row], right: Sequence[Row]) -> bool:
-    """Tell if two sequences are equal, up to a renaming of blank nodes."""
+    """Return True if two sequences are equal up to a renaming of blank nodes."""
     return isomorphic(_numbered(left), _numbered(right))
 
 
 def as_ordered(query: str, found: Sequence[Row], expected: Sequence[Row], *, sliced: bool) -> bool:
-    """Tell if `found` is an order that the query admits, where `expected` is one.
+    """Return True if the query admits the sequence `found`, given that it admits `expected`.
 
-    Rows may change places, and with LIMIT or OFFSET rows themselves, only where the keys of ORDER BY
-    are equal; keys that are no projected variables cannot be read off the rows and leave no freedom.
+    Only rows with equal keys of ORDER BY may be permuted, or replaced with LIMIT or OFFSET. Keys other
+    than projected variables are unknown from the rows and leave no freedom.
     """
     if same_sequence(found, expected):
         return True
@@ -36,12 +36,12 @@ def as_ordered(query: str, found: Sequence[Row], expected: Sequence[Row], *, sli
 
 @lru_cache(maxsize=64)
 def is_ordered(query: str) -> bool:
-    """Tell if a query orders its solutions: a subquery's order does not count."""
+    """Return True if a query orders its solutions; the order of a subquery does not count."""
     return bool(_order(prepareQuery(query).algebra))
 
 
 def order_variables(query: str) -> frozenset[str] | None:
-    """Name the variables by which a query orders; None where a key is hidden or an expression."""
+    """Return the variables by which a query orders, or None if a key is hidden or an expression."""
     algebra = prepareQuery(query).algebra
     keys, shown = _order(algebra), {str(variable) for variable in algebra.PV}
     names = {str(key) for key in keys if isinstance(key, Variable)}

@@ -1,4 +1,4 @@
-"""`rdflive serve` as a process that can be killed and started again, and a network that can be cut."""
+"""`rdflive serve` as a process that can be killed and restarted, and a network that can be cut."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ PATIENCE = 30.0
 RAILWAY = """PREFIX : <http://example.org/>
 DROP ALL ;
 INSERT DATA { :T1 a :Train ; rdfs:label "Dunes"@en ; :delay 4 . :T2 a :Train ; :delay 7 . :T3 a :Train }"""
-"""An update that leaves nothing but a small graph of trains."""
+"""An update that replaces all data by a small graph of trains."""
 
 
 class Served:
-    """A server on a port of its own, the same after each start."""
+    """A server on its own port, which stays the same after restarts."""
 
     def __init__(self, *arguments: str | os.PathLike[str]) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
@@ -44,7 +44,7 @@ class Served:
         return self
 
     def kill(self) -> None:
-        """End the server at once, as a power cut does."""
+        """Kill the server at once, as a power cut does."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -55,12 +55,12 @@ class Served:
         self._ask("update", urlencode({"update": text}).encode(), headers)
 
     def query(self, text: str, **headers: str) -> bytes:
-        """Send a SPARQL query and give its result as JSON."""
+        """Send a SPARQL query and return its result as JSON."""
         accept = {"Accept": "application/sparql-results+json"}
         return self._ask("query", urlencode({"query": text}).encode(), accept | headers)
 
     def count(self, triples: int) -> None:
-        """Wait until the server has counted the vocabulary of data of so many triples."""
+        """Wait until the server has counted the vocabulary of `triples` triples."""
         deadline = time.monotonic() + PATIENCE
         while not self._has_counted(triples):
             assert time.monotonic() < deadline, "the vocabulary is not counted"

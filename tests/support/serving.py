@@ -1,4 +1,4 @@
-"""A server in a thread of the test, on a port of its own."""
+"""A server in a thread of the test, on its own port."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from rdflive.server.settings import Limits
 
 @dataclass(frozen=True)
 class Serving:
-    """A server that runs."""
+    """A running server."""
 
     url: str
-    """Without a slash at the end."""
+    """The URL without a final slash."""
     port: int
     service: Service
     dataset: rdflib.Dataset
@@ -41,10 +41,10 @@ def serving(
     selected: Mapping[str, Any] | None = None,
     **limits: Any,
 ) -> Iterator[Serving]:
-    """Serve a dataset, by default an empty one on Oxigraph; `limits` are members of `Limits`, and what of the
-    shapes is `selected` is as for `rdflive.validate`.
+    """Serve a dataset, by default an empty one on Oxigraph.
 
-    The limit of time is ten minutes where none is given: a slow machine must not fail a test of other things.
+    `limits` are members of `Limits`, and `selected` the options of `rdflive.validate` that select shapes.
+    The default time limit of a query is ten minutes, so that a slow machine fails no other test.
     """
     limits.setdefault("query_seconds", 600.0)
     dataset = rdflib.Dataset(store="Oxigraph") if dataset is None else dataset

@@ -53,5 +53,5 @@ def line(number: int) -> str:
 
 
 def feed(server: Server, **options: Any) -> EndpointFeed:
-    """Make a feed that polls once, with short waits."""
+    """Make a feed that polls once, with short retries."""
     return EndpointFeed(server.url, **{"every": None, "backoff": 0.001, "tries": 3, "timeout": 5, **options})

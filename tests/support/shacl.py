@@ -1,6 +1,6 @@
-"""A validator written from the Recommendation, for comparison: it looks at one focus node after the other.
+"""A reference validator after the SHACL Recommendation, which validates focus nodes one by one.
 
-It shares no code with `rdflive.shacl`, and knows SHACL Core.
+It shares no code with `rdflive.shacl`, and supports SHACL Core.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Result: TypeAlias = tuple[Node, Node | None, Node | None, URIRef, Node, Node]
 
 
 class IllFormedError(ValueError):
-    """A shape that the Recommendation has no meaning for."""
+    """A shape without a meaning in the Recommendation."""
 
 
 class Validator:
@@ -39,7 +39,7 @@ class Validator:
         self._open: list[Node] = []
 
     def results(self) -> Counter[Result]:
-        """Give all results of shapes with targets; ill-formed ones are passed over."""
+        """Return all results of shapes with targets; ill-formed shapes are skipped."""
         found: Counter[Result] = Counter()
         for shape in self.rooted():
             try:
@@ -51,7 +51,7 @@ class Validator:
         return found
 
     def rooted(self) -> list[Node]:
-        """Give the shapes with targets, or those that are used."""
+        """Return the shapes with targets, or those of `use_shapes`."""
         if self.use_shapes is not None:
             return list(self.use_shapes)
         found = {
@@ -64,18 +64,18 @@ class Validator:
         return list(found)
 
     def is_class(self, node: Node) -> bool:
-        """Tell whether a shape is a class (2.1.3.3)."""
+        """Return True if a shape is a class (2.1.3.3)."""
         return any(self.instance(self.shapes, node, kind) for kind in (RDFS.Class, OWL.Class))
 
     def focuses(self, shape: Node) -> set[Node]:
-        """Give the nodes that a shape is asked of."""
+        """Return the nodes to validate against a shape."""
         if self.focus_nodes is None:
             return self.targets(shape)
         nodes = set(self.focus_nodes)
         return nodes if self.use_shapes is not None else nodes & self.targets(shape)
 
     def targets(self, shape: Node) -> set[Node]:
-        """Give the focus nodes of a shape."""
+        """Return the focus nodes of a shape."""
         found = set(self.shapes.objects(shape, SH.targetNode))
         classes = set(self.shapes.objects(shape, SH.targetClass))
         if self.is_class(shape) and any(
@@ -92,25 +92,25 @@ class Validator:
 
     @staticmethod
     def instance(graph: Graph, node: Node, name: Node) -> bool:
-        """Tell whether a node is a SHACL instance of a class."""
+        """Return True if a node is a SHACL instance of a class."""
         return any(
             name in set(graph.transitive_objects(kind, RDFS.subClassOf))
             for kind in graph.objects(node, RDF.type)
         )
 
     def one(self, node: Node, p: Node) -> Node | None:
-        """Give the only value of a property."""
+        """Return the only value of a property."""
         values = list(self.shapes.objects(node, p))
         if len(values) > 1:
             raise IllFormedError(p)
         return values[0] if values else None
 
     def true(self, node: Node, p: Node) -> bool:
-        """Tell whether a flag is set."""
+        """Return True if a flag is set."""
         return str(self.one(node, p)) == "true"
 
     def check(self, shape: Node) -> None:
-        """Refuse a shape that is ill-formed, or has one within it that is, or is recursive."""
+        """Raise IllFormedError for a shape that is, or contains, an ill-formed or recursive shape."""
         if shape in self._open or isinstance(shape, Literal):
             raise IllFormedError(shape)
         self._open.append(shape)
@@ -165,7 +165,7 @@ class Validator:
         return items
 
     def path_check(self, path: Node, above: tuple[Node, ...] = ()) -> None:
-        """Refuse what is no path."""
+        """Raise IllFormedError for an ill-formed path."""
         if isinstance(path, URIRef):
             return
         if isinstance(path, Literal) or path in above:
@@ -194,7 +194,7 @@ class Validator:
             self.path_check(step, above)
 
     def follow(self, node: Node, path: Node, *, back: bool = False) -> set[Node]:
-        """Give the nodes at the end of a path."""
+        """Return the nodes at the end of a path."""
         if isinstance(path, URIRef):
             return set(self.data.subjects(path, node) if back else self.data.objects(node, path))
         if (path, RDF.first, None) in self.shapes:
@@ -222,11 +222,11 @@ class Validator:
         raise IllFormedError(path)
 
     def conforms(self, node: Node, shape: Node) -> bool:
-        """Tell whether a node conforms to a shape."""
+        """Return True if a node conforms to a shape."""
         return not any(True for _ in self.validate(node, shape))
 
     def validate(self, focus: Node, shape: Node) -> Iterator[Result]:
-        """Give the results of a node."""
+        """Yield the results of a node."""
         if self.true(shape, SH.deactivated):
             return
         path = self.one(shape, SH.path)
@@ -241,7 +241,7 @@ class Validator:
     def broken(
         self, focus: Node, shape: Node, path: Node | None, values: set[Node]
     ) -> Iterator[tuple[str, Node | None, Node | None]]:
-        """Give what breaks the constraints of a shape: a component, and perhaps a value and a path."""
+        """Yield the violations of a shape: a component, with its value and path where it has them."""
         get = lambda p: list(self.shapes.objects(shape, p))  # noqa: E731
         for name, meets in (
             ("class", lambda v, x: self.instance(self.data, v, x)),
@@ -314,7 +314,7 @@ class Validator:
                     yield "QualifiedMaxCount", None, None
 
     def siblings(self, shape: Node) -> set[Node]:
-        """Give the qualified value shapes of a shape and its siblings."""
+        """Return the qualified value shapes of a shape and its siblings."""
         return {
             q
             for parent in self.shapes.subjects(SH.property, shape)
@@ -330,7 +330,7 @@ _RANGES = {
 
 
 def datatype(value: Node, wanted: Node) -> bool:
-    """Tell whether a literal is well-formed and of a datatype."""
+    """Return True if a literal is well-formed and of a datatype."""
     if not isinstance(value, Literal):
         return False
     own = value.datatype or (RDF.langString if value.language else XSD.string)
@@ -341,19 +341,19 @@ def datatype(value: Node, wanted: Node) -> bool:
 
 
 def node_kind(value: Node, kind: Node) -> bool:
-    """Tell whether a node is of a kind."""
+    """Return True if a node is of a kind."""
     own = SH.IRI if isinstance(value, URIRef) else SH.BlankNode if isinstance(value, BNode) else SH.Literal
     return str(own).rpartition("#")[2] in str(kind).rpartition("#")[2].split("Or")
 
 
 def language(value: Node, ranges: list[str]) -> bool:
-    """Tell whether the language of a literal is in one of some ranges."""
+    """Return True if the language of a literal is in one of the ranges."""
     tag = (getattr(value, "language", None) or "").lower()
     return bool(tag) and any(tag == r or tag.startswith(f"{r}-") for r in ranges)
 
 
 def less(one: Any, other: Any, *, equal: bool = False) -> bool:
-    """Compare two literals by SPARQL's `<` or `<=`; false where they cannot be."""
+    """Compare two literals by SPARQL's `<` or `<=`; False if they are not comparable."""
     if not isinstance(one, Literal) or not isinstance(other, Literal) or one.language or other.language:
         return False
     left, right = one.value, other.value
@@ -363,5 +363,5 @@ def less(one: Any, other: Any, *, equal: bool = False) -> bool:
     if not numbers and type(left) is not type(right):
         return False
     if isinstance(left, datetime) and (left.tzinfo is None) != (right.tzinfo is None):
-        return False  # within 14 hours, which is all that tests have
+        return False  # tests have only times within 14 hours
     return bool(left <= right if equal else left < right)

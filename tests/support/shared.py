@@ -1,4 +1,4 @@
-"""Where the third-party test data is: RDFLIVE_SHARED, by default beside the project."""
+"""The folder of third-party test data: RDFLIVE_SHARED, by default beside the project."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SHARED = Path(os.environ.get("RDFLIVE_SHARED") or ROOT.parent / "shared")
 
 
 def shared(*parts: str) -> Path:
-    """Give a path of the shared data; skip (or fail, with RDFLIVE_STRICT=1) where it is absent."""
+    """Return a path of the shared data; skip the test if it is absent, or fail it with RDFLIVE_STRICT=1."""
     path = SHARED.joinpath(*parts)
     if not path.exists():
         reason = f"{path} is absent: set RDFLIVE_SHARED to the folder of third-party test data"
@@ -25,7 +25,7 @@ def shared(*parts: str) -> Path:
 
 
 def vector(name: str) -> dict[str, Any]:
-    """Give one of the worked examples by its id."""
+    """Return the worked example with an id."""
     vectors = json.loads(shared("vectors", "vectors.json").read_text(encoding="utf-8"))["vectors"]
     (found,) = (each for each in vectors if each["id"] == name)
     return dict(found)

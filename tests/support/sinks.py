@@ -1,4 +1,4 @@
-"""What receives deltas: a server for webhooks, and a client of server-sent events."""
+"""Receivers of deltas: a server for webhooks, and a client of server-sent events."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 @dataclass
 class Request:
-    """What a webhook sent."""
+    """A request of a webhook."""
 
     path: str
     headers: Any
@@ -33,19 +33,19 @@ class Request:
 
 @dataclass
 class Receiver:
-    """A server for webhooks: it answers as told, at last always with 204."""
+    """A server for webhooks, which sends the given answers, then always 204."""
 
     url: str
     answers: deque[tuple[int, dict[str, str], bytes] | None] = field(default_factory=deque)
-    """Status, headers and body; None closes the connection without a word."""
+    """Status, headers and body; None closes the connection without a response."""
     requests: list[Request] = field(default_factory=list)
     on_request: Callable[[Request], object] | None = None
-    """Called with each request before it is answered."""
+    """Called with each request before the response."""
 
 
 @contextmanager
 def receiving() -> Iterator[Receiver]:
-    """Run a receiver on a port of its own."""
+    """Run a receiver on its own port."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -77,7 +77,7 @@ def receiving() -> Iterator[Receiver]:
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.daemon_threads = False  # so that leaving waits for them
+        server.daemon_threads = False  # so that the end of the block waits for them
         receiver = Receiver(f"http://127.0.0.1:{server.server_port}/hook")
         thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
@@ -100,7 +100,7 @@ class Event:
 
 @contextmanager
 def listening(url: str, last: str | None = None, **headers: str) -> Iterator[Iterator[Event]]:
-    """Connect to a server of events; give those that arrive, up to the end of the connection."""
+    """Connect to a server of events, and yield an iterator of its events until the connection ends."""
     connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=20)
     try:
         given = {**headers, **({} if last is None else {"Last-Event-ID": last})}
@@ -115,7 +115,7 @@ def listening(url: str, last: str | None = None, **headers: str) -> Iterator[Ite
 
 
 def read_events(lines: Iterable[bytes]) -> Iterator[Event]:
-    """Read events; what no empty line ends is no event."""
+    """Yield the events of a stream; an event without a final empty line is dropped."""
     event = Event()
     try:
         for raw in lines:
@@ -133,12 +133,12 @@ def read_events(lines: Iterable[bytes]) -> Iterator[Event]:
                 case _:
                     yield replace(event, data=json.loads(event.data or "null"))
                     event = Event()
-    except ConnectionResetError:  # as good as the end
+    except ConnectionResetError:  # same as the end
         return
 
 
 def total(events: Iterable[Event], begin: Counter[str] | None = None) -> Counter[str]:
-    """Add the events up to the answer that a client has at the end."""
+    """Return the final answer of a client that applies the events."""
     answer = Counter(begin)
     for event in events:
         if event.kind == "initial":

@@ -1,4 +1,4 @@
-"""Multisets of solutions in a form that compares as SPARQL means it: values, not spellings."""
+"""Multisets of solutions that compare by value, as in SPARQL, not by spelling."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ RANGES = ("nonPositiveInteger", "negativeInteger", "nonNegativeInteger", "positi
 INTEGERS = {XSD[name] for name in (*SIGNED, *UNSIGNED, *RANGES)}
 NUMBERS = {*INTEGERS, XSD.decimal, XSD.float, XSD.double}
 DIGITS = 10
-"""Significant digits in which numbers agree: engines divide decimals with different precision."""
+"""Significant digits by which numbers compare, as engines divide decimals with different precision."""
 
 
 def row(items: Iterable[tuple[Any, Any]]) -> Row:
-    """Make a row of name and term pairs; unbound variables are left out."""
+    """Make a row of name and term pairs, without unbound variables."""
     return frozenset((str(name), key(term)) for name, term in items if term is not None)
 
 
 def row_of(solution: Any) -> Row:
-    """Make a row of what a delta holds: a solution, or a triple."""
+    """Make a row of a solution or a triple of a delta."""
     return row(items_of(solution))
 
 
 def items_of(solution: Any) -> Iterable[tuple[str, Any]]:
-    """Name the terms of what a delta holds: a solution's that are bound, or a triple's."""
+    """Return the named terms of a solution or a triple of a delta."""
     if isinstance(solution, rdflive.Solution):
         return solution.asdict().items()
     return zip("spo", solution, strict=True)
 
 
 def rows(graph: Iterable[Any]) -> Counter[Row]:
-    """Read a graph as a multiset of rows, so that graphs compare as solutions do."""
+    """Convert a graph to a multiset of rows, which compare as solutions do."""
     return Counter(row_of(tuple(triple)) for triple in graph)
 
 
 def key(term: Any) -> Any:
-    """Make a term comparable: language tags in any case, numbers of one datatype by their first digits."""
+    """Make a term comparable: ignore the case of language tags, and all but the first digits of numbers."""
     if isinstance(term, BNode):
         return term
     if not isinstance(term, Literal):
@@ -59,7 +59,7 @@ def key(term: Any) -> Any:
 
 
 def folded(state: State) -> State:
-    """Make plain literals strings: RDF 1.1 holds them equal, rdflib and RDF 1.0 do not."""
+    """Convert plain literals to xsd:string, which RDF 1.1 identifies, unlike rdflib and RDF 1.0."""
     return state if isinstance(state, bool) else Counter([folded_row(one) for one in state.elements()])
 
 
@@ -72,7 +72,7 @@ def folded_row(solution: Row) -> Row:
 
 
 def state_of(result: Result) -> State:
-    """Read a result of any form of query."""
+    """Convert a result of any query form to a state."""
     if result.type == "ASK":
         return bool(result.askAnswer)
     if result.type == "CONSTRUCT":
@@ -82,10 +82,10 @@ def state_of(result: Result) -> State:
 
 
 def isomorphic(left: State, right: State) -> bool:
-    """Tell if two states are equal up to a renaming of blank nodes: one bijection for all rows.
+    """Return True if one renaming of blank nodes makes two states equal.
 
-    Rows that share no blank node are matched apart. Any peer will do, because being isomorphic is an
-    equivalence.
+    Parts that share no blank node are matched separately. Any isomorphic peer will do, as isomorphism is
+    an equivalence.
     """
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
@@ -102,7 +102,7 @@ def isomorphic(left: State, right: State) -> bool:
 
 
 def _parts(state: Counter[Row]) -> list[Counter[Row]]:
-    """Split a state into rows that hang together by blank nodes; rows without any are one part."""
+    """Split a state into rows connected by blank nodes; rows without any are one part."""
     parts: list[tuple[set[Any], Counter[Row]]] = [(set(), Counter())]
     for solution, weight in state.items():
         nodes = {term for _, term in solution if isinstance(term, BNode)}
@@ -124,7 +124,7 @@ def _outline(part: Counter[Row]) -> Any:
 
 
 def _matches(left: Counter[Row], right: Counter[Row], old: Mapping[Any, int], new: Mapping[Any, int]) -> bool:
-    """Refine colours of blank nodes on both sides; where they stay alike, single one out and try each."""
+    """Refine the colours of blank nodes on both sides; for an ambiguous node try each peer."""
     here, there = _colours(left, old), _colours(right, new)
     sizes = Counter(here.values())
     if sizes != Counter(there.values()):
@@ -138,7 +138,7 @@ def _matches(left: Counter[Row], right: Counter[Row], old: Mapping[Any, int], ne
 
 
 def _colours(state: Counter[Row], start: Mapping[Any, int]) -> dict[BNode, int]:
-    """Colour each blank node by where it stands in rows and beside which colours, until that is stable."""
+    """Colour each blank node by its positions in rows and the colours beside it, until stable."""
     nodes = dict.fromkeys(term for solution in state for _, term in solution if isinstance(term, BNode))
     colours = {node: start.get(node, 0) for node in nodes}
     for _ in range(len(nodes)):

@@ -1,4 +1,4 @@
-"""Feeds as rows of DataFrames, and what a mirror without Spark makes of them."""
+"""Feeds as rows of DataFrames, and mirrors of them without Spark."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Answers", "arrow_rows", "mirrored", "refuse", "state", "to_changes"]
 
 
 def arrow_rows(values: Sequence[Any], **more: Sequence[Any]) -> pa.RecordBatch:
-    """Put values into rows as executors get them: without places of their own."""
+    """Put values into rows as executors get them, by default without stream and offset."""
     count = len(values)
     columns: dict[str, Any] = {"value": values, "stream": [""] * count, "offset": [0] * count}
     columns |= {"part": [0] * count, "seq": range(count), **more}
@@ -31,7 +31,7 @@ def arrow_rows(values: Sequence[Any], **more: Sequence[Any]) -> pa.RecordBatch:
 
 
 def to_changes(rows: Iterable[dict[str, Any]]) -> list[Change]:
-    """Read decoded change rows in the order of their places."""
+    """Convert decoded change rows to changes, in the order of their positions."""
     placed = sorted((row for row in rows if row["note"] is None), key=lambda row: [row[n] for n in POSITION])
     return [
         Change(
@@ -43,7 +43,7 @@ def to_changes(rows: Iterable[dict[str, Any]]) -> list[Change]:
 
 
 def refuse(place: RecordPlace, fault: DecodingFault) -> NoReturn:
-    """Take no fault."""
+    """Fail for any fault."""
     raise AssertionError((place, fault))
 
 
@@ -53,12 +53,12 @@ def mirrored(graph: Any, form: FeedFormat, text: str) -> None:
 
 
 def state(graph: Any) -> set[Quad]:
-    """List what a graph holds."""
+    """Return the quads of a graph."""
     return set(GraphTarget(graph).quads())
 
 
 class Answers:
-    """Adds up the deltas of a subscription on all triples of the default graph."""
+    """Adds up the deltas of a subscription to all triples of the default graph."""
 
     def __init__(self, graph: Any) -> None:
         self.total: Counter[Any] = Counter()
@@ -71,5 +71,5 @@ class Answers:
         self.total = +self.total
 
     def check(self) -> None:
-        """They come to the answers."""
+        """Compare the sum of the deltas with the answers."""
         assert self.total == Counter(self.subscription.answers())

@@ -1,4 +1,4 @@
-"""A query of each operator, over the changes that `spark_streams.operations` makes."""
+"""A query for each operator, over the changes of `spark_streams.operations`."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ QUERIES: Final = {
     "limit": "SELECT ?x ?v { ?x <urn:value> ?v } ORDER BY DESC(?v) ?x LIMIT 3",
     "nothing": "SELECT ?one { BIND(1 AS ?one) }",
 }
-"""By name, so that they may be one subscription."""
+"""Queries by name, so that one subscription can have all."""
 TELLING: Final = [
     *(Operation("A", node(s), node("p"), node(o)) for s, o in ("01", "02", "21")),
     Operation("A", node(1), node("q"), node(2)),
     *(Operation("A", node(s), node("value"), number(s + 1)) for s in range(3)),
     *(Operation("A", node(s), node("p"), node(o), node(g)) for s, o, g in ("03g", "34g", "40h")),
 ]
-"""Changes by which each of them gets an answer."""
+"""Changes that give each query an answer."""

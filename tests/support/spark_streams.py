@@ -1,4 +1,4 @@
-"""Streams of changes for Spark, one parquet file per micro-batch, and what subscriptions make of them."""
+"""Streams of changes for Spark, one parquet file per micro-batch, and the nets of subscriptions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rdflive_stores.spark.dataflow.tasks import part_behind
 from support.effort import drawn_from
 from support.one_process import OneProcess, Row, added
 
-if TYPE_CHECKING:  # what runs without Spark takes its streams from here too
+if TYPE_CHECKING:  # tests without Spark use these streams too
     from pyspark.sql import DataFrame, SparkSession
 
 __all__ = [
@@ -41,17 +41,17 @@ __all__ = [
 ]
 
 AT_ONCE = {"availableNow": True}
-"""The trigger that runs what is there, then ends."""
+"""The trigger that processes the available files and ends."""
 _SCHEMA = pa.schema(
     [(name, pa.string()) for name in ("op", "s", "p", "o", "g", "file")]
     + [("part", pa.int32()), ("offset", pa.int64())]
 )
 _FIRST = 1_700_000_000
-"""The time of the first file; the source reads files by their times."""
+"""The time of the first file; the source reads files in the order of time."""
 
 
 class Operation(NamedTuple):
-    """An operation on a quad; the graph None is the default one."""
+    """An operation on a quad; the graph None is the default graph."""
 
     op: Any
     s: Any
@@ -78,7 +78,7 @@ def operations(
     nodes: int = 8,
     graphs: Sequence[str | None] = (None,),
 ) -> list[Operation]:
-    """Make random operations, some of them repeated inserts and deletes of what is not there.
+    """Draw random operations, among them repeated inserts and deletes of absent quads.
 
     The objects of `<urn:value>` are numbers.
     """
@@ -92,9 +92,9 @@ def operations(
 
 
 def _placed(batch: Sequence[Operation], chance: random.Random, file: int) -> list[tuple[Any, ...]]:
-    """Place operations that are in order in two files of a log, and shuffle the rows.
+    """Assign ordered operations to positions in two files of a log, and shuffle the rows.
 
-    The files of later micro-batches follow by name: after a kill Spark may read two micro-batches as one.
+    Files of later micro-batches have later names, as Spark may read two micro-batches as one after a kill.
     """
     cut = chance.randint(0, len(batch))
     places = [(f"{file:06}a", 0, place) for place in range(cut)] + [
@@ -107,7 +107,7 @@ def _placed(batch: Sequence[Operation], chance: random.Random, file: int) -> lis
 
 @dataclass
 class ChangeFiles:
-    """A folder with the files of a stream."""
+    """The folder of the files of a stream."""
 
     folder: Path
     count: int = 0
@@ -116,7 +116,7 @@ class ChangeFiles:
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def add(self, batch: Sequence[Operation], seed: object = 0) -> None:
-        """Write the file of the next micro-batch, all at once."""
+        """Write the file of the next micro-batch atomically."""
         rows = _placed(batch, drawn_from("places", seed, self.count), self.count)
         columns = zip(*rows, strict=True) if rows else [()] * len(_SCHEMA)
         draft, path = self.folder / ".draft", self.folder / f"{self.count:06}.parquet"
@@ -136,13 +136,13 @@ class ChangeFiles:
 
 @dataclass
 class Nets:
-    """A sink that remembers the net of each micro-batch, and how often each came."""
+    """A sink that records the net of each micro-batch, and how often it was delivered."""
 
     found: dict[int, Counter[Row]] = field(default_factory=dict)
     times: Counter[int] = field(default_factory=Counter)
 
     def __call__(self, deltas: DataFrame, batch: int) -> None:
-        """Take a micro-batch; one that comes again must be the same."""
+        """Take a micro-batch; a repeated one must be equal."""
         names = [name for name in deltas.columns if name != "weight"]
         rows = deltas.toArrow().to_pylist()
         net = Counter({tuple(row[name] for name in names): row["weight"] for row in rows})
@@ -158,14 +158,14 @@ class Nets:
 
     @property
     def total(self) -> Counter[Row]:
-        """All nets added up: the answer."""
+        """The sum of all nets, which is the answer."""
         return added(*self.found.values())
 
 
 def nets(
     query: str | Mapping[str, str], batches: Sequence[Iterable[Operation]], entailment: str | None = None
 ) -> list[Counter[Row]]:
-    """Give the nets of one process, batch by batch; of several queries with their names and all columns."""
+    """Return the nets of one process per batch; rows of several queries have their name and all columns."""
     if isinstance(query, str):
         engine = OneProcess(query, entailment)
         return [engine.run(batch) for batch in batches]
@@ -179,7 +179,7 @@ def nets(
 
 
 def by_query(plan: JointPlan, net: Counter[Row]) -> dict[str, Counter[Row]]:
-    """Part a net of several queries by their names; each row has the columns of its own query."""
+    """Split a net of several queries by their names; each row has the columns of its own query."""
     parts: dict[str, Counter[Row]] = {label: Counter() for label in plan.labels}
     own = dict(zip(plan.labels, (query.names for query in plan.queries), strict=True))
     for (label, *texts), weight in net.items():
@@ -190,12 +190,12 @@ def by_query(plan: JointPlan, net: Counter[Row]) -> dict[str, Counter[Row]]:
 
 
 def rows_held(checkpoint: Path, name: str) -> list[int]:
-    """Count the rows of a state in each of its buckets, in all files that are in force."""
+    """Return the number of rows of a state in each of its buckets, in all current files."""
     return [sum(map(len, runs)) for runs in _states(checkpoint, name)]
 
 
 def live_quads(checkpoint: Path) -> Counter[Row]:
-    """Give the live quads of a state with the sums of their weights."""
+    """Return the live quads of a state with the sums of their weights."""
     held: Counter[Row] = Counter()
     for run in (run for runs in _states(checkpoint, LIVE) for run in runs):
         quads = zip(*(run.table[name].to_pylist() for name in LAYOUT.text_names), strict=True)

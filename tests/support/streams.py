@@ -1,4 +1,4 @@
-"""Windows over streams by the book: every report is worked out from all that the stream was ever given."""
+"""A reference of windows over streams, which computes every report from the whole history."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ __all__ = [
 EX = "urn:example:"
 SECOND = 10**9
 Triple: TypeAlias = tuple[str, str, str]
-"""Local names."""
+"""Local names of IRIs."""
 Triples: TypeAlias = frozenset[Triple]
 Answer: TypeAlias = Counter[frozenset[tuple[str, str]]]
 Close: TypeAlias = Callable[[Triples], Triples]
-"""Gives all that triples entail."""
+"""Returns all triples that triples entail."""
 Label: TypeAlias = Callable[[dict[Triple, int]], dict[Triple, int]]
-"""Gives all that triples entail, labelled with the most over derivations of the least over premises."""
+"""Returns all entailed triples with the maximum over derivations of the minimum over premises."""
 
 
 def spelled(name: str) -> str:
-    """Give the IRI of a local name; one that is an IRI already stands for itself."""
+    """Return the IRI of a local name; an IRI is returned as it is."""
     return name if "://" in name else EX + name
 
 
@@ -48,14 +48,14 @@ def iri(name: str) -> str:
 
 
 def second(nanoseconds: int) -> float:
-    """Write an instant as a stream of numbers does."""
+    """Convert nanoseconds to seconds, as a stream of numbers reports them."""
     whole, rest = divmod(nanoseconds, SECOND)
     return nanoseconds / SECOND if rest else whole
 
 
 @lru_cache(maxsize=50_000)
 def evaluate(text: str, triples: Triples) -> Answer:
-    """Answer a SELECT over a set of triples by Oxigraph."""
+    """Answer a SELECT over a set of triples with Oxigraph."""
     store = ox.Store()
     store.extend(ox.Quad(*(ox.NamedNode(spelled(name)) for name in triple)) for triple in triples)
     result = store.query(text)
@@ -66,23 +66,23 @@ def evaluate(text: str, triples: Triples) -> Answer:
 
 
 def minus(one: Answer, other: Answer) -> Answer:
-    """Give the signed difference of two answers."""
+    """Return the signed difference of two answers."""
     return Counter({row: n for row in (*one, *other) if (n := one[row] - other[row])})
 
 
 @dataclass
 class Fact:
-    """A triple that was added or taken away, with where that stands on each axis."""
+    """An added or removed triple, with its position on each axis."""
 
     sign: int
     triple: Triple
     at: dict[str, tuple[int, int]]
-    """With what tells facts apart that stand at one place: the number that came, or that was taken in."""
+    """Per axis the position, and a serial number that orders facts at one position."""
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """An element that those before it may still come for."""
+    """An element that waits for earlier elements."""
 
     instant: int
     number: int
@@ -97,14 +97,14 @@ class Pane:
     course: Course
     window: Window
     since: int
-    """How many facts there were before any it may hold."""
+    """Number of facts before the first that the window may hold."""
     last: int | None
-    """The last instant of its grid that is complete."""
+    """The last complete instant of its grid."""
     begin: int | None = None
-    """The first position that it holds, None before the first report."""
+    """The first position in the window; None before the first report."""
     report: int | None = None
     held: dict[Triple, int] = field(default_factory=dict)
-    """What it holds, with the last arrival."""
+    """The triples in the window, with their last arrival."""
 
     @property
     def axis(self) -> str:
@@ -120,11 +120,11 @@ class Pane:
 
     @property
     def shows_at_once(self) -> bool:
-        """Tell whether a change of the graph beside it waits for no report."""
+        """Return True if a change of the graph beside the window is reported at once."""
         return self.step is None or (self.axis != "time" and self.step == 1)
 
     def content(self, begin: int, end: int) -> dict[Triple, int]:
-        """Give the living arrivals from `begin` to `end`, both included."""
+        """Return the triples that arrived from `begin` to `end`, both included, and were not removed."""
         facts = [fact for fact in self.course.facts[self.since :] if fact.at[self.axis][0] <= end]
         deleted: dict[Triple, tuple[int, int]] = {}
         for fact in facts:
@@ -140,25 +140,25 @@ class Pane:
         return held
 
     def takes_late(self, instant: int) -> bool:
-        """Tell whether an element changes what was reported already."""
+        """Return True if an element changes an earlier report."""
         if self.report is None or instant > self.report - self.lag:
             return False
         return instant >= self.window.scope.begin(self.report)
 
     def follow(self, done: int | None) -> None:
-        """Be at what is complete, where every change is reported: all up to there has been."""
+        """Advance a window that reports every change to the complete instant."""
         if self.step is None and done is not None:
             self.report = done if self.report is None else max(done, self.report)
 
     def opened(self) -> None:
-        """Hold at once what is there, if every change is reported."""
+        """Fill a new window that reports every change with the current content."""
         position = self.course.position(self.axis)
         if self.step is None and position is not None:
             self.report, self.begin = position, self.window.scope.begin(position)
             self.held = self.content(self.begin, position)
 
     def due(self) -> int | None:
-        """Give what must be complete for the next report that is due to time alone."""
+        """Return the instant whose completion causes the next report, or None."""
         if self.axis != "time":
             return None
         if self.step is None:
@@ -168,7 +168,7 @@ class Pane:
         return self.last + self.step - self.lag
 
     def end(self, at: int) -> int | None:
-        """Give the first report that does not hold what arrived at an instant; None for never."""
+        """Return the first report without a triple that arrived at an instant; None for never."""
         scope = self.window.scope
         if scope.reach is None:
             return None
@@ -183,30 +183,30 @@ class Pane:
 
 @dataclass(frozen=True)
 class Report:
-    """What a subscription is to be told at a report."""
+    """The expected delta of a report."""
 
     time: float | None
-    """None where it is not due to the course of the stream."""
+    """None if the stream did not cause the report."""
     net: Answer
     expired: Answer
     whole: Answer
     ends: dict[frozenset[tuple[str, str]], int | None]
-    """When the solutions that came will be gone, where that is asked for."""
+    """The expiry of each added solution, if requested."""
 
 
 @dataclass(eq=False)
 class Told:
-    """A query, and what its subscription is to be told."""
+    """A query and its expected reports."""
 
     text: str
     patterns: tuple[Triple, ...] = ()
-    """The patterns whose matches are the solutions, if it tells when these go."""
+    """The patterns whose matches are the solutions, if expiry is requested."""
     reports: list[Report] = field(default_factory=list)
 
 
 @dataclass(eq=False)
 class View:
-    """Windows and the graph beside them, under one or more queries."""
+    """Windows and the graph beside them, with the queries over them."""
 
     panes: list[Pane]
     beside: bool
@@ -217,12 +217,12 @@ class View:
     told: list[Told] = field(default_factory=list)
 
     def triples(self) -> Triples:
-        """Give all that is there, with what it entails."""
+        """Return the triples of the view and those they entail."""
         held = frozenset(triple for pane in self.panes for triple in pane.held)
         return self.close(held | self.background)
 
     def commit(self, moved: Iterable[Pane], now: int, time: int | None, background: Triples) -> None:
-        """Take what has changed with the windows where they were, then move them."""
+        """Apply the changes to the windows at their old positions, then move the windows."""
         before = self.triples()
         self.background = background if self.beside else frozenset()
         moved = list(moved)
@@ -249,7 +249,7 @@ class View:
                 told.reports.append(Report(shown, net, expired, whole, ends))
 
     def _lasts(self, patterns: tuple[Triple, ...], row: dict[str, str]) -> int | None:
-        """Give the end of the match that ends last."""
+        """Return the end of the last match of a solution."""
         bound = {name: value.removeprefix(EX) for name, value in row.items()}
         ends = list(self._matches(patterns, bound, self._ends()))
         assert ends
@@ -271,7 +271,7 @@ class View:
                     yield end if other is None else other if end is None else min(end, other)
 
     def _ends(self) -> dict[Triple, int | None]:
-        """Give the end of all that is there, None for never."""
+        """Return the end of each triple, None for never."""
         if self.labels is None:
             return {triple: self.ends(triple) for triple in self.triples()}
         (pane,) = self.panes
@@ -279,7 +279,7 @@ class View:
         return {triple: None if at == ALWAYS else pane.end(at) for triple, at in labels.items()}
 
     def ends(self, triple: Triple) -> int | None:
-        """Give the first report without a triple if nothing but time changes; None for never."""
+        """Return the first report without a triple if only time changes; None for never."""
         if triple in self.background:
             return None
         found = [pane.end(pane.held[triple]) for pane in self.panes if triple in pane.held]
@@ -294,7 +294,7 @@ class Course:
         self.delay, self.lateness = delay, lateness
         self.done: int | None = None
         self.first_taken = -ALWAYS
-        """The first instant of which elements are not too late."""
+        """The first instant for which elements are accepted."""
         self.latest: int | None = None
         self.late = 0
         self.facts: list[Fact] = []
@@ -304,21 +304,21 @@ class Course:
         self._waiting: list[Waiting] = []
         self._number = 0
         self._last: int | None = None
-        """The last instant of an element that was released."""
+        """The last instant of a released element."""
 
     def position(self, axis: str) -> int | None:
-        """Tell up to where the stream has come."""
+        """Return the current position of the stream on an axis."""
         if axis != "time":
             return self.counts[axis]
         known = [at for at in (self.done, self._last) if at is not None]
         return max(known, default=None)
 
     def panes(self) -> Iterator[tuple[View, Pane]]:
-        """List the windows over this stream."""
+        """Yield the windows over this stream with their views."""
         return ((view, pane) for view in self.views for pane in view.panes if pane.course is self)
 
     def pane(self, window: Window) -> Pane:
-        """Make a window: it may hold what other windows on the same axis do."""
+        """Make a window, which may hold the content of other windows on the same axis."""
         cadence = window.cadence
         alike = [pane.since for _, pane in self.panes() if pane.axis == cadence.axis]
         last = None
@@ -327,7 +327,7 @@ class Course:
         return Pane(self, window, min(alike, default=len(self.facts)), last)
 
     def put(self, sign: int, triples: Iterable[Triple], at: int) -> bool:
-        """Take an element."""
+        """Take an element; return False if it is too late."""
         if at < self.first_taken:
             self.late += 1
             return False
@@ -340,7 +340,7 @@ class Course:
         return True
 
     def advance(self, at: int) -> None:
-        """Be told that all up to an instant has come, it included."""
+        """Declare all instants up to and including `at` complete."""
         self.first_taken = max(at - self.lateness if self.lateness else at + 1, self.first_taken)
         self._run(at, at)
 
@@ -395,7 +395,7 @@ class Course:
             each = [pane for pane in panes if pane.step is None and not is_late]
             corrected = [pane for pane in panes if pane not in each and pane.takes_late(element.instant)]
             if each or corrected:
-                # what waits beside a report that is corrected goes on waiting
+                # a correction leaves pending changes of the graph pending
                 background = self.background if each else view.background
                 view.commit([*each, *corrected], element.instant, element.instant, background)
         self._count("elements", element, self.counts["elements"])

@@ -1,4 +1,4 @@
-"""The syntax of queries as values, each of which writes itself as SPARQL (`str`)."""
+"""The syntax of queries as values, whose `str` is SPARQL."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def write(term: Any) -> str:
 
 
 class Written:
-    """A part that is written by a template, with its fields in their places."""
+    """A part whose `str` fills its fields into a template."""
 
     template: ClassVar[str]
 
@@ -60,7 +60,7 @@ class Repeat(Written):
 
 @dataclass(frozen=True)
 class Negated:
-    """Predicates that a step must not have, forwards and backwards."""
+    """A negated property set, forwards and backwards."""
 
     forward: tuple[URIRef, ...]
     backward: tuple[URIRef, ...] = ()
@@ -138,7 +138,7 @@ class Values:
 
 @dataclass(frozen=True)
 class Select:
-    """A SELECT, as a query or as a subquery; `items` are variables, or pairs of an expression and one."""
+    """A SELECT query or subquery; `items` are variables, or pairs of an expression and a variable."""
 
     items: tuple[Any, ...]
     where: Group
@@ -156,12 +156,12 @@ class Select:
 
     @property
     def grouped(self) -> bool:
-        """True when it has groups, if only the one that nothing is grouped by."""
+        """True for a query with GROUP BY, HAVING or an aggregate."""
         folds = (fold for item in self.items if not isinstance(item, Var) for fold in folds_in(item[0]))
         return self.keys is not None or self.having is not None or next(folds, None) is not None
 
     def text(self, dataset: str = "") -> str:
-        """Write it, with FROM clauses."""
+        """Write the SELECT with FROM clauses."""
         items = (write(i) if isinstance(i, Var) else f"({write(i[0])} AS {write(i[1])})" for i in self.items)
         parts = ["SELECT", "DISTINCT" * self.distinct, *items, dataset, "WHERE", str(self.where)]
         if self.keys:
@@ -225,14 +225,14 @@ class Fold:
 
 @dataclass(frozen=True)
 class Query:
-    """A SELECT, an ASK or a CONSTRUCT over a dataset that FROM and FROM NAMED may choose."""
+    """A SELECT, ASK or CONSTRUCT query, with FROM and FROM NAMED."""
 
     select: Select
     ask: bool = False
     default: tuple[URIRef, ...] = ()
     named: tuple[URIRef, ...] = ()
     template: tuple[Triple, ...] = ()
-    """The triples that CONSTRUCT makes of each solution."""
+    """The template of CONSTRUCT."""
 
     def __str__(self) -> str:
         clauses = [f"FROM {write(g)}" for g in self.default] + [f"FROM NAMED {write(g)}" for g in self.named]
@@ -245,7 +245,7 @@ class Query:
 
 
 def folds_in(expression: Any) -> Iterator[Fold]:
-    """Give the aggregates of an expression."""
+    """Yield the aggregates of an expression."""
     if isinstance(expression, Fold):
         yield expression
     elif isinstance(expression, Apply):
@@ -254,7 +254,7 @@ def folds_in(expression: Any) -> Iterator[Fold]:
 
 
 def in_scope(part: Any) -> frozenset[Var]:
-    """Give the variables in scope of a group or an element (SPARQL 1.1, section 18.2.1)."""
+    """Return the variables in scope of a group or an element (SPARQL 1.1, section 18.2.1)."""
     if isinstance(part, Triple):
         terms = (part.subject, part.predicate, part.object)
         return frozenset(term for term in terms if isinstance(term, Var))

@@ -1,4 +1,4 @@
-"""Trees of SPARQL for tests: equal up to labels, and random texts from the table of the grammar."""
+"""Syntax trees up to blank node labels, and random texts from the grammar of SPARQL."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ SPACES = [" ", " ", "\n", "\t", " # all\n", "  "]
 
 
 def derived(random: Random, name: str = "Query", depth: int = 9) -> str:
-    """Derive a text from a production of the grammar: it need not keep to what its notes say."""
+    """Derive a random text from a production of the grammar, which may violate the grammar's notes."""
     pieces: list[str] = []
-    # symbols that are to come, each with how many levels it may have
+    # pending symbols, each with its maximal depth
     stack: list[tuple[Symbol, int]] = [(SPARQL.entry(name), depth)]
     while stack:
         symbol, left = stack.pop()
@@ -60,7 +60,7 @@ def derived(random: Random, name: str = "Query", depth: int = 9) -> str:
 
 
 def _size(symbol: Symbol, depth: int = 9) -> int:
-    """Estimate how many tokens a symbol takes at least."""
+    """Estimate the minimal number of tokens of a symbol."""
     match symbol.kind:
         case "token":
             return 1
@@ -74,7 +74,7 @@ def _size(symbol: Symbol, depth: int = 9) -> int:
 
 
 def relabelled(tree: Tree) -> Tree:
-    """Give a tree whose blank nodes are called by the order in which they stand in it, and paths as text."""
+    """Return a tree with blank nodes labelled in order of occurrence, and paths as text."""
     labels: dict[BNode, BNode] = {}
     for leaf in leaves(tree):
         if isinstance(leaf, BNode):

@@ -1,4 +1,4 @@
-"""Random queries with other terms in the place of their constants."""
+"""Queries with replaced constants."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["varied"]
 
 
 def varied(part: Any, terms: dict[Any, Any]) -> Any:
-    """Put other terms, or variables, into a query."""
+    """Replace constants of a query by other terms or variables."""
     if is_dataclass(part) and not isinstance(part, type):
         changed = {f.name: varied(getattr(part, f.name), terms) for f in fields(part)}
         return replace(part, **changed)

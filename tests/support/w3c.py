@@ -1,4 +1,4 @@
-"""The W3C query tests: their data, their queries made absolute, and their results."""
+"""The W3C query tests: their data, queries with absolute IRIs, and results."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from support.shared import SHARED, shared
 from support.solutions import Row, State, row, rows
 
 ROOT = "http://w3c.example/"
-"""Stands for the folder of the tests in every IRI: queries, data and results name each other by file."""
+"""The base IRI of the test folder, as queries, data and results refer to each other by file."""
 DECOYS = (None, URIRef(ROOT + "decoy"))
-"""Graphs that FROM does not choose: the default graph, and one more."""
+"""Graphs that FROM does not select: the default graph and another one."""
 RS = Namespace("http://www.w3.org/2001/sw/DataAccess/tests/result-set#")
 FORMATS = {".srx": "xml", ".srj": "json", ".tsv": "tsv"}
 FROM = re.compile(r"\bFROM\s+(NAMED\s+)?<([^>]*)>", re.IGNORECASE)
@@ -32,7 +32,7 @@ Quad = tuple[Any, Any, Any, "URIRef | None"]
 
 
 def load_cases() -> list[Case]:
-    """List all tests outside the entailment classes; none where the data is absent."""
+    """List all tests outside of the entailment classes, or none if the data are absent."""
     path = SHARED / "data" / "w3c" / "index.json"
     entries = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
     return [Case(entry) for entry in entries if not entry["cls"].startswith("E ")]
@@ -54,17 +54,17 @@ class Case:
     @property
     def cls(self) -> str:
         found = str(self.entry["cls"])
-        # two with SERVICE have a class of their own, as rdflib cannot parse them
+        # two tests with SERVICE have their own class, as rdflib cannot parse them
         return "Z SERVICE/DESCRIBE/nondeterministic" if found.startswith("X ") else found
 
     @property
     def trusted(self) -> bool:
-        """True where two engines agree on all subsets of the data."""
+        """True if two engines agree on all subsets of the data."""
         return bool(self.entry["trusted"])
 
     @property
     def is_maintained(self) -> bool:
-        """True where one process keeps the answer up to date."""
+        """True if rdflive maintains the answer in one process."""
         return not self.has("service", "nondet") and not self.cls.startswith("Z ")
 
     def has(self, *features: str) -> bool:
@@ -72,7 +72,7 @@ class Case:
 
     @property
     def groups(self) -> bool:
-        """True where the query groups by something."""
+        """True for queries with GROUP BY."""
         return re.search(r"\bGROUP\s+BY\b", self.text, re.IGNORECASE) is not None
 
     @property
@@ -81,7 +81,7 @@ class Case:
 
     @cached_property
     def query(self) -> str:
-        """The text, with the query's own IRI as its base."""
+        """The text with the query's own IRI as base."""
         return f"BASE <{ROOT}{self.entry['query']}>\n" + self.text
 
     @cached_property
@@ -102,7 +102,7 @@ class Case:
         return found
 
     def shuffled(self, purpose: str) -> list[Quad]:
-        """Give the data in an order that is drawn for this purpose."""
+        """Return the data in a random order, drawn for `purpose`."""
         quads = list(self.quads)
         drawn_from(self.id, purpose).shuffle(quads)
         return quads
@@ -115,7 +115,7 @@ class Case:
 
     @cached_property
     def ordered(self) -> list[Row] | None:
-        """The solutions in order, where the result is a sequence; None for ASK and CONSTRUCT."""
+        """The ordered solutions of a SELECT, or None."""
         result = self.result
         return result if isinstance(result, list) else None
 

@@ -1,4 +1,4 @@
-"""Where a W3C test cannot end in its result, and where an engine is no judge, each with the reason."""
+"""W3C tests that a store cannot pass, and tests with a wrong answer of an engine, with reasons."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ NOT_THE_RESULT: Exceptions = {
     ),
     **_on("memory", PLAIN, "sparql10/distinct#distinct-2", "sparql10/distinct#distinct-9"),
 }
-"""Tests whose result a store cannot give, because it does not hold the data as the test means it."""
+"""Tests that fail on a store because it stores the data in another form than the test needs."""
 
 ENGINE_IS_WRONG: Exceptions = {
     **_on("memory", "rdflib's STRLANG rejects an xsd:string", "sparql11/functions#strlang03-rdf11"),
     **_on("memory oxigraph", TIED, "sparql11/aggregates#agg-max-01"),
     **_on("memory oxigraph", EMPTIED, "sparql10/graph#graph-exist", "sparql10/graph#graph-empty"),
 }
-"""Trusted tests in which the engine's own answer is wrong at some step, or not the only right one.
+"""Trusted tests in which the engine's own answer is wrong at some step, or one of several right ones.
 
-A fresh subscription judges there.
+They compare with a new subscription instead.
 """
 TOLD_APART_ON_SPARK = {
     "sparql10/basic#term-6": "the query has 456. where rdflib writes the data's as 456",
     "sparql10/basic#term-7": "the query has 456. where rdflib writes the data's as 456",
     "sparql10/expr-builtin#dawg-lang-3": "the query has the language EN, and the data en",
 }
-"""Tests whose answer is another one on Spark, which compares terms by their texts."""
+"""Tests with another answer on Spark, which compares terms by their texts."""

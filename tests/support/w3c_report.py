@@ -1,4 +1,4 @@
-"""What came of the W3C tests: a table per class and engine, behind the summary of a run."""
+"""The outcomes of the W3C tests per class and engine, printed after the summary of a run."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from support.shared import ROOT
 Outcome: TypeAlias = Literal["pass", "left out", "refused", "fail"]
 OUTCOMES: tuple[Outcome, ...] = ("pass", "left out", "refused", "fail")
 PROPERTY = "w3c"
-"""The property that a test records: its class, its engine, and what came of it."""
+"""The property that a test records: its class, engine and outcome."""
 REPORT = ROOT / "build" / "w3c.txt"
 BASELINE = ROOT / "tests" / "shared" / "w3c_baseline.json"
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print the table, and after a run of all tests keep it in build/w3c.txt; pytest calls this.
+    """Print the table, and after a run of all tests write it to build/w3c.txt; pytest calls this.
 
-    The gate has each test on one engine, so its numbers are not those of the baseline.
+    The gate runs each test on one engine, so its numbers differ from the baseline.
     """
     table = tally(
         value
@@ -52,7 +52,7 @@ def tally(outcomes: Iterable[Any]) -> dict[str, Counter[str]]:
 
 
 def draw(table: dict[str, Counter[str]], baseline: dict[str, Any]) -> Iterable[str]:
-    """Draw the table; a star marks a number of passes below the baseline."""
+    """Yield the lines of the table; a star marks fewer passes than the baseline."""
     width = max(map(len, table))
     yield f"{'':{width}} " + " ".join(f"{name:>8}" for name in OUTCOMES)
     for name, counts in [*table.items(), ("all", sum(table.values(), Counter()))]:

@@ -1,4 +1,4 @@
-"""W3C tests as streams of micro-batches, and the answers that are right after each of them."""
+"""W3C tests as streams of micro-batches, and the right answer after each of them."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ Step: TypeAlias = "list[tuple[str, Quad]]"
 
 
 def draw_steps(case: Case) -> list[Step]:
-    """Draw how the data of a test comes: in pieces, with deletes in between; at last all of it goes."""
+    """Draw the micro-batches of a test's data: inserts with some deletes, and finally deletes of all."""
     draw, quads = drawn_from(case.id, "steps"), case.shuffled("stream")
     cuts = sorted(draw.randint(0, len(quads)) for _ in range(draw.randrange(3)))
     steps: list[Step] = []
     for begin, end in zip([0, *cuts], [*cuts, len(quads)], strict=True):
         gone = draw.sample(quads[:begin], min(begin, draw.randint(0, 3)))
         steps.append([("D", quad) for quad in gone] + [("A", quad) for quad in quads[begin:end]])
-    # what is there already, and what was deleted, comes once more
+    # insert present and deleted quads once more
     steps.append([("A", quad) for quad in quads])
     draw.shuffle(quads)
     half = draw.randint(0, len(quads))
@@ -38,16 +38,16 @@ def draw_steps(case: Case) -> list[Step]:
 
 
 def written(step: Step) -> Iterator[tuple[str, str, str, str, str]]:
-    """Write operations as changes on Spark: the graph is empty where it is the default one."""
+    """Write operations as changes on Spark, with an empty text for the default graph."""
     for op, quad in step:
         s, p, o, graph = ("" if term is None else write_term(term) for term in quad)
         yield op, s, p, o, graph
 
 
 def answers(case: Case, steps: Iterable[Step]) -> Iterator[State]:
-    """Give the answer after each step: Oxigraph's, or rdflib's where one of the two holds other data.
+    """Yield the answer after each step: Oxigraph's, or rdflib's if one of the two stores other data.
 
-    Of the two, rdflib tells apart what Spark does.
+    Like Spark, rdflib distinguishes the terms that Oxigraph identifies.
     """
     is_held = NOT_THE_RESULT.keys().isdisjoint((case.id, engine) for engine in ENGINES)
     world = World(case, "oxigraph" if is_held else "memory")
@@ -59,7 +59,7 @@ def answers(case: Case, steps: Iterable[Step]) -> Iterator[State]:
 
 
 def check(expected: State, names: Sequence[str], total: Counter[Row]) -> None:
-    """Compare what deltas add up to, in columns of these names, with an answer."""
+    """Compare the sum of deltas, in columns of these names, with an answer."""
     assert min(total.values(), default=1) > 0, "no solution is there less than once"
     rows = (zip(names, map(_term, texts), strict=True) for texts in total.elements())
     found = bool(total) if isinstance(expected, bool) else Counter(map(row, rows))
@@ -70,5 +70,5 @@ def check(expected: State, names: Sequence[str], total: Counter[Row]) -> None:
 
 def _term(text: str | None) -> Any:
     term = None if text is None else RowReader(text).term("term")
-    # spelt as rdflib spells what Oxigraph gives
+    # spelt as rdflib spells the terms of Oxigraph
     return Literal(str(term), term.language, term.datatype) if isinstance(term, Literal) else term

@@ -1,4 +1,4 @@
-"""A W3C test at work: the graph that holds its data, its engine's own answer, and a subscription's."""
+"""The graph of a W3C test, the answer of its engine, and that of a subscription."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from support.w3c_exceptions import ENGINE_IS_WRONG
 from support.worlds import KINDS
 
 ENGINES = {"memory": ("graph", "dataset"), "oxigraph": ("oxigraph graph", "oxigraph dataset")}
-"""Each engine's graph and dataset, as `worlds.KINDS` calls them."""
+"""The kinds of each engine's graph and dataset in `worlds.KINDS`."""
 
 
 class World:
-    """The data of one test in a graph, or a dataset where the test needs one."""
+    """The data of one test in a graph, or in a dataset if the test needs one."""
 
     def __init__(self, case: Case, engine: str) -> None:
         self.case, self.engine = case, engine
@@ -38,13 +38,13 @@ class World:
 
     def evaluate(self) -> State:
         """Run the query in full with the graph's own engine, around its known traps."""
-        text = self.case.query.replace("REDUCED", "")  # which duplicates an engine drops is its own choice
+        text = self.case.query.replace("REDUCED", "")  # an engine may drop any duplicates
         graph = self.graph
         if self.case.dataset_clause:  # rdflib would read FROM from the web, oxrdflib overrides it
             graph, text = self._chosen(), FROM.sub("", text)
         state = state_of(graph.query(_prepared(text) if self.engine == "memory" else text))
         spurious = self.engine == "memory" and self.case.groups and state == Counter([frozenset()])
-        return Counter() if spurious else state  # rdflib gives one group for no solutions
+        return Counter() if spurious else state  # rdflib returns one group for no solutions
 
     def _chosen(self) -> Any:
         """Copy the graphs of FROM into the default graph of a new dataset, those of FROM NAMED beside it."""
@@ -81,14 +81,14 @@ class Sum:
         for one in delta.removed:
             self.weights[row_of(one)] -= 1
             assert self.weights[row_of(one)] >= 0, f"{one} was removed but never added"
-        self.weights += Counter()  # forgets zeros
+        self.weights += Counter()  # removes zeros
 
     def _fail(self, subscription: Any, error: Exception) -> None:
         raise error
 
     @property
     def state(self) -> State:
-        """What the deltas add up to."""
+        """The sum of the deltas."""
         if self.subscription.last_error is not None:
             raise self.subscription.last_error
         if self.answer is not None:
@@ -99,7 +99,7 @@ class Sum:
         return self.weights
 
     def answers(self) -> list[Row]:
-        """List the current solutions, in order where the query orders them."""
+        """List the current solutions, in the order of the query."""
         return [row_of(solution) for solution in self.subscription.answers()]
 
     def close(self) -> None:
@@ -107,7 +107,7 @@ class Sum:
 
 
 def fresh(world: World) -> tuple[State, list[Row]]:
-    """Subscribe anew, and give the initial answer and its order: what an engine without history says."""
+    """Return the initial answer of a new subscription, as a state and in order."""
     follower = Sum(world.graph, world.case.query)
     state, answers = follower.state, follower.answers()
     follower.close()
@@ -115,9 +115,9 @@ def fresh(world: World) -> tuple[State, list[Row]]:
 
 
 def full(world: World) -> State:
-    """Give the answer over the data at this moment: the engine's, or that of a subscription without history.
+    """Return the answer over the current data: the engine's, or that of a new subscription.
 
-    Engines disagree on tests that are not trusted; there an engine is no judge.
+    Engines disagree on untrusted tests, so these use the subscription.
     """
     if world.case.trusted and (world.case.id, world.engine) not in ENGINE_IS_WRONG:
         return world.evaluate()

@@ -1,4 +1,4 @@
-"""Waiting for what another thread or process does."""
+"""Waits for another thread or process."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 import rdflive
 from rdflive.delivery.mailbox import MailboxReader
 
-PATIENCE = 30.0  # machines are slow at times
+PATIENCE = 30.0  # for slow machines
 
 
 def until(condition: Callable[[], Any]) -> Any:
-    """Wait until something is true, and give it."""
+    """Wait until the condition returns a true value, and return it."""
     deadline = time.monotonic() + PATIENCE
     while not (found := condition()):
         assert time.monotonic() < deadline, "it does not happen"
@@ -25,7 +25,7 @@ def until(condition: Callable[[], Any]) -> Any:
 
 @contextmanager
 def waiting(deltas: Any) -> Iterator[list[rdflive.Delta]]:
-    """Follow the iterator in a thread that waits when the block begins, and has ended when it is left."""
+    """Follow the iterator in a thread that waits at the start of the block and ends with it."""
     told: list[rdflive.Delta] = []
     source = deltas._source
     waiters = (

@@ -1,4 +1,4 @@
-"""What happens in worlds of streams and windows, at random."""
+"""Random operations on worlds of streams and windows."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ OUTPUTS = "delta", "delta", "delta", "istream", "dstream", "rstream"
 
 
 def make_triple(random: Random) -> Triple:
-    """Make a triple that some query matches."""
+    """Draw a triple that some query matches."""
     return random.choice(NODES), random.choice(PREDICATES), random.choice(NODES)
 
 
 def make_operations(
     random: Random, count: int, *, streams: int = 1, triple: Callable[[Random], Triple] = make_triple
 ) -> list[Any]:
-    """Make what happens to a world; instants are relative to the last one of the stream."""
+    """Draw operations on a world, with instants relative to the last one of the stream."""
     operations: list[Any] = []
     for _ in range(count):
         stream = random.randrange(streams)
@@ -45,7 +45,7 @@ def play(
     outputs: Sequence[str] = OUTPUTS,
     **options: Any,
 ) -> None:
-    """Have operations happen, first some that need no instant: streams have none for a while."""
+    """Run operations, first some without an instant, so that streams have none for a while."""
     latest = [5] * world.streams
     operations = list(operations)
     timeless = [each for each in operations if each[0] in ("open", "write")][:3]
@@ -87,7 +87,7 @@ def _open(
         sources.append((random.randrange(world.streams), random.choice(WINDOWS)))
     output = random.choice(outputs)
     axes = {window.cadence.axis for _, window in sources}
-    if axes >= {"elements", "triples"}:  # which of them reports first is not said
+    if axes >= {"elements", "triples"}:  # the order of their reports is undefined
         sources.pop()
     expires = bool(query.patterns) and (axes == {"time"} or len(sources) == 1) and random.random() < 0.7
     if output == "rstream" and (world.beside or len(sources) > 1):

@@ -1,4 +1,4 @@
-"""Worlds of streams, windows and a graph beside them, followed by subscriptions and by the book."""
+"""Worlds of streams, windows and a graph beside them, with subscriptions and a reference."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ WINDOWS: Sequence[Window] = (
 
 @dataclass(frozen=True)
 class Query:
-    """A query, with its patterns where its solutions are their matches, and what maintains it."""
+    """A query and its algorithm, with `patterns` if its solutions are their matches."""
 
     text: str
     patterns: tuple[Triple, ...] = ()
@@ -86,7 +86,7 @@ QUERIES = (
 
 @dataclass(frozen=True)
 class Shown:
-    """A delta as it was told."""
+    """A delivered delta."""
 
     time: Any
     net: Answer
@@ -96,7 +96,7 @@ class Shown:
 
 
 class Followed:
-    """A subscription whose deltas are kept and added up."""
+    """A subscription whose deltas are recorded and added up."""
 
     def __init__(self, subscribe: Callable[..., Any], *arguments: Any, **options: Any) -> None:
         self.deltas: list[Shown] = []
@@ -115,19 +115,19 @@ class Followed:
         self.weights = Counter({found: n for found, n in self.weights.items() if n})
 
     def taken(self) -> list[Shown]:
-        """Give what came since the last call."""
+        """Return the deltas since the last call."""
         if self.subscription.last_error is not None:
             raise self.subscription.last_error
         deltas, self.deltas = self.deltas, []
         return deltas
 
     def answers(self) -> Answer:
-        """Give the answers that the subscription tells."""
+        """Return the answers of the subscription."""
         return Counter(map(row, self.subscription.answers()))
 
 
 def row(solution: Any) -> frozenset[tuple[str, str]]:
-    """Give a solution with its terms as texts, whatever their library."""
+    """Convert a solution of any library to a row of texts."""
     return frozenset((name, _text(term)) for name, term in solution.asdict().items())
 
 
@@ -141,7 +141,7 @@ def _fail(subscription: Any, error: Exception) -> None:
 
 @dataclass(eq=False)
 class Opened:
-    """A subscription, and what it is to be told."""
+    """A subscription and its expected reports."""
 
     sources: tuple[tuple[int, Window], ...]
     query: Query
@@ -154,7 +154,7 @@ class Opened:
 
 @dataclass(frozen=True)
 class Entailing:
-    """A regime, and what it entails by the book."""
+    """A regime and the reference of its entailments."""
 
     name: str
     regime: Any
@@ -186,7 +186,7 @@ class World:
         self._keys: dict[Any, View] = {}
 
     def add(self, triples: Sequence[Triple], at: int, *, sign: int = 1, stream: int = 0) -> None:
-        """Put an element into a stream, and compare."""
+        """Add an element to a stream, and compare."""
         exact = self._put(triples, at, sign=sign, stream=stream)
         self.check(exact=exact)
 
@@ -206,7 +206,7 @@ class World:
         self.check()
 
     def write(self, writes: Iterable[tuple[int, Triple]], *puts: Any, single: bool = False) -> None:
-        """Change the graph in one commit, with elements put into streams before its end, and compare."""
+        """Change the graph in one commit, add elements to streams before its end, and compare."""
         with ExitStack() as stack:
             if not single:
                 stack.enter_context(rdflive.batch(self.face.graph))
@@ -242,7 +242,7 @@ class World:
         entailing: Entailing | None = None,
         expiry: str = "auto",
     ) -> Opened | None:
-        """Subscribe; None where the windows reach back farther than those that there are."""
+        """Subscribe; return None if the windows reach farther back than the existing ones."""
         if not all(self._may_open(stream, window) for stream, window in sources):
             return None
         key = sources, output == "rstream", entailing and entailing.name, expiry
@@ -297,7 +297,7 @@ class World:
         ]  # fmt: skip
 
     def _may_open(self, stream: int, window: Window) -> bool:
-        """Tell whether a window reaches back no farther than the first on its axis, which stays."""
+        """Return True if a window reaches no farther back than the first on its axis."""
         alike = self._axis(stream, window)
         if not alike:
             return True
@@ -307,7 +307,7 @@ class World:
             and self.courses[stream].released
             and window.cadence not in {w.cadence for w in found}
         ):
-            return False  # where elements may come late, windows share only with those that report alike
+            return False  # with late elements, windows share content only with windows of the same cadence
         reaches = [w.scope.reach for w in found]
         if None in reaches:
             first = min(w.scope.first for w in found if w.scope.reach is None)
@@ -316,7 +316,7 @@ class World:
         return window.scope.reach is not None and window.scope.reach <= held
 
     def close(self, opened: Opened) -> None:
-        """End a subscription, and with the first on an axis all others there."""
+        """Close a subscription, and with the first on an axis all others on it."""
         if opened not in self.opened:
             return
         alike = [self._axis(stream, window) for stream, window in opened.sources]
@@ -332,15 +332,13 @@ class World:
                     self.close(other)
 
     def check(self, *, exact: bool = True) -> None:
-        """Compare what every subscription was told, and answers."""
+        """Compare the deltas and the answers of every subscription with the reference."""
         for each in self.opened:
             self.checks += 1
             deltas, reports = each.followed.taken(), each.told.reports
             each.told.reports = []
             timed = exact and len({s for s, _ in each.sources}) == 1
-            loose = (
-                not exact and len(each.sources) > 1
-            )  # in which order late elements correct them is not said
+            loose = not exact and len(each.sources) > 1  # the order of corrections is undefined
             _compare(each, deltas, reports, timed=timed, loose=loose)
             expected = evaluate(each.query.text, each.view.triples())
             assert each.followed.answers() == expected
@@ -348,7 +346,7 @@ class World:
                 assert each.followed.weights == expected
 
     def finish(self) -> None:
-        """Let everything expire, close, and find nothing left."""
+        """Expire all triples, close all subscriptions, and check that no state is left."""
         self.write([(-1, triple) for triple in sorted(self.present)])
         for number, course in enumerate(self.courses):
             known = [at for at in (course.done, course.latest) if at is not None]

@@ -1,4 +1,4 @@
-"""Graphs of every kind under one face, for tests that must hold on all of them."""
+"""Graphs of every kind behind one interface, for tests that must hold on all of them."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ KINDS: dict[str, Callable[[], Any]] = {
 }
 
 PRIMARY = ("graph", "oxigraph graph", "live store")
-"""The kinds that the gate tries in full, one for each engine; of the others it tries a sample."""
+"""The kinds that the gate tests in full, one per engine; it tests a sample of the others."""
 PRIMARY_DATASETS = ("dataset", "oxigraph dataset", "live store")
-"""The same of the kinds that have named graphs."""
+"""The same among the kinds with named graphs."""
 
 
 @dataclass
 class Face:
-    """Writes and full evaluation on one graph, whatever its library."""
+    """Writes and full evaluation on one graph of any library."""
 
     graph: Any
 
@@ -79,19 +79,19 @@ class Face:
             (self.graph.add if sign > 0 else self.graph.remove)(terms)
 
     def update(self, text: str) -> None:
-        """Run a SPARQL update (of a dataset on its default graph: rdflib fails on the dataset itself)."""
+        """Run a SPARQL update, on the default graph of a dataset, as rdflib fails on the dataset itself."""
         graph = self.graph.default_graph if isinstance(self.graph, rdflib.Dataset) else self.graph
         graph.update(text)
 
     def clear(self) -> None:
-        """Remove everything."""
+        """Remove all triples."""
         if self.native:
             self.graph.clear()
         else:
             self.graph.remove((None, None, None))
 
     def evaluate(self, text: str) -> Counter[Any] | bool:
-        """Run the query in full with the graph's own engine: weights of rows, or the answer of ASK."""
+        """Evaluate a query with the graph's own engine to weights of rows, or to the answer of ASK."""
         if self.native:
             result = self.graph.query(text)
             if type(result).__name__ == "QueryBoolean":
@@ -137,7 +137,7 @@ class Follower:
         raise error
 
     def state(self) -> Counter[Any] | bool:
-        """What the deltas add up to, in the form that `Face.evaluate` gives."""
+        """Return the sum of the deltas in the form of `Face.evaluate`."""
         if self.subscription.last_error is not None:
             raise self.subscription.last_error
         return self.weights if self.answer is None else self.answer

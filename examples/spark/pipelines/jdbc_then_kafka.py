@@ -1,11 +1,11 @@
-"""A query over a table that is too large for one process: a snapshot by JDBC, then its changes from Kafka.
+"""Query a table that is too large for one process: a snapshot by JDBC, then its changes from Kafka.
 
     python examples/spark/pipelines/jdbc_then_kafka.py 127.0.0.1:5432 127.0.0.1:9092 checkpoint
 
-Nothing of the table comes to this process but what changes in the answer. The snapshot is read once, by the
-first start; Debezium must run before that, with snapshot.mode=no_data, so that no change is missed. Changes
-that the snapshot has already do nothing. The table needs REPLICA IDENTITY FULL, for each event to have the
-row as it was; a TRUNCATE has none of its rows, and ends the query.
+This process receives only the changes of the answer. The first start reads the snapshot; Debezium must run
+before that, with snapshot.mode=no_data, so that no change is missed. Changes that the snapshot includes have
+no effect. The table needs REPLICA IDENTITY FULL, so that each event has the old row. A TRUNCATE has no rows,
+and ends the query.
 """
 
 import sys
@@ -27,7 +27,7 @@ SELECT ?stop (COUNT(?train) AS ?trains) {{
 
 
 def triples(row):
-    """Give the triples of a row as an array of (s, p, o), in N-Triples; those of a NULL are NULL."""
+    """Return the triples of a row as an array of (s, p, o), in N-Triples; a NULL makes none."""
     train = F.concat(F.lit(f"<{RAIL}T"), row["number"].cast("string"), F.lit(">"))
     stop = F.concat(F.lit(f"<{RAIL}"), row["stop"], F.lit(">"))
     delay = F.concat(F.lit('"'), row["delay"].cast("string"), F.lit(f'"^^<{XSD.integer}>'))
@@ -46,7 +46,7 @@ def snapshot(spark, postgresql):
 
 
 def changes(spark, kafka):
-    """Read what has happened to the table since Debezium follows it."""
+    """Read the changes of the table since the start of Debezium."""
     options = {"kafka.bootstrap.servers": kafka, "subscribe": "ops.public.trains"}
     records = spark.readStream.format("kafka").options(**options, startingOffsets="earliest").load()
     event = F.from_json(F.col("value").cast("string"), EVENT)["payload"]
@@ -68,13 +68,13 @@ def changes(spark, kafka):
 
 
 def show(deltas, batch):
-    """Print what changed in the answer."""
+    """Print the changes of the answer."""
     for row in sorted(deltas.collect(), key=lambda row: row.weight):
         print(f"{batch} {row.weight:+} {row.stop.removeprefix(RAIL)}: {row.trains} late", flush=True)
 
 
 def main(postgresql, kafka, checkpoint):
-    """Keep the query up to date until the program is stopped."""
+    """Maintain the query until the program is stopped."""
     spark = session(connectors=["kafka"], config={"spark.jars.packages": DRIVER})
     late = subscribe(
         changes(spark, kafka),

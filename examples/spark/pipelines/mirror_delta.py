@@ -1,9 +1,9 @@
-"""A table of Delta Lake becomes a graph, by the table's change data feed.
+"""Mirror a table of Delta Lake into a graph, by the table's change data feed.
 
     python examples/spark/pipelines/mirror_delta.py
 
-The table is merged into, gets a column, and loses rows; each version of it is a commit of the graph. Spark
-fetches Delta Lake from Maven the first time.
+The program merges rows into the table, adds a column, and deletes rows; each version of the table is one
+commit of the graph. Spark fetches Delta Lake from Maven the first time.
 """
 
 import tempfile
@@ -32,14 +32,14 @@ QUERY = f"SELECT ?train ?what ?value {{ ?train ?what ?value FILTER(?what != <{rd
 
 
 def show(delta):
-    """Print what changed."""
+    """Print the changes of the answer."""
     for sign, solutions in (("-", delta.removed), ("+", delta.added)):
         for row in sorted(tuple(term.removeprefix(RAIL) for term in solution) for solution in solutions):
             print(" ", sign, *row)
 
 
 def happens(title, *statements):
-    """Change the table, and read its feed from where the graph stands."""
+    """Change the table, and read its feed from the graph's position."""
     for statement in statements:
         spark.sql(statement.format(table=f"delta.`{table}`"))
     print(title, flush=True)

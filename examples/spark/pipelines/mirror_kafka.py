@@ -1,9 +1,9 @@
-"""Tables of PostgreSQL become a graph: Debezium writes their changes to Kafka, and Spark reads them there.
+"""Mirror tables of PostgreSQL into a graph: Debezium writes their changes to Kafka, and Spark reads these.
 
     python examples/spark/pipelines/mirror_kafka.py 127.0.0.1:9092 railway.db
 
-`servers.py` beside it starts servers to try it with. The graph is an Oxigraph store on disk. Ctrl-C or a kill
-cost nothing: the next run goes on, and passes over what the graph has already.
+`servers.py` starts servers for a trial. The graph is an Oxigraph store on disk. After Ctrl-C or a kill the
+next run continues, and skips the changes that the graph already has.
 """
 
 import sys
@@ -31,7 +31,7 @@ LATE = f"SELECT ?train ?minutes {{ ?train <{RAIL}delay> ?minutes FILTER(?minutes
 
 
 def show(delta):
-    """Print which trains are late now, and which no more."""
+    """Print the trains that became late, and those that no longer are."""
     for sign, solutions in (("-", delta.removed), ("+", delta.added)):
         for train, minutes in solutions:
             print(f"{sign} {train.value.removeprefix(RAIL)} {minutes.value} minutes late", flush=True)
@@ -44,8 +44,8 @@ def main(bootstrap, store):
         spark.readStream.format("kafka")
         .option("kafka.bootstrap.servers", bootstrap)
         .option("subscribe", ",".join(f"ops.{table}" for table in MAPPING))
-        .option("startingOffsets", "earliest")  # the snapshot is the beginning of the topic
-        .option("maxOffsetsPerTrigger", 10_000)  # bounds a micro-batch, and so the memory it takes
+        .option("startingOffsets", "earliest")  # the topic begins with the snapshot
+        .option("maxOffsetsPerTrigger", 10_000)  # bounds the memory of a micro-batch
         .load()
     )
     graph = rdflive.LiveStore(pyoxigraph.Store(store))

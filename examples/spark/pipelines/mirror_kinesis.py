@@ -1,8 +1,8 @@
-"""A stream of Amazon Kinesis with lines of N-Quads, + to add and - to remove, becomes a graph.
+"""Mirror a stream of Amazon Kinesis into a graph; its lines are N-Quads, + to add and - to remove.
 
     python examples/spark/pipelines/mirror_kinesis.py changes changes.db eu-west-1
 
-Credentials are found as boto3 finds them. A fourth argument is another endpoint, such as a server for tests.
+boto3 finds the credentials. A fourth argument is another endpoint, such as a test server.
 """
 
 import sys

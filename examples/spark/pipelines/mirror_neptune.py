@@ -1,8 +1,8 @@
-"""An Amazon Neptune database becomes a graph, by its stream of changes (Neptune Streams).
+"""Mirror an Amazon Neptune database into a graph, by its stream of changes (Neptune Streams).
 
     python examples/spark/pipelines/mirror_neptune.py https://….neptune.amazonaws.com:8182 copy.db eu-west-1
 
-Credentials are found as boto3 finds them. The stream must be on: the cluster parameter neptune_streams is 1.
+boto3 finds the credentials. The stream must be on: set the cluster parameter neptune_streams to 1.
 """
 
 import sys
@@ -21,7 +21,7 @@ def main(endpoint, store, region):
     )
     graph = rdflive.LiveStore(pyoxigraph.Store(store))
     with rdflive.subscribe(graph, "SELECT (COUNT(*) AS ?triples) { ?s ?p ?o }", print):
-        # by its name the graph finds where it stands in the stream, whatever becomes of the checkpoint
+        # the graph stores its position in the stream under the name, also without the checkpoint
         query = mirror(records, graph, "neptune", checkpoint=Path(f"{store}-checkpoint"), name=endpoint)
         try:
             query.awaitTermination()

@@ -1,4 +1,4 @@
-"""PostgreSQL, Kafka and Debezium on this machine, to try the pipelines of docs/spark-pipelines.md.
+"""Run PostgreSQL, Kafka and Debezium on this machine, to try the pipelines of docs/spark-pipelines.md.
 
     python examples/spark/pipelines/servers.py        # prints the addresses; Ctrl-C ends everything
 
@@ -35,7 +35,7 @@ HOST = "127.0.0.1"
 
 
 class Servers:
-    """What runs, by its addresses."""
+    """The running servers and their addresses."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
@@ -57,7 +57,7 @@ class Servers:
         self._running.close()
 
     def psql(self, script):
-        """Run SQL as the owner of the database; gives what it prints, a line per row."""
+        """Run SQL as the owner of the database, and return its output, a line per row."""
         command = [postgresql() / "psql", "-XqAt", "-v", "ON_ERROR_STOP=1", *self._database()]
         done = subprocess.run(command, input=script, capture_output=True, text=True, timeout=PATIENCE)
         if done.returncode:
@@ -65,7 +65,7 @@ class Servers:
         return done.stdout
 
     def follow(self, *tables, **settings):
-        """Have Debezium write what happens to some tables to the topics `ops.<schema>.<table>`."""
+        """Let Debezium write the changes of tables to the topics `ops.<schema>.<table>`."""
         config = {
             "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
             "plugin.name": "pgoutput",
@@ -77,9 +77,9 @@ class Servers:
             "topic.prefix": "ops",
             "table.include.list": ",".join(tables),
             "publication.autocreate.mode": "filtered",
-            # by default Debezium leaves TRUNCATE out, and its readers would miss the removals
+            # by default Debezium skips TRUNCATE, and readers would miss these removals
             "skipped.operations": "none",
-            # so that the slot moves on while only other tables change
+            # so that the slot advances while only other tables change
             "heartbeat.interval.ms": 1000,
         } | {name.replace("_", "."): value for name, value in settings.items()}
         body = json.dumps({"name": "ops", "config": config}).encode()
@@ -93,7 +93,7 @@ class Servers:
     def _start_postgresql(self):
         base, owner = self.folder / "postgresql", {}
         base.mkdir()
-        if os.geteuid() == 0:  # PostgreSQL refuses root; 65534 is the user of Linux without rights
+        if os.geteuid() == 0:  # PostgreSQL refuses root; 65534 is the unprivileged user of Linux
             user = next(each for each in pwd.getpwall() if each.pw_name == "postgres" or each.pw_uid == 65534)
             os.chown(base, user.pw_uid, user.pw_gid)
             os.chmod(self.folder, 0o755)
@@ -182,7 +182,7 @@ listeners=http://{HOST}:{self.connect}
 
 
 def fetch():
-    """Have Maven copy what is needed into a folder of the user's cache; gives the folder."""
+    """Copy the artifacts with Maven into a folder of the user's cache, and return the folder."""
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
     folder = cache / "rdflive" / f"kafka-{KAFKA}-debezium-{DEBEZIUM}"
     if folder.is_dir():

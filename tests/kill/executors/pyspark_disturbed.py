@@ -1,9 +1,9 @@
-"""What executors run in place of PySpark's worker: tasks that stop or fail where a test has ordered it.
+"""A replacement of PySpark's worker whose tasks stop or fail by orders of a test.
 
 Spark loads the worker that `spark.python.worker.module` names, if its name begins with "pyspark". Orders
-lie in the folder RDFLIVE_ORDERS (`kill.orders`). Each has a point: -1 is before a task has read anything, 0
-before the first file that it changes, 1 before the second, and so on. A task that changes fewer gets to it at
-its end. Of an order "within" a folder, files elsewhere do not count.
+are in the folder RDFLIVE_ORDERS (`kill.orders`). Each has a point: -1 is before a task reads any row, 0
+before the first file that it changes, 1 before the second, and so on. A task that changes fewer files reaches
+the point at its end. An order "within" a folder counts the files of this folder only.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _on_change: Callable[[str], None] | None = None
 
 
 def main(infile: Any, outfile: Any) -> None:
-    """Do what PySpark's worker does, with disturbances."""
+    """Run PySpark's worker with disturbances."""
     if not hasattr(tasks.match, "is_disturbed"):
         for (module, function), stage in _STAGES.items():
             setattr(module, function, _disturbed(getattr(module, function), stage))
@@ -50,7 +50,7 @@ def main(infile: Any, outfile: Any) -> None:
 
 
 def _disturbed(function: Any, stage: str) -> Any:
-    """Run a function of a stage with what is ordered for it."""
+    """Wrap a function of a stage so that it obeys its orders."""
 
     def run(*given: Any, **named: Any) -> Iterator[Any]:
         number = f" {given[3]}" if stage in ("walk", "finish") else ""
@@ -113,7 +113,7 @@ def _run(stage: str, rows: Iterator[Any]) -> Iterator[Any]:
 
 
 def _order(task: dict[str, Any]) -> dict[str, Any] | None:
-    """Find the first order for a task; each is taken once, one for all stages once in each of them."""
+    """Take the first order for a task; each is taken once, or once per stage if it has no stage."""
     for line in (_FOLDER / "orders").read_text().splitlines():
         order = json.loads(line)
         if all(order[name] in (None, task[name]) for name in task):
@@ -135,12 +135,12 @@ def _obey(order: dict[str, Any], task: dict[str, Any]) -> None:
     daemon = Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()
     stopped = {"order": order["number"], "outlives": order["outlives"], "executor": int(daemon[1])}
     _note("stopped", stopped | task)
-    # nor wait for ever where the test has ended
+    # end with the test, too
     while _FOLDER.exists() and not (_FOLDER / f"go {order['number']}").exists():
         time.sleep(0.02)
 
 
 def _note(name: str, told: dict[str, Any]) -> None:
-    """Add a line to a file; short lines of several processes do not mix."""
+    """Append a line to a file; short lines of several processes do not mix."""
     with suppress(FileNotFoundError), (_FOLDER / name).open("a") as file:
         file.write(json.dumps(told) + "\n")
