@@ -42,7 +42,7 @@ class Machine(Protocol):
     """In a window, how many rows its answer has now."""
 
     def match(self, triples: Sequence[Any], tally: Tally) -> tuple[Rows, Sequence[Row]]:
-        """Give what appears and disappears in the answer; adds to the tally."""
+        """Return what appears and disappears in the answer; adds to the tally."""
 
     def check(self, triples: Sequence[Any]) -> None:
         """Raise what `match` would raise, and change nothing."""
@@ -198,7 +198,7 @@ class KeepingMachine:
 
 
 def _ends(automata: Sequence[Automaton]) -> list[tuple[int, int]]:
-    """Give where each automaton's views begin and end in the list of all views."""
+    """Return where each automaton's views begin and end in the list of all views."""
     ends = []
     start = 0
     for automaton in automata:

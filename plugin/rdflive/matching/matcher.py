@@ -188,7 +188,7 @@ class Matcher:
         return instant
 
     def _is_next(self, instant: Instant) -> bool:
-        """Tell whether an instant lies behind the window of the event before."""
+        """Return True if an instant lies behind the window of the event before."""
         window, now = self._window, self._now
         return window is not None and now is not None and window.number(instant) != window.number(now)
 

@@ -113,7 +113,7 @@ class _ByLine:
         """The line that was given last, counted from 1."""
 
     def read(self, size: int = -1) -> bytes:
-        """Give what is left of the line, or the next one, as far as there is room."""
+        """Return what is left of the line, or the next one, as far as there is room."""
         line = self._rest or self._next()
         cut = size if size >= 0 else len(line)
         self._rest = line[cut:]

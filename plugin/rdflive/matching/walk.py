@@ -103,7 +103,7 @@ def compile_walk(automata: Sequence[Automaton], shown: Sequence[Sequence[Any]], 
 
 
 def _key(pattern: TriplePattern, library: Library) -> Any:
-    """Give the key of a pattern's bucket; None for that of all triples, where objects come as (p, o)."""
+    """Return the key of a pattern's bucket; None for that of all triples, where objects come as (p, o)."""
     if isinstance(pattern.predicate, Variable):
         return None
     native = library.to_native(pattern.predicate)
@@ -150,7 +150,7 @@ def _write_buckets(source: FunctionSource, buckets: dict[Any, str], library: Lib
 
 
 def _turned(bucket: dict[Any, list[Any]]) -> dict[Any, list[Any]]:
-    """Give the subjects by object."""
+    """Return the subjects by object."""
     turned: dict[Any, list[Any]] = {}
     for subject, objects in bucket.items():
         for found in objects:

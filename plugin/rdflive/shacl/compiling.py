@@ -95,7 +95,7 @@ def compile_shape(shape: Shape, *, merges: bool = True) -> tuple[algebra.Node, t
 
 
 def nothing() -> algebra.Node:
-    """Give a query without rows that looks at the graph: a validation has it when no shape has targets."""
+    """Return a query without rows that looks at the graph: a validation has it when no shape has targets."""
     never = Basic((TriplePattern(SH.ValidationReport, SH.ValidationReport, SH.ValidationReport),))
     return Join(never, Values(tuple(map(Variable, NAMES)), ()))
 
@@ -115,8 +115,8 @@ class ShapeCompiler:
         return Variable(f"·{next(self.numbers)}", distinguished=False)
 
     def scope(self, rows: FoundRows | None = None, graph: Any = None) -> Scope:
-        """Give where a path is evaluated. From `rows` it is followed as from constants (2.3.1): a path of no
-        steps is there also for a node that is in no triple.
+        """Return where a path is evaluated. From `rows` it is followed as from constants (2.3.1): a path of
+        no steps is there also for a node that is in no triple.
         """
         asked: dict[Node, Variable] = {} if rows is None else {RdflibVariable("this"): rows.column}
         given = None if rows is None else rows.node
@@ -134,7 +134,7 @@ class ShapeCompiler:
         return Scope(query, graph)
 
     def targets(self, shape: Shape) -> FoundRows:
-        """Give the focus nodes of a shape (2.1.3)."""
+        """Return the focus nodes of a shape (2.1.3)."""
         focus = self.fresh()
         conditions: tuple[algebra.Condition, ...] = ()
         if shape.only is not None:
@@ -159,11 +159,11 @@ class ShapeCompiler:
     def instances(
         self, column: Variable, name: Node, conditions: tuple[algebra.Condition, ...] = ()
     ) -> algebra.Node:
-        """Give the SHACL instances of a class, those of its subclasses among them (1.1)."""
+        """Return the SHACL instances of a class, those of its subclasses among them (1.1)."""
         return Basic((TriplePattern(column, RDF.type, name),), CLASSIFIED, conditions)
 
     def pairs(self, shape: Shape, rows: FoundRows) -> Pairs:
-        """Give nodes with their value nodes."""
+        """Return nodes with their value nodes."""
         if shape.path is None:
             return Pairs(rows.node, rows.column, rows.column)
         known = self._pairs.get((shape, rows.node))
@@ -172,7 +172,7 @@ class ShapeCompiler:
         return known
 
     def along(self, path: PathLike, rows: FoundRows, value: Variable) -> Pairs:
-        """Give nodes with the ends of a path."""
+        """Return nodes with the ends of a path."""
         if isinstance(rows.node, Values) and len(rows.node.rows) <= _FEW:
             # a pattern for each: for one of all, the nodes that ask and the rows that they meet are kept too
             parts = [self._from_node(path, node, rows.column, value) for (node,) in rows.node.rows]
@@ -192,7 +192,7 @@ class ShapeCompiler:
         return algebra.Extend(kept, focus, Constant(node))
 
     def values(self, pairs: Pairs) -> FoundRows:
-        """Give the value nodes, each once."""
+        """Return the value nodes, each once."""
         if pairs.value == pairs.focus:
             return FoundRows(pairs.node, pairs.value)
         node = self._values.get(pairs.node)
@@ -201,7 +201,7 @@ class ShapeCompiler:
         return FoundRows(node, pairs.value)
 
     def results(self, shape: Shape, rows: FoundRows) -> Iterator[Found]:
-        """Give the results of a shape at some nodes, and those of its property shapes at their own."""
+        """Return the results of a shape at some nodes, and those of its property shapes at their own."""
         for constraint in shape.constraints:
             if not isinstance(constraint, Nested) or constraint.component != SH.PropertyConstraintComponent:
                 yield from self.breaks(shape, constraint, rows)
@@ -214,7 +214,9 @@ class ShapeCompiler:
                     yield found._replace(node=Join(pairs.node, found.node))
 
     def failing(self, shape: Shape, rows: FoundRows) -> algebra.Node:
-        """Give those of some nodes that do not conform to a shape (3.4.3), each once, in the same column."""
+        """Return those of some nodes that do not conform to a shape (3.4.3), each once, in the same
+        column.
+        """
         known = self._failing.get((shape, rows.node))
         if known is None:
             parts = [
@@ -227,7 +229,7 @@ class ShapeCompiler:
         return known
 
     def breaks(self, shape: Shape, constraint: Constraint, rows: FoundRows) -> Iterator[Found]:
-        """Give what breaks one constraint of a shape; the column of focus nodes is that of `rows`."""
+        """Return what breaks one constraint of a shape; the column of focus nodes is that of `rows`."""
         pairs = self.pairs(shape, rows)
         if isinstance(constraint, SparqlConstraint):
             yield from broken(self, shape, constraint, rows, pairs)
@@ -314,7 +316,7 @@ class ShapeCompiler:
         return Filter(counted, Breaks(number.name, text, partial(_between, least or 0, most)))
 
     def _same_language(self, pairs: Pairs) -> algebra.Node:
-        """Give a row for each language that several value nodes have (4.4.5)."""
+        """Return a row for each language that several value nodes have (4.4.5)."""
         tag = self.fresh()
         tagged = algebra.Extend(
             pairs.node, tag, Function((pairs.value.name,), f"LANG(?{pairs.value.name})", _language)
@@ -346,7 +348,7 @@ class ShapeCompiler:
                 yield Found(Exists(one.node, two.node, negated=True), pairs.focus, source, value)
 
     def _nested(self, constraint: Nested | Members, pairs: Pairs) -> algebra.Node:
-        """Give the pairs whose value nodes break a constraint of shapes (4.6, 4.7.1 and 4.7.2)."""
+        """Return the pairs whose value nodes break a constraint of shapes (4.6, 4.7.1 and 4.7.2)."""
         rows = self.values(pairs)
         if isinstance(constraint, Nested):
             failing = self.failing(constraint.shape, rows)
@@ -391,7 +393,7 @@ class ShapeCompiler:
 
 
 def replace_limits(constraint: Qualified, least: int | None, most: int | None) -> Qualified:
-    """Give a qualified constraint with one of its limits."""
+    """Return a qualified constraint with one of its limits."""
     return replace(constraint, least=least, most=most)
 
 
@@ -417,12 +419,12 @@ def _language(term: Any) -> Literal | None:
 
 
 def _is_one_step(path: PathLike) -> bool:
-    """Tell whether a path gives no pair twice."""
+    """Return True if a path gives no pair twice."""
     return isinstance(path, URIRef) or (isinstance(path, InvPath) and isinstance(path.arg, URIRef))
 
 
 def _is_plain(path: Any) -> bool:
-    """Tell whether a path sees the same where instances of a class are those of its superclasses too."""
+    """Return True if a path sees the same where instances of a class are those of its superclasses too."""
     if isinstance(path, URIRef):
         return path not in (RDF.type, RDFS.subClassOf)
     if isinstance(path, InvPath):

@@ -97,12 +97,12 @@ class Components:
         return None
 
     def constraints(self, shape: Shape) -> Iterator[SparqlConstraint]:
-        """Give the constraints that a shape declares by parameters of components."""
+        """Return the constraints that a shape declares by parameters of components."""
         for component in self.all:
             yield from self._of_component(shape, component)
 
     def _of_component(self, shape: Shape, component: Component) -> Iterator[SparqlConstraint]:
-        """Give the constraints that a shape declares by the parameters of a component (6.2.3)."""
+        """Return the constraints that a shape declares by the parameters of a component (6.2.3)."""
         required = [p for p in component.parameters if not p.optional]
         values = {
             p: sorted(self._values.objects(shape.node, p.path), key=shown) for p in component.parameters

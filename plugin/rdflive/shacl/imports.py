@@ -53,7 +53,7 @@ def read_shapes(path: str | os.PathLike[str]) -> Graph:
 
 
 def with_imports(graphs: Iterable[Graph]) -> list[Graph]:
-    """Give graphs with shapes and the files that they import, directly or not, each once.
+    """Return graphs with shapes and the files that they import, directly or not, each once.
 
     Raises `ShapesError` for a file that cannot be read.
     """
@@ -101,13 +101,13 @@ def _places(graph: Graph) -> Iterator[str]:
 
 
 def _place(name: Node) -> str:
-    """Give the place of what is imported, without a fragment; of a file its real path."""
+    """Return the place of what is imported, without a fragment; of a file its real path."""
     path = _local(name)
     return str(name).partition("#")[0] if path is None else path
 
 
 def _local(name: Node) -> str | None:
-    """Give the real path of a file of this machine; None for another name."""
+    """Return the real path of a file of this machine; None for another name."""
     if not isinstance(name, URIRef) or not name.lower().startswith("file:"):
         return None
     try:

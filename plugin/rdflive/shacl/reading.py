@@ -79,7 +79,7 @@ class ShapesReader:
         self.components = Components(graph, self.values, self._named)
 
     def _read_classes(self) -> tuple[set[Node], ...]:
-        """Give the classes of classes, of shapes and of constraint components, all constraint components,
+        """Return the classes of classes, of shapes and of constraint components, all constraint components,
         and what the shapes say must be entailed (2.4).
         """
         component_kinds = self._below(SH.ConstraintComponent)
@@ -92,7 +92,7 @@ class ShapesReader:
         )
 
     def concerned(self, triples: Iterable[tuple[Node, Node, Node]]) -> set[Node]:
-        """Give the nodes whose shapes may mean something else since triples came or went."""
+        """Return the nodes whose shapes may mean something else since triples came or went."""
         found = set()
         for s, p, o in triples:
             # among other data most types and subclasses are of no shape
@@ -104,7 +104,7 @@ class ShapesReader:
         return found
 
     def is_outdated(self, changed: Set[Node]) -> bool:
-        """Tell whether all shapes must be read again, because of triples with some subjects."""
+        """Return True if all shapes must be read again, because of triples with some subjects."""
         known = self._classes, self._kinds, self._component_kinds, self._named, self.entailments
         return not self.components.read_from.isdisjoint(changed) or self._read_classes() != known
 
@@ -120,14 +120,14 @@ class ShapesReader:
         yield from found
 
     def is_shape(self, node: Node) -> bool:
-        """Tell whether the graph says anything by which a node is a shape (2.1)."""
+        """Return True if the graph says anything by which a node is a shape (2.1)."""
         said = self.values.predicates(node)
         return self._is_shape(node) or any(
             predicate in _SAYING_SHAPES or predicate in self.components.parameters for predicate in said
         )
 
     def is_root(self, node: Node) -> bool:
-        """Tell whether a node has targets."""
+        """Return True if a node has targets."""
         has_target = any(self.values.objects(node, predicate) for predicate in (*TARGETS, SH.target))
         return has_target or (self._is_shape(node) and self._is_class(node))
 
@@ -343,7 +343,7 @@ class ShapesReader:
 
 
 def _within(constraint: Constraint) -> tuple[Shape, ...]:
-    """Give the shapes that a constraint refers to."""
+    """Return the shapes that a constraint refers to."""
     if isinstance(constraint, Nested):
         return (constraint.shape,)
     if isinstance(constraint, Members):

@@ -87,7 +87,7 @@ class Report:
                 self.graph.add((node, SH.resultMessage, message))
 
     def _reached(self, node: BNode) -> list[Node]:
-        """Give a result, and the blank nodes of its path."""
+        """Return a result, and the blank nodes of its path."""
         found: list[Node] = [node]
         waiting = [self.graph.value(node, SH.resultPath)]
         while waiting:

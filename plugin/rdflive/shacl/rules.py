@@ -54,7 +54,7 @@ _BOUNDS: Final[dict[URIRef, Operator]] = {
 
 
 def rules_of(shapes: Graph, used: Container[Node] | None = None) -> Program:
-    """Give the rules that shapes declare by sh:rule, or those that are used, for as long as they are what
+    """Return the rules that shapes declare by sh:rule, or those that are used, for as long as they are what
     they are now.
 
     Raises `ShapesError` for an ill-formed one, and for one that the rule engine cannot maintain.
@@ -202,7 +202,7 @@ class _Compiler:
     # conditions
 
     def _conforming(self, shape: Shape, body: _Body, node: Any) -> list[_Body]:
-        """Give the ways in which a node conforms to a shape."""
+        """Return the ways in which a node conforms to a shape."""
         bodies = [body]
         for constraint in shape.constraints:
             meets = self._meeting if shape.path is None else partial(self._having, shape)
@@ -228,7 +228,7 @@ class _Compiler:
         )
 
     def _meeting(self, constraint: Any, body: _Body, node: Any) -> list[_Body]:
-        """Give the ways in which a node itself meets a constraint."""
+        """Return the ways in which a node itself meets a constraint."""
         component = SH.QualifiedValueShape if isinstance(constraint, Qualified) else constraint.component
         if isinstance(constraint, Nested) and component != SH.NotConstraintComponent:
             return self._conforming(constraint.shape, body, node)
@@ -252,7 +252,7 @@ class _Compiler:
     # paths
 
     def _along(self, path: Any, body: _Body, start: Any) -> _Ways:
-        """Give the ways along a path, and the value at the end of each."""
+        """Return the ways along a path, and the value at the end of each."""
         if isinstance(path, SequencePath):
             ways = [(body, start)]
             for step in path.args:
@@ -303,7 +303,7 @@ class _Compiler:
     # node expressions
 
     def _expression(self, node: Any, body: _Body) -> _Ways:
-        """Give the nodes that a node expression has (Section 6)."""
+        """Return the nodes that a node expression has (Section 6)."""
         if node == SH.this:
             return [(body, _THIS)]
         if not isinstance(node, BNode):
@@ -341,7 +341,7 @@ class _Compiler:
     # SPARQL
 
     def _constructed(self, body: _Body, text: Node) -> Iterator[tuple[_Body, tuple[TriplePattern, ...]]]:
-        """Give the ways in which the pattern of a CONSTRUCT query can be matched, with its template."""
+        """Return the ways in which the pattern of a CONSTRUCT query can be matched, with its template."""
         query = self._reader.components.query(self._node, text).text
         try:
             algebra = algebra_of(read_query(query))

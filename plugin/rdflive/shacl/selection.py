@@ -25,8 +25,8 @@ class SelectedShapes:
     focus_nodes: tuple[Node, ...] | None = None
 
     def applied(self, shape: Shape) -> Shape:
-        """Give a shape as it is used: one that was named is asked of the nodes that were named, whatever its
-        targets; another one of those of its own focus nodes that were named.
+        """Return a shape as it is used: one that was named is asked of the nodes that were named, whatever
+        its targets; another one of those of its own focus nodes that were named.
         """
         targets, only = shape.targets, None
         if self.focus_nodes is not None and self.shapes is not None:

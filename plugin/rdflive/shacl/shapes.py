@@ -149,7 +149,9 @@ class Component:
     of_both: Validator | None
 
     def validator(self, *, has_path: bool) -> Validator | None:
-        """Give the query that validates property shapes or node shapes, if there is one in SPARQL (6.2.3)."""
+        """Return the query that validates property shapes or node shapes, if there is one in SPARQL
+        (6.2.3).
+        """
         own = self.of_properties if has_path else self.of_nodes
         return self.of_both if own is None else own
 
@@ -178,7 +180,7 @@ class Shape:
     """The subjects of the shapes graph that say what it is, with those of the shapes within it."""
 
     def within(self, component: Node) -> tuple[Shape, ...]:
-        """Give the shapes that values must conform to by the constraints of a component."""
+        """Return the shapes that values must conform to by the constraints of a component."""
         found: list[Shape] = []
         for constraint in self.constraints:
             if isinstance(constraint, Nested | Members) and constraint.component == component:

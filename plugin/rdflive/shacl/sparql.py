@@ -46,7 +46,7 @@ _PLACES: Final = re.compile(r"\{[?$](\w+)\}")
 
 
 def select_target(compiler: Any, validator: Validator, focus: Variable) -> algebra.Node:
-    """Give the focus nodes that a query selects as ?this (SHACL Advanced Features 3.1)."""
+    """Return the focus nodes that a query selects as ?this (SHACL Advanced Features 3.1)."""
     node, _ = _translated(compiler, validator, None, {})
     return Distinct(Project(node, (), ((focus, _THIS),)))
 
@@ -54,7 +54,7 @@ def select_target(compiler: Any, validator: Validator, focus: Variable) -> algeb
 def broken(
     compiler: Any, shape: Shape, constraint: SparqlConstraint, rows: FoundRows, pairs: Pairs
 ) -> Iterator[Found]:
-    """Give the results of a constraint in SPARQL at some nodes."""
+    """Return the results of a constraint in SPARQL at some nodes."""
     validator = constraint.validator
     source = compiler.source(
         shape,

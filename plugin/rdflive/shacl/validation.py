@@ -117,7 +117,7 @@ class LiveValidation(Subscription):
 
     @property
     def conforms(self) -> bool:
-        """Whether there is no result. Raises `ShapesError` where a shape is ill-formed now."""
+        """True if there is no result. Raises `ShapesError` where a shape is ill-formed now."""
         with self._capture.reading():
             self._live()
             for error in self.errors.values():
@@ -207,7 +207,7 @@ class LiveValidation(Subscription):
         return self._text().lines(self._in_rdflib(results))
 
     def graph_of(self, results: Iterable[Solution]) -> Graph:
-        """Give some results of this validation as a sh:ValidationReport of their own."""
+        """Return some results of this validation as a sh:ValidationReport of their own."""
         with self._reading():
             graph = self._report(results, self._capture.sequence).graph
         for prefix, namespace in self._question.prefixes().items():
@@ -229,7 +229,7 @@ class LiveValidation(Subscription):
         return ReportText(prefixes, paths)
 
     def as_pyshacl(self) -> tuple[bool, Graph, str]:
-        """Give what `pyshacl.validate` returns: whether it conforms, the report as a graph, and as text."""
+        """Return what `pyshacl.validate` returns: whether it conforms, the report as a graph, and as text."""
         return self.conforms, self.graph, self.report()
 
     def explain(self, shape: Node | None = None) -> Explanation:
@@ -306,7 +306,7 @@ class LiveValidation(Subscription):
             self._follow_graphs()
 
     def _stale(self, changed: Set[Node]) -> set[Node | None]:
-        """Give the shapes that are read from what changed, or fail, or are shapes only now."""
+        """Return the shapes that are read from what changed, or fail, or are shapes only now."""
         stale: set[Node | None] = {node for subject in changed for node in self._read_from.get(subject, ())}
         return stale | {node for node in changed if self._is_root(node)} | set(self.errors)
 
@@ -455,7 +455,7 @@ class LiveValidation(Subscription):
         return Report(results, since, self._shapes, read, messages, is_whole=not self.errors)
 
     def _messages_of(self, row: tuple[Any, ...]) -> tuple[Literal, ...]:
-        """Give all messages of the constraint of a result, where the one that it tells is among them."""
+        """Return all messages of the constraint of a result, where the one that it tells is among them."""
         _, _, _, component, shape, _, message, constraint = row
         for part in self._parts.values():
             for source in part.sources:
@@ -465,7 +465,7 @@ class LiveValidation(Subscription):
         return ()
 
     def _in_rdflib(self, rows: Iterable[Solution]) -> Iterator[tuple[Any, ...]]:
-        """Give rows in rdflib's terms; with some stores they are those of another library."""
+        """Return rows in rdflib's terms; with some stores they are those of another library."""
         convert = None if self._adapter.from_native() is not None else self._adapter.to_rdflib()
         for row in rows:
             yield tuple(row) if convert is None else tuple(t if t is None else convert(t) for t in row)

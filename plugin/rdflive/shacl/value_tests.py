@@ -55,7 +55,7 @@ def comparable(operator: str, one: Any, other: Any) -> bool | None:
 
 
 def spellings(term: Any) -> tuple[Any, ...]:
-    """Give a term as rdflib may spell it: a plain literal is an xsd:string, and to rdflib another one."""
+    """Return a term as rdflib may spell it: a plain literal is an xsd:string, and to rdflib another one."""
     if isinstance(term, Literal) and not term.language and term.datatype in (None, XSD.string):
         return Literal(str(term)), Literal(str(term), datatype=XSD.string)
     return (term,)
@@ -121,7 +121,7 @@ VALUE_TESTS: Final[dict[URIRef, Callable[[Any], Make]]] = {
 
 
 def meets(constraint: ValueConstraint, term: Any) -> bool:
-    """Tell whether a term meets a constraint; of those that ask for more than the term, it is not asked."""
+    """Return True if a term meets a constraint; of those that ask for more than the term, it is not asked."""
     make = VALUE_TESTS.get(constraint.component)
     try:
         return make is None or make(constraint.value)(lambda constant: constant)(term)

@@ -37,7 +37,7 @@ class NodeValues:
         return self.predicates(node).get(predicate, [])
 
     def predicates(self, node: Node) -> Mapping[Node, list[Any]]:
-        """Give all that the graph says of a node: the values of each predicate, each once."""
+        """Return all that the graph says of a node: the values of each predicate, each once."""
         known = self._said.get(node)
         if known is None:
             known = self._said[node] = {}
@@ -47,7 +47,7 @@ class NodeValues:
         return known
 
     def one(self, node: Node, predicate: URIRef) -> Node | None:
-        """Give the only value; None where there is none."""
+        """Return the only value; None where there is none."""
         values = self.objects(node, predicate)
         if len(values) > 1:
             raise ShapesError(f"{shown(node)} has several values of {name_of(predicate)}", node)
@@ -64,7 +64,7 @@ class NodeValues:
         return tuple(sorted(found, key=_message_order))
 
     def flag(self, node: Node, predicate: URIRef) -> bool:
-        """Tell whether the value is true; without one it is false."""
+        """Return True if the value is true; without one it is false."""
         value = self.one(node, predicate)
         if value is None:
             return False
@@ -73,7 +73,7 @@ class NodeValues:
         return str(value) == "true"  # "1" is another literal, of which the recommendation says nothing
 
     def count(self, node: Node, predicate: URIRef) -> int | None:
-        """Give the only value, an integer; None where there is none."""
+        """Return the only value, an integer; None where there is none."""
         value = self.one(node, predicate)
         return None if value is None else self._integer(node, predicate, value)
 

@@ -48,7 +48,7 @@ class ManualClock:
         self._lock = Lock()
 
     def __call__(self) -> Fraction:
-        """Give the present in seconds since 1970."""
+        """Return the present in seconds since 1970."""
         return Fraction(self._instant, SECOND)
 
     @property

@@ -29,7 +29,7 @@ class BackgroundGraph:
         self._absent: set[Any] = set()
 
     def holds(self, triple: Triple) -> bool:
-        """Tell whether the graph holds a triple."""
+        """Return True if the graph holds a triple."""
         predicate = triple[1]
         if predicate in self._absent:
             return False
@@ -40,7 +40,7 @@ class BackgroundGraph:
         return False
 
     def knows(self, predicate: Any) -> bool:
-        """Tell whether the graph has a triple with a predicate."""
+        """Return True if the graph has a triple with a predicate."""
         if predicate in self._absent:
             return False
         if next(iter(self.triples((None, predicate, None))), None) is not None:
@@ -74,7 +74,7 @@ class Content(Wanted, Protocol):
         """The windows that are read."""
 
     def concerns(self, change: Triple) -> bool:
-        """Tell whether a change of the background graph may matter."""
+        """Return True if a change of the background graph may matter."""
 
     def touch(self, change: Triple) -> None:
         """Take note of a change of the background graph; every change is told, before `concerns`."""
@@ -83,16 +83,18 @@ class Content(Wanted, Protocol):
         """Take a change of the background graph, to be given by the next `changes` with `graph`."""
 
     def changes(self, panes: Iterable[Pane], *, graph: bool) -> Changes:
-        """Give what changed other than by time, in some windows, and with `graph` in the background graph."""
+        """Return what changed other than by time, in some windows, and with `graph` in the background
+        graph.
+        """
 
     def slide(self, panes: Iterable[Pane]) -> Changes:
-        """Give what the passing of time changes in some windows."""
+        """Return what the passing of time changes in some windows."""
 
     def matching(self, key: Key) -> Iterable[IdTriple]:
         """List the triples that are there and match."""
 
     def end(self, triple: IdTriple) -> int | None:
-        """Give the first report without a triple, if nothing but time changes; None if it never goes."""
+        """Return the first report without a triple, if nothing but time changes; None if it never goes."""
 
     def describe(self) -> list[str]:
         """Tell what is kept, in lines for `explain()`."""
@@ -136,7 +138,7 @@ class ReportedBackground:
             yield net.pop(triple), self.ids(triple)
 
     def holds(self, triple: IdTriple) -> bool:
-        """Tell whether the graph held a triple at the last reports."""
+        """Return True if the graph held a triple at the last reports."""
         terms = self._dictionary.terms
         s, p, o = terms[triple[0]], terms[triple[1]], terms[triple[2]]
         noted = self._net.get((s, p, o))
@@ -167,7 +169,7 @@ class ReportedBackground:
                 yield self.ids(triple)
 
     def ids(self, triple: Triple) -> IdTriple:
-        """Give a triple as ids."""
+        """Return a triple as ids."""
         s, p, o = map(self._dictionary.intern, triple)
         return s, p, o
 
@@ -209,7 +211,7 @@ class ExplicitContent:
             self.background.note(sign, change)
 
     def changes(self, panes: Iterable[Pane], *, graph: bool) -> Changes:
-        """Give what changed other than by time."""
+        """Return what changed other than by time."""
         if graph and self.background is not None:
             # one source after the other, each compared with what the others hold by then
             for sign, triple in self.background.changes():
@@ -219,7 +221,7 @@ class ExplicitContent:
             yield from self._exact(pane, pane.changes())
 
     def slide(self, panes: Iterable[Pane]) -> Changes:
-        """Give what the passing of time changes."""
+        """Return what the passing of time changes."""
         for pane in panes:
             yield from self._exact(pane, pane.slide())
 
@@ -238,7 +240,7 @@ class ExplicitContent:
                     yield triple
 
     def end(self, triple: IdTriple) -> int | None:
-        """Give the first report without a triple, if nothing but time changes."""
+        """Return the first report without a triple, if nothing but time changes."""
         if self.background is not None and self.background.holds(triple):
             return None
         ends = [pane.end(triple) for pane in self.panes if pane.holds(triple)]

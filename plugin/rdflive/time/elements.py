@@ -19,7 +19,7 @@ _OBJECTS: Final = (URIRef, BNode, Literal)
 
 
 def read_element(element: Any, adapter: Adapter) -> tuple[Triple, ...]:
-    """Give the triples of an element, in the terms of the store of the background graph.
+    """Return the triples of an element, in the terms of the store of the background graph.
 
     Terms are rdflib's or the store's own. Raises TypeError for what is no triple or graph, and ValueError for
     a term that the store cannot hold.
@@ -43,7 +43,7 @@ def read_element(element: Any, adapter: Adapter) -> tuple[Triple, ...]:
 
 
 def _is_triple(term: Any) -> bool:
-    """Tell whether this is a triple of another library than rdflib."""
+    """Return True if this is a triple of another library than rdflib."""
     return not isinstance(term, Node) and hasattr(term, "predicate")
 
 

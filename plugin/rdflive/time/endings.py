@@ -39,7 +39,10 @@ class Endings:
         self._preset = {name: to_native(term) for name, term in plan.query.preset.items()}
 
     def of(self, state: StoreState, use: Use, weights: Mapping[Terms, int]) -> dict[Terms, Instant | None]:
-        """Give the ends of the solutions that appeared, None for never. The caller holds the store's lock."""
+        """Return the ends of the solutions that appeared, None for never.
+
+        The caller holds the store's lock.
+        """
         known, intern = state.dictionary.ids.get, state.dictionary.intern
         asked = zip((v.name for v in use.query.plan.parameters), use.asked, strict=True)
         fixed = {**{name: known(term, -1) for name, term in self._preset.items()}, **dict(asked)}

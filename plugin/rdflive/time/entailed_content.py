@@ -45,7 +45,7 @@ class EntailedContent:
         self._entailment.check(patterns)
 
     def concerns(self, change: Triple) -> bool:
-        """Tell whether a change of the graph may change what is wanted."""
+        """Return True if a change of the graph may change what is wanted."""
         return self._entailment.concerns(change)
 
     def touch(self, change: Triple) -> None:
@@ -57,12 +57,12 @@ class EntailedContent:
         self._held.note(sign, change)
 
     def changes(self, panes: Iterable[Pane], *, graph: bool) -> Changes:
-        """Give what changed other than by time."""
+        """Return what changed other than by time."""
         # all of them first: an entailment reads the graph as it is after the changes
         return self._entail(list(self._held.changes(panes, graph=graph)))
 
     def slide(self, panes: Iterable[Pane]) -> Changes:
-        """Give what the passing of time changes."""
+        """Return what the passing of time changes."""
         return self._entail(list(self._held.slide(panes)))
 
     def matching(self, key: Key) -> Iterator[IdTriple]:
@@ -83,7 +83,7 @@ class EntailedContent:
         return self._entailment.triples(pattern)
 
     def why(self, triple: Triple) -> list[Proof]:
-        """Give proofs of a triple."""
+        """Return proofs of a triple."""
         return self._entailment.why(triple)
 
     def end(self, triple: IdTriple) -> int | None:

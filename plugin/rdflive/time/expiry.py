@@ -56,7 +56,7 @@ def choose(expiry: Expiry, regime: Regime | None, *, windows: int = 1) -> Way:
 
 
 def program_of(regime: Regime) -> Program:
-    """Give the rules of a regime.
+    """Return the rules of a regime.
 
     >>> len(program_of(Rdfs()).rules)
     10
@@ -69,7 +69,7 @@ def program_of(regime: Regime) -> Program:
 
 
 def regime_for(expiry: Way, regime: Regime) -> Regime:
-    """Give the regime that maintains the triples when expiries are deletes; not for `labels`.
+    """Return the regime that maintains the triples when expiries are deletes; not for `labels`.
 
     >>> regime_for("dred", Rdfs()) == RuleRegime(program_of(Rdfs()), SETS)
     True

@@ -103,7 +103,7 @@ class WindowGroup:
         self._deleted = other._deleted.copy()
 
     def first(self) -> int | None:
-        """Give the lowest position of a label or waiting element; None if there is nothing."""
+        """Return the lowest position of a label or waiting element; None if there is nothing."""
         lowest = self.explicit.lowest()
         waiting = [self._queue[0].position] if self._queue else []
         return min(waiting if lowest is None else [lowest, *waiting], default=None)
@@ -143,12 +143,12 @@ class WindowGroup:
         return is_told
 
     def due(self) -> int | None:
-        """Give the lowest position that must be complete for the next report; None if none is due."""
+        """Return the lowest position that must be complete for the next report; None if none is due."""
         dues = [due for pane in self.panes if (due := pane.due()) is not None]
         return min(dues, default=None)
 
     def report(self, position: int) -> int:
-        """Let the windows report that are due at a position. Gives the instant of the report."""
+        """Let the windows report that are due at a position. Returns the instant of the report."""
         due = [pane for pane in self.panes if pane.due() == position]
         self._take_until(position)
         for pane in due:

@@ -45,7 +45,7 @@ _AMOUNT: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)", re.IGNORECASE)
 
 
 def to_instant(value: Any) -> Instant:
-    """Give an instant in nanoseconds: of a number of seconds, a time with a time zone, or its text.
+    """Return an instant in nanoseconds: of a number of seconds, a time with a time zone, or its text.
 
     A text is an xsd:dateTime, of any year, or what else of ISO 8601 Python reads; a literal has a number or
     an xsd:dateTime. Numbers are rounded; a text or a literal with parts of a nanosecond is refused.
@@ -77,7 +77,7 @@ def to_instant(value: Any) -> Instant:
 
 
 def to_duration(value: Any) -> int:
-    """Give a duration, longer than none, in nanoseconds.
+    """Return a duration, longer than none, in nanoseconds.
 
     It is a number of seconds, a timedelta, or a text such as "10s", "500 ms", "1.5h" or "PT10S".
 
@@ -91,7 +91,7 @@ def to_duration(value: Any) -> int:
 
 
 def to_delay(value: Any) -> int:
-    """Give a duration as `to_duration` does, or 0 for none: for None, 0, "0s" and the like.
+    """Return a duration as `to_duration` does, or 0 for none: for None, 0, "0s" and the like.
 
     >>> to_delay(None), to_delay("0s"), to_delay(2)
     (0, 0, 2000000000)
@@ -111,7 +111,7 @@ def _length(value: Any) -> int:
 
 
 def numbered(instant: Instant) -> int | float:
-    """Give an instant or a duration in seconds, whole ones as an int.
+    """Return an instant or a duration in seconds, whole ones as an int.
 
     >>> numbered(3_000_000_000), numbered(500_000_000)
     (3, 0.5)
@@ -121,7 +121,7 @@ def numbered(instant: Instant) -> int | float:
 
 
 def dated(instant: Instant) -> datetime | str:
-    """Give an instant as a time in UTC; as an xsd:dateTime in text where Python's times do not have it.
+    """Return an instant as a time in UTC; as an xsd:dateTime in text where Python's times do not have it.
 
     Those have whole microseconds of the years 1 to 9999.
 
@@ -151,7 +151,7 @@ def _iso_time(text: str) -> datetime:
 
 
 def _exactly(seconds: Seconds) -> int:
-    """Give seconds as nanoseconds, of which there must be a whole number."""
+    """Return seconds as nanoseconds, of which there must be a whole number."""
     nanoseconds = in_units(seconds, SECOND)
     if nanoseconds is None:
         raise ValueError(f"{seconds} s is finer than the nanoseconds that streams count")

@@ -1,4 +1,6 @@
-"""The content and the entailed triples of one window, read from labels that say how long each lasts (IMaRS)."""
+"""The content and the entailed triples of one window, read from labels that say how long each lasts
+(IMaRS).
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,7 @@ class SharedClosure:
             self._dictionary.hold((s, p, o))
 
     def known(self, change: Triple) -> IdTriple:
-        """Give a triple as ids, with -1 for terms that have none."""
+        """Return a triple as ids, with -1 for terms that have none."""
         known = self._dictionary.ids.get
         s, p, o = change
         return known(s, -1), known(p, -1), known(o, -1)
@@ -124,7 +126,7 @@ class SharedClosure:
         return ALWAYS if self._is_always(triple) else self._group.explicit.table.get(triple)
 
     def _is_always(self, triple: IdTriple) -> bool:
-        """Tell whether the background graph held a triple when the closure last took it."""
+        """Return True if the background graph held a triple when the closure last took it."""
         noted = self._noted.get(triple)
         return self._is_there(triple) if noted is None else noted
 
@@ -180,7 +182,7 @@ class LabelledContent:
         """Accept everything: all conclusions of rules can be labelled."""
 
     def concerns(self, change: Triple) -> bool:
-        """Tell whether a change of the graph may change what is wanted."""
+        """Return True if a change of the graph may change what is wanted."""
         return self._closure.concerns(self._shared.known(change))
 
     def touch(self, change: Triple) -> None:
@@ -192,13 +194,13 @@ class LabelledContent:
         self._shared.note(sign, change)
 
     def changes(self, panes: Iterable[Pane], *, graph: bool) -> Changes:  # noqa: ARG002 - there is one
-        """Give what changed other than by time."""
+        """Return what changed other than by time."""
         # the first window of a commit does this for all that share the closure
         self._shared.sync(graph=graph)
         yield from self._shown(self._pane.changes())
 
     def slide(self, panes: Iterable[Pane]) -> Changes:
-        """Give what the passing of time changes."""
+        """Return what the passing of time changes."""
         for pane in panes:
             yield from self._shown(pane.slide())
 
@@ -208,7 +210,7 @@ class LabelledContent:
         return (triple for triple in self._pane.matching(key) if self._closure.is_wanted(triple))
 
     def end(self, triple: IdTriple) -> int | None:
-        """Give the first report without a triple, if nothing but time changes."""
+        """Return the first report without a triple, if nothing but time changes."""
         return self._pane.end(triple)
 
     def describe(self) -> list[str]:
@@ -264,7 +266,7 @@ class LabelledProofs:
         return self._shown(self._pane.matching(self._key(pattern)))
 
     def why(self, triple: Triple) -> list[Proof]:
-        """Give proofs of a triple."""
+        """Return proofs of a triple."""
         return prove(self._program, self._graph, triple)
 
     def _key(self, pattern: TermPattern) -> Key:

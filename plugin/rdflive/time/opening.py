@@ -43,7 +43,7 @@ class Windowing:
     """The background graph as a term of the query; True for the target's own graph, False for none."""
     expiry: Expiry = "auto"
     every: bool = False
-    """Whether reports that change nothing are told too."""
+    """True if reports that change nothing are told too."""
 
     @property
     def identity(self) -> Hashable:
@@ -118,7 +118,7 @@ def _shared(
     view: WindowView,
     undo: ExitStack,
 ) -> SharedClosure:
-    """Give the closure that windows with one cadence share, for a program and a background graph.
+    """Return the closure that windows with one cadence share, for a program and a background graph.
 
     Windows with other cadences are at other points of the stream, so their closures differ.
     """

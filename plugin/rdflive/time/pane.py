@@ -66,7 +66,7 @@ class Pane:
         """Gives the first position that is not complete yet; None before the stream begins."""
         self._current = current
         self.every = every
-        """Whether reports that change nothing are told too."""
+        """True if reports that change nothing are told too."""
         # From the beginning, so that changes before the first report are known too.
         self.before = labels.watch()
         self.begin = ALWAYS
@@ -83,7 +83,7 @@ class Pane:
         """
         self._due: int | None = None
         self._knows_due = False
-        """Whether `_due` is up to date; it is asked for with every element, and hardly ever changes."""
+        """True if `_due` is up to date; it is asked for with every element, and hardly ever changes."""
         self._first = ahead()
         """The first position that a report may take in; reports before this window was opened are not made up
         for.
@@ -100,13 +100,13 @@ class Pane:
         return None if self.report is None else self.report - self.cadence.lag
 
     def instant(self) -> int | None:
-        """Give the instant of the last report; for windows that count, that of the last report of the
+        """Return the instant of the last report; for windows that count, that of the last report of the
         stream.
         """
         return self.report if self.cadence.axis == "time" or self.report is None else self._current()
 
     def holds(self, triple: IdTriple) -> bool:
-        """Tell whether the window held a triple at the last report."""
+        """Return True if the window held a triple at the last report."""
         label = self._label(triple)
         return label is not None and label >= self.begin
 
@@ -136,7 +136,7 @@ class Pane:
             self.note(self.cadence.next_report(complete) - self.cadence.step - self.cadence.lag)
 
     def due(self) -> int | None:
-        """Give the position that must be complete for the next report that changes anything."""
+        """Return the position that must be complete for the next report that changes anything."""
         if not self._knows_due:
             self._due, self._knows_due = self._find_due(), True
         return self._due
@@ -209,7 +209,7 @@ class Pane:
         return (-1, went), (1, came)
 
     def slides(self) -> bool:
-        """Tell whether time takes anything out at the last report; if not, the window has moved already."""
+        """Return True if time takes anything out at the last report; if not, the window has moved already."""
         assert self.report is not None  # noqa: S101 - only a reported pane slides
         begin = self.scope.begin(self.report)
         first = self.labels.following(self.begin)
@@ -247,7 +247,7 @@ class Pane:
                 yield triple
 
     def end(self, triple: IdTriple) -> int | None:
-        """Give the first report at which time will have removed a triple that is held; None for never."""
+        """Return the first report at which time will have removed a triple that is held; None for never."""
         label = self._label(triple)
         # Landmark windows keep everything, and so does the background graph.
         if self.scope.reach is None or label is None or label >= ALWAYS:
@@ -278,11 +278,11 @@ class Pane:
         return min(reports) - self.cadence.lag if reports else None
 
     def _label(self, triple: IdTriple) -> int | None:
-        """Give the label that a triple had at the last report."""
+        """Return the label that a triple had at the last report."""
         return self.before[triple] if triple in self.before else self.labels.table.get(triple)
 
     def _report(self, at: int) -> int:
-        """Give the first report at a position or later that is also after the last report."""
+        """Return the first report at a position or later that is also after the last report."""
         if self.is_continuous:
             return at
         report = self.cadence.next_report(at - self.cadence.lag - 1)

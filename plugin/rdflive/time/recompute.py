@@ -73,11 +73,11 @@ class _Recomputed:
         self._latest.check(patterns)
 
     def concerns(self, change: Triple) -> bool:
-        """Tell whether a change of the graph may change what is wanted."""
+        """Return True if a change of the graph may change what is wanted."""
         return self._latest.concerns(change)
 
     def update(self, changes: Sequence[tuple[Sign, Triple]]) -> list[tuple[Sign, IdTriple]]:
-        """Give the net changes of the wanted entailed triples, by how the graph is after the changes."""
+        """Return the net changes of the wanted entailed triples, by how the graph is after the changes."""
         if not changes:
             return []
         before, wanted = self._latest, list(self._wanted.elements())
@@ -97,7 +97,7 @@ class _Recomputed:
         return self._latest.support(triple)
 
     def why(self, triple: Triple) -> list[Proof]:
-        """Give proofs of a triple."""
+        """Return proofs of a triple."""
         return self._latest.why(triple)
 
     def containers(self) -> list[Any]:

@@ -46,7 +46,7 @@ class Timer:
 
     @property
     def is_lost(self) -> bool:
-        """Whether its thread is not there although it was not stopped, as in a fork."""
+        """True if its thread is not there although it was not stopped, as in a fork."""
         return not self._stopped and not self._thread.is_alive()
 
     def wake(self) -> None:
@@ -115,7 +115,7 @@ class Ticker:
             clock.attach(self.follow)
 
     def read(self) -> Instant:
-        """Give what the clock shows; where it fails, the present, so that no write fails for it."""
+        """Return what the clock shows; where it fails, the present, so that no write fails for it."""
         # a fork has no threads but its own
         if self._timer is not None and self._timer.is_lost:
             self._timer = None

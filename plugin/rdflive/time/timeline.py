@@ -39,7 +39,7 @@ class Timeline:
         self.come: Come | None = None
         """How far the stream has come by itself; None before it has begun."""
         self.is_idle = False
-        """Whether the others of its watermark go on without it."""
+        """True if the others of its watermark go on without it."""
         self.latest: Instant | None = None
         """The highest instant of any element."""
         self.late = 0
@@ -54,7 +54,7 @@ class Timeline:
         """The numbers that elements got which are being taken, by `Element.number`; see `take`."""
 
     def group(self, window: Window, dictionary: Dictionary) -> WindowGroup:
-        """Give the group of a window, making it if there is none."""
+        """Return the group of a window, making it if there is none."""
         axis = window.cadence.axis
         log = self.watermark.log
         is_kept = log is not None
@@ -80,7 +80,7 @@ class Timeline:
         return group
 
     def ahead(self, group: WindowGroup) -> int | None:
-        """Give the first position on a group's axis that is not complete; None before the stream begins."""
+        """Return the first position on a group's axis that is not complete; None before the stream begins."""
         if group.axis == "time":
             return None if self.watermark.done is None else self.watermark.done + 1
         return self.counted(group.axis) + 1
@@ -154,7 +154,7 @@ class Timeline:
         self.watermark.run()
 
     def next_due(self) -> Instant | None:
-        """Give the instant that must be complete for the next report of any window."""
+        """Return the instant that must be complete for the next report of any window."""
         dues = [
             due for group in self.groups.values() if group.axis == "time" and (due := group.due()) is not None
         ]
@@ -213,7 +213,10 @@ class Timeline:
                 self._count("triples", element._replace(position=at, triples=(triple,)), element)
 
     def _count_in(self, element: Element) -> tuple[int, int]:
-        """Give the numbers of an element and of its last triple. They are the same when it is taken again."""
+        """Return the numbers of an element and of its last triple.
+
+        They are the same when it is taken again.
+        """
         count = 1 if element.sign > 0 else 0
         counted = self._elements + count, self._triples + count * len(element.triples)
         elements, triples = self._counted.setdefault(element.number, counted)

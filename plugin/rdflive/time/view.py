@@ -37,7 +37,7 @@ class WindowView(WantedView):
         """Called when nobody uses the view any more."""
         self._reporting: dict[Pane, None] = {}
         self._takes_graph = False
-        """Whether the next `flush` takes what has changed beside the windows."""
+        """True if the next `flush` takes what has changed beside the windows."""
         self._moved: dict[Pane, None] = {}
 
     def await_report(self, pane: Pane) -> None:
@@ -124,7 +124,7 @@ class WindowView(WantedView):
         return sum(1 for _ in islice(self.matching((s, p, o)), most))
 
     def end(self, triple: tuple[int, ...]) -> int | None:
-        """Give the first report without a triple, if nothing but time changes; None for never."""
+        """Return the first report without a triple, if nothing but time changes; None for never."""
         s, p, o = triple
         return self.content.end((s, p, o))
 

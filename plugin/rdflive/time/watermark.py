@@ -86,9 +86,9 @@ class Watermark:
         self.graph: GraphLike | None = None
         """The graph that the streams stand beside; None before the first."""
         self.is_dated = False
-        """Whether instants are shown as datetimes."""
+        """True if instants are shown as datetimes."""
         self.is_alone = False
-        """Whether no graph was given, and the streams stand beside an empty one of their own."""
+        """True if no graph was given, and the streams stand beside an empty one of their own."""
         self.adapter: Adapter | None = None
         """The adapter of that graph, once a window was opened."""
         self.done: Instant | None = None
@@ -113,16 +113,16 @@ class Watermark:
 
     @property
     def has_begun(self) -> bool:
-        """Whether any stream was given anything."""
+        """True if any stream was given anything."""
         return any(timeline.come is not None for timeline in self.timelines)
 
     @property
     def holds(self) -> bool:
-        """Whether any element is in a window, or waits to be."""
+        """True if any element is in a window, or waits to be."""
         return any(t.waiting for t in self.timelines) or any(g.first() is not None for g in self.groups)
 
     def is_late(self, instant: Instant, lateness: int) -> bool:
-        """Tell whether an element comes too late for the reports that were made."""
+        """Return True if an element comes too late for the reports that were made."""
         come = self.come
         # with a lateness, elements of the instant itself may still correct its report
         return come is not None and instant < (come.released - lateness if lateness else come.closed)
@@ -198,7 +198,7 @@ class Watermark:
         return f"<Watermark of {len(self.timelines)} streams>"
 
     def _next(self, released: Instant) -> Input | None:
-        """Give the stream of the next element that is to be taken."""
+        """Return the stream of the next element that is to be taken."""
         first: Input | None = None
         for other in self.timelines:
             ready = other.waiting and other.waiting[0].position <= released

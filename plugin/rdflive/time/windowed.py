@@ -46,11 +46,11 @@ class Windowed:
 
     @property
     def has_whole(self) -> bool:
-        """Whether what is reported has a whole answer; a stream of what went has none."""
+        """True if what is reported has a whole answer; a stream of what went has none."""
         return self.output != "dstream"
 
     def time(self, state: StoreState, query: QueryState) -> Any:
-        """Give the instant of the last report of the query's windows; None before the first."""
+        """Return the instant of the last report of the query's windows; None before the first."""
         views = (view for view in state.watched(query) if isinstance(view, WindowView))
         reports = [at for view in views for pane in view.content.panes if (at := pane.instant()) is not None]
         return self._show(max(reports)) if reports else None
@@ -58,7 +58,7 @@ class Windowed:
     def shown(
         self, weights: TermWeights, *, initial: bool, whole: Callable[[], TermWeights]
     ) -> TermWeights | None:
-        """Give the part of a delta that is reported; None for nothing."""
+        """Return the part of a delta that is reported; None for nothing."""
         if self.output == "delta":
             return weights
         if self.output == "rstream":
@@ -73,7 +73,7 @@ class Windowed:
         weights: Mapping[Terms, int],
         expired: Mapping[Terms, int],
     ) -> dict[Terms, Any] | None:
-        """Give when the solutions of a delta expire or have expired; None if that is not asked for."""
+        """Return when the solutions of a delta expire or have expired; None if that is not asked for."""
         if self._endings is None:
             return None
         ends = self._endings.of(state, use, weights)

@@ -50,7 +50,7 @@ class Cadence:
         return self.step is None or (self.step == 1 and self.axis != "time")
 
     def next_report(self, taken: int) -> int:
-        """Give the first report that takes in more than everything up to `taken`; only with a step.
+        """Return the first report that takes in more than everything up to `taken`; only with a step.
 
         >>> Cadence("elements", 5).next_report(10)
         15
@@ -68,7 +68,7 @@ class WindowScope:
     first: int = 0
 
     def begin(self, report: int) -> int:
-        """Give the first position that the window holds at a report."""
+        """Return the first position that the window holds at a report."""
         return self.first if self.reach is None else report - self.reach
 
 

@@ -167,7 +167,7 @@ class _Query:
         return "delta" if found is None else _OUTPUTS[found.operator]
 
     def _spoken(self, clause: Tree, before: Language | None) -> Language:
-        """Give the language of a clause that declares a window."""
+        """Return the language of a clause that declares a window."""
         language: Language = "C-SPARQL" if clause.called is None or clause.stream is None else "RSP-QL"
         if before not in (None, language):
             raise self._wrong(clause, f"this clause is {language}, one before it {before}")
@@ -230,7 +230,7 @@ class _Query:
         return StreamWindow(stream, self._window(clause.window), clause.called and clause.called.iri)
 
     def _window(self, window: Tree) -> Window:
-        """Give a window, which is open on the left and closed on the right, as RSP-QL has it."""
+        """Return a window, which is open on the left and closed on the right, as RSP-QL has it."""
         if window.triples is not None:
             return self._counted(window.triples, "triples")
         if window.elements is not None:
@@ -272,7 +272,7 @@ class _Query:
             raise self._wrong(count, str(error)) from error
 
     def _duration(self, duration: Tree) -> str:
-        """Give a duration as a text for `to_duration`."""
+        """Return a duration as a text for `to_duration`."""
         text = self._written(duration)
         if duration.amount is not None:
             if duration.unit is None:
@@ -307,7 +307,7 @@ class _Query:
 
 
 def _plain(tree: Tree) -> Tree:
-    """Give the query without windows, which are graphs of their names in its pattern."""
+    """Return the query without windows, which are graphs of their names in its pattern."""
     clauses = tuple(
         clause if clause.named is None else clause.changed(named=clause.named.iri)
         for clause in tree.query.datasetClause
