@@ -279,8 +279,8 @@ class KindTemplates:
         """Build the atoms of a source: its template."""
         p, c = source
         start: Item = (SUBJECT, p, OBJECT if c is None else c)
-        # With a literal as object, ranges do not apply and fewer items follow. Both templates are built; items
-        # in the larger one only get a guard.
+        # With a literal as object, ranges do not apply and fewer items follow. Both templates are built.
+        # Items that are in the larger one only get a guard.
         items = self._template(source, start, self._is_literal)
         is_typed = c is None and any(item[0] is OBJECT for item in items)
         always = self._template(source, start, self._is_literal_object) if is_typed else items
