@@ -18,7 +18,6 @@ from rdflive.api.reformulate import Reformulation, reformulate
 from rdflive.api.saturated import SaturatedGraph, saturate
 from rdflive.api.stream import Durable, Stream
 from rdflive.api.target import to_feed
-from rdflive.api.thresholds import Thresholds, thresholds
 from rdflive.api.validation import shacl_rules, validate
 from rdflive.client import ServerError, connect
 from rdflive.delivery.base import Stats
@@ -110,7 +109,6 @@ __all__ = [
     "Stream",
     "Subscription",
     "Subscriptions",
-    "Thresholds",
     "Tumbling",
     "UnnameableTermError",
     "UnsupportedQueryError",
@@ -139,7 +137,6 @@ __all__ = [
     "saturate",
     "shacl_rules",
     "subscribe",
-    "thresholds",
     "to_feed",
     "unregister_plugin",
     "validate",

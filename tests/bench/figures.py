@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.plots import bars, lines
-from rdflive.api.thresholds import MOST_MEMBERS
+from bench.thresholds import MOST_MEMBERS
 
 __all__ = ["draw", "draw_expiry", "main"]
 

@@ -14,8 +14,8 @@ from bench.child import apart
 from bench.clock import interleave, timed
 from bench.report import Section, cells
 from bench.sizes import Sizes
+from bench.thresholds import Thresholds, UpdateTimes, thresholds
 from bench.worlds import EX
-from rdflive.api.thresholds import Thresholds, UpdateTimes, thresholds
 
 __all__ = ["QUERIES", "run"]
 

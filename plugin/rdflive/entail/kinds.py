@@ -1,6 +1,4 @@
-"""The kinds of entailed triples that one graph keeps, the routes to them, and the choice between their
-forms.
-"""
+"""The kinds of entailed triples that one graph keeps, the routes to them, and the choice of their form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dataset that a server offers, everything that clients have open on it, and the process that serves it."""
+"""The dataset that a server offers, all that clients have open on it, and the process that serves it."""
 
 from __future__ import annotations
 

@@ -79,8 +79,8 @@ def broken(
         raise ShapesError(f"{validator.node.n3()} selects ?failure, which is not supported", shape.node)
     columns = {v.name: v for v in node.columns if v.distinguished}
     node = Project(node, tuple(columns.values()), ((rows.column, _THIS),))
-    # The columns of a result (5.3.2): the solution's ?value, or else the focus node of a node shape; its ?path
-    # if that is an IRI, or else the shape's.
+    # The columns of a result (5.3.2): the solution's ?value, or else the focus node of a node shape;
+    # its ?path if that is an IRI, or else the shape's.
     value = columns.get("value") if "value" in names else None
     if shape.path is None and value is not None and value not in node.certain:
         value, read = compiler.fresh(), (value.name, rows.column.name)
