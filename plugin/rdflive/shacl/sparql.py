@@ -188,7 +188,7 @@ def _check(validator: Validator, tree: Tree) -> None:
     form, name = ("sh:ask", "AskQuery") if validator.asks else ("sh:select", "SelectQuery")
     if tree.query.name != name:
         raise ShapesError(
-            f"{form} of {validator.node.n3()} is not a {form[3:].upper()} query", validator.node
+            f"{form} of {validator.node.n3()} is not a query of the form {form[3:].upper()}", validator.node
         )
     if not validator.asks and _THIS.name not in map(str, shown_by(tree.query)):
         raise refused("does not select ?this, the focus node")
