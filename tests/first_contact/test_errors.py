@@ -46,7 +46,7 @@ BROKEN = [
     ("SELECT ?s { ?s ?p ?o , «}»", "met '}', expected an object"),
     ("SELECT ?s { ?s «rdf» type ?o }", "a name has a prefix, as in :rdf or ex:rdf"),
     ("SELECT ?s { ?s «A» ?o }", "a, for rdf:type, is a small letter"),
-    ("SELECT ?s { ?s «'p'» ?o }", "a predicate must be an IRI or a variable"),
+    ("SELECT ?s { ?s «'p'» ?o }", "a predicate is an IRI or a variable"),
     ("SELECT ?s { ?s ?p «?» }", "a variable needs a name, as in ?name"),
     ("SELECT ?s { ?s <u:p>+«*» ?o }", "met '*', expected an operator of paths or an object"),
     # what has no end

@@ -118,7 +118,7 @@ class Program:
     def union(cls, programs: Iterable[Program]) -> Program:
         """Combine programs. Equal rules are kept once, under the first one's name.
 
-        A rule with a numbered name (`rule 1`) gets the next free number if its own is taken.
+        A rule with a default name gets the next free number if its own is taken.
         """
         said: set[object] = set()
         names: set[str] = set()

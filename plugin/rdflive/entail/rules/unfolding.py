@@ -98,8 +98,8 @@ class _Unfolding:
         if rule in self._open:
             names = " and ".join(dict.fromkeys(each.name for each in self._open[self._open.index(rule) :]))
             raise UnsupportedQueryError(
-                f"recursive rules cannot be unfolded into a query, and {names} may read their own "
-                "conclusions; subscribe in one process, with rdflive.subscribe(rules=), "
+                f"recursive rules cannot be unfolded into a query, and {names} may lead back to a "
+                "pattern that is already unfolded; subscribe in one process, with rdflive.subscribe(rules=), "
                 "write the steps that you need as rules with predicates of their own, or use "
                 "entailment='rdfs' if subclasses, subproperties, domains and ranges are enough",
                 construct="recursive rules",
