@@ -12,6 +12,7 @@ from rdflive.api.guard import Guard, guard
 from rdflive.api.live import LiveDataset, LiveGraph, LiveStore, batch, explain, install, subscribe
 from rdflive.api.matching import EventError, Match, Matcher, match
 from rdflive.api.mirror import Mirrored, endpoint, mirror
+from rdflive.api.options import Options
 from rdflive.api.prepared import Prepared, Subscriptions, prepare
 from rdflive.api.preview import Preview, preview
 from rdflive.api.reformulate import Reformulation, reformulate
@@ -84,6 +85,7 @@ __all__ = [
     "Matcher",
     "Mirrored",
     "MissingExtraError",
+    "Options",
     "Origin",
     "PlanError",
     "Prepared",

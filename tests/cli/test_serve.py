@@ -38,7 +38,7 @@ IMPORTS = """
 import sys
 import threading
 from rdflive.cli import main
-from rdflive.asgi.server import Server
+from rdflive.asgi.server import AsgiServer
 
 def start(thread):
     if thread.name == "rdflive-feed":
@@ -50,7 +50,7 @@ async def serve_nothing(self):
 
 known, real = set(), threading.Thread.start
 threading.Thread.start = start
-Server.main_loop = serve_nothing
+AsgiServer.main_loop = serve_nothing
 status = main(sys.argv[1:])
 print(sorted(sys.modules.keys() - known))
 sys.exit(status)
@@ -211,7 +211,7 @@ def test_feed_that_meets_a_fault_has_stopped(tmp_path: Path, monkeypatch: pytest
         raise ZeroDivisionError
 
     (tmp_path / "feed.rdfp").touch()
-    monkeypatch.setattr("rdflive.server.run.make_server", served)
+    monkeypatch.setattr("rdflive.server.service.make_server", served)
     monkeypatch.setattr(rdflive, "mirror", fail)
     monkeypatch.setattr(threading, "excepthook", lambda fault: shown.append(fault.exc_type))
     assert main(["serve", "--listen", "127.0.0.1:0", "--changes", str(tmp_path / "feed.rdfp")]) == 0
@@ -241,7 +241,7 @@ def test_serve_says_why_the_graph_is_empty(
         (tmp_path / name).touch()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
-        "rdflive.server.run.make_server", lambda *_, **__: SimpleNamespace(run=lambda _: None)
+        "rdflive.server.service.make_server", lambda *_, **__: SimpleNamespace(run=lambda _: None)
     )
     assert main(["serve", "--listen", "127.0.0.1:0", *arguments]) == 0
     assert f"the graph is empty: {reason}\n" in capsys.readouterr().err

@@ -277,10 +277,10 @@ PREFIXED = "SELECT ?s { ?s :p ?o }"
 URL = "http://127.0.0.1:9/sparql"
 WRONG: list[tuple[Callable[[], Any], str]] = [
     (lambda: rdflive.subscribe(GRAPH, print, QUERY), r"query must be .*print.*query and callback swapped\?"),
-    (lambda: rdflive.subscribe(GRAPH, rdflive.prepare(QUERY)), r"query must be .*give its text, \.query"),
+    (lambda: rdflive.subscribe(GRAPH, rdflive.prepare(QUERY)), r"query must be .*pass its text, \.query"),
     (lambda: rdflive.subscribe(QUERY, GRAPH), r"query must be .*Graph.*are graph and query swapped\?"),
     (lambda: rdflive.subscribe(GRAPH, QUERY, QUERY), "callback must be callable or None, got 'SELECT"),
-    (lambda: rdflive.subscribe(GRAPH, PREPARED), "query must be .*rdflib has prepared it: give the text"),
+    (lambda: rdflive.subscribe(GRAPH, PREPARED), "query must be .*rdflib has prepared it: pass its text"),
     (lambda: rdflive.subscribe(GRAPH, QUERY.encode()), "query must be .*decode it first"),
     (lambda: rdflive.subscribe(GRAPH, None), "query must be .*or a pathlib.Path .*got NoneType: None"),
     (lambda: rdflive.explain(7), "query must be .*got int: 7"),

@@ -30,7 +30,7 @@ class ServedQuestion:
     def make(cls, text: str, namespaces: Mapping[str, Any] | None, entailment: str | None) -> ServedQuestion:
         """Put a question together; raises `QuerySyntaxError` or ValueError for what cannot be sent.
 
-        >>> Question.make("ASK {}", {"ex": "http://example.org/"}, None).body
+        >>> ServedQuestion.make("ASK {}", {"ex": "http://example.org/"}, None).body
         b'PREFIX ex: <http://example.org/> ASK {}'
         """
         namespaces = check_namespaces(None, namespaces)

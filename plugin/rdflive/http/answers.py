@@ -32,7 +32,7 @@ class HttpFault(Exception):  # noqa: N818 - whoever sends makes an error of it
 class RetryPace:
     """How long a silent server is waited for, and how long between two tries, in seconds.
 
-    >>> 0.1 <= Pace().pause(1) <= 0.2, Pace().pause(1, asked=7.0)
+    >>> 0.1 <= RetryPace().pause(1) <= 0.2, RetryPace().pause(1, asked=7.0)
     (True, 7.0)
     """
 

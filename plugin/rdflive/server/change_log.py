@@ -57,7 +57,7 @@ class CommitLog:
     store; language tags are written in lower case, for they are equal in any.
 
     >>> dataset = rdflib.Dataset()
-    >>> log = ChangeLog(dataset)
+    >>> log = CommitLog(dataset)
     >>> _ = dataset.update("INSERT DATA { GRAPH <urn:g> { <urn:s> <urn:p> <urn:o> } }")
     >>> print(*map(log.text, log.behind(None)))
     TX .

@@ -100,7 +100,7 @@ def _not_running() -> Problem:
     log.error(
         "a request came to the application of rdflive.server.make_app, but its lifespan does not run: no "
         "server runs that of an application which another one mounts; run it in your own lifespan, by `async "
-        "with live.router.lifespan_context(live): yield` (docs/server.md, In another server)"
+        "with live.router.lifespan_context(live): yield` (docs/server.md, Mounting in an application)"
     )
     return Problem(503, "this application has not been started; the log of its server says how that is done")
 

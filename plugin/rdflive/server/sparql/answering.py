@@ -35,7 +35,7 @@ class SelectedGraphs(Dataset):
 
     >>> whole = Dataset()
     >>> _ = whole.add((URIRef("urn:a"), URIRef("urn:p"), URIRef("urn:b"), URIRef("urn:g")))
-    >>> some = Selection(whole, [URIRef("urn:g")], [])
+    >>> some = SelectedGraphs(whole, [URIRef("urn:g")], [])
     >>> len(list(some.merged.triples((None, None, None)))), list(some.contexts())
     (1, [])
     """
