@@ -1,4 +1,4 @@
-"""The contract between the view of a graph and the code that computes what the graph entails."""
+"""The contract between the view of a graph and the code that computes the entailed triples."""
 
 from __future__ import annotations
 

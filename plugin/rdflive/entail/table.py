@@ -142,7 +142,7 @@ class EntailedTable:
 
     def support(self, subject: Any, value: Any) -> int:
         """Return the support of a triple of a counted kind. For a class, `value` is ignored."""
-        assert self.counts is not None  # noqa: S101 - asked where it is counted only
+        assert self.counts is not None  # noqa: S101 - called for counted kinds only
         known = self._dictionary.ids.get
         s = known(subject, -1)
         return self.counts.get(s if self._object is not None else (s, known(value, -1)), 0)
@@ -188,7 +188,7 @@ class EntailedTable:
     def shift(self, keys: Iterable[Key], weight: int) -> list[Key]:
         """Add to the supports of many triples; return those that begin or cease to be entailed."""
         counts = self.counts
-        assert counts is not None  # noqa: S101 - asked where it is counted only
+        assert counts is not None  # noqa: S101 - called for counted kinds only
         moved = []
         # Keys are added up first, so that each entry changes once and holds its ids once.
         for key, times in Counter(keys).items():
@@ -214,7 +214,7 @@ class EntailedTable:
     def settle_key(self, key: Key) -> None:
         """Hold the ids of a new key, or release those of a key without support."""
         counts = self.counts
-        assert counts is not None  # noqa: S101 - asked where it is counted only
+        assert counts is not None  # noqa: S101 - called for counted kinds only
         terms = self._terms_of(key)
         if counts[key]:
             self._dictionary.hold(terms)
