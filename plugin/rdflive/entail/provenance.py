@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
-from rdflive.entail.proof import Proof
+from rdflive.entail.entailment import Proof
 from rdflive.errors import UnsupportedQueryError
 from rdflive.model import Origin, TermPattern, Terms, Triple
 from rdflive.query import algebra

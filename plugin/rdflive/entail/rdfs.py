@@ -23,11 +23,10 @@ from typing import Any, Final, Literal, TypeAlias
 
 from rdflib import RDF, RDFS, URIRef
 
-from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Sign
+from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Proof, Sign
 from rdflive.entail.kinds import Kinds, Strategy, estimate, should_forget
 from rdflive.entail.maintenance import follow
 from rdflive.entail.net import Net
-from rdflive.entail.proof import Proof
 from rdflive.entail.reading import list_triples, support, why
 from rdflive.entail.schema_change import follow_schema
 from rdflive.entail.table import EntailedTable, Ways

@@ -7,8 +7,8 @@ from functools import cache
 from itertools import starmap
 from typing import Any
 
+from rdflive.entail.entailment import Proof, ProofStep
 from rdflive.entail.kinds import Kinds
-from rdflive.entail.proof import Proof, ProofStep
 from rdflive.entail.table import EntailedTable
 from rdflive.entail.templates import Atom, Item, Placeholder
 from rdflive.model import TermPattern, Triple

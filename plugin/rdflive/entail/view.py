@@ -16,8 +16,7 @@ from rdflive.engine.origins import origins
 from rdflive.engine.pattern import PatternState
 from rdflive.engine.relation import Relation
 from rdflive.engine.view import Lister, State, View
-from rdflive.entail.entailment import Entailment, ExplicitGraph, Regime, Sign, Wanted
-from rdflive.entail.proof import Proof
+from rdflive.entail.entailment import Entailment, ExplicitGraph, Proof, Regime, Sign, Wanted
 from rdflive.model import Term, TermPattern, Triple
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.segment import Segment

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, Final, cast
 from rdflib import Dataset, Graph
 
 from rdflive.errors import FeedError
-from rdflive.feeds.decoder import meaningful
+from rdflive.feeds.formats import meaningful
 from rdflive.feeds.lines import STDIN, open_bytes, to_lines, to_pieces
 from rdflive.feeds.terms import RowError, RowReader
 from rdflive.matching.events import Event, EventError

@@ -44,8 +44,7 @@ from rdflive.query.refusals import refused
 from rdflive.query.scope import Dataset, Query, Scope
 from rdflive.query.translate import translate
 from rdflive.regex import RegexError
-from rdflive.shacl.conditions import Breaks, Constant, Fails, Function
-from rdflive.shacl.found import Found, FoundRows, Pairs, ResultSource
+from rdflive.shacl.conditions import Breaks, Constant, Fails, Found, FoundRows, Function, Pairs, ResultSource
 from rdflive.shacl.messages import message_of
 from rdflive.shacl.shapes import (
     Closed,

@@ -17,7 +17,7 @@ from rdflive.model import Term, Terms
 from rdflive.query.parse import ParsedQuery
 from rdflive.query.plan import make_plan
 from rdflive.shacl.compiling import NAMES, compile_shape, nothing
-from rdflive.shacl.found import ResultSource
+from rdflive.shacl.conditions import ResultSource
 from rdflive.shacl.shapes import Shape
 
 __all__ = ["COLUMNS", "ShapeResults"]

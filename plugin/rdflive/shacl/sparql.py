@@ -23,8 +23,7 @@ from rdflive.query.modifiers import modified, peel
 from rdflive.query.refusals import refused
 from rdflive.query.scope import Dataset, Query, Scope
 from rdflive.query.translate import translate
-from rdflive.shacl.conditions import Function
-from rdflive.shacl.found import Found, FoundRows, Pairs
+from rdflive.shacl.conditions import Found, FoundRows, Function, Pairs
 from rdflive.shacl.messages import message_of
 from rdflive.shacl.shapes import Shape, ShapesError, SparqlConstraint, Validator
 from rdflive.syntax.algebra import algebra_of, shown_by

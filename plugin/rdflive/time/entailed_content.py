@@ -11,8 +11,7 @@ from typing import Any
 
 from rdflive.engine.dictionary import UNBOUND
 from rdflive.engine.view import State
-from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Regime, Sign
-from rdflive.entail.proof import Proof
+from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Proof, Regime, Sign
 from rdflive.entail.rules.keys import Key
 from rdflive.model import TermPattern, Triple
 from rdflive.time.content import Changes, ExplicitContent

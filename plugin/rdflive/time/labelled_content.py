@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from rdflive.engine.view import Lister, State, View
-from rdflive.entail.entailment import ExplicitGraph, IdTriple, Sign
-from rdflive.entail.proof import Proof
+from rdflive.entail.entailment import ExplicitGraph, IdTriple, Proof, Sign
 from rdflive.entail.rules import prove
 from rdflive.entail.rules.closure import AnnotatedGraph, FactClosure
 from rdflive.entail.rules.keys import Key, matches

@@ -9,8 +9,7 @@ from typing import Any
 
 from rdflib import URIRef
 
-from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Regime, Sign
-from rdflive.entail.proof import Proof
+from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Proof, Regime, Sign
 from rdflive.model import TermPattern, Triple
 
 __all__ = ["Recompute"]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import dropwhile
 from typing import Any, Final, Literal
 
-from rdflive.entail.reformulation.branches import variables_of
 from rdflive.entail.reformulation.partial import Atom
+from rdflive.entail.reformulation.rules import variables_of
 from rdflive.errors import UnsupportedQueryError
 from rdflive.query import algebra
 from rdflive.query.bgp import Variable

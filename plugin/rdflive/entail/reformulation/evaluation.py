@@ -8,10 +8,10 @@ from typing import Any, TypeAlias
 
 from rdflib import RDF
 
-from rdflive.entail.reformulation.branches import variables_of
 from rdflive.entail.reformulation.conjunctive import ConjunctiveQuery
 from rdflive.entail.reformulation.lookups import AtomAnswers, TripleSource
 from rdflive.entail.reformulation.partial import Atom
+from rdflive.entail.reformulation.rules import variables_of
 from rdflive.entail.reformulation.schema import KnownSchema
 from rdflive.query.bgp import Variable
 

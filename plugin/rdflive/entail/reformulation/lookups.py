@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias
 
-from rdflive.entail.reformulation.branches import Branch, branches, variables_of
 from rdflive.entail.reformulation.partial import Atom, is_variable
+from rdflive.entail.reformulation.rules import Branch, branches, variables_of
 from rdflive.entail.reformulation.schema import KnownSchema
 from rdflive.query.bgp import Variable
 

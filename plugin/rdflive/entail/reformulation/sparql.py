@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from rdflib import BNode, Literal, URIRef
 
-from rdflive.entail.reformulation.branches import Branch, branches, variables_of
 from rdflive.entail.reformulation.conjunctive import ConjunctiveQuery
 from rdflive.entail.reformulation.partial import Atom, Fresh, literal_text
+from rdflive.entail.reformulation.rules import Branch, branches, variables_of
 from rdflive.entail.reformulation.schema import KnownSchema
 from rdflive.errors import UnnameableTermError
 from rdflive.query.bgp import Variable

@@ -11,8 +11,7 @@ from typing import Any
 from rdflib import URIRef
 
 from rdflive.engine.dictionary import UNBOUND
-from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Sign
-from rdflive.entail.proof import Proof, ProofStep
+from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Proof, ProofStep, Sign
 from rdflive.entail.rules.algebra import LEVELS, Algebra
 from rdflive.entail.rules.closure import AnnotatedGraph, FactClosure, IdStep, explain
 from rdflive.entail.rules.keys import Key
