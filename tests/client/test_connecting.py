@@ -154,8 +154,8 @@ STRANGE: dict[str, tuple[Script, str]] = {
     "an end": (lambda wire: wire.head().raw(written("end", detail="too large")), "too large"),
     "the end": (lambda wire: wire.head(), "ended before the answer"),
     "half": (lambda wire: wire.head().raw(whole("3-e", "a")[:-1]), "ended before the answer"),
-    "garbage": (lambda wire: wire.head().raw("data: {\n\n"), "sends what cannot be"),
-    "no answer": (lambda wire: wire.head().raw("event: initial\ndata: {}\n\n"), "sends what is no answer"),
+    "garbage": (lambda wire: wire.head().raw("data: {\n\n"), "sends invalid messages"),
+    "no answer": (lambda wire: wire.head().raw("event: initial\ndata: {}\n\n"), "sends an invalid answer"),
 }
 
 
@@ -190,7 +190,7 @@ def beating(wire: Wire) -> None:
     [
         (Wire.wait, "timed out"),
         (lambda wire: wire.head().wait(), "timed out"),
-        (beating, r"no answer of the query came within 0\.05 s"),
+        (beating, r"the answer of the query did not arrive within 0\.05 s"),
     ],
     ids=["no head", "no body", "heartbeats"],
 )

@@ -340,7 +340,7 @@ def test_the_server_explains(server: EventServer) -> None:
         assert (str(explanation), explanation.svg(), explanation.algorithms) == ("T", "<svg/>", ("star",))
         assert explanation.notes == ("N",)
         assert (server.asked[1].target, server.asked[1].body) == ("/explain?entailment=rdfs", QUERY)
-        for reason in ("no JSON object", "no explanation", "cannot be read"):
+        for reason in ("not a JSON object", "no explanation", "cannot be read"):
             with pytest.raises(rdflive.ServerError, match=reason):
                 subscription.explain()
 
