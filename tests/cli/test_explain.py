@@ -73,7 +73,7 @@ def test_an_algorithm_can_be_forced(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["none.rq"], "none.rq: no such file, and not the text of a query (it would have braces)"),
+        (["none.rq"], "none.rq: no such file, and not the text of a query (which has braces)"),
         (["SELECT ?s { ?s ?p }"], "the query, line 1, column 19: not SPARQL: met"),
         (
             ["SELECT ?s {\n ?s ?p ?o\n FILTER(?o = STR(NOW())) }"],

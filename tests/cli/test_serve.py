@@ -38,7 +38,7 @@ IMPORTS = """
 import sys
 import threading
 from rdflive.cli import main
-from rdflive.asgi.server import Server
+from rdflive.asgi.server import AsgiServer
 
 def start(thread):
     if thread.name == "rdflive-feed":
@@ -211,7 +211,7 @@ def test_feed_that_meets_a_fault_has_stopped(tmp_path: Path, monkeypatch: pytest
         raise ZeroDivisionError
 
     (tmp_path / "feed.rdfp").touch()
-    monkeypatch.setattr("rdflive.server.run.make_server", served)
+    monkeypatch.setattr("rdflive.server.service.make_server", served)
     monkeypatch.setattr(rdflive, "mirror", fail)
     monkeypatch.setattr(threading, "excepthook", lambda fault: shown.append(fault.exc_type))
     assert main(["serve", "--listen", "127.0.0.1:0", "--changes", str(tmp_path / "feed.rdfp")]) == 0
@@ -222,9 +222,9 @@ def test_feed_that_meets_a_fault_has_stopped(tmp_path: Path, monkeypatch: pytest
     ("arguments", "reason"),
     [
         ([], "no DATA was given"),
-        (["none.ttl"], "there is nothing in none.ttl"),
-        (["none.ttl", "none.nt"], "there is nothing in any of the 2 files of DATA"),
-        (["--store-path", "store"], "there is nothing in store"),
+        (["none.ttl"], "none.ttl is empty"),
+        (["none.ttl", "none.nt"], "the 2 files of DATA are empty"),
+        (["--store-path", "store"], "store is empty"),
     ],
 )
 def test_serve_says_why_the_graph_is_empty(
@@ -241,7 +241,7 @@ def test_serve_says_why_the_graph_is_empty(
         (tmp_path / name).touch()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
-        "rdflive.server.run.make_server", lambda *_, **__: SimpleNamespace(run=lambda _: None)
+        "rdflive.server.service.make_server", lambda *_, **__: SimpleNamespace(run=lambda _: None)
     )
     assert main(["serve", "--listen", "127.0.0.1:0", *arguments]) == 0
     assert f"the graph is empty: {reason}\n" in capsys.readouterr().err
@@ -259,16 +259,16 @@ def test_serve_says_why_the_graph_is_empty(
         (["--pace", "1"], "--pace goes with --changes FILE"),
         (["--key", "key.pem"], "--key goes with --certificate"),
         (["--certificate", "nowhere.pem"], "--certificate nowhere.pem: No such file"),
-        (["--certificate", "file"], "--certificate file: no certificate with its key in PEM; a key"),
+        (["--certificate", "file"], "--certificate file: no certificate with its key in PEM; name a key"),
         (["--certificate", "file", "--key", "file"], "--key file: no certificate with its key in PEM\n"),
-        (["--queries", "0"], "a number from 1 on"),
+        (["--queries", "0"], "a number from 1"),
         (["--guard"], "--guard goes with --shapes FILE"),
         (["--shape", "urn:S"], "--shape and --focus go with --shapes FILE"),
         (["nowhere.ttl", "--shapes", "good.ttl", "--shape", "urn:Nope"], "<urn:Nope> is no shape"),
         (["nowhere.ttl", "--shapes", "absent.ttl"], "absent.ttl: No such file"),
         (["nowhere.ttl", "--shapes", "shapes.ttl"], "sh:minCount"),
-        ([".", "other.ttl"], "a store is served by itself"),
-        (["."], "is no store of Oxigraph and not empty"),
+        ([".", "other.ttl"], "a store is served alone"),
+        (["."], "is not an Oxigraph store and not empty"),
         (["--changes", "nowhere.rdfp"], "--changes nowhere.rdfp: No such file"),
     ],
 )
