@@ -50,7 +50,7 @@ async def serve_nothing(self):
 
 known, real = set(), threading.Thread.start
 threading.Thread.start = start
-Server.main_loop = serve_nothing
+AsgiServer.main_loop = serve_nothing
 status = main(sys.argv[1:])
 print(sorted(sys.modules.keys() - known))
 sys.exit(status)
