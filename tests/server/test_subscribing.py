@@ -154,7 +154,7 @@ def test_head_opens_nothing(server: Serving) -> None:
                 assert response.headers["Content-Type"].startswith("text/event-stream")
                 assert response.headers["X-Content-Type-Options"] == "nosniff"
                 response.read()
-    assert not [topic for topic in server.service.topics if topic.asked.query.endswith("#head")]
+    assert not [topic for topic in server.service.topics if topic.live_query.query.endswith("#head")]
 
 
 def test_other_sites_reach_nothing_by_pictures_and_forms(server: Serving) -> None:
@@ -262,7 +262,7 @@ def test_no_more_queries_linger_than_a_client_may_have() -> None:
             with listening(at(server, f"{QUERY} #{number}")) as events:
                 begun(events)
             until(lambda: all(not topic.followers for topic in server.service.topics))
-        assert {topic.asked.query[-1] for topic in server.service.topics} == {"4", "5"}
+        assert {topic.live_query.query[-1] for topic in server.service.topics} == {"4", "5"}
 
 
 def test_a_client_has_no_more_subscriptions_than_it_may() -> None:
@@ -369,7 +369,7 @@ def test_a_client_that_reads_nothing_holds_up_nobody(server: Serving) -> None:
                     add(server, number, "long " * 60_000)
                 got.append(next(quick))
         answer = total(got)
-        [topic] = [topic for topic in server.service.topics if topic.asked.query == query]
+        [topic] = [topic for topic in server.service.topics if topic.live_query.query == query]
         assert topic.log._backlog.rows < 500
         late = []
         for event in read_events(slow):

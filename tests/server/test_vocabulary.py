@@ -42,7 +42,7 @@ class Count:
 
     def ask(self) -> dict[str, Any]:
         """Ask once."""
-        told: dict[str, Any] = json.loads(asyncio.run(self.vocabulary.tell()))
+        told: dict[str, Any] = json.loads(asyncio.run(self.vocabulary.result()))
         return told
 
     def all(self) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from rdflive.server.service import Service
 from rdflive.server.settings import Limits
 from rdflive.server.subscribing import describe_topic, explain_query, list_topics, subscribe
 from rdflive.server.validation import answer_refused, show_validation
-from rdflive.server.vocabulary import tell_vocabulary
+from rdflive.server.vocabulary import show_vocabulary
 
 __all__ = ["make_app"]
 
@@ -113,7 +113,7 @@ def _routes() -> list[BaseRoute]:
         Route("/subscriptions", _needing("subscribe", list_topics)),
         Route("/subscriptions/{name}", _needing("subscribe", describe_topic)),
         Route("/validation", _needing("subscribe", show_validation)),
-        Route("/vocabulary", _needing("subscribe", tell_vocabulary)),
+        Route("/vocabulary", _needing("subscribe", show_vocabulary)),
         Route("/changes", _needing("subscribe", changes)),
         Route("/metrics", _metrics),
         Route("/openapi.json", show_openapi),

@@ -138,7 +138,7 @@ class CommitLog:
         return content
 
     async def wait(self, place: int, timeout: float) -> bool:
-        """Wait for a commit after a place, or for `close`; return False after `timeout` seconds without either."""
+        """Wait for a commit after a place, or for `close`; return False after `timeout` seconds."""
         changed = asyncio.Event()
         waiting = asyncio.get_running_loop(), changed
         with self._lock:

@@ -90,7 +90,7 @@ class AccessGate:
 
 
 def _path(scope: Scope) -> str:
-    """Return the path of a request as routes see it, without the path where a server mounts the application."""
+    """Return the path of a request as routes see it, without the path of a mounted application."""
     path: str = scope["path"]
     root: str = scope.get("root_path", "")
     return path.removeprefix(root) if path.startswith(f"{root}/") else path
@@ -98,9 +98,9 @@ def _path(scope: Scope) -> str:
 
 def _not_running() -> Problem:
     log.error(
-        "the application of rdflive.server.make_app received a request, but its lifespan does not run: servers "
-        "do not run the lifespan of a mounted application; run it in your own lifespan, by `async with "
-        "live.router.lifespan_context(live): yield` (docs/server.md, In another server)"
+        "the application of rdflive.server.make_app received a request, but its lifespan does not run: "
+        "servers do not run the lifespan of a mounted application; run it in your own lifespan, by `async "
+        "with live.router.lifespan_context(live): yield` (docs/server.md, In another server)"
     )
     return Problem(503, "this application has not been started; the log of its server has instructions")
 

@@ -62,4 +62,4 @@ def _subscriptions(service: Service, change: Preview) -> Iterator[dict[str, Any]
     for topic in service.topics:
         delta = None if topic.subscription is None else change.deltas.get(topic.subscription)
         if delta is not None:
-            yield {"subscription": topic.id, "query": topic.asked.query, **json.loads(to_ndjson(delta))}
+            yield {"subscription": topic.id, "query": topic.live_query.query, **json.loads(to_ndjson(delta))}

@@ -19,7 +19,7 @@ from rdflive.sinks.ndjson import TRIPLE, pair_text, solution_text
 __all__ = ["EventLog", "EventLogReader"]
 
 _ID: Final = re.compile(r"([0-9]{1,18})-([0-9a-f]{8})")
-_RESYNC: Final = ServedEvent("resync", about='"reason": "what followed the last event id is no longer kept"')
+_RESYNC: Final = ServedEvent("resync", about='"reason": "the changes after the last event id are gone"')
 
 
 class EventLog:
