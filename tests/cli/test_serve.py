@@ -254,7 +254,7 @@ def test_serve_says_why_the_graph_is_empty(
         (["--listen", "0.0.0.0:0"], "--tokens FILE"),
         (["--listen", "127.0.0.1"], "HOST:PORT"),
         (["--listen", "localhost:65536"], "a port from 1 to 65535, or 0 for any free one"),
-        (["--tokens", "nowhere.toml"], "nowhere.toml: cannot be read as a file of tokens"),
+        (["--tokens", "nowhere.toml"], "nowhere.toml: cannot be read as a token file"),
         (["--follow"], "--follow goes with --changes FILE"),
         (["--pace", "1"], "--pace goes with --changes FILE"),
         (["--key", "key.pem"], "--key goes with --certificate"),

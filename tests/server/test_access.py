@@ -113,7 +113,7 @@ def test_the_first_refusal_of_each_site_is_logged(caplog: pytest.LogCaptureFixtu
             )
     texts = [record.getMessage() for record in caplog.records]
     assert texts[0].startswith(
-        "a page of 'http://localhost:0' may not ask this server: let the page come from"
+        "a page of 'http://localhost:0' may not use this server: serve the page from"
     )
     assert len(texts) == len(set(texts)) == 100
 
@@ -155,8 +155,8 @@ def test_what_other_sites_show_is_not_asked_for() -> None:
     ("text", "message"),
     [
         ("missing", "No such file"),
-        ("", "holds no client"),
-        ("x", "cannot be read as a file of tokens"),
+        ("", "has no client"),
+        ("x", "cannot be read as a token file"),
         ("a = 1", r"\[a\] must be a table"),
         ('[a]\nrights = ["read"]', r"\[a\] must have one of token and sha256"),
         (f'[a]\ntoken = "{ALICE}"\nsha256 = "{digest(BOB)}"\nrights = ["read"]', "must have one of"),

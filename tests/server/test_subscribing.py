@@ -272,7 +272,7 @@ def test_a_client_has_no_more_subscriptions_than_it_may() -> None:
             for events in (one, two):
                 begun(events)
             refused = asked(server, "GET", f"/subscribe?{urlencode({'query': QUERY})}")
-            assert (refused.status, "2 subscriptions open" in refused.json["detail"]) == (429, True)
+            assert (refused.status, "2 open subscriptions" in refused.json["detail"]) == (429, True)
         until(lambda: not any(topic.followers for topic in server.service.topics))
         with listening(at(server)) as events:
             begun(events)

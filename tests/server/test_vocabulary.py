@@ -135,7 +135,7 @@ def test_large_data_are_told_as_they_are_counted(monkeypatch: pytest.MonkeyPatch
 def test_more_names_than_are_kept_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """The memory for names is bounded: of more predicates than are counted, the first ones met are told."""
     monkeypatch.setattr("rdflive.server.vocabulary._COUNTED", 20)
-    monkeypatch.setattr("rdflive.server.vocabulary._TOLD", 10)
+    monkeypatch.setattr("rdflive.server.vocabulary._SHOWN", 10)
     dataset = rdflib.Dataset(store="Oxigraph")
     for number in range(100):
         dataset.add((E.x, E[f"p{number}"], Literal(1)))
@@ -212,7 +212,7 @@ def test_first_query_of_a_class_that_is_large_asks_for_one_thing() -> None:
     for expected in (4005, 4006):
         told = count.all()
         assert told["triples"] == expected
-        assert told["first"].startswith("# What is said of T")
+        assert told["first"].startswith("# Triples of T")
         assert solutions(dataset, told["first"]) in (4, 5, 6)
         dataset.add((E.T0, E.late, Literal(True)))
 
