@@ -8,12 +8,12 @@ import asyncio
 import logging
 import signal
 import threading
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Annotated
 
 import rdflib
 import uvicorn
-from fastapi import FastAPI, Query
+from fastapi import FastAPI, Query, WebSocket, WebSocketDisconnect
 from fastapi.responses import HTMLResponse, StreamingResponse
 
 import rdflive
@@ -135,6 +135,24 @@ async def live():
     """Follow the trains that are late."""
     events = app.state.streams.follow(LATE)
     return StreamingResponse(events, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+
+
+@app.websocket("/socket")
+async def socket(client: WebSocket):
+    """Follow them over a WebSocket; a task receives, so that the application notices a client that leaves."""
+    await client.accept()
+    async with rdflive.subscribe(graph, LATE) as subscription:
+
+        async def until_gone():
+            async for _ in client.iter_text():
+                pass
+            subscription.close()
+
+        leaving = asyncio.create_task(until_gone())
+        with suppress(WebSocketDisconnect):
+            async for delta in subscription:
+                await client.send_text(to_ndjson(delta))
+        leaving.cancel()
 
 
 if __name__ == "__main__":

@@ -410,7 +410,7 @@ def test_a_pattern_is_held_whole_and_by_demand_again(monkeypatch: pytest.MonkeyP
     values = " . ".join(f"a p n{i} . n{i} q m{i}" for i in range(9))
     graph, follower, state = followed("SELECT * { :a :p ?y . ?y :q ?z }", values, algorithm="auto")
     (line,) = follower.subscription.explain().demand
-    assert line.endswith("all triples; asked for are 9 values of ?y")
+    assert line.endswith("all triples; in demand are 9 values of ?y")
     assert len(follower.now) == 9
     for triple in parsed(" . ".join(f"o{i} q m{i}" for i in range(9))):
         graph.add(triple)

@@ -147,9 +147,9 @@ def test_a_prepared_query_gives_parameters_under_entailment() -> None:
 @pytest.mark.parametrize(
     ("query", "rows", "message"),
     [
-        ("SELECT ?s { ?s ?p ?o }", "SELECT ?p { ?s ?p ?o }", "cannot give terms to ?p"),
-        ("SELECT ?s { ?s ?p ?o BIND(STR(?o) AS ?t) }", "SELECT ?o { ?s ?p ?o }", "cannot give terms to ?o"),
-        ("SELECT ?s { ?s ?p ?o }", "SELECT ?else { ?s ?p ?else }", "cannot give terms to ?else"),
+        ("SELECT ?s { ?s ?p ?o }", "SELECT ?p { ?s ?p ?o }", "cannot be terms for ?p"),
+        ("SELECT ?s { ?s ?p ?o BIND(STR(?o) AS ?t) }", "SELECT ?o { ?s ?p ?o }", "cannot be terms for ?o"),
+        ("SELECT ?s { ?s ?p ?o }", "SELECT ?else { ?s ?p ?else }", "cannot be terms for ?else"),
         ("SELECT ?s { ?s ?p ?o }", "SELECT ?o { ?s ?p ?q OPTIONAL { ?q ?r ?o } }", "?o may be unbound"),
         ("SELECT ?s { ?s ?p ?o }", "ASK { ?s ?p ?o }", "ASK has none"),
     ],

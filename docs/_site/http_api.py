@@ -21,13 +21,13 @@ def sections() -> Iterator[str]:
     errors: dict[str, Counter[str]] = {}
     for path, operations in describe_api()["paths"].items():
         for method, operation in operations.items():
-            yield f"## {method.upper()} `{path}`\n\n{operation['summary']}.\n"
+            yield f"### {method.upper()} `{path}`\n\n{operation['summary']}.\n"
             yield from parameters(operation.get("parameters", ()))
             yield from bodies(operation.get("requestBody", {}).get("content", {}))
             yield from answers(operation["responses"])
             for status, answer in operation["responses"].items():
                 errors.setdefault(status, Counter())[answer["description"]] += 1
-    yield "## Errors\n\n| status | means |\n|---|---|"
+    yield "### Errors\n\n| status | means |\n|---|---|"
     for status in filter(is_error, sorted(errors)):
         yield f"| {status} | {errors[status].most_common(1)[0][0]} |"
 

@@ -12,13 +12,13 @@ from rdflive.api.guard import Guard, guard
 from rdflive.api.live import LiveDataset, LiveGraph, LiveStore, batch, explain, install, subscribe
 from rdflive.api.matching import EventError, Match, Matcher, match
 from rdflive.api.mirror import Mirrored, endpoint, mirror
+from rdflive.api.options import Options
 from rdflive.api.prepared import Prepared, Subscriptions, prepare
 from rdflive.api.preview import Preview, preview
 from rdflive.api.reformulate import Reformulation, reformulate
 from rdflive.api.saturated import SaturatedGraph, saturate
 from rdflive.api.stream import Durable, Stream
 from rdflive.api.target import to_feed
-from rdflive.api.thresholds import Thresholds, thresholds
 from rdflive.api.validation import shacl_rules, validate
 from rdflive.client import ServerError, connect
 from rdflive.delivery.base import Stats
@@ -85,6 +85,7 @@ __all__ = [
     "Matcher",
     "Mirrored",
     "MissingExtraError",
+    "Options",
     "Origin",
     "PlanError",
     "Prepared",
@@ -110,7 +111,6 @@ __all__ = [
     "Stream",
     "Subscription",
     "Subscriptions",
-    "Thresholds",
     "Tumbling",
     "UnnameableTermError",
     "UnsupportedQueryError",
@@ -139,7 +139,6 @@ __all__ = [
     "saturate",
     "shacl_rules",
     "subscribe",
-    "thresholds",
     "to_feed",
     "unregister_plugin",
     "validate",

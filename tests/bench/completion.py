@@ -1,7 +1,7 @@
 """What writers of a large graph notice of completion: `python tests/bench/completion.py [--whole]`.
 
-A server holds the graph in memory (Oxigraph). Two writers are timed in turns: while somebody asks ten times a
-second for the vocabulary, of which a count has begun anew, and while somebody asks as often for `/health`.
+A server holds the graph in memory (Oxigraph). Two writers are timed in turns: while a client requests the
+vocabulary ten times a second, of which a count has started again, and while it requests `/health` as often.
 Each figure is the median of the turns.
 """
 
@@ -141,7 +141,7 @@ def main() -> None:
             taken[path].append([write_directly(server, SECONDS), writer.recv()])
             asker.recv()
             service.vocabulary.close()
-            service.vocabulary = DataVocabulary(dataset, lambda: service.changes.last)  # counts anew
+            service.vocabulary = DataVocabulary(dataset, lambda: service.changes.last)  # counts again
         for place, writes in enumerate(("a triple added or removed in the process", "an update by HTTP")):
             for path, turns in taken.items():
                 times = [turn[place] for turn in turns]

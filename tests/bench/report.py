@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import sys
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import InitVar, asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -16,7 +17,10 @@ from rich.table import Table
 
 from bench.stream import SEED
 
-__all__ = ["Cell", "Section", "cells", "machine", "print_section", "to_markdown", "write_json"]
+__all__ = [
+    "Cell", "Section", "cells", "machine", "print_section", "processor", "read_json", "shown", "table",
+    "to_markdown", "write_json",
+]  # fmt: skip
 
 Cell: TypeAlias = str | int | float | None
 """A figure; None where it was not measured."""
@@ -42,8 +46,10 @@ class Section:
     columns: dict[str, str] = field(init=False)
     rows: list[dict[str, Cell]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    """What only this run can say; docs/benchmarks.md says how each section measures."""
+    """What only this run can say; the `PAGE` of a section says what it measures."""
     seconds: float = 0.0
+    measured: str = ""
+    """When it was measured, and on which machine."""
 
     def __post_init__(self, headings: str) -> None:
         parts = (heading.partition(": ") for heading in headings.split(" | "))
@@ -73,7 +79,7 @@ def machine() -> str:
         except PackageNotFoundError:
             versions.append(f"{package} absent")
     return (
-        f"{_processor()}, {os.cpu_count()} cores, {platform.system()}; "
+        f"{processor()}, {platform.system()}; "
         f"{platform.python_implementation()} {platform.python_version()}; {', '.join(versions)}"
     )
 
@@ -87,26 +93,40 @@ def _processor() -> str:
     return names[0] if names else platform.machine()
 
 
+def processor() -> str:
+    """Name the processor, and the number of its cores."""
+    return f"{_processor()}, {os.cpu_count()} cores"
+
+
 def print_section(section: Section, console: Console) -> None:
     """Print a section as a table."""
     table = Table(title=f"({section.name}) {section.title}", caption=section.caption, title_justify="left")
     for number, heading in enumerate(section.columns.values()):
         table.add_column(heading, justify="left" if number == 0 else "right")
     for row in section.rows:
-        table.add_row(*(_show(row.get(key)) for key in section.columns))
+        table.add_row(*(shown(row.get(key)) for key in section.columns))
     console.print(table)
     for note in section.notes:
         console.print(f"  {note}", markup=False, highlight=False)
 
 
 def to_markdown(section: Section) -> str:
-    """Write a section as a Markdown table, for the documentation."""
-    headings = list(section.columns.values())
+    """Write all of a section as a Markdown table."""
+    rows = ([shown(row.get(key)) for key in section.columns] for row in section.rows)
     lines = [f"### ({section.name}) {section.title}", "", section.caption + ".", ""]
-    lines += ["| " + " | ".join(headings) + " |", "|---" + "|--:" * (len(headings) - 1) + "|"]
-    for row in section.rows:
-        lines.append("| " + " | ".join(_show(row.get(key)) for key in section.columns) + " |")
+    lines += table(list(section.columns.values()), rows)
     return "\n".join([*lines, "", *(f"- {note}" for note in section.notes)]) + "\n"
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Write the lines of a Markdown table."""
+    yield _line(headings)
+    yield "|---" + "|--:" * (len(headings) - 1) + "|"
+    yield from map(_line, rows)
+
+
+def _line(texts: Sequence[str]) -> str:
+    return f"| {' | '.join(texts)} |"
 
 
 def write_json(path: Path, sections: list[Section]) -> None:
@@ -120,7 +140,21 @@ def write_json(path: Path, sections: list[Section]) -> None:
     path.write_text(json.dumps(report, indent=1) + "\n")
 
 
-def _show(cell: Cell) -> str:
+def read_json(path: Path) -> list[Section]:
+    """Read the sections that `write_json` wrote."""
+    sections = []
+    for each in json.loads(path.read_text(encoding="utf-8"))["sections"]:
+        headings = " | ".join(f"{key}: {heading}" for key, heading in each.pop("columns").items())
+        figures = {key: each.pop(key) for key in ("rows", "notes", "seconds", "measured")}
+        section = Section(**each, headings=headings)
+        for key, value in figures.items():
+            setattr(section, key, value)
+        sections.append(section)
+    return sections
+
+
+def shown(cell: Cell) -> str:
+    """Write a figure."""
     if cell is None:
         return "n/a"
     if isinstance(cell, float):

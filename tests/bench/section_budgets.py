@@ -10,6 +10,7 @@ import pyoxigraph as ox
 
 import rdflive
 from bench.clock import interleave, middle, ratio, timed
+from bench.page import Page
 from bench.report import Section
 from bench.sizes import Sizes
 from bench.worlds import EX
@@ -27,6 +28,17 @@ QUERIES: Final = {
 """Where constants differ, they do in ten subscriptions; elsewhere these are equal."""
 MANY: Final = 10
 _SUBJECTS: Final = 1000
+
+PAGE = Page(
+    "ac",
+    "Budgets",
+    "Three `LiveStore`s take turns at adds: with one subscription, with one that has a budget, and with "
+    "ten that have one; times are µs of CPU.",
+    "*With / without* is the cost of the budget, and *ten / one* that of nine more subscriptions on a "
+    "shared plan.",
+    "query without of_without of_one",
+    lambda row: row["query"] not in ("constants differ", "DISTINCT"),
+)
 
 
 def run(sizes: Sizes) -> Section:

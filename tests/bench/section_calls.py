@@ -1,4 +1,4 @@
-"""(aa) A call of REGEX, REPLACE or a function with an IRI; beside Python's `re`, or Oxigraph asked for it."""
+"""(aa) A call of REGEX, REPLACE or a function with an IRI, beside Python's `re` or Oxigraph."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from rdflib import Literal, URIRef
 from rdflib.term import Node
 
 from bench.clock import interleave, middle, ratio, timed
+from bench.page import Page
 from bench.report import Section
 from bench.sizes import Sizes
 from rdflive.query.expressions.functions import regex, replace
@@ -34,9 +35,18 @@ CALLS: Final[dict[str, tuple[str, str, str]]] = {
 }
 """For each the pattern and the flags, and what Python's `re` is given, which means about the same."""
 
+PAGE = Page(
+    "aa",
+    "Calls of functions",
+    "Expressions call functions on 200 terms, in turns with Python's `re` on a similar pattern, or with "
+    "Oxigraph on two points.",
+    "Most of the time of a call goes into its terms.",
+    "call micros bare of_bare",
+)
+
 
 def run(sizes: Sizes) -> Section:
-    """Measure calls on terms, in CPU time, and what is made at the first time."""
+    """Measure calls on terms, in CPU time, and the work of the first call."""
     section = Section(
         "calls",
         "A call of a function: µs of CPU",
@@ -64,7 +74,7 @@ def run(sizes: Sizes) -> Section:
 
     same = _points()
     _add(section, "geof:distance, of new points", lambda terms: distance(*terms), asked, _points)
-    _add(section, "geof:distance, asked before", lambda terms: distance(*terms), asked, lambda: same)
+    _add(section, "geof:distance, of the same points", lambda terms: distance(*terms), asked, lambda: same)
     for name, code in {
         "the first pattern with a category": r"compiled(r'\p{Lu}')",
         "the first with the flag i": "compiled('a', 'i')",

@@ -1,4 +1,4 @@
-"""(ad) What different queries cost that begin alike: to open, to keep, per change, and to close."""
+"""(ad) What different queries that begin alike cost: to open, in memory, per change, and to close."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from rdflib import Graph, URIRef
 
 import rdflive
 from bench.child import apart, resident
+from bench.page import Page
 from bench.report import Cell, Section
-from bench.sizes import Sizes
+from bench.sizes import FULL, Sizes
 from bench.stream import SEED
 from bench.worlds import EX
 
@@ -22,6 +23,16 @@ CONSTANTS: Final = 200
 """Nodes that queries name."""
 FEW: Final = 500
 """How many adds of a kind are timed, and how many subscriptions are opened and closed one by one."""
+
+PAGE = Page(
+    "ad",
+    "Different queries that begin alike",
+    "Queries of two to four patterns, no two alike, open one by one over 40,000 random triples, which "
+    "then change.",
+    "The fewer predicates the queries have, the more of them an added triple reaches.",
+    "queries predicates known bytes adds",
+    lambda row: row["queries"] > 1 and row["nodes"] < 2 * FULL.crowded,
+)
 
 
 def run(sizes: Sizes) -> Section:
@@ -32,7 +43,7 @@ def run(sizes: Sizes) -> Section:
         sizes.different[-1],
         "queries | predicates | nodes: nodes of the graph | known: µs to open one of a known shape | "
         "new: µs to open one of a new shape | bytes: bytes each (RSS) | misses: µs per add that misses | "
-        "nothing: µs per add of an asked predicate, of new terms | adds: µs per add in the graph | "
+        "nothing: µs per add of a predicate of the queries, of new terms | adds: µs per add in the graph | "
         "deletes: µs per delete | rows: rows per add | close: µs to close",
     )
     for count in sizes.different:

@@ -1,4 +1,4 @@
-"""(a) The engine alone: integer updates in, integer tuples out, beside its yardstick and its peers."""
+"""(a) The engine alone, with integers in and out, beside a reference kernel, CLIPS and pathway."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from bench.clock import interleave, middle, ratio
 from bench.engines import Contender, Outcome, rdflive_contender, reference_contender
+from bench.page import Page
 from bench.peer_clips import clips_contender
 from bench.peer_pathway import COMMITS, pathway_contender
 from bench.report import Cell, Section, cells
@@ -14,6 +15,15 @@ from bench.stream import Pattern, Stream, Update, reference_stream, social_strea
 
 OURS = ("auto", "join", "connected")
 PEERS = ("clipspy", "pathway")
+
+PAGE = Page(
+    "a",
+    "Engine only, 200,000 updates, 10 % deletes, stream of shared/bench/social_stream.py",
+    "The engine alone takes the integer triples of a seeded social stream, in turns with a hand-written "
+    "reference kernel, CLIPS and pathway.",
+    "Above 1 rdflive is faster; pathway nets the deltas of a commit, and the others answer each update.",
+    "query auto reference of_reference over_clipspy over_pathway",
+)
 
 
 def run(sizes: Sizes) -> Section:

@@ -1,4 +1,4 @@
-"""(r) An answer as a pandas DataFrame, beside making one of the result of `graph.query`."""
+"""(r) An answer as a pandas DataFrame, beside one made of the result of `graph.query`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from rdflib import Graph, Literal, URIRef
 import rdflive
 from bench.child import apart, resident
 from bench.clock import timed
+from bench.page import Page
 from bench.report import Section, cells
 from bench.sizes import Sizes
 from bench.worlds import EX, STORES
@@ -24,6 +25,14 @@ WAYS: Final = {
     "answers().to_pandas()": "ours",
     "DataFrame(graph.query(…))": "graph.query",
 }
+
+PAGE = Page(
+    "r",
+    "Answers as DataFrames",
+    "The answer of one pattern with a million rows becomes a pandas DataFrame.",
+    "The ratio divides by the time of `graph.query` on the same store.",
+    "store way seconds ratio peak",
+)
 
 
 def run(sizes: Sizes) -> Section:
@@ -69,7 +78,7 @@ def _measure(store: str, way: str, count: int) -> dict[str, Any]:
 
 
 def _reset_peak() -> int:
-    """Let the kernel note the peak of the resident memory anew; gives what is resident now, in bytes."""
+    """Reset the kernel's peak of the resident memory, and return the resident bytes."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
     return resident()

@@ -1,4 +1,4 @@
-"""(af) Patterns held by demand where that could cost more than to hold them whole, both ways in turns."""
+"""(af) State by demand in cases where it could cost more than whole patterns."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import rdflive
 from bench.child import apart
 from bench.clock import quiet
 from bench.demands import WORLDS, Triple
+from bench.page import Page
 from bench.report import Cell, Section, cells
 from bench.sizes import Sizes
 from bench.stream import SEED
@@ -25,15 +26,25 @@ WAYS: Final = ("auto", "whole")
 Steps = Iterator[tuple[int, Triple]]
 """Changes, each a commit: a sign and a triple."""
 
+PAGE = Page(
+    "af",
+    "State by demand, and whole patterns",
+    "rdflive keeps only the triples of requested values, until looking them up costs half of reading the "
+    "whole pattern.",
+    "The cases are those where this could cost more than keeping whole patterns of a million triples, in "
+    "CPU time.",
+    "case auto whole ratio",
+)
+
 
 def run(sizes: Sizes) -> Section:
     """Measure each case in a process of its own for each way."""
     section = Section(
         "held",
-        "Held by demand where much is asked for, or other values each time",
+        "State by demand for many values, or for other values each time",
         sizes.held,
         "case | changes | auto: s, chosen by rdflive | whole: s, whole | ratio: chosen / whole | "
-        "entries: entries in the end, chosen | all: entries, whole | end: held in the end",
+        "entries: entries at the end, chosen | all: entries, whole | end: state at the end",
         repeat=1,
     )
     for case in CASES:
@@ -60,7 +71,7 @@ def _people(count: int) -> Iterator[Triple]:
 
 
 def _hub(count: int) -> Iterator[Triple]:
-    """One who likes nearly everything, among others."""
+    """One user likes nearly everything, among others."""
     yield from (("hub", "likes", f"t{i}") for i in range(count * 8 // 10))
     yield from ((f"p{i}", "likes", f"t{i}") for i in range(count // 10))
     yield from ((f"t{i}", "in", f"c{i % 100}") for i in range(count // 10))

@@ -12,12 +12,31 @@ from dataclasses import replace
 
 from bench.clock import interleave, middle, ratio
 from bench.engines import Outcome, run_segment
+from bench.page import Page
 from bench.report import Cell, Section, cells
 from bench.sizes import Sizes
 from bench.stream import SEED, Pattern, Triple, Update, churn, social_stream, to_patterns
 from bench.worlds import chain_edge
 from rdflive.query.bgp import BGP, Variable
 from rdflive.query.segment import make_segment
+
+_SHOWN = (
+    "star, 2 constants, 2 open",
+    "star, 3 open",
+    "star, high fan-out",
+    "path of 3",
+    "path of 4, dense",
+    "triangle",
+)
+"""What the page shows."""
+PAGE = Page(
+    "f",
+    "Match states by shape and centre, 100,000 updates, 10 % deletes",
+    "The engine keeps a match state, a bit for each pattern, at every centre of a query or at none.",
+    "Above 1 the states pay; `auto` keeps them only at centres with three open patterns or more.",
+    "shape rate ratio",
+    lambda row: row["shape"] in _SHOWN and row["masks"].startswith("all"),
+)
 
 
 def run(sizes: Sizes) -> Section:

@@ -1,4 +1,4 @@
-"""(d) What the engine's caches take, per triple that they hold."""
+"""(d) The memory of the engine's state, per triple that it keeps."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from rdflib import Graph
 
 import rdflive
 from bench.child import apart, resident
+from bench.page import Page
 from bench.report import Section, cells
 from bench.sizes import Sizes
 from bench.worlds import EX, STORES, Edge, chain, fill
@@ -18,6 +19,15 @@ QUERIES: Final = {
     "path of 3": f"SELECT * {{ ?a <{EX}1> ?b . ?b <{EX}2> ?c . ?c <{EX}3> ?d }}",
     "star of 3": f"SELECT * {{ ?a <{EX}1> ?b . ?a <{EX}2> ?c . ?a <{EX}3> ?d }}",
 }
+
+PAGE = Page(
+    "d",
+    "Memory for 100,000 triples that all match a pattern of the query",
+    "A subscription opens on a graph whose triples all match, and its memory is divided by their number.",
+    "tracemalloc counts Python objects; the growth of the process includes what opening needed for a moment.",
+    "store query all rss",
+    lambda row: row["algorithm"] == "connected",
+)
 
 
 def run(sizes: Sizes) -> Section:

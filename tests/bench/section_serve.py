@@ -18,6 +18,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from bench.child import resident
+from bench.page import Page
 from bench.report import Cell, Section, cells
 from bench.sizes import Sizes
 from bench.worlds import EX
@@ -26,32 +27,41 @@ VALUE: Final = f"<{EX}value>"
 ONE: Final = f"SELECT ?sensor ?value {{ ?sensor {VALUE} ?value }}"
 SENSORS: Final = 1000
 RATE: Final = 1000
-"""Updates per second that are asked for."""
+"""Updates per second that are requested."""
 WRITERS: Final = 8
 """Connections over which updates come."""
 PATIENCE: Final = 60.0
 FORM: Final = {"Content-Type": "application/x-www-form-urlencoded"}
+
+PAGE = Page(
+    "q",
+    "Many clients of one server",
+    "Writers request 1,000 updates a second, while clients follow queries, all on two cores.",
+    "Delays are those of clients that read more slowly than the server delivers: the server merges what "
+    "they have not read.",
+    "case together done median slowest",
+)
 
 
 def run(sizes: Sizes) -> Section:
     """Write to a server while a crowd follows it; every client must have the answer in the end."""
     section = Section(
         "serve",
-        f"{sizes.clients:,} clients of a server, {RATE:,} updates per second asked for",
+        f"{sizes.clients:,} clients of a server, {RATE:,} updates per second requested",
         sizes.clients,
-        "case | together: updates per request | asked: updates per second asked for | "
+        "case | together: updates per request | asked: updates per second requested | "
         "done: updates per second | events: events per second | median: median delay, ms | "
         "slowest: 99th percentile, ms | wrong: clients with a wrong answer | "
-        "before: memory with all clients, MB | after: memory in the end, MB | "
+        "before: memory with all clients, MB | after: memory at the end, MB | "
         "cpu: server's CPU, % of a core",
     )
     count = sizes.clients
-    everybody, each = [ONE] * count, [_query(i) for i in range(count)]
+    all_same, each = [ONE] * count, [_query(i) for i in range(count)]
     for case, plan, together in (
         ("one client, one query", _Plan([ONE]), 1),
-        ("one query for all", _Plan(everybody), 1),
-        ("one query for all", _Plan(everybody), 10),
-        ("one query for all, and 10 that never read", _Plan(everybody, stalled=10), 10),
+        ("one query for all", _Plan(all_same), 1),
+        ("one query for all", _Plan(all_same), 10),
+        ("one query for all, and 10 that never read", _Plan(all_same, stalled=10), 10),
         ("a query for each", _Plan(each), 10),
         ("all these queries over one WebSocket", _Plan(each, socket=True), 10),
     ):
@@ -196,7 +206,7 @@ def _server(*options: str) -> Iterator[tuple[int, subprocess.Popen[str]]]:
 
 @contextmanager
 def _crowd(port: int, plan: Any) -> Iterator[Any]:
-    """Open a crowd; gives a function that tells it when to stop, and gives its outcome."""
+    """Open a crowd, and return a function that stops it and returns its outcome."""
     command = [sys.executable, str(Path(__file__).with_name("crowd.py")), str(port)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None

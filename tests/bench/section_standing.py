@@ -1,4 +1,4 @@
-"""(t) What many standing queries cost: to open, to keep, per change, and to close."""
+"""(t) What many standing queries cost: to open, in memory, per change, and to close."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from rdflib.term import Node
 
 import rdflive
 from bench.child import apart, resident
+from bench.page import Page
 from bench.report import Cell, Section, cells
-from bench.sizes import Sizes
+from bench.sizes import FULL, Sizes
 from bench.worlds import EX
 
 Triple = tuple[Node, Node, Node]
@@ -29,6 +30,16 @@ SHAPES: Final = {
 DIFFERENT: Final = "different shapes"
 FEW: Final = 500
 """How many are opened one by one, and how many adds of a kind are timed."""
+
+PAGE = Page(
+    "t",
+    "Many queries that differ in constants",
+    "A process opens a million subscriptions of one query, each with a constant of its own, or 1,000 of "
+    "different shapes; times are CPU times.",
+    "Bytes are the growth of the process, with the term and the row of each subscription.",
+    "shape open bytes misses reaches",
+    lambda row: row["count"] == FULL.standing[-1] or row["shape"] == "different shapes",
+)
 
 
 def run(sizes: Sizes) -> Section:

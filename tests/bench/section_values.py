@@ -1,4 +1,4 @@
-"""(ab) Comparisons of values by `<`, and their keys for ORDER BY, of each datatype; beside rdflib's own."""
+"""(ab) Comparisons of values by `<`, and their keys for ORDER BY, by datatype, beside rdflib's own."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, Final
 from rdflib import XSD, Literal
 
 from bench.clock import interleave, middle, ratio, timed
+from bench.page import Page
 from bench.report import Section
 from bench.sizes import Sizes
 from rdflive.query.ordering import term_key
@@ -42,6 +43,17 @@ KINDS: Final[dict[str, tuple[str, Callable[[Random], str]]]] = {
         lambda random: f"P{random.randrange(99)}DT{random.randrange(24)}H",
     ),
 }
+
+_SHOWN = ("integer", "double", "dateTime", "dateTime, nanoseconds", "dayTimeDuration")
+"""What the page shows."""
+PAGE = Page(
+    "ab",
+    "Comparisons of values",
+    "New literals are compared by `<` with each other, and given their key for ORDER BY.",
+    "rdflib's own comparison takes turns with them.",
+    "kind fresh key rdflib",
+    lambda row: row["kind"] in _SHOWN,
+)
 
 
 def run(sizes: Sizes) -> Section:

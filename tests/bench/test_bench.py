@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
-from bench import child, deep_schemas, figures, overview, section_different, section_guard, section_standing
-from bench.__main__ import SECTIONS, main
+from bench import child, deep_schemas, overview, section_different, section_guard, section_standing
+from bench.__main__ import PAGES, SECTIONS, main
 from bench.bibliography import SCHEMA, instances, term
 from bench.histories import History, social_network, train_benchmark
 from bench.items import IDLE, PREDICATES, Items
+from bench.page import rewrite
 from bench.peer_dred import DRed
 from bench.report import Section, to_markdown, write_json
 from bench.sizes import QUICK
@@ -24,6 +25,7 @@ from support.entailment import saturated
 from support.pages import DOCS
 from support.shared import shared
 
+BENCHMARKS = (DOCS / "benchmarks.md").read_text(encoding="utf-8")
 POSIX = pytest.mark.posix("the server forks, and Hadoop needs winutils.exe on Windows")
 TINY = replace(
     QUICK,
@@ -114,6 +116,13 @@ def test_every_section_gives_figures(name: str) -> None:
     ratios = [key for key in section.columns if key.startswith(RATIOS)]
     assert name in WITHOUT or any(isinstance(row.get(key), float) for row in section.rows for key in ratios)
     assert section.title in to_markdown(section)
+    headings = {key: section.columns[key] for key in PAGES[name].columns.split()}
+    assert without_sizes(headings) == without_sizes(shown_on_page(name).columns)
+
+
+def without_sizes(headings: dict[str, str]) -> dict[str, str]:
+    """Take the numbers out of headings, which tell how much was measured."""
+    return {key: re.sub(r"[\d,]+", "", heading) for key, heading in headings.items()}
 
 
 def test_a_process_gives_what_the_function_gives(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,43 +132,96 @@ def test_a_process_gives_what_the_function_gives(monkeypatch: pytest.MonkeyPatch
     assert row["what"] == "chain of 10 classes, its top: subscribe"
 
 
-def test_figures_are_drawn_of_what_was_measured(tmp_path: Path) -> None:
-    """Figures 14 to 17 are well-formed pictures with a bar or point for every figure that there is."""
-    section = measured("thresholds")
-    write_json(tmp_path / "bench.json", [section])
-    figures.main([str(tmp_path / "bench.json"), str(tmp_path)])
-    queries = [row for row in section.rows if "ref" in row]
-    never = sum(row.get(name) is None for row in queries for name in figures.THRESHOLDS)
-    marks = {"queries": 3 * len(queries), "updates": 8, "saturation": 6}
-    marks["thresholds"] = len(figures.THRESHOLDS) * len(queries) - never
-    for name, count in marks.items():
-        picture = ElementTree.parse(tmp_path / f"entailment-{name}.svg").getroot()
-        hints = [*picture.iter("{http://www.w3.org/2000/svg}title")]
-        assert len(hints or [*picture.iter("{http://www.w3.org/2000/svg}circle")]) == count
+def shown_on_page(name: str) -> Section:
+    """Read the section that the page shows."""
+    page = PAGES[name]
+    text = BENCHMARKS.split(page.opening(name) + "\n\n")[1].partition("\n## ")[0]
+    table, _, below = text.strip("\n").partition("\n\n")
+    headings, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in table.split("\n"))
+    keys = page.columns.split()
+    columns = " | ".join(f"{key}: {heading}" for key, heading in zip(keys, headings, strict=True))
+    section = Section(name, "", 0, columns)
+    section.rows = [dict(zip(keys, row, strict=True)) for row in rows]
+    section.notes = [line for line in below.split("\n") if line]
+    return section
 
 
-def test_figures_of_expiry_have_a_point_for_every_figure(tmp_path: Path) -> None:
-    """Each kind of data has a picture with a point for each way at each rate."""
-    section = measured("expiry")
-    write_json(tmp_path / "bench.json", [section])
-    figures.main([str(tmp_path / "bench.json"), str(tmp_path)])
-    for what in {str(row["what"]) for row in section.rows}:
-        path = tmp_path / f"expiry-{what.lower().replace(' ', '-')}.svg"
-        circles = ElementTree.parse(path).getroot().iter("{http://www.w3.org/2000/svg}circle")
-        assert len([*circles]) == 4 * sum(row["what"] == what for row in section.rows)
+def test_page_is_what_the_option_writes() -> None:
+    """Each section of the page would be written as it is: its sentences, columns and rows."""
+    headings = [line for line in BENCHMARKS.split("\n") if line.startswith("## (")]
+    assert sorted(headings) == sorted(page.heading(name) for name, page in PAGES.items())
+    all_rows = {name: replace(page, rows=lambda row: True) for name, page in PAGES.items()}
+    assert rewrite(BENCHMARKS, map(shown_on_page, PAGES), all_rows) == BENCHMARKS
+    for page in PAGES.values():
+        for sentence in (page.measures, page.reading):
+            assert sentence.endswith(".")
+            assert ". " not in sentence
+
+
+def page_and_report(folder: Path, *sections: Section) -> list[str]:
+    """Copy the page, write a report beside it, and give the options that name them."""
+    (folder / "page.md").write_text(BENCHMARKS, encoding="utf-8")
+    write_json(folder / "bench.json", list(sections))
+    return ["--page", str(folder / "page.md"), "--json", str(folder / "bench.json")]
+
+
+def test_a_section_is_replaced_and_the_others_stay(tmp_path: Path) -> None:
+    """--page writes the rows and columns that are for the page, and changes nothing else; --only chooses."""
+    masks = Section("masks", "Match states", 8, "shape | masks | rate: updates/s | ratio: speed / no mask")
+    masks.add(shape="triangle", masks="all: ?u ?p ?c", rate=608_417.2, ratio=0.8504)
+    masks.add(shape="triangle", masks="none", rate=716_100.0, ratio=1.0)
+    masks.notes.append("What only this run can say.")
+    masks.measured = "2026-12-01, a machine"
+    options = page_and_report(tmp_path, masks, shown_on_page("load"))
+    assert main([*options, "--only", "masks"]) == 0
+    before, _, rest = BENCHMARKS.partition("## (f) `masks`")
+    after = rest[rest.index("\n## ") :]
+    page = (tmp_path / "page.md").read_text(encoding="utf-8")
+    assert page.startswith(before)
+    assert page.endswith(after)
+    assert page[len(before) : -len(after)] == (
+        f"{PAGES['masks'].opening('masks')}\n\n"
+        "| shape | updates/s | speed / no mask |\n|---|--:|--:|\n| triangle | 608,417 | 0.85 |\n\n"
+        "What only this run can say.\nMeasured on 2026-12-01, a machine.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "only", "page", "message"),
+    [
+        ("speed", (), BENCHMARKS, "tests/bench has no section 'speed'"),
+        ("masks", (), BENCHMARKS, "section 'masks' has no row for the page"),
+        ("masks", (), "# Benchmarks\n", "the page has no section with the heading '## (f) `masks`"),
+        ("masks", ("--only", "load"), BENCHMARKS, "has no section 'load', only masks"),
+    ],
+)
+def test_what_cannot_be_written_is_said(
+    name: str,
+    only: tuple[str, ...],
+    page: str,
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The message says which section is wrong, and the page stays as it is."""
+    options = page_and_report(tmp_path, Section(name, "", 0, "way"))
+    (tmp_path / "page.md").write_text(page, encoding="utf-8")
+    with pytest.raises(SystemExit):
+        main([*options, *only])
+    assert message in capsys.readouterr().err
+    assert (tmp_path / "page.md").read_text(encoding="utf-8") == page
 
 
 def test_pictures_of_the_page_are_drawn_of_its_tables() -> None:
     """`python -m bench.overview docs` would leave them as they are."""
-    for name, picture in overview.draw((DOCS / "benchmarks.md").read_text(encoding="utf-8")).items():
+    for name, picture in overview.draw(BENCHMARKS).items():
         assert (DOCS / name).read_text(encoding="utf-8") == picture, f"docs/{name}: draw it again"
 
 
 def test_a_picture_says_which_figures_it_misses() -> None:
-    """A column that was renamed is no row that is left out in silence."""
-    page = (DOCS / "benchmarks.md").read_text(encoding="utf-8")
-    with pytest.raises(LookupError, match=r"\(n\) has no such rows with the column 'labels: times faster"):
-        overview.draw(page.replace("labels: times faster than DRed", "labels over DRed"))
+    """Where a column has another name, drawing fails, and no row is left out in silence."""
+    with pytest.raises(LookupError, match=r"\(n\) has no such rows with the column 'labels: times as fast"):
+        overview.draw(BENCHMARKS.replace("labels: times as fast as DRed", "labels over DRed"))
 
 
 def test_dred_entails_what_the_rules_do() -> None:

@@ -35,7 +35,6 @@ SUBJECTS = {
     "entail/rules/": WINDOWS,
     "entail/": ENTAILMENT,
     "api/reformulate": ENTAILMENT,
-    "api/thresholds": ENTAILMENT,
     "engine/": DECOMPOSITION,
     "query/": DECOMPOSITION,
     "spark/": DECOMPOSITION,

@@ -15,23 +15,22 @@ import rdflive_stores
 from support.pages import PAGES, TUTORIAL, blocks, page_name
 
 ALONE = [page for page in PAGES if page not in TUTORIAL]
+SPARK = ("docs/spark.md", "docs/spark-pipelines.md", "docs/spark-capacity.md")
 POSIX = {
-    "docs/client.md": "starts a server, which forks",
-    "docs/howto/dashboard.md": "the server forks",
-    "docs/howto/spark.md": "Hadoop needs winutils.exe on Windows",
+    "docs/page.md": "the server forks",
     "docs/server.md": "starts a server, which forks",
-    "docs/spark.md": "Hadoop needs winutils.exe on Windows",
+    "docs/web.md": "starts a server, which forks",
+    **dict.fromkeys(SPARK, "Hadoop needs winutils.exe on Windows"),
     "rdflive.asgi.requirements": "forks",
     "rdflive.server.app": "the server forks",
 }
 """What has code that not every system runs, and why."""
 NEEDS = {
-    "docs/frames.md": ("pandas",),
-    "docs/howto/notebook.md": ("duckdb", "polars"),
+    "docs/howto/notebook.md": ("duckdb", "pandas", "polars"),
     "docs/server.md": ("fastapi",),
     "docs/web.md": ("fastapi", "flask", "django"),
     "rdflive.model.frames": ("pandas",),
-    **dict.fromkeys(("docs/howto/spark.md", "docs/spark.md"), ("pyspark",)),
+    **dict.fromkeys(SPARK, ("pyspark",)),
 }
 """What code uses beside rdflive and the extras of the gate; `tox run -e packages` and `-e spark` have it."""
 

@@ -124,7 +124,7 @@ def test_what_the_function_raises_starts_the_query_again(
     told = Told("Memory", GROUPS)
     told.write([("add", (NODES[0], URIRef(E + "q"), NODES[1]))])
     told.write([("add", (NODES[0], URIRef(E + "p"), NODES[1]))])
-    monkeypatch.setattr("rdflive.engine.operators.group.Group.one", lambda *_: 1 / 0)
+    monkeypatch.setattr("rdflive.engine.operators.group.GroupOperator.one", lambda *_: 1 / 0)
     told.subscription._use.query._straight = None  # it has the method itself
     told.write([("add", (NODES[0], URIRef(E + "p"), NODES[2]))])
     monkeypatch.undo()

@@ -11,7 +11,7 @@ import rdflib
 from rdflib import RDF, RDFS, URIRef
 
 import rdflive
-from rdflive.entail import choice, rdfs
+from rdflive.entail import kinds, rdfs
 from rdflive.entail.table import EntailedTable
 from support.effort import drawn_from
 from support.entailment import make_commits, saturated, world
@@ -37,7 +37,7 @@ def flips(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """Make the choice nervous, and count how often it changes."""
     seen: Counter[str] = Counter()
     for name, value in (("LEAST", 0), ("RENT", 10.0)):
-        monkeypatch.setattr(choice, name, value)
+        monkeypatch.setattr(kinds, name, value)
     monkeypatch.setattr(rdfs, "LOOKS", 2)
     for name in ("keep", "forget"):
         plain = getattr(EntailedTable, name)
@@ -80,7 +80,7 @@ def test_auto_counts_what_is_asked_for_often() -> None:
 
 def test_auto_forgets_what_is_never_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """A class that is counted and does not change is given up when its memory has cost more than it saves."""
-    monkeypatch.setattr(choice, "RENT", 1.0)
+    monkeypatch.setattr(kinds, "RENT", 1.0)
     monkeypatch.setattr(rdfs, "LOOKS", 16)
     graph = rdflib.Graph()
     graph.add((A, RDFS.subClassOf, B))
@@ -98,7 +98,7 @@ def test_auto_forgets_what_is_never_asked_for(monkeypatch: pytest.MonkeyPatch) -
 
 def test_auto_pays_for_memory_from_when_it_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     """A class that began to be counted a short while ago is kept, however long the graph was there before."""
-    monkeypatch.setattr(choice, "RENT", 1.0)
+    monkeypatch.setattr(kinds, "RENT", 1.0)
     monkeypatch.setattr(rdfs, "LOOKS", 16)
     graph = rdflib.Graph()
     graph.add((A, RDFS.subClassOf, B))

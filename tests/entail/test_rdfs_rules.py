@@ -19,7 +19,7 @@ from rdflive.entail.schema import RdfsTerms, Schema
 from rdflive.entail.templates import Kind, KindTemplates
 from support.effort import examples
 from support.entailment import SCHEMA, Triple, make_instance, make_schema, saturated, world
-from support.entailment import RdfsTerms as Words
+from support.entailment import Vocabulary as Words
 
 EXTENSIONS = Program(tuple(rule for rule in RDFS_RULES.rules if rule.name.startswith("ext")))
 SEEDS = st.integers(0, 10**9)

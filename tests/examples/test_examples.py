@@ -128,8 +128,8 @@ COMMANDS = re.findall(
 
 
 def test_commands_of_the_page_on_entailment_run() -> None:
-    """Both are shown; they work in the root of a checkout, and what `watch` prints is inferred."""
-    assert {command.split()[0] for command in COMMANDS} == {"watch", "thresholds"}
+    """They work in the root of a checkout, and what `watch` prints is inferred."""
+    assert {command.split()[0] for command in COMMANDS} == {"watch"}
     for command in COMMANDS:
         out = run(sys.executable, "-m", "rdflive", *shlex.split(command)).splitlines()
         assert len(out) > 5

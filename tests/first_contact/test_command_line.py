@@ -22,7 +22,7 @@ import rdflib
 from rdflib.compare import isomorphic
 
 import rdflive
-from rdflive.cli import completion, edited, main
+from rdflive.cli import edited, main, parser
 from rdflive.cli.blank_nodes import named_by_content
 from rdflive.model import Quad
 from support.cli import QUICK
@@ -414,6 +414,6 @@ def test_without_shtab_completion_names_what_to_install(
 ) -> None:
     """And ends with exit code 2."""
     monkeypatch.setitem(sys.modules, "shtab", None)
-    monkeypatch.setattr(completion, "install_command", lambda extra: f"get {extra}")
+    monkeypatch.setattr(parser, "install_command", lambda extra: f"get {extra}")
     assert main(["--completion", "bash"]) == 2
     assert capsys.readouterr().err.endswith("needs shtab: get completion\n")

@@ -120,12 +120,6 @@ def example(folder: Path) -> AbstractContextManager[Running]:
     return running(folder, "uvicorn", "--port", "0", "--app-dir", str(ROOT / "examples"), "web_app:app")
 
 
-def test_the_page_shows_the_example() -> None:
-    """What a reader copies is what the tests run."""
-    shown = next(block.code for block in blocks(DOCS / "web.md") if block.language == "python")
-    assert shown == (ROOT / "examples" / "web_app.py").read_text(encoding="utf-8")
-
-
 @pytest.mark.posix("Windows has no SIGINT for one process")
 @pytest.mark.sampled(by="number")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -204,10 +198,11 @@ def test_the_example_leaves_the_signals_as_it_found_them(web_app: SimpleNamespac
         signal.signal(signal.SIGINT, before)
 
 
-# Flask and Django
+# the programs of the page
 
 
 SERVERS = {
+    "fastapi": ("uvicorn", "--port", "0", "--timeout-graceful-shutdown", "1", "trains:app"),
     "flask": ("flask", "--app", "trains", "run", "--port", "0"),
     "django": ("uvicorn", "--port", "0", "--timeout-graceful-shutdown", "1", "trains:application"),
 }
@@ -215,7 +210,7 @@ SERVERS = {
 
 @pytest.mark.posix("Windows has no SIGINT for one process")
 @pytest.mark.parametrize("framework", SERVERS)
-def test_the_programs_of_other_frameworks_do_the_same(framework: str, tmp_path: Path) -> None:
+def test_the_programs_of_the_page_do_the_same(framework: str, tmp_path: Path) -> None:
     """What the page says of them is run as it says, and follows, answers and ends."""
     pytest.importorskip(framework, reason=f"needs {framework}, which tox installs")
     programs = (block.code for block in blocks(DOCS / "web.md") if block.language == "python")
@@ -235,15 +230,14 @@ def test_the_programs_of_other_frameworks_do_the_same(framework: str, tmp_path: 
         assert "Error" not in served.log
 
 
-# its page
+# the example of a shared stream
 
 
-def snippet(words: str) -> dict[str, Any]:
-    """Run the snippet of the page that has some words, and give its names."""
-    pytest.importorskip("fastapi", reason=NEEDS_FASTAPI)
-    (code,) = (b.code for b in blocks(DOCS / "web.md") if b.language == "python" and words in b.code)
-    names: dict[str, Any] = {"__name__": "snippet"}
-    exec(compile(code, "web.md", "exec"), names)
+def shared_stream() -> dict[str, Any]:
+    """Give the names of the example, fresh."""
+    code = (ROOT / "examples" / "shared_stream.py").read_text(encoding="utf-8")
+    names: dict[str, Any] = {"__name__": "shared_stream"}
+    exec(compile(code, "shared_stream.py", "exec"), names)
     return names
 
 
@@ -255,7 +249,7 @@ def minutes(event: str) -> list[tuple[str, str]]:
 
 def test_clients_of_one_query_share_a_subscription() -> None:
     """Each is told the answer, then each change once, whenever it comes; at the end each stream ends."""
-    page = snippet("def share")
+    page = shared_stream()
     graph, follow, queues = page["graph"], page["follow"], page["queues"]
 
     def late(amount: int) -> None:
@@ -282,7 +276,7 @@ def test_clients_of_one_query_share_a_subscription() -> None:
 
 def test_a_client_that_takes_nothing_is_let_go() -> None:
     """Its queue does not grow without bounds, and its stream ends."""
-    page = snippet("def share")
+    page = shared_stream()
     graph = page["graph"]
 
     async def program() -> None:
@@ -301,26 +295,26 @@ def test_a_client_that_takes_nothing_is_let_go() -> None:
     asyncio.run(program())
 
 
-def test_a_websocket_tells_the_same() -> None:
+def test_a_websocket_tells_the_same(web_app: SimpleNamespace) -> None:
     """Its subscription closes when the client leaves, and no client holds up the end of the server."""
     import uvicorn
     from websockets.sync.client import connect
 
-    page = snippet("socket: WebSocket")
-    server = uvicorn.Server(uvicorn.Config(page["app"], port=0, log_level="error"))
+    server = uvicorn.Server(uvicorn.Config(web_app.app, port=0, log_level="error"))
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
         until(lambda: server.started)
         port = server.servers[0].sockets[0].getsockname()[1]
-        with connect(f"ws://127.0.0.1:{port}/live") as socket:
+        with connect(f"ws://127.0.0.1:{port}/socket") as socket:
             assert json.loads(socket.recv(PATIENCE))["initial"]
-            page["graph"].add((E.T1, rdflib.URIRef("urn:delay"), Literal(7)))
-            assert json.loads(socket.recv(PATIENCE))["added"][0]["o"]["value"] == "7"
+            web_app.graph.add((E.T1, E.delay, Literal(7)))
+            assert json.loads(socket.recv(PATIENCE))["added"][0]["minutes"]["value"] == "7"
             subscriptions = (s for s in gc.get_objects() if type(s) is rdflive.Subscription)
-            (opened,) = (s for s in subscriptions if s._graph is page["graph"])
+            late = web_app.app.state.late
+            (opened,) = (s for s in subscriptions if s._graph is web_app.graph and s is not late)
         until(lambda: opened.closed)
-        with connect(f"ws://127.0.0.1:{port}/live") as socket:
+        with connect(f"ws://127.0.0.1:{port}/socket") as socket:
             assert json.loads(socket.recv(PATIENCE))["initial"]
             server.should_exit = True
             thread.join(PATIENCE)
@@ -328,18 +322,6 @@ def test_a_websocket_tells_the_same() -> None:
     finally:
         server.should_exit = True
         thread.join(PATIENCE)
-
-
-def test_a_user_is_told_what_the_data_do_not_hold_and_what_is_refused() -> None:
-    """`explain().notes` come with the rows, and errors are those of the request."""
-    page = snippet('@app.get("/ask")')
-    assert page["ask"]("SELECT ?x { ?x :delay 7 }") == {
-        "rows": [{"x": "http://example.org/T101"}],
-        "notes": (),
-    }
-    with pytest.raises(page["HTTPException"], match="SERVICE") as refused:
-        page["ask"]("ASK { SERVICE <http://e/> { ?s ?p ?o } }")
-    assert refused.value.status_code == 400
 
 
 def test_a_subscription_lives_until_it_is_closed() -> None:

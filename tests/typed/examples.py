@@ -46,7 +46,6 @@ def runs_with_each_kind_of_graph() -> None:
     rdflive.subscribe(stream, QUERY, window=rdflive.Sliding("10s"))
     rdflive.reformulate(QUERY, rdflib.Graph())
     rdflive.reformulate(QUERY, [(T101, DELAY, NINE)])
-    rdflive.thresholds(QUERY, rdflib.Graph(), runs=1)
 
 
 def refuses_what_is_no_graph(path: str, triples: set[tuple[Node, Node, Node]]) -> None:

@@ -4,28 +4,30 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final, Unpack
 
 from rdflive.api.opening import Windows, open_subscriptions
+from rdflive.api.options import Options, complete, receiver_of, shows_options
 from rdflive.api.stream import Stream
 from rdflive.delivery.calling import Callback
-from rdflive.delivery.question import Question
-from rdflive.delivery.relay import Receiver
+from rdflive.delivery.question import Question, read_key
 from rdflive.delivery.resume import query_identity
-from rdflive.delivery.subscription import OnError, Subscription
+from rdflive.delivery.subscription import Subscription
 from rdflive.entail.entailment import Regime
-from rdflive.entail.regimes import Rules, Strategy, regime_of
+from rdflive.entail.regimes import regime_of
 from rdflive.query.given import namespaces, read_query
 from rdflive.query.parse import parse_query
 from rdflive.query.plan import make_plan
-from rdflive.query.segment import Algorithm
 from rdflive.syntax.prefixes import Prefixes
-from rdflive.time.expiry import Expiry
 from rdflive.time.languages import StreamWindow, parse_continuous
 
 __all__ = ["register"]
 
+_DECLARED: Final = ("window", "output")
+"""The options of `subscribe` that the text itself declares."""
 
+
+@shows_options(Options, without=_DECLARED)
 def register(
     text: str | os.PathLike[str],
     callback: Callback | None = None,
@@ -33,24 +35,15 @@ def register(
     streams: Mapping[str, Stream],
     initNs: Mapping[str, Any] | None = None,  # noqa: N803 - the names of rdflib's Graph.query
     initBindings: Mapping[str, Any] | None = None,  # noqa: N803
-    initial: bool = True,
-    name: str | None = None,
-    resume: str | os.PathLike[str] | None = None,
-    on_error: OnError = "log",
-    algorithm: Algorithm = "auto",
-    entailment: str | None = None,
-    rules: Rules | None = None,
-    strategy: Strategy = "auto",
-    provenance: bool = False,
-    expiry: Expiry = "auto",
-    expires: bool = False,
+    **options: Unpack[Options],
 ) -> Subscription:
     """Subscribe to an RSP-QL or C-SPARQL query over streams; its name is the subscription's, without `name`.
 
     `text` may be the path of a file that holds it, as a `pathlib.Path`.
 
     `streams` gives the streams by the IRIs that the text names. What the text calls a graph is one of those
-    beside the streams, which all stand beside the same. The other options are those of `subscribe`.
+    beside the streams, which all stand beside the same. The other options are those of `subscribe`, but for
+    `window` and `output`, which the text declares.
 
     Raises `QuerySyntaxError` and `UnsupportedQueryError` with line and column, ValueError for a stream that
     is not given, and whatever `subscribe` raises.
@@ -65,12 +58,17 @@ def register(
     >>> stream.advance_to(3); len(subscription.answers())
     1
     """
+    for name in options.keys() & _DECLARED:
+        raise TypeError(f"register() takes no {name}=: the text declares it")
     given = read_query(text)
     if not isinstance(streams, Mapping):
         raise TypeError(f"streams must map the IRIs of the text to streams, got {streams!r}")
     named = {str(name): stream for name, stream in streams.items()}
     with given.naming():
         query = parse_continuous(given.text, {**_bound(named.values()), **namespaces(None, initNs)})
+        if options.get("name") is None and query.name is not None:
+            options["name"] = str(query.name)
+        chosen = complete(Options, options, "register")
         default = tuple((_stream(w, named), w.window) for w in query.windows if w.name is None)
         windows = {w.name: (_stream(w, named), w.window) for w in query.windows if w.name is not None}
         names = {named[str(w.stream)]: str(w.stream) for w in query.windows}
@@ -86,31 +84,31 @@ def register(
             windows=frozenset(windows),
             merges=bool(default),
             # what is traced has a plan of its own
-            family=algorithm in ("auto", "join", "product") and not provenance,
+            family=chosen["algorithm"] in ("auto", "join", "product") and not chosen["provenance"],
         )
         question = Question(
             query.text,
-            make_plan(parsed, algorithm),
-            regime_of(entailment, rules, strategy, None),
-            provenance=provenance,
+            make_plan(parsed, chosen["algorithm"]),
+            regime_of(chosen["entailment"], chosen["rules"], chosen["strategy"], chosen["counts"]),
+            provenance=chosen["provenance"],
             prefixes=Prefixes(given.text, initNs, graph),
+            key=read_key(chosen["key"]),
         )
-        name = name if name is not None or query.name is None else str(query.name)
-        identity = (
-            ""
-            if resume is None
-            else _identity(given.text, initBindings, namespaces(graph, initNs), question.regime)
-        )
-        if resume is not None and not name:
-            raise ValueError(f"resume needs the name of the subscriber in the file {resume!r}, got {name!r}")
-        receiver = Receiver.checked(callback, initial=initial, name=name, on_error=on_error)
+        receiver = receiver_of(callback, chosen)
+        resume, identity = chosen["resume"], ""
+        if resume is not None:
+            identity = _identity(given.text, initBindings, namespaces(graph, initNs), question.regime)
         (subscription,) = open_subscriptions(
             graph,
             question,
             [tuple(parsed.parameters.values())],
             receiver,
-            windows=Windows(default, windows, parsed.beside, expiry, query.output, expires, names),
-            resume=None if resume is None else (resume, identity),
+            windows=Windows(
+                default, windows, parsed.beside, chosen["expiry"], query.output, chosen["expires"], names
+            ),
+            resume=resume,
+            identity=identity,
+            budget=chosen["budget"],
         )
         return subscription
 

@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Executor
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import rdflib
 
+from rdflive.api.options import Options, complete, shows_options
 from rdflive.api.prepared import Prepared, check_graph, may_share
 from rdflive.api.stream import Stream
-from rdflive.delivery.subscription import OnError, Subscription
+from rdflive.delivery.subscription import Subscription
 from rdflive.delivery.unheld import unheld_notes
-from rdflive.entail.regimes import Counts, Rules, Strategy
 from rdflive.errors import RdfliveError, UnsupportedStoreError
 from rdflive.extras import install_command
 from rdflive.model import Delta
 from rdflive.plugins import manager
-from rdflive.query.budget import Budget
 from rdflive.query.explain import Explanation
 from rdflive.query.given import read_query
 from rdflive.query.segment import Algorithm
 from rdflive.store import GraphLike, looks_up
-from rdflive.time.clock import SYSTEM_CLOCK, Clock
-from rdflive.time.expiry import Expiry
-from rdflive.time.instants import DurationLike
-from rdflive.time.windowed import Output
-from rdflive.time.windows import Window
 
 if TYPE_CHECKING:
     import pyoxigraph
@@ -36,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["LiveDataset", "LiveGraph", "LiveStore", "batch", "explain", "install", "subscribe"]
 
 
+@shows_options(Options)
 def subscribe(
     graph: GraphLike | Stream,
     query: str | os.PathLike[str],
@@ -43,25 +37,7 @@ def subscribe(
     *,
     initNs: Mapping[str, Any] | None = None,  # noqa: N803 - the names of rdflib's Graph.query
     initBindings: Mapping[str, Any] | None = None,  # noqa: N803
-    initial: bool = True,
-    name: str | None = None,
-    resume: str | os.PathLike[str] | None = None,
-    on_error: OnError = "log",
-    algorithm: Algorithm = "auto",
-    entailment: str | None = None,
-    rules: Rules | None = None,
-    strategy: Strategy = "auto",
-    counts: Counts | None = None,
-    provenance: bool = False,
-    window: Window | None = None,
-    expiry: Expiry = "auto",
-    output: Output = "delta",
-    expires: bool = False,
-    budget: Budget | None = None,
-    throttle: DurationLike | None = None,
-    executor: Executor | None = None,
-    key: Iterable[str] | None = None,
-    clock: Clock = SYSTEM_CLOCK,
+    **options: Unpack[Options],
 ) -> Subscription:
     """Keep the answer of a query up to date: every change of the graph calls back with what it changed.
 
@@ -133,30 +109,7 @@ def subscribe(
     beside = graph.graph if isinstance(graph, Stream) else graph
     prepared = Prepared(read_query(query), initNs, graph=beside)
     (subscription,) = prepared.open(
-        graph,
-        callback,
-        [initBindings or {}],
-        {
-            "initial": initial,
-            "name": name,
-            "resume": resume,
-            "on_error": on_error,
-            "algorithm": algorithm,
-            "entailment": entailment,
-            "rules": rules,
-            "strategy": strategy,
-            "counts": counts,
-            "provenance": provenance,
-            "window": window,
-            "expiry": expiry,
-            "output": output,
-            "expires": expires,
-            "budget": budget,
-            "throttle": throttle,
-            "executor": executor,
-            "key": key,
-            "clock": clock,
-        },
+        graph, callback, [initBindings or {}], complete(Options, options, "subscribe")
     )
     return subscription
 

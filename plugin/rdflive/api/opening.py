@@ -135,12 +135,13 @@ def open_subscriptions(
     receiver: Receiver,
     *,
     windows: Windows = NO_WINDOWS,
-    resume: tuple[str | os.PathLike[str], str] | None = None,
+    resume: str | os.PathLike[str] | None = None,
+    identity: str = "",
     budget: Budget | None = None,
 ) -> list[Subscription]:
     """Subscribe to a question, once for the terms of each row, in one commit.
 
-    `resume` is the path of a journal, and the identity of the query in it; it goes with one row.
+    `resume` is the path of a journal, which knows the query by its `identity`; it goes with one row.
     """
     plan, regime = question.plan, question.regime
     check_key(question.key, plan.query.form, plan.query.names)
@@ -159,7 +160,7 @@ def open_subscriptions(
     with ExitStack() as undo:
         journal = None
         if resume is not None:
-            journal = Journal(resume[0], str(receiver.name), resume[1] + windows.identity)
+            journal = Journal(resume, str(receiver.name), identity + windows.identity)
             undo.callback(journal.close)
         with manager.locked(manager.store_of(graph)) as adapter:
             logs: list[StreamLog] = []

@@ -4,29 +4,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Executor
 from contextlib import ExitStack
 from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
 from types import TracebackType
-from typing import Any, Self, TypedDict, Unpack, overload
+from typing import Any, Self, Unpack, overload
 
 import rdflib
 from rdflib.term import Node, Variable
 
-from rdflive.api.opening import NO_WINDOWS, Windows, open_subscriptions
+from rdflive.api.opening import Windows, open_subscriptions
+from rdflive.api.options import Options, complete, receiver_of, shows_options
 from rdflive.api.stream import Stream
 from rdflive.delivery.question import Question, read_key
-from rdflive.delivery.relay import Receiver
 from rdflive.delivery.resume import query_identity
-from rdflive.delivery.subscription import OnError, Subscription
+from rdflive.delivery.subscription import Subscription
 from rdflive.entail.entailment import Regime
-from rdflive.entail.regimes import Counts, Rules, Strategy, regime_of
+from rdflive.entail.regimes import regime_of
 from rdflive.errors import QuerySyntaxError
 from rdflive.model import Delta
 from rdflive.plugins import manager
-from rdflive.query.budget import Budget
 from rdflive.query.given import GivenQuery, check_row, namespaces, read_query
 from rdflive.query.known import KnownQuery, find_plan
 from rdflive.query.parse import parse_query
@@ -37,37 +35,9 @@ from rdflive.syntax.prefixes import Prefixes
 from rdflive.syntax.reader import read_query as read_sparql
 from rdflive.syntax.tokens import looks_continuous
 from rdflive.syntax.tree import leaves
-from rdflive.time.clock import SYSTEM_CLOCK, Clock
-from rdflive.time.expiry import Expiry
-from rdflive.time.instants import DurationLike
-from rdflive.time.windowed import Output
 from rdflive.time.windows import Window
 
-__all__ = ["Options", "Prepared", "Subscriptions", "check_graph", "may_share", "prepare"]
-
-
-class Options(TypedDict, total=False):
-    """What `rdflive.subscribe` can be told beside graph, query and callback; it says what each means."""
-
-    initial: bool
-    name: str | None
-    resume: str | os.PathLike[str] | None
-    on_error: OnError
-    algorithm: Algorithm
-    entailment: str | None
-    rules: Rules | None
-    strategy: Strategy
-    counts: Counts | None
-    provenance: bool
-    window: Window | None
-    expiry: Expiry
-    output: Output
-    expires: bool
-    budget: Budget | None
-    throttle: DurationLike | None
-    executor: Executor | None
-    key: Iterable[str] | None
-    clock: Clock
+__all__ = ["Prepared", "Subscriptions", "check_graph", "may_share", "prepare"]
 
 
 class Subscriptions(tuple[Subscription, ...]):
@@ -134,6 +104,7 @@ class Prepared:
         parameters: Iterable[Mapping[str, Node]] = ...,
         **options: Unpack[Options],
     ) -> Subscriptions: ...
+    @shows_options(Options)
     def subscribe(
         self,
         graph: GraphLike | Stream,
@@ -157,27 +128,29 @@ class Prepared:
 
         Raises what `rdflive.subscribe` does, and ValueError for a variable that the query does not have.
         """
-        for name in options:
-            if name not in Options.__optional_keys__:
-                row = f"; give a row of terms as the third argument: {{{name!r}: ...}}"
-                said = row if name in self._variables else ""
-                raise TypeError(f"Prepared.subscribe() got an unexpected keyword argument {name!r}{said}")
+        for name in options.keys() - Options.__optional_keys__:
+            if name in self._variables:
+                raise TypeError(
+                    f"Prepared.subscribe() got an unexpected keyword argument {name!r}; give a row of terms "
+                    f"as the third argument: {{{name!r}: ...}}"
+                )
+        chosen = complete(Options, options, "Prepared.subscribe")
         if isinstance(parameters, str | os.PathLike):
             parameters = Prepared(read_query(parameters), self._init_ns, graph=graph)
         if isinstance(parameters, Prepared):
-            return self.open(graph, callback, [{}], options, parameters)[0]
+            return self.open(graph, callback, [{}], chosen, parameters)[0]
         if parameters is None or isinstance(parameters, Mapping):
-            return self.open(graph, callback, [self._checked(parameters or {})], options)[0]
+            return self.open(graph, callback, [self._checked(parameters or {})], chosen)[0]
         if isinstance(parameters, bytes) or not isinstance(parameters, Iterable):
             raise TypeError(
                 "parameters must map variables to terms, as {'line': EX.S1}, or be several such rows, or a "
                 f"query, got {parameters!r}"
             )
-        if options.get("resume") is not None:
+        if chosen["resume"] is not None:
             raise ValueError(
                 "resume= keeps one subscriber, so it goes with one row of parameters, not a table"
             )
-        return Subscriptions(self.open(graph, callback, map(self._checked, parameters), options))
+        return Subscriptions(self.open(graph, callback, map(self._checked, parameters), chosen))
 
     def open(
         self,
@@ -187,43 +160,17 @@ class Prepared:
         options: Options,
         given: Prepared | None = None,
     ) -> list[Subscription]:
-        """Open a subscription for each row of terms, or for those of another query; see `subscribe`."""
-        get: Mapping[str, Any] = options
-        resume, name, budget = get.get("resume"), get.get("name"), get.get("budget")
-        algorithm: Algorithm = get.get("algorithm", "auto")
-        if resume is not None and not (name and isinstance(name, str)):
-            raise ValueError(
-                f"resume needs the name of the subscriber in the file {resume!r}, got name={name!r}"
-            )
-        if budget is not None and not isinstance(budget, Budget):
-            raise TypeError(f"budget must be an rdflive.Budget, as Budget(), got {budget!r}")
-        regime = regime_of(
-            get.get("entailment"), get.get("rules"), get.get("strategy", "auto"), get.get("counts")
-        )
-        clock = get.get("clock", SYSTEM_CLOCK)
-        if not callable(clock):
-            raise TypeError(f"clock must be a function that gives seconds since 1970, got {clock!r}")
-        graph, sources = self._sources(graph, get.get("window"))
+        """Open a subscription for each row of terms, or for those of another query."""
+        algorithm = options["algorithm"]
+        regime = regime_of(options["entailment"], options["rules"], options["strategy"], options["counts"])
+        graph, sources = self._sources(graph, options["window"])
         check_graph(graph)
-        receiver = Receiver.checked(
-            callback,
-            initial=get.get("initial", True),
-            name=name,
-            on_error=get.get("on_error", "log"),
-            throttle=get.get("throttle"),
-            executor=get.get("executor"),
+        receiver = receiver_of(callback, options)
+        windows = Windows(
+            sources, expiry=options["expiry"], output=options["output"], expires=options["expires"]
         )
-        windows = NO_WINDOWS
-        if sources or not options.keys().isdisjoint(("expiry", "output", "expires")):
-            windows = Windows(
-                default=sources,
-                expiry=get.get("expiry", "auto"),
-                output=get.get("output", "delta"),
-                expires=get.get("expires", False),
-            )
         # a plan of its own, where what is traced is one member's
-        provenance = get.get("provenance", False)
-        alone = provenance or not may_share(algorithm)
+        alone = options["provenance"] or not may_share(algorithm)
         opened: list[Subscription] = []
         with self._query.naming(), ExitStack() as undo:
             asked, identity = [], ""
@@ -234,18 +181,18 @@ class Prepared:
                     else self._of(given, algorithm)
                 )
                 asked.append((found.plan, found.terms))
-                identity = "" if resume is None else self._identity(row, regime, given)
-            prefixes, key = Prefixes(self.query, self._init_ns, graph), read_key(get.get("key"))
+                identity = "" if options["resume"] is None else self._identity(row, regime, given)
+            prefixes = Prefixes(self.query, self._init_ns, graph)
             undo.callback(lambda: Subscriptions(opened).close())
             for plan, members in groupby(asked, key=itemgetter(0)):
                 question = Question(
                     self.query,
                     plan,
                     regime,
-                    provenance=provenance,
+                    provenance=options["provenance"],
                     prefixes=prefixes,
-                    key=key,
-                    clock=clock,
+                    key=read_key(options["key"]),
+                    clock=options["clock"],
                 )
                 opened += open_subscriptions(
                     graph,
@@ -253,8 +200,9 @@ class Prepared:
                     [terms for _, terms in members],
                     receiver,
                     windows=windows,
-                    resume=None if resume is None else (resume, identity),
-                    budget=budget,
+                    resume=options["resume"],
+                    identity=identity,
+                    budget=options["budget"],
                 )
             undo.pop_all()
         return opened

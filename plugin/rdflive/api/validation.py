@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from concurrent.futures import Executor
 from contextlib import ExitStack
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, Unpack
 
 from rdflib import Graph, URIRef
 from rdflib.graph import ReadOnlyGraphAggregate
 from rdflib.term import Node
 
 from rdflive.api.opening import open_subscriptions
+from rdflive.api.options import ValidationOptions, complete, receiver_of, shows_options
 from rdflive.api.prepared import check_graph
 from rdflive.delivery.question import Question, check_key, read_key
 from rdflive.delivery.relay import Receiver
 from rdflive.delivery.resume import Journal
-from rdflive.delivery.subscription import OnError, Subscription
+from rdflive.delivery.subscription import Subscription
 from rdflive.entail.entailment import Regime
-from rdflive.entail.regimes import Counts, Rules, Strategy, regime_of
+from rdflive.entail.regimes import Rules, regime_of
 from rdflive.entail.rules import Program
 from rdflive.model import Delta
 from rdflive.plugins import manager
@@ -38,7 +38,6 @@ from rdflive.shacl import (
 from rdflive.shacl.vocabulary import SH
 from rdflive.store import Adapter, GraphLike
 from rdflive.syntax.prefixes import Prefixes
-from rdflive.time.instants import DurationLike
 
 __all__ = [
     "Nodes",
@@ -58,6 +57,7 @@ _ALL: Final = "SELECT ?s ?p ?o { ?s ?p ?o }"
 _BRANCH: Final = "{{ ?s <{0}> ?o BIND(<{0}> AS ?p) }}"
 
 
+@shows_options(ValidationOptions)
 def validate(
     graph: GraphLike,
     shapes: Shapes = None,
@@ -65,17 +65,7 @@ def validate(
     *,
     focus_nodes: Nodes = None,
     use_shapes: Nodes = None,
-    initial: bool = True,
-    name: str | None = None,
-    resume: str | os.PathLike[str] | None = None,
-    on_error: OnError = "log",
-    entailment: str | None = None,
-    rules: Rules | None = None,
-    strategy: Strategy = "auto",
-    counts: Counts | None = None,
-    throttle: DurationLike | None = None,
-    executor: Executor | None = None,
-    key: Iterable[str] | None = None,
+    **options: Unpack[ValidationOptions],
 ) -> LiveValidation:
     """Validate a graph by SHACL, and go on: every change calls back with the results that came and went.
 
@@ -103,23 +93,21 @@ def validate(
     >>> validation.close()
     """
     check_graph(graph)
-    if resume is not None and not (name and isinstance(name, str)):
-        raise ValueError(f"resume needs the name of the subscriber in the file {resume!r}, got name={name!r}")
+    chosen = complete(ValidationOptions, options, "validate")
     given = graphs_of_shapes(graph, shapes)
     selection = selection_of(graph, given, focus_nodes, use_shapes)
-    regime = regime_of(entailment, with_rules(given, rules, selection), strategy, counts)
-    receiver = Receiver.checked(
-        callback, initial=initial, name=name, on_error=on_error, throttle=throttle, executor=executor
-    )
-    keyed = read_key(key)
-    check_key(keyed, "SELECT", COLUMNS)
+    rules = with_rules(given, chosen["rules"], selection)
+    regime = regime_of(chosen["entailment"], rules, chosen["strategy"], chosen["counts"])
+    receiver = receiver_of(callback, chosen)
+    key = read_key(chosen["key"])
+    check_key(key, "SELECT", COLUMNS)
     with ExitStack() as undo:
         journal = None
-        if resume is not None:
-            journal = Journal(resume, str(name), "SHACL validation")
+        if chosen["resume"] is not None:
+            journal = Journal(chosen["resume"], str(chosen["name"]), "SHACL validation")
             undo.callback(journal.close)
         with manager.locked(manager.store_of(graph)) as adapter:
-            validation = start_validation(adapter, graph, given, selection, regime, receiver, keyed, journal)
+            validation = start_validation(adapter, graph, given, selection, regime, receiver, key, journal)
             undo.callback(validation.close)
         validation.begin()
         adapter.capture.deliver()

@@ -13,7 +13,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Final
 
 import rdflive
-from rdflive.cli import explain, match, once, serve, thresholds, validate, watch
+from rdflive.cli import explain, match, once, serve, validate, watch
 from rdflive.cli.out_file import STDOUT, reason
 from rdflive.cli.parser import SHELLS, Parser, PrintCompletion
 from rdflive.cli.serve_options import add_serve_options
@@ -144,19 +144,6 @@ examples:
   rdflive explain 'SELECT ?a ?c { ?a <http://e/p> ?b . ?b <http://e/q> ?c }' --mermaid"""
 
 
-_THRESHOLDS: Final = """\
-Measure when it pays off to saturate the data, to store what they entail by subclasses, subproperties,
-domains and ranges, for a query that is run again and again: the thresholds st, st_i+, st_i-, st_s+ and st_s-
-of Goasdoue, Manolescu and Roatis. The other way is to reformulate the query, which needs no maintenance.
-
-QUERY is a SELECT or ASK of one basic graph pattern. The schema is part of DATA, or in a file of its own."""
-
-_THRESHOLDS_EXAMPLES: Final = """\
-examples:
-  rdflive thresholds vehicles.rq railway.ttl --schema railway_schema.ttl
-  rdflive thresholds 'SELECT ?x { ?x a <http://e/Train> }' base.nt.gz schema.ttl --json"""
-
-
 _MATCH: Final = """\
 Match a query with each single event of a file of N-Quads. An event is a small graph: consecutive quads with
 the same graph name. The file is read as a stream, and may grow.
@@ -243,7 +230,6 @@ def _parser() -> Parser:
     _add_serve(commands)
     _add_explain(commands)
     _add_match(commands)
-    _add_thresholds(commands)
     for plugged in metadata.entry_points(group=_PLUGGED):
         plugged.load()(commands)
     return parser
@@ -346,24 +332,6 @@ def _count(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of processes from 1")
     return number
-
-
-def _add_thresholds(commands: _Commands) -> None:
-    command = _add(
-        commands,
-        "thresholds",
-        "measure when saturation pays off for a query",
-        _THRESHOLDS,
-        _THRESHOLDS_EXAMPLES,
-        thresholds.run,
-    )
-    command.add_argument("query", metavar="QUERY", help="a file with the query, or its text")
-    command.add_argument("data", metavar="DATA", nargs="+", help="RDF files: .ttl .nt .nq ..., also .gz")
-    command.add_argument("--schema", metavar="FILE", help="an RDF file with the schema, loaded beside DATA")
-    command.add_argument(
-        "--union", action="store_true", help="take all graphs together, not the default graph"
-    )
-    command.add_argument("--json", action="store_true", help="print one JSON object, times in seconds")
 
 
 def _version() -> str:

@@ -1,4 +1,4 @@
-"""What a subscription asks of a graph: everything that decides the answer, and nothing about the subscriber."""
+"""What a subscription asks of a graph: all that decides the answer, and nothing about the subscriber."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Look-ups of walks that go through the relation of a family, beside the paths of patterns."""
+"""Look-ups for walks that go through the parameter relation of a family."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ __all__ = ["AskedPaths", "Scan", "comparisons_of"]
 
 @dataclass(frozen=True, slots=True)
 class AskedPaths:
-    """What walks through a family's relation look up: in the relation, and in the graph itself."""
+    """Look-ups of walks through a family's relation: in the relation, and in the graph itself."""
 
     relation: Relation
     place: Callable[[int], Place]
-    """Gives the place of an id in the order of values."""
+    """Returns the position of an id in the order of values."""
     comparisons: tuple[tuple[Variable, str, Variable], ...]
-    """Parameters that are compared with variables, such as `?limit < ?minutes`: they are kept in order."""
+    """Parameters compared with variables, such as `?limit < ?minutes`; these parameters are kept in order."""
     listed: Callable[[PatternState, tuple[int, ...]], Any]
-    """Give a look-up in the graph, from slots that are parameters to the other slots of a pattern.
+    """Returns a look-up in the graph, from slots that are parameters to the other slots of a pattern.
 
-    Only a member that comes or goes needs it, so no path is kept for that.
+    Only walks from added or removed members need it, so no path is kept for it.
     """
     lister: Lister | None
-    """Lists the graph for members, in the place of an only pattern's matches, which are not kept either; None
-    where the graph may be ahead of what the members know.
+    """Lists the graph for members of a family with a single pattern, whose matches are then not kept. None if
+    the graph may be ahead of the state that the members have seen.
     """
     scans: list[Scan] = field(default_factory=list)
-    """What lists the graph so."""
+    """The scans that use the lister."""
 
     def scan(self, pattern: PatternState) -> Scan:
-        """Make what lists the graph so for a pattern."""
+        """Make the scan of a pattern."""
         assert self.lister is not None  # noqa: S101 - it is in the shape
         scan = Scan(self.lister, pattern)
         self.scans.append(scan)
@@ -52,10 +52,10 @@ class AskedPaths:
         name: Callable[[Callable[[AskedPaths], object]], str],
         place: Callable[[AskedPaths], Callable[[Any], Place]],
     ) -> tuple[Sequence[Variable], str] | None:
-        """Write what lists the tuples for which a comparison with a variable that has a name may hold.
+        """Write the expression that lists the tuples for which a comparison with a named variable may hold.
 
-        `name` names an object of the paths, such as `place`, which gives the place of what has the name.
-        Gives the order of the parameters with the text; None where there is no such comparison.
+        `name` names an object of the paths. `place` returns the function that finds the position of a value.
+        Returns the order of the parameters and the expression, or None if there is no such comparison.
         """
         slots = self.relation.columns
         fitting = (c for c in self.comparisons if c[0] in given and c[2] in names)
@@ -72,7 +72,7 @@ class AskedPaths:
 
 
 class Scan:
-    """Lists what the graph holds that matches a pattern, by its variables, for walks from members.
+    """Lists the graph's matches of a pattern, as values of its variables, for walks from members.
 
     Within a `with` block the graph is read once.
     """
@@ -88,7 +88,7 @@ class Scan:
         rows = self._rows
         if rows is None:
             places = self._pattern.places
-            # listed at once: what reads the rows may change the dictionary that a lister reads
+            # listed at once: the reader of the rows may change the dictionary that a lister reads
             found = list(self._listed(self._pattern, {}))
             rows = list(map(itemgetter(*places), found))
         return iter(rows)

@@ -1,10 +1,10 @@
-"""What rows of some steps of a query ask of its leaves; see `rdflive.query.demand`.
+"""Values that the rows of some steps request from the leaves of a query; see `rdflive.query.demand`.
 
-In `:ann :knows ?y OPTIONAL { ?y :likes ?t }` the rows of the left side ask for the values of ?y that they
-have. The right side is joined with these values, a `Relation`, before it gives its rows.
+In `:ann :knows ?y OPTIONAL { ?y :likes ?t }` the rows of the left side request their values of ?y. The right
+side is joined with these values, a `Relation`, before it returns its rows.
 
-A path asks for the edges of each node that it reaches. Say `:ann :knows+ ?y` begins, and :ann knows :bob, who
-knows :cat. The start :ann asks for its edges, which lead to :bob; :bob asks for its own, and so on.
+A path requests the edges of each node that it reaches. Example: `:ann :knows+ ?y` starts, :ann knows :bob,
+and :bob knows :cat. The start :ann requests its edges, which lead to :bob; :bob requests its own, and so on.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["Asking"]
 
 
 class Asking:
-    """The relations that leaves of one query are joined with, and what leads from leaves to paths."""
+    """The relations that the leaves of one query are joined with, and the steps from leaves to paths."""
 
     __slots__ = ("_between", "_dictionary", "_leaves", "_relations", "_steps")
 
@@ -45,41 +45,43 @@ class Asking:
             for number, step in enumerate(plan.steps)
             if step.basic is not None and step.asks is not None
         }
-        """Per leaf, what its segments are joined with."""
+        """Per leaf, the relations that its segments are joined with."""
         self._between = {
             step.asks[0]: _between(plan, step.asks[0])
             for number, step in enumerate(plan.steps)
             if step.asks is not None and step.asks[0] > number
         }
-        """Per path whose nodes ask for edges, the steps from the leaves of edges to it."""
+        """Per path whose nodes request edges, the steps from the leaves of edges to it."""
 
     def relation(self, number: int, segment: int) -> Relation | None:
-        """Give what a segment of a leaf is joined with; None where no rows ask for it."""
+        """Return the relation that a segment of a leaf is joined with, or None if no rows request values of
+        it.
+        """
         return self._relations[number][segment] if number in self._relations else None
 
     def source(self, number: int) -> int | None:
-        """Give the step before a leaf whose rows ask for its own; None for the edges of a path as well."""
+        """Return the earlier step whose rows request values of a leaf; None for edges of a path too."""
         asks = self._steps[number].asks
         return None if asks is None or asks[0] > number else asks[0]
 
     def take(
         self, number: int, results: Sequence[Weights], take: Callable[[Leaf | AskedLeaf], Weights]
     ) -> Weights:
-        """Give the rows of a leaf, by `take` where no rows ask for them; else those that come and go."""
+        """Return the changed rows of a leaf, by `take` if no rows request values of it."""
         leaf, source = self._leaves[number], self.source(number)
         assert leaf is not None  # noqa: S101 - it is one
         if number not in self._relations:
             return take(leaf)
-        # a path comes later, and asks for its edges then
+        # a path runs later, and requests its edges then
         return leaf.drain() if source is None else self.follow(number, results[source])
 
     def follow(self, number: int, rows: Weights) -> Weights:
-        """Ask for the values of rows that came, and no longer for those of rows that went.
+        """Request the values of added rows, and release those of removed rows.
 
-        Gives the rows of the leaf that come and go with that.
+        Returns the rows of the leaf that this adds and removes.
         """
         leaf, asks = self._leaves[number], self._steps[number].asks
-        assert leaf is not None and asks is not None  # noqa: S101, PT018 - rows ask for it
+        assert leaf is not None and asks is not None  # noqa: S101, PT018 - rows request values of it
         if rows:
             for relation, places in zip(self._relations[number], asks[1], strict=True):
                 if relation is not None:
@@ -87,13 +89,13 @@ class Asking:
         return leaf.drain()
 
     def update(self, number: int, operators: Sequence[Operator | None], inputs: Sequence[Weights]) -> Weights:
-        """Run a step; a path asks for the edges of each node that it reaches, and for no others."""
+        """Run a step; a path requests the edges of exactly the nodes that it reaches."""
         operator = operators[number]
         assert operator is not None  # noqa: S101 - it is no leaf
         if number not in self._between:
             return operator.update(*inputs)
         edges, starts = inputs
-        # All edges that new ones lead to are gathered first: to take them together costs much less.
+        # all edges that new ones lead to are gathered first: applied together they cost much less
         edges, leads = dict(edges), edges
         asked: Weights = {}
         new = self._unasked(number, starts)
@@ -107,9 +109,9 @@ class Asking:
             new = {}
         rows = operator.update(edges, starts)
         nodes = _ends(rows, starts)
-        # these were asked for once already, however often they are reached
+        # these were requested once already, however often they are reached
         add_weights(nodes, dict.fromkeys(asked, -1).items())
-        # Edges of nodes that are not reached any more change no row.
+        # edges of nodes that are no longer reached change no row
         while nodes:
             change = operator.update(self._edges(number, operators, nodes), {})
             rows = dict(rows)
@@ -118,7 +120,7 @@ class Asking:
         return rows
 
     def clear(self) -> None:
-        """Forget what rows ask for, when the segments have gone."""
+        """Discard all requests after the segments are removed."""
         for relations in self._relations.values():
             for relation in [relation for relation in relations if relation is not None]:
                 for values in relation:
@@ -126,13 +128,15 @@ class Asking:
                 relation.reset()
 
     def _unasked(self, number: int, rows: Weights) -> Weights:
-        """Give the last columns of new edges or starts of a path that it does not ask for yet."""
+        """Return the last columns of new edges or starts of a path that the path does not request yet."""
         first = self._between[number][0]
         asking = next(relation for relation in self._relations[first] if relation is not None)
         return {row[-1:]: 1 for row, weight in rows.items() if weight > 0 and row[-1:] not in asking}
 
     def _edges(self, number: int, operators: Sequence[Operator | None], nodes: Weights) -> Weights:
-        """Have nodes of a path ask for their edges, or no more; gives the edges that this brings or ends."""
+        """Request the edges of added nodes of a path, release those of removed ones; return the changed
+        edges.
+        """
         found: dict[int, Weights] = {}
         for below in self._between[number]:
             operator = operators[below]
@@ -144,7 +148,7 @@ class Asking:
 
 
 def _between(plan: Plan, path: int) -> tuple[int, ...]:
-    """List the steps from the leaves that a path asks for edges up to the path, without it."""
+    """List the steps from the leaves of a path's edges up to the path, without it."""
     found: set[int] = set()
     for number in range(path):
         step = plan.steps[number]
@@ -154,7 +158,9 @@ def _between(plan: Plan, path: int) -> tuple[int, ...]:
 
 
 def _ends(*changes: Weights) -> Weights:
-    """Give how much more often nodes are reached, by pairs (..., start, end) of a path or as a start."""
+    """Return the change in how often each node is reached, as the end of a pair (..., start, end) or as a
+    start.
+    """
     nodes: Weights = {}
     for rows in changes:
         add_weights(nodes, ((row[-1:], weight) for row, weight in rows.items()))

@@ -1,16 +1,17 @@
 """Many changes of a commit at once: pattern by pattern, instead of triple by triple.
 
-First go the deletes. Each pattern in turn walks from its triples that go, and then lets go of them; so those
-before it have let go of theirs already, and those behind it not yet. Then come the inserts: each pattern in
-turn takes its triples, and walks from them. So a solution is found once, whatever triples of it change. Say
-one commit inserts `:ann :knows :bob` and `:bob :likes :tea`, for `?a :knows ?b . ?b :likes ?c`. The walk from
-the first finds no triple in the second pattern yet, and the walk from the second finds the first triple.
+Deletes are first. Each pattern in turn walks from its deleted triples and then discards them, so earlier
+patterns have discarded theirs already and later ones have not. Then each pattern in turn stores its inserted
+triples and walks from them. So each solution is found once, whatever triples of it change. Example: one
+commit inserts `:ann :knows :bob` and `:bob :likes :tea`, for `?a :knows ?b . ?b :likes ?c`. The walk from the
+first triple finds none in the second pattern yet. The walk from the second triple finds the first.
 
-A pattern that stands at several places of a query has taken its triples for all of them. There the walk from
-a later place leaves out what has one of these triples at an earlier place, whose walk gives it.
+A pattern that occurs at several places of a query stores its triples for all of them. There the walk from a
+later place skips solutions that have one of these triples at an earlier place, because the walk from that
+place finds them.
 
-The loops over triples are written into the generated functions, and ids are looked up, counted and told
-column by column. What is joined with is in dictionaries, which change with each commit.
+The loops over triples are written into the generated functions, and ids are looked up, counted and delivered
+column by column. The look-ups of joins are in dictionaries, which change with each commit.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ Row: TypeAlias = tuple[int, ...]
 Routed: TypeAlias = dict[PatternState, list[Row]]
 
 MANY: Final = 16
-"""So many changes are taken together; to prepare for fewer takes longer than to take one after the other."""
+"""Least number of changes that are applied together; with fewer, the preparation costs more than it saves."""
 
 
 def route(kernel: Kernel, triples: Iterable[Row]) -> Routed:
@@ -52,9 +53,9 @@ def route(kernel: Kernel, triples: Iterable[Row]) -> Routed:
 
 
 def take(kernel: Kernel, dictionary: Dictionary, gone: Routed, came: Routed) -> None:
-    """Take what went and what came; no pattern that a triple came to may feed another.
+    """Apply deletes and inserts. No pattern with an inserted triple may feed another.
 
-    Where a filter raises, each pattern has taken all of its triples or none of them.
+    If a filter raises, each pattern has stored all of its triples or none of them.
     """
     for pattern, triples in gone.items():
         kernel.walk_all(pattern, triples, -1)
@@ -71,6 +72,6 @@ def take(kernel: Kernel, dictionary: Dictionary, gone: Routed, came: Routed) -> 
 
 
 def count(pattern: PatternState, triples: Sequence[Row], take: Callable[[Iterable[int]], None]) -> None:
-    """Have a dictionary hold or drop the terms that a pattern keeps of some triples."""
+    """Hold or drop, by `take`, the ids that a pattern keeps of some triples."""
     for place in pattern.places:
         take(map(itemgetter(place), triples))

@@ -1,4 +1,4 @@
-"""Makes the operators of a plan: its columns become positions in rows, its conditions become callables."""
+"""Makes the operators of a plan: columns become positions in rows, conditions become callables."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ Sorter: TypeAlias = Callable[[Row], Any]
 def make_operator(
     step: Step, plan: Plan, dictionary: Dictionary, terms: TermTable, present: Present | None
 ) -> Operator:
-    """Make the operator of one step; `present` is what NOW() is, where the plan has it."""
+    """Make the operator of one step; `present` is the time of NOW(), for plans that read it."""
     inputs = [plan.steps[i].columns for i in step.inputs]
     return _make(step.node, _Build(step, inputs, dictionary, terms, present))
 
 
 def make_sorter(plan: Plan, terms: TermTable) -> Sorter | None:
-    """Make the key that ORDER BY sorts the answer's rows by; None without one."""
+    """Make the sort key of ORDER BY for the rows of the answer; None without ORDER BY."""
     if not plan.query.order:
         return None
     return _sorter(plan.query.order, plan.steps[-1].columns, terms)
 
 
 class _Build:
-    """What the functions below read when they make one operator."""
+    """The inputs from which the functions below make one operator."""
 
     def __init__(
         self,
@@ -59,12 +59,12 @@ class _Build:
         self.present = present
 
     def pairs(self, columns: Columns) -> tuple[tuple[int, int], ...]:
-        """Give the places of shared columns in the left and the right input."""
+        """Return the places of shared columns in the left and the right input."""
         left, right = self.inputs
         return tuple((left.index(v), right.index(v)) for v in columns)
 
     def keys(self, node: Any) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]:
-        """Give the shared columns that are bound on both sides in every row, and those that may be unbound.
+        """Return the shared columns that are bound on both sides in every row, and those that may be unbound.
 
         The first can be hash keys; the others must be compared row by row, see `operators.index`.
         """
@@ -92,7 +92,7 @@ class _Build:
         return operators.Order(place_of_term(left), found.operator, place_of_term(other))
 
     def partners(self, node: algebra.Exists) -> operators.Partners | operators.MatchedOperator:
-        """Make what tells which left rows have a partner."""
+        """Make the object that finds which left rows have a partner."""
         keys, maybe = self.keys(node)
         condition = node.condition
         if condition is None:
@@ -122,15 +122,15 @@ def _place(columns: Columns, variable: Variable | None) -> int:
 
 
 def readable(columns: Columns) -> Mapping[str, int]:
-    """Give the places of the columns that expressions can read, by name."""
+    """Return the places of the columns that expressions can read, by name."""
     return {v.name: place for place, v in enumerate(columns) if v.readable}
 
 
 def _sorter(order: tuple[OrderCondition, ...], columns: Columns, terms: TermTable) -> Sorter:
     """Make the sort key: the conditions of ORDER BY, then all terms of the row.
 
-    The terms break ties, so that a row has one position whatever order the changes came in. Without that a
-    delete could take another row out of a slice than the insert put in.
+    The terms break ties, so that the position of a row does not depend on the order of the changes. Without
+    them, a delete could remove another row from a slice than the insert added.
     """
     places = readable(columns)
     parts = [(o.expression.term(places, terms), o.descending) for o in order]
@@ -174,8 +174,7 @@ def _left_join(node: algebra.LeftJoin, build: _Build) -> Operator:
 @_make.register
 def _minus(node: algebra.Minus, build: _Build) -> Operator:
     # MINUS removes a row only if the two share a variable of the query. The context (the graph of GRAPH ?g)
-    # is compared as well but does not count as shared, so its columns come first and are told apart by their
-    # number.
+    # is compared but does not count as shared, so its columns come first and are recognized by their number.
     context = [v for v in node.keys if v in node.context]
     keys = build.pairs((*context, *(v for v in node.keys if v not in context)))
     return operators.MinusOperator(build.dictionary, keys, build.keys(node)[1], len(context))
@@ -186,7 +185,7 @@ def _exists(node: algebra.Exists, build: _Build) -> Operator:
     partners = build.partners(node)
     if node.mark is None:
         return operators.ExistsOperator(build.dictionary, partners, node.negated)
-    # `marks` is indexed by whether a partner exists, so NOT EXISTS swaps the ids of false and true.
+    # `marks` is indexed by whether a partner exists, so NOT EXISTS swaps the ids of false and true
     from_marks = build.terms.marks
     marks = from_marks[::-1] if node.negated else from_marks
     return operators.ExistsOperator(build.dictionary, partners, marks=marks)
@@ -205,7 +204,7 @@ def _filter(node: algebra.Filter, build: _Build) -> Operator:
 
 @_make.register
 def _clocked(node: algebra.Clocked, build: _Build) -> Operator:
-    assert build.present is not None  # noqa: S101 - a query with NOW() begins with it
+    assert build.present is not None  # noqa: S101 - a query with NOW() has it
     phases = node.condition.phases(readable(build.inputs[0]), build.terms)
     marks = build.terms.marks if node.mark is not None else None
     return operators.ClockedOperator(build.dictionary, phases, build.present, marks)
@@ -238,7 +237,7 @@ def _group(node: algebra.Group, build: _Build) -> Operator:
             None if (argument := node.argument(a)) is None else argument.term(places, build.terms),
             make_accumulator(
                 a.name,
-                # COUNT(DISTINCT *) is about whole rows, which `Group` tells apart itself
+                # COUNT(DISTINCT *) counts distinct whole rows, which `GroupOperator` does itself
                 distinct=a.distinct and a.expression is not None,
                 separator=a.separator,
                 meter=build.terms.meter,

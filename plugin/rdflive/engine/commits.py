@@ -1,5 +1,5 @@
-"""The commit of a store's queries, in phases: views take what they put off, queries give their deltas, and
-their subscriptions are told.
+"""The commit of a store's queries, in phases: views apply deferred changes, queries compute their deltas, and
+subscriptions are notified.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _NOTHING: Final[Found] = ({}, False)
 
 
 class Commits:
-    """Hands on what the changes of a commit came to."""
+    """Computes the deltas of a commit and delivers them."""
 
     def __init__(self, state: Any, recovery: Recovery) -> None:
-        # not a circle, so that the last close frees all at once
+        # no reference cycle, so that the last close frees everything at once
         self._state: Any = proxy(state)
         self._views, self._owners = state.views, state.owners
         self._dictionary, self._demand = state.dictionary, state.demand
@@ -38,44 +38,44 @@ class Commits:
         self.touched: dict[View, None] = {}
         self._unflushed: dict[View, None] = {}
         self._untimed: dict[QueryState, Found] | None = None
-        """The deltas of this commit that the writes caused, where time changes something too; otherwise None.
+        """The deltas that the writes of this commit caused, if time changes something too; otherwise None.
 
-        Windows and the present move in the same commit that brings a write. The two kinds of deltas are
-        computed one after the other so that a subscription can be told which solutions only expired.
+        Windows and the clock move in the same commit as a write. The two kinds of deltas are computed one
+        after the other, so that a subscription can report which solutions only expired.
         """
         self._passed: dict[QueryState, None] = {}
-        """The queries with rows that the present changes."""
+        """The queries with rows that the moved clock changes."""
         self._reported: set[View] = set()
-        self._owed: dict[QueryState, None] = {}
-        """The queries with a delta that was not handed on yet. One that is still here after a failure has all
-        its uses told their whole answer.
+        self._undelivered: dict[QueryState, None] = {}
+        """The queries with an undelivered delta. After a failure, all subscriptions to a query that is still
+        here get the full answer.
         """
-        self._owed_uses: dict[Use, None] = {}
-        """Subscriptions that get their whole answer, though the query is right."""
+        self._waiting_uses: dict[Use, None] = {}
+        """Subscriptions that get their full answer although the state of their query is intact."""
         self._gathering: dict[Callable[[int], object], None] = {}
-        """Functions that put the deltas of several queries together, called at the end of a commit."""
+        """Functions that combine the deltas of several queries, called at the end of a commit."""
         self.is_telling = False
-        """True while a commit has terms to tell of that may have no reference any more."""
+        """True while a commit reads terms that may have no reference any more."""
         self.seconds = 0.0
-        """Time spent above the segments."""
+        """Time spent in operators and delivery, without the segments."""
 
     def run(self, sequence: int) -> None:
-        """Hand the net delta of each changed query to its subscriptions. A second call does nothing."""
+        """Deliver the net delta of each changed query to its subscriptions. A second call does nothing."""
         if not (
             self._unflushed
-            or self._owed
-            or self._owed_uses
+            or self._undelivered
+            or self._waiting_uses
             or self._recovery.broken
             or self._recovery.exceeding
             or self._gathering
         ) and self._run_one(sequence):
             return
         start = perf_counter()
-        # The solutions of a delete are read by their ids, so nothing may sweep the dictionary until all
-        # deltas are terms.
+        # Deleted solutions are read by their ids, so nothing may sweep the dictionary until all deltas are
+        # terms.
         self.is_telling, self._untimed = True, None
         try:
-            if self._unflushed or self._recovery.broken or self._owed:
+            if self._unflushed or self._recovery.broken or self._undelivered:
                 self._flush(sequence)
             if self._state.presents:
                 self._pass_time()
@@ -86,26 +86,26 @@ class Commits:
         untimed, self._untimed = self._untimed, None
         self.seconds += perf_counter() - start
         if untimed is not None:
-            self._tell_timed(sequence, untimed, deltas)
+            self._deliver_timed(sequence, untimed, deltas)
         elif self._reported:
-            self._tell_timed(sequence, deltas, {})
+            self._deliver_timed(sequence, deltas, {})
         else:
             for query, found in deltas.items():
                 self.tell(query, sequence, found)
         self._end(sequence)
 
     def _run_one(self, sequence: int) -> bool:
-        """Hand on what a commit came to that concerns one query at most; false of others.
+        """Deliver a commit that concerns at most one query; return False for others.
 
-        As most commits do: one triple is written, and one query has a solution more or less.
+        This is the common case: a commit writes one triple, and one query gains or loses a solution.
         """
         news, touched = self.news, self.touched
         if len(news) + len(touched) != 1:
             return False
-        if news:  # of a query that needs no ids: there is nothing to drain
+        if news:  # of a query that needs no ids: nothing to drain
             query, asked, solution, sign = news.pop()
-            self._tell_uses(query.uses_of(asked), sequence, {solution: sign})
-            if self._gathering or self._owed_uses:
+            self._deliver_to(query.uses_of(asked), sequence, {solution: sign})
+            if self._gathering or self._waiting_uses:
                 self._end(sequence)
             return True
         ((view, _),) = touched.items()
@@ -125,7 +125,7 @@ class Commits:
         if query.is_large:
             query.changed.add(leaf)
         # as in `_deltas`
-        self._owed[query] = None
+        self._undelivered[query] = None
         dirty.clear()
         touched.clear()
         self.is_telling = True
@@ -140,9 +140,9 @@ class Commits:
         return True
 
     def _end(self, sequence: int) -> None:
-        """Tell whole answers that are owed, and what was gathered; forget terms that have gone."""
-        for use in tuple(self._owed_uses):
-            self._tell_whole(use, sequence)
+        """Deliver pending full answers and gathered deltas; release unused terms."""
+        for use in tuple(self._waiting_uses):
+            self._deliver_full(use, sequence)
         for tell in tuple(self._gathering):
             tell(sequence)
             del self._gathering[tell]
@@ -150,42 +150,42 @@ class Commits:
         self._dictionary.sweep()
 
     def gather(self, tell: Callable[[int], object]) -> None:
-        """Call a function with the number of the commit when all deltas of the commit have been told."""
+        """Call a function with the number of the commit after all deltas of the commit are delivered."""
         self._gathering[tell] = None
 
     def await_flush(self, view: View) -> None:
-        """Call a view's `flush` at the beginning of the next commit."""
+        """Call the view's `flush` at the start of the next commit."""
         self._unflushed[view] = None
 
     def owe(self, use: Use) -> None:
-        """Give a subscription its whole answer at the next commit."""
-        self._owed_uses[use] = None
+        """Deliver the full answer to a subscription at the next commit."""
+        self._waiting_uses[use] = None
 
     def owe_query(self, query: QueryState) -> None:
-        """Start a query again at the next commit, and hand on the whole answers."""
-        self._owed[query] = None
+        """Restart a query at the next commit, and deliver full answers."""
+        self._undelivered[query] = None
 
     def owes(self, query: QueryState) -> bool:
-        """Tell whether a query is to be started again."""
-        return query in self._owed
+        """Return True if a query is to be restarted."""
+        return query in self._undelivered
 
     def forget(self, use: Use) -> None:
-        """Owe a subscription nothing."""
-        self._owed_uses.pop(use, None)
+        """Cancel a subscription's pending full answer."""
+        self._waiting_uses.pop(use, None)
 
     def forget_query(self, query: QueryState) -> None:
-        """Owe nothing for a query."""
-        self._owed.pop(query, None)
+        """Cancel all pending work of a query."""
+        self._undelivered.pop(query, None)
         self._passed.pop(query, None)
 
     def mended(self, query: QueryState) -> None:
-        """Drop what a query gave in this commit, because it has been started again."""
+        """Discard the deltas of a query in this commit, because the query was restarted."""
         self.news[:] = [entry for entry in self.news if entry[0] is not query]
         if self._untimed is not None:
             self._untimed.pop(query, None)
 
     def reset(self) -> None:
-        """Forget what is under way, because everything is started again."""
+        """Discard all pending work, because everything restarts."""
         self._demand.clear()
         self.news.clear()
         self.touched.clear()
@@ -195,22 +195,22 @@ class Commits:
         self._untimed, self.is_telling = None, False
 
     def tell(self, query: QueryState, sequence: int, found: Found) -> None:
-        """Hand on the deltas of a query, or the whole answers."""
+        """Deliver the deltas or the full answers of a query."""
         deltas, whole = found
         if whole:
-            self._owed[query] = None
+            self._undelivered[query] = None
             for use in query.uses:
-                self._tell_use(use, sequence, deltas.get(use.asked, {}), {}, whole=True)
-        # a subscription that gets every report gets nothing between two reports
+                self._deliver_one(use, sequence, deltas.get(use.asked, {}), {}, whole=True)
+        # a subscription that receives every report receives nothing between two reports
         elif not query.every:
             for asked, delta in deltas.items():
-                self._tell_uses(query.uses_of(asked), sequence, delta)
-        self._owed.pop(query, None)
+                self._deliver_to(query.uses_of(asked), sequence, delta)
+        self._undelivered.pop(query, None)
 
-    def _tell_timed(
+    def _deliver_timed(
         self, sequence: int, untimed: dict[QueryState, Found], timed: dict[QueryState, Found]
     ) -> None:
-        """Hand on deltas of which some were caused by time alone."""
+        """Deliver deltas, some of which time alone caused."""
         reported, self._reported = self._reported, set()
         every = {q: None for q in self._state.every if not reported.isdisjoint(q.views)}
         queries = dict.fromkeys((*untimed, *timed, *every))
@@ -220,7 +220,7 @@ class Commits:
                 whole = passed if begins else _sums(changed, passed)
                 self.tell(query, sequence, (whole, True))
                 continue
-            self._owed[query] = None
+            self._undelivered[query] = None
             asked = (
                 query.asked if query in every else () if query.every else dict.fromkeys((*changed, *passed))
             )
@@ -230,11 +230,11 @@ class Commits:
                 if net or query in every:
                     expired = common_losses(net, passed.get(parameters, {}))
                     for use in query.uses_of(parameters):
-                        self._tell_use(use, sequence, net, expired)
-            self._owed.pop(query, None)
+                        self._deliver_one(use, sequence, net, expired)
+            self._undelivered.pop(query, None)
 
-    def _tell_whole(self, use: Use, sequence: int) -> None:
-        """Hand on the whole answer of a subscription."""
+    def _deliver_full(self, use: Use, sequence: int) -> None:
+        """Deliver the full answer to a subscription."""
         try:
             use.emit(self._state.answer(use), sequence, True, {})
         except BudgetError as error:
@@ -242,33 +242,33 @@ class Commits:
         except Exception as error:  # noqa: BLE001 - logged; no other subscription is affected
             self._failed(use, error)
             return
-        self._owed_uses.pop(use, None)
+        self._waiting_uses.pop(use, None)
 
-    def _tell_uses(self, uses: Sequence[Use], sequence: int, delta: TermWeights) -> None:
+    def _deliver_to(self, uses: Sequence[Use], sequence: int, delta: TermWeights) -> None:
         """Deliver one delta to subscriptions of a query that have the same parameters."""
-        if len(uses) > 1 and not self._owed_uses:
+        if len(uses) > 1 and not self._waiting_uses:
             try:
                 uses = uses[0].emit_together(uses, delta, sequence)
             except Exception as error:  # noqa: BLE001 - logged; no other query is affected
                 for use in uses:
-                    self._owed_uses[use] = None
+                    self._waiting_uses[use] = None
                     self._failed(use, error)
                 return
         for use in uses:
-            self._tell_use(use, sequence, delta, {})
+            self._deliver_one(use, sequence, delta, {})
 
-    def _tell_use(
+    def _deliver_one(
         self, use: Use, sequence: int, delta: TermWeights, expired: TermWeights, *, whole: bool = False
     ) -> None:
-        """Hand on a delta, or the whole answer. If that fails, no other subscription is affected."""
+        """Deliver a delta or the full answer. A failure affects no other subscription."""
         if whole:
-            self._owed_uses.pop(use, None)
-        elif use in self._owed_uses:
-            return  # it is told its whole answer
+            self._waiting_uses.pop(use, None)
+        elif use in self._waiting_uses:
+            return  # it gets its full answer
         try:
             use.emit(delta, sequence, whole, expired)
         except Exception as error:  # noqa: BLE001 - logged; no other subscription is affected
-            self._owed_uses[use] = None
+            self._waiting_uses[use] = None
             self._failed(use, error)
 
     def _failed(self, use: Use, error: Exception) -> None:
@@ -277,7 +277,7 @@ class Commits:
             self._state.capture.owe()
 
     def _deltas(self) -> dict[QueryState, Found]:
-        """Take the deltas of the queries whose segments have solutions to be taken."""
+        """Return the deltas of the queries whose segments have new solutions."""
         changed: dict[QueryState, list[tuple[Row, Terms, int]]] = {}
         for query, asked, solution, sign in self.news:
             changed.setdefault(query, []).append((asked, solution, sign))
@@ -291,8 +291,8 @@ class Commits:
                         query.changed.add(leaf)
         for query in self._passed:
             changed.setdefault(query, [])
-        # Noted before anything is taken: whatever interrupts from here on, the whole answer is told.
-        self._owed.update(dict.fromkeys(changed))
+        # noted before anything is drained: after an interruption from here on, the full answer is delivered
+        self._undelivered.update(dict.fromkeys(changed))
         self.news.clear()
         self._passed.clear()
         for view in self.touched:
@@ -301,8 +301,8 @@ class Commits:
         return {query: self._found(query, news) for query, news in changed.items()}
 
     def _pass_time(self) -> None:
-        """Let the present be what clocks show; what the writes changed is taken before, at the old one."""
-        # a commit that is only tried is taken back, and what time changed would not be told
+        """Move NOW() to the time of the clocks, after computing what the writes changed at the old time."""
+        # A trial commit is rolled back, and changes by time would be lost.
         if self._state.capture.deliveries.aside is not None:
             return
         behind = [present for present in self._state.presents.values() if present.is_behind()]
@@ -313,19 +313,19 @@ class Commits:
                 self._passed.update(dict.fromkeys(present.move()))
 
     def _found(self, query: QueryState, news: list[tuple[Row, Terms, int]]) -> Found:
-        """Take the deltas of a query, with the solutions that were told in terms."""
+        """Return the deltas of a query, including solutions that came as terms."""
         found, is_whole = self._recovery.drain(query, len(news))
         if news and not is_whole:
-            told: dict[Row, list[tuple[Terms, int]]] = {}
+            came: dict[Row, list[tuple[Terms, int]]] = {}
             for asked, solution, sign in news:
-                told.setdefault(asked, []).append((solution, sign))
-            nets = {a: add_up((*found.get(a, {}).items(), *own)) for a, own in told.items()}
+                came.setdefault(asked, []).append((solution, sign))
+            nets = {a: add_up((*found.get(a, {}).items(), *own)) for a, own in came.items()}
             found = {a: net for a, net in (found | nets).items() if net}
         return found, is_whole
 
     def _flush(self, sequence: int) -> None:
-        """Have views take the changes that they put off; start a view that fails, and its queries, again."""
-        missed = set(self._owed)
+        """Have views apply deferred changes; restart failed views and their queries."""
+        missed = set(self._undelivered)
         waiting, self._unflushed = self._unflushed, {}
         self.touched.update(waiting)
         steps: dict[View, Callable[[], object]] = {}
@@ -339,14 +339,14 @@ class Commits:
         moved = [view for view in steps if view not in self._recovery.broken]
         if self._state.every:
             self._reported.update(view for view in waiting if view.reports)
-        # What the writes changed is taken before the rest, so that the two can be told apart.
+        # changes by the writes are drained before the rest, to separate the two
         if moved:
             self._untimed = self._deltas()
             self.touched.update(dict.fromkeys(moved))
             interrupt = self._recovery.each(moved, lambda view: steps[view]()) or interrupt
         if self._recovery.broken or missed:
             self._recovery.mend(sequence, missed)
-        # Ctrl-C is raised only now, when every view is whole again.
+        # Ctrl-C is raised only now, when every view is consistent again
         if interrupt is not None:
             raise interrupt
 

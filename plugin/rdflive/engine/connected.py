@@ -1,19 +1,19 @@
-"""The walks of a basic graph pattern, from one update to the solutions that it makes or ends: Algorithms 6
+"""The walks of a basic graph pattern, from one update to the solutions that it adds or removes: Algorithms 6
 and 7 of Gergatsoulis and Damigos.
 
 A walk starts at one pattern with the triple that matched it. It binds the other variables in the order that
 the planner fixed for that pattern (its ordered array, Proposition 5) and appends one projected tuple per
-solution. Neighbours come from the patterns' access paths. A centre whose triple match state is not full ends
+solution. The patterns' access paths supply the neighbours. A centre whose triple match state is not full ends
 the walk at once, because some pattern has no match there (Section 6.5).
 
 A triple that matches several patterns of one query must yield each solution once. Example: the patterns `?a
 :knows ?b . ?b :knows ?c` and the insert of `(x, knows, x)`. The triple is stored first, so the walk from
-pattern 0 sees it for pattern 1 too and gives (x, x, x). The walk from pattern 1 finds the same solution and
-skips it, because pattern 0 is mapped to the very triple that the walk began with. For a delete the order is
-reversed, walk first and clear after, so that both walks still see the triple.
+pattern 0 sees it for pattern 1 too and finds (x, x, x). The walk from pattern 1 finds the same solution and
+skips it, because pattern 0 is mapped to the triple that the walk started with. A delete walks before it
+discards the triple, so that both walks still see it.
 
-A walk is written once for each shape: where queries differ in constants and in the names of variables alone,
-their walks are the same code with other containers.
+The code of a walk is generated once for each shape. Queries that differ only in constants and variable names
+share the code and have containers of their own.
 """
 
 from __future__ import annotations
@@ -36,24 +36,25 @@ __all__ = ["WalkPlan", "compile_walk", "intersect"]
 
 @dataclass(frozen=True, slots=True)
 class WalkPlan:
-    """What a walk needs: patterns over ids, their states, masks by centre, and the projection."""
+    """The inputs of a walk: patterns over ids, their states, masks by centre, and the projection."""
 
     patterns: Sequence[TriplePattern | Asked]
     states: Sequence[PatternState]
     masks: dict[Variable | None, tuple[MutableMapping[Any, int], int]]
     projection: Sequence[Variable]
     conditions: Sequence[tuple[Sequence[Variable], Callable[[tuple[int, ...]], bool]]]
-    """Filters over several variables: each runs where the last of its variables is bound (SPECTRA,
-    Definition 3.2)."""
+    """Filters over several variables. Each runs once the last of its variables is bound (SPECTRA, Definition
+    3.2).
+    """
     path: Callable[[int, tuple[int, ...]], Any]
-    """Give the access path of a pattern from some of its slots, making it where it is new."""
+    """Return the access path of a pattern from some of its slots; create it if it is missing."""
     meter: Meter | None = None
-    """Counts the rows that a walk looks at, for a budget; None without one."""
+    """Counts the rows that a walk reads, for a budget; None without one."""
     asked: AskedPaths | None = None
-    """For a family: its relation is behind the patterns."""
+    """For a family: look-ups in its relation, which follows the patterns."""
     written: Written = field(init=False)
-    """The walks that were written for plans of its shape, by the pattern that they begin at, and for walks of
-    many triples the earlier places of that pattern.
+    """The generated walks for plans of this shape, by the pattern that they start at and, for walks of many
+    triples, the earlier places of that pattern.
     """
 
     def __post_init__(self) -> None:
@@ -63,15 +64,15 @@ class WalkPlan:
 
 
 Need: TypeAlias = Callable[[WalkPlan], object]
-"""Gives what a name in the text of a walk stands for."""
+"""Returns the object that a name in the code of a walk stands for."""
 Written: TypeAlias = dict[tuple[int, tuple[int, ...] | None], tuple[CodeType, tuple[Need, ...]]]
 _MOST: Final = 1024
-"""Shapes whose walks are kept; beyond that all are forgotten."""
+"""Shapes whose walks are kept; beyond that all are discarded."""
 _written: Final[dict[tuple[Any, ...], Written]] = {}
 
 
 def intersect(found: list[Any]) -> Collection[Any]:
-    """Intersect what several access paths hold, smallest first; bare values stand for themselves."""
+    """Intersect the values of several access paths, smallest first; a single neighbour is a bare value."""
     sets = []
     bare: Any = None
     for values in found:
@@ -92,22 +93,23 @@ def intersect(found: list[Any]) -> Collection[Any]:
 
 
 def _least(found: list[Any]) -> int:
-    """Give the size of the smallest set that is intersected; 0 where a bare value leaves nothing to do."""
+    """Return the size of the smallest set to intersect; 0 if a bare value leaves nothing to do."""
     return min((len(values) if type(values) is set else 0 for values in found), default=0)
 
 
 def compile_walk(plan: WalkPlan, array: OrderedArray, *, many: bool = False) -> Walk:
-    """Write and compile the walk of one ordered array.
+    """Generate and compile the walk of one ordered array.
 
-    Solutions that map an earlier pattern to the same triple are skipped, because that pattern's own walk
-    gives them.
+    It skips solutions that map an earlier pattern to the same triple, because the walk of that pattern finds
+    them.
 
-    With `many` the walk takes triples that came or went together, the list that collects solutions, and the
-    set of these triples; see `batch`. It skips solutions that have one of the set where an earlier walk
-    begins. A full evaluation starts from one pattern only, so it needs all and passes an empty set.
+    With `many` the walk takes triples that were inserted or deleted together, the list that collects
+    solutions, and the set of these triples; see `batch`. It skips solutions that have a triple of the set
+    where an earlier walk starts. A full evaluation starts from one pattern only, so it needs all and passes
+    an empty set.
     """
     states = plan.states
-    # which earlier patterns the triples of the walk have come to as well
+    # the earlier places at which the same pattern occurs
     same = tuple(j for j in range(array.seed) if states[j] is states[array.seed]) if many else None
     key = array.seed, same
     found = plan.written.get(key)
@@ -118,13 +120,13 @@ def compile_walk(plan: WalkPlan, array: OrderedArray, *, many: bool = False) -> 
 
 
 def _shape(plan: WalkPlan) -> tuple[Any, ...]:
-    """Give what the text of walks depends on."""
+    """Return all that the code of walks depends on."""
     numbers: dict[Any, int] = {}
 
     def number(term: Any) -> int:
         return numbers.setdefault(term, len(numbers))
 
-    # variables first, so that their numbers tell them from constants
+    # variables first, so that their numbers distinguish them from constants
     variables = [v for pattern in plan.patterns for v in pattern.variables]
     count = len({number(v) for v in variables})
     comparisons = () if plan.asked is None else plan.asked.comparisons
@@ -150,16 +152,16 @@ class _Writer:
         given = (*self.arguments, "out") if same is None else ("triples", "out", "together")
         self.source = FunctionSource(f"def walk({', '.join(given)}):")
         self._relations = sum(isinstance(pattern, Asked) for pattern in plan.patterns)
-        """How many of the patterns, the last ones, are relations of what is asked for."""
+        """Number of trailing patterns that are relations of requested values."""
         self.needs: list[Need] = []
-        # distinct variables: in `?x :p ?x` the pattern's guard has compared the two before any walk
+        # distinct variables: for `?x :p ?x` the pattern's guard compares the two before any walk
         self.slots = [pattern.variables for pattern in plan.patterns]
         self.conditions = list(enumerate(variables for variables, _ in plan.conditions))
-        # How the generated code gives up: the innermost loop goes on with its next value, and before the
-        # first loop the function returns.
+        # How the generated code skips: the innermost loop continues, and before the first loop the function
+        # returns.
         self.fail = "return"
         self.found: dict[int, str] = {}
-        """Pattern number → the local variable that holds what the pattern's access path gave."""
+        """Pattern number → the local variable with the result of the pattern's access path."""
         seed = plan.patterns[array.seed]
         self.names: dict[Variable, str] = {}
         for argument, term in zip(self.arguments, seed, strict=True):
@@ -196,7 +198,7 @@ class _Writer:
         row = "".join(f"{self.names[v]}, " for v in self.plan.projection)
         self.source.line(f"out.append(({row}))")
         if self.plan.meter is not None:
-            # an update runs the walks of all plans in turn, and one that is stopped must not stop the others
+            # an update runs the walks of all plans in turn, and a stopped walk must not stop the others
             self.source.leave()
             error = self._name(lambda _: BudgetError)
             with self.source.block(f"except {error} as error:"):
@@ -204,7 +206,7 @@ class _Writer:
         return self.source.code, tuple(self.needs)
 
     def _name(self, need: Need) -> str:
-        """Name what each plan has of its own."""
+        """Name an object that each plan has for itself."""
         self.needs.append(need)
         return self.source.name(None)
 
@@ -221,7 +223,7 @@ class _Writer:
         slots = self.slots[j]
         key = tuple(slots.index(v) for v in bound)
         asked = self.plan.asked
-        # a walk from a member looks up what the parameters bind, which no other walk does
+        # a walk from a member looks up by the parameters, which no other walk does
         if (
             asked is not None
             and self.plan.states[self.array.seed] is asked.relation.pattern
@@ -233,30 +235,30 @@ class _Writer:
         return self._name(lambda plan: plan.path(j, key))
 
     def _demand_full(self, centres: Sequence[Variable | None]) -> None:
-        """Give up unless the match state of each of these centres is full."""
+        """Skip unless the match state of each of these centres is full."""
         for centre in centres:
             if centre in self.plan.masks:
                 at = list(self.plan.masks).index(centre)
                 mask, full = self._name(_mask(at)), self._name(_full(at))
                 # A ground pattern set has no centre; its star has one entry, under the empty tuple.
                 value = "()" if centre is None else self.names[centre]
-                # a pattern that is held by demand has no bits, and may be all that a value is in;
-                # the mask may have bits of other stars too
+                # A pattern held by demand has no bits, and may be the only one with a value. The mask may
+                # have bits of other stars too.
                 self.source.line(f"if {mask}.get({value}, 0) & {full} != {full}: {self.fail}")
 
     def _loop(self, target: str, values: str) -> None:
-        """Write a loop over `values`; the rest of the function goes inside it."""
+        """Open a loop over `values`; the rest of the function is inside it."""
         self.source.enter(f"for {target} in {values}:")
         self.fail = "continue"
 
     def _count(self, rows: str, condition: str = "") -> None:
-        """Count the rows that are about to be looked at, with a budget."""
+        """Count the rows that are read next, if there is a budget."""
         if self.plan.meter is not None:
             spend = f"{self._name(_spend)}({rows})"
             self.source.line(f"if {condition}: {spend}" if condition else spend)
 
     def _scan(self, j: int) -> None:
-        """Bind variables that nothing bound so far is linked to, by listing every match of pattern j."""
+        """Bind variables that are not linked to bound ones, by listing every match of pattern j."""
         if self._fit(j):
             return
         slots = self.slots[j]
@@ -270,14 +272,14 @@ class _Writer:
         self._loop(self._bind(slots), path)
 
     def _is_scanned(self, j: int) -> bool:
-        """Tell whether the graph is listed for a member, so that the matches of the pattern are not kept."""
+        """Return True if walks list the graph for a member, so that matches of the pattern are not kept."""
         asked = self.plan.asked
-        # a triple that comes finds the members by what they compare with, and looks at no other triple
+        # an inserted triple finds the members by their comparison, and reads no other triple
         is_only = len(self.plan.patterns) == 2 and not isinstance(self.plan.patterns[j], Asked)
         return asked is not None and asked.lister is not None and is_only
 
     def _lookup(self, j: int) -> tuple[str, list[Variable]]:
-        """Give the expression that looks pattern j up by its bound variables, and the variables it then
+        """Return the expression that looks up pattern j by its bound variables, and the variables that it
         binds.
         """
         slots = self.slots[j]
@@ -287,8 +289,8 @@ class _Writer:
     def _look_ahead(self) -> None:
         """Look up every path whose key is bound by now.
 
-        A missing neighbour then ends the walk before it enters the loops of other patterns. Without this, a
-        walk would list all values of `?b` before it finds that `?c` has none.
+        A missing neighbour then ends the walk before it enters the loops of other patterns. Otherwise a walk
+        would list all values of `?b` before it finds that `?c` has none.
         """
         will = set(self.names)
         for step in self.array.steps:
@@ -303,7 +305,7 @@ class _Writer:
             will.update(step.binds)
 
     def _follow(self, j: int) -> None:
-        """Bind the open variables of pattern j, the only pattern that links them to what is bound."""
+        """Bind the open variables of pattern j, the only pattern that links them to bound ones."""
         if self._fit(j):
             return
         _, offered = self._lookup(j)
@@ -313,7 +315,7 @@ class _Writer:
         self._loop(self._bind(offered), f"({found} if type({found}) is set else ({found},))")
 
     def _fit(self, j: int) -> bool:
-        """Bind parameters that are kept in order by a comparison with what is bound; false where none is."""
+        """Bind ordered parameters by a comparison with a bound variable; return False if there is none."""
         asked = self.plan.asked
         if asked is None or self.plan.states[j] is not asked.relation.pattern:
             return False
@@ -333,10 +335,9 @@ class _Writer:
         return True
 
     def _meet(self, variable: Variable, links: Sequence[int]) -> None:
-        """Bind a variable that several patterns link to what is bound: their neighbours are intersected."""
+        """Bind a variable that several patterns link to bound ones: intersect their neighbours."""
         names = [self.found[j] for j in links]
-        # Two patterns are the common case, so their intersection is written out instead of calling
-        # `intersect`.
+        # two patterns are the common case, so their intersection is inlined
         if len(names) == 2:
             a, b = names
             self._count(f"min(len({a}), len({b}))", f"type({a}) is set and type({b}) is set")
@@ -360,9 +361,9 @@ class _Writer:
             and not isinstance(self.plan.patterns[self.array.seed], Asked)
             and any(slots[0] in pattern.variables for pattern in self.plan.patterns[: -self._relations])
         ):
-            return  # a triple with a value that no member asks for is not routed here
+            return  # triples with a value that no member requests are not routed here
         if len(slots) < 2 and (slots[0] if slots else None) in self.plan.masks:
-            return  # the full mask of its only variable, or of the ground pattern, says so already
+            return  # implied by the full mask of its only variable, or of the ground pattern
         if len(slots) == 2:
             lookup = f"{self._path(j, slots[:1])}.get({self.names[slots[0]]})"
             offered = f"{self._name(_each)}({lookup})"
@@ -380,11 +381,11 @@ class _Writer:
                 self.source.line(f"if not {self._name(_test(number))}(({row})): {self.fail}")
 
     def _leave_to(self, j: int) -> None:
-        """Skip a solution that maps the earlier pattern j to this walk's triple: the walk of j gives it."""
+        """Skip a solution that maps the earlier pattern j to this walk's triple: the walk of j finds it."""
         if isinstance(self.plan.patterns[self.array.seed], Asked):
-            return  # it began with no triple
+            return  # it started from a member, not a triple
         if self.same is not None:
-            # another pattern took its own triples before or after this one, see `batch`
+            # another pattern stores its own triples before or after this one, see `batch`
             if j in self.same:
                 written = zip(self.arguments, self.plan.patterns[j], strict=True)
                 names = [self.names[term] if isinstance(term, Variable) else given for given, term in written]
@@ -404,7 +405,7 @@ class _Writer:
         self.source.line(f"if {' and '.join(tests) or 'True'}: {self.fail}")
 
 
-# What names stand for; the plan at hand is not in them, for others of its shape have the same walks.
+# The functions for names. They take the plan as an argument, because plans of one shape share the code.
 
 
 def _mask(at: int) -> Need:
@@ -437,4 +438,4 @@ def _put_off(plan: WalkPlan) -> object:
 
 
 def _spend(plan: WalkPlan) -> object:
-    return plan.meter.spend  # type: ignore[union-attr]  # there is one, where it is asked for
+    return plan.meter.spend  # type: ignore[union-attr]  # plans with a budget have one

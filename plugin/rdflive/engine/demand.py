@@ -1,17 +1,18 @@
-"""Patterns that hold only the triples with values that something asks for.
+"""Patterns that hold only the triples with values in demand.
 
-Say a query is `:ann :knows ?y . ?y :likes ?t`, and :ann knows :bob. Of the second pattern only the triples of
-:bob can be part of a solution, so it holds no others: the values of ?y in the first pattern are the *demand*
-for the second. When :ann comes to know :cat, the first pattern takes that triple, :cat comes into demand, and
-the second pattern takes what the store has of `:cat :likes ?t` now. When :ann no longer knows :bob, the
-triples of :bob are forgotten at the end of the commit. A triple `:dan :likes :tea` finds no pattern.
+Example: a query is `:ann :knows ?y . ?y :likes ?t`, and :ann knows :bob. For the second pattern only the
+triples of :bob can be part of a solution, so it holds no others: the values of ?y in the first pattern are
+the *demand* for the second. When `:ann :knows :cat` is inserted, the first pattern stores it, :cat enters the
+demand, and the second pattern loads the current matches of `:cat :likes ?t` from the store. When `:ann :knows
+:bob` is deleted, the triples of :bob are discarded at the end of the commit. A triple `:dan :likes :tea`
+matches no pattern.
 
-What members of a family ask for is demand too, and so is what the rows of one side of a join ask of the other
-side; see `relation`.
+The parameters of a family's members are demand too, and so are the values that the rows of one side of a join
+request from the other side; see `relation`.
 
-To look values up one by one may cost more than to hold the whole pattern, if there are many or if they come
-and go. So each pattern counts that work. When it comes to half of what the whole pattern would cost, the
-pattern is held whole, and when few values are in demand for long, only these again.
+Many or short-lived values may cost more to look up one by one than the full pattern costs to hold. So each
+pattern counts that work. When it reaches half the cost of the full pattern, the pattern holds all of its
+matches. When few values are in demand for long, it holds only these again.
 """
 
 from __future__ import annotations
@@ -24,36 +25,37 @@ __all__ = ["Demand", "Fed", "Feeding", "Link"]
 
 Row: TypeAlias = tuple[int, ...]
 _FEW: Final = 256
-"""Look-ups that take no longer than to list what one value of a pattern may have."""
+"""Number of look-ups that cost no more than listing all matches of one value."""
 _LOOK_UP: Final = 4
-"""What a look-up costs, where a triple that is listed costs 1; and what it costs to forget a value."""
+"""Cost of a look-up, and of discarding a value; listing one triple costs 1."""
 _CHEAP: Final = 1000
-"""Work that is not worth a count of what the whole pattern has."""
+"""Least work for which the size of the full pattern is counted."""
 _SPARSE: Final = 64
-"""A pattern that is held whole has so many values for each in demand before it is held by demand again."""
+"""A pattern returns to demand if it has this many values for each one in demand."""
 _PATIENCE: Final = 4
-"""How many times longer a pattern stays whole each time."""
+"""Factor by which each return to demand takes longer than the one before."""
 _OFTEN: Final = 256
-"""Commits between two looks at the patterns that are held whole."""
+"""Commits between two checks of the patterns that hold all matches."""
 
 
 class Link:
-    """The values of one slot of a pattern, for which other patterns hold their triples.
+    """The values of one slot of a pattern, which are the demand for other patterns.
 
-    `Demand` collects the values that come and go.
+    `Demand` collects the values that enter and leave.
     """
 
     __slots__ = ("fed", "wanted")
 
     def __init__(self) -> None:
         self.wanted: dict[int, int] = {}
-        """How many matches have a value. One without a match stays, with 0, to the end of the commit."""
+        """Number of matches with each value. A value without a match stays, with 0, to the end of the commit.
+        """
         self.fed: list[Fed] = []
 
 
 @dataclass(frozen=True, slots=True)
 class Feeding:
-    """Where the demand for a pattern comes from, before the pattern is made; see `query.demand`."""
+    """The source of the demand for a pattern that is not made yet; see `query.demand`."""
 
     view: Any
     source: Any
@@ -61,11 +63,9 @@ class Feeding:
     slot: int
     place: int
     is_member: bool
-    """Whether the values are what members of a family ask for: walks take for granted that no others are
-    held.
-    """
+    """True if the values are parameters of a family's members: walks rely on it that no others are held."""
     may_widen: bool = True
-    """Whether the pattern may be held whole."""
+    """True if the pattern may hold all of its matches."""
 
 
 class Fed:
@@ -81,57 +81,57 @@ class Fed:
         self.pattern = pattern
         """The `PatternState` that is fed."""
         self.place = feeding.place
-        """Where the values stand in its triples."""
+        """The place of the values in its triples."""
         self.link = link
         self.is_wide = False
-        """Whether the pattern holds triples with any value now."""
+        """True while the pattern holds triples with any value."""
         self.followed: set[int] = set()
-        """The values that the pattern holds triples for; not kept where only what members ask for matters."""
+        """The values that the pattern holds triples for; not kept if members alone request values."""
         self._feeding = feeding
         self._spent = 0
-        """The work that look-ups took, less one for each change of the graph, which the whole would take."""
+        """Work of look-ups, less one for each change of the graph, which the full pattern would cost."""
         self._since = 0
         self._bound = _CHEAP
         self._patience = 1
 
     @property
     def is_member(self) -> bool:
-        """Whether the values are what members of a family ask for."""
+        """True if the values are parameters of a family's members."""
         return self._feeding.is_member
 
     @property
     def routes(self) -> bool:
-        """Whether triples are taken to the pattern by this place; other places are tested."""
+        """True if triples are routed to the pattern by this place; other places are tested."""
         return self.pattern.feeds[0] is self
 
     def open(self, value: int) -> None:
-        """Have the pattern take triples with a value from now on, and those that are there."""
+        """Hold triples with a value from now on, and load the present ones."""
         # a pattern that keeps nothing has nothing to look up
         if self.pattern.keeps and not self.is_wide and self._may_widen and self._work(0) > self._bound:
             self._reconsider(0)
         if self.is_wide:
             return
         if self.routes:
-            # first, for a view that entails works out only what is routed somewhere
+            # first, because a view with entailment computes only triples that are routed
             self.view.open_to(self.pattern, self.place, value)
-        # before the triples are listed, and so after those of the values that other links brought with it
+        # before the triples are listed, and so after those of values that other links added with it
         if self._tracks:
             self.followed.add(value)
         if self.pattern.keeps:
-            # listed at once: to hold a triple changes the dictionary that a lister reads
+            # listed at once: holding a triple changes the dictionary that a lister reads
             triples = list(self._listed(value))
             self._spent += _LOOK_UP + len(triples)
             self.view.hold(self.pattern, triples)
 
     def close(self, value: int, *, reads: bool = True) -> None:
-        """Undo `open`, also where it was interrupted.
+        """Undo `open`, also after an interruption.
 
-        Where no path lists the triples of the value, they are read from the store, unless `reads` is false.
+        If no path lists the triples of the value, they are read from the store, unless `reads` is false.
         """
         if self.is_wide:
             return
         if self.pattern.keeps:
-            # what has cost much may be asked for again
+            # an expensive value may be requested again
             if reads and self._may_widen:
                 count = self.pattern.count_at(self._slot, value)
                 if self._work(count) > self._bound:
@@ -146,7 +146,7 @@ class Fed:
         self.followed.discard(value)
 
     def stop(self) -> None:
-        """Route no triples to the pattern any more; the caller drops what it holds."""
+        """Stop routing triples to the pattern; the caller drops the triples that it holds."""
         self.link.fed.remove(self)
         if self.is_wide:
             self.view.close_all(self.pattern)
@@ -163,13 +163,13 @@ class Fed:
             self.view.close_to(self.pattern, self.place, value)
         self.view.open_all(self.pattern)
         self.is_wide = True
-        # the triples of values that are held are all there
+        # the triples of known values are complete
         found = list(self.view.present(self.pattern, {}, (self.place, known)))
         self.view.hold(self.pattern, found)
         self._since = self.view.seen
 
     def narrow(self) -> bool:
-        """Hold only triples with the values in demand again, where these have been few for long."""
+        """Return to holding only values in demand if these have been few for long; return True if so."""
         size = self.size
         if len(self.link.wanted) * _SPARSE > size or self.view.seen - self._since < size * self._patience:
             return False
@@ -188,13 +188,13 @@ class Fed:
 
     @property
     def size(self) -> int:
-        """How many values the pattern holds triples for."""
+        """Number of values that the pattern holds triples for."""
         path = self.pattern.paths.get((self._slot,))
         return len(path) if path is not None else sum(1 for _ in self.pattern.matches() or ())
 
     @property
     def _slot(self) -> int:
-        # not by the first place of each variable, for in `?x ?y ?y` that of ?y is the predicate
+        # not the first place of each variable: in `?x ?y ?y` that of ?y is the predicate
         slot: int = -1 - self.pattern.key[self.place]
         return slot
 
@@ -207,14 +207,14 @@ class Fed:
         return len(self.pattern.feeds) > 1 or not self.is_member
 
     def _work(self, more: int) -> int:
-        """Give the work that has been done lately, or that the values in demand take, and some more."""
+        """Return the recent work, or the cost of looking up all values in demand, plus `more`."""
         seen: int = self.view.seen
         self._spent = max(0, self._spent - (seen - self._since))
         self._since = seen
         return max(self._spent, (_LOOK_UP + 1) * len(self.link.wanted)) + more
 
     def _reconsider(self, more: int) -> None:
-        """Hold the whole pattern if the work comes to half of what that costs."""
+        """Hold all matches if the work reaches half of their cost."""
         work = self._work(more)
         if self.view.size(self.pattern, 2 * work + 1) <= 2 * work:
             self.widen()
@@ -232,7 +232,7 @@ class Fed:
         others = [fed for fed in self.pattern.feeds if fed is not self and not fed.is_wide]
         at = [{self.place: value}]
         fewest = min(others, key=lambda fed: len(fed.followed), default=None)
-        # a class may have very many instances, of which few are in demand
+        # a class may have many instances, few of them in demand
         if fewest is not None and len(fewest.followed) < _FEW:
             at = [{self.place: value, fewest.place: other} for other in fewest.followed]
         for values in at:
@@ -255,7 +255,7 @@ class Fed:
 
 
 class Demand:
-    """The values that came into demand and left it, in all views of a store, until patterns follow."""
+    """The values that entered and left demand, in all views of a store, until patterns follow."""
 
     __slots__ = ("_sweeps", "fresh", "loose", "wide")
 
@@ -263,7 +263,7 @@ class Demand:
         self.fresh: list[tuple[Link, int]] = []
         self.loose: list[tuple[Link, int]] = []
         self.wide: dict[Fed, None] = {}
-        """The patterns that are held whole though they are fed."""
+        """The fed patterns that hold all matches."""
         self._sweeps = 0
 
     def open(self, fed: Fed, values: Iterable[int]) -> None:
@@ -274,7 +274,7 @@ class Demand:
             self.wide[fed] = None
 
     def load(self) -> None:
-        """Have patterns take the triples with values that came into demand, which may ask for more."""
+        """Load the triples of values that entered demand. These may add more demand."""
         fresh = self.fresh
         try:
             for link, value in fresh:  # grows meanwhile
@@ -287,9 +287,9 @@ class Demand:
             fresh.clear()
 
     def sweep(self, *, reads: bool = True) -> None:
-        """Have patterns forget the triples with values that left demand, which may ask for fewer.
+        """Discard the triples of values that left demand. This may remove more demand.
 
-        It is called when a commit is over, for a value may leave demand and come back.
+        It runs at the end of a commit, because a value may leave demand and return within it.
         """
         loose = self.loose
         for link, value in loose:  # grows meanwhile
@@ -300,7 +300,7 @@ class Demand:
                         self.wide[fed] = None
                 del link.wanted[value]
         loose.clear()
-        # to hold a pattern whole may ask for more
+        # a pattern that holds all matches may add demand
         if self.fresh:
             self.load()
         self._sweeps += 1
@@ -308,7 +308,7 @@ class Demand:
             self._narrow()
 
     def _narrow(self) -> None:
-        """Have patterns that are held whole hold what is in demand alone, where that is little."""
+        """Reduce patterns that hold all matches to values in demand, if these are few."""
         for fed in tuple(self.wide):
             if fed not in fed.link.fed or fed.narrow():
                 del self.wide[fed]
@@ -316,7 +316,7 @@ class Demand:
             self.sweep()
 
     def clear(self) -> None:
-        """Forget all changes that patterns have not followed yet."""
+        """Discard all changes that patterns have not followed yet."""
         self.fresh.clear()
         self.loose.clear()
         self.wide.clear()

@@ -1,4 +1,4 @@
-"""Terms as small integers, and back; a term is kept exactly as long as something cached refers to it."""
+"""Terms as small integers, and back; a term is kept as long as some state refers to it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ Id: TypeAlias = int
 UNBOUND: Final = 0
 """The id that stands for no term; its entry is None, and references to it cost nothing."""
 
-# More references than `drop` can ever take away, see `keep_all`.
+# more references than `drop` can ever remove, see `keep_all`
 _FOR_GOOD: Final = 1 << 40
 
 
 class Dictionary:
-    """A reference-counted two-way map between terms and ids (>= 1; ids are used again after release).
+    """A reference-counted two-way map between terms and ids (>= 1; released ids are used again).
 
-    `intern` gives an id without a reference. The id stays valid until the next `sweep`, which releases every
-    term without references. `hold` and `drop` add and take away references.
+    `intern` returns an id without a reference. The id stays valid until the next `sweep`, which releases
+    every term without references. `hold` and `drop` add and remove references.
 
     >>> terms = Dictionary()
     >>> terms.hold([terms.intern("a")]); terms.intern("b"); terms.sweep(); len(terms)
@@ -36,7 +36,7 @@ class Dictionary:
     def __init__(self) -> None:
         self.ids: dict[Term, Id] = {}
         self.terms: list[Term] = [None]
-        # UNBOUND is held and dropped with the rows it is in, and this one reference is never dropped
+        # UNBOUND is held and dropped with its rows, and this one reference is never dropped
         self._references: list[int] = [1]
         self._free: list[Id] = []
         self._loose: list[Id] = []
@@ -47,7 +47,7 @@ class Dictionary:
         return len(self.ids)
 
     def intern(self, term: Term) -> Id:
-        """Give the id of a term, new or known."""
+        """Return the id of a term; assign one if the term is new."""
         known = self.ids.get(term)
         if known is not None:
             return known
@@ -65,16 +65,16 @@ class Dictionary:
         return new
 
     def intern_all(self, terms: Sequence[Term]) -> list[Id]:
-        """Give the ids of many terms, as `intern` does that of one."""
+        """Return the ids of many terms, as `intern` does for one."""
         ids, held, references, loose = self.ids, self.terms, self._references, self._loose
         found: list[Any] = list(map(ids.get, terms))
         for at in [at for at, known in enumerate(found) if known is None]:
             term = terms[at]
-            # a term may be there several times
+            # a term may occur several times
             new = ids.get(term)
             if new is None and self._free:
                 new = self.intern(term)
-            elif new is None:  # `intern` written out
+            elif new is None:  # `intern` inlined
                 new = len(held)
                 references.append(0)
                 held.append(term)
@@ -90,19 +90,19 @@ class Dictionary:
             references[i] += 1
 
     def drop(self, ids: Iterable[Id]) -> None:
-        """Take one reference from each id."""
+        """Remove one reference from each id."""
         references = self._references
         for i in ids:
             references[i] -= 1
-            # Not released at once: the solutions of a delete are still to be read.
+            # not released at once: deleted solutions are still to be read
             if not references[i]:
                 self._loose.append(i)
 
     def keep_all(self) -> None:
-        """Never release the terms that are there now.
+        """Never release the terms that are present now.
 
-        An interruption may have come between a change and its `hold`, so the counts cannot be trusted. A term
-        that stays too long costs memory; one that goes too early makes ids stand for other terms.
+        An interruption may have come between a change and its `hold`, so the counts are unreliable. A term
+        that stays too long costs memory; one that is released too early makes ids stand for other terms.
         """
         self._references += [0] * (len(self.terms) - len(self._references))
         for i in range(len(self._references)):
@@ -111,15 +111,15 @@ class Dictionary:
     def sweep(self) -> None:
         """Release the terms without references.
 
-        It is called when deltas have been handed on, because the solutions of a delete are read from the
-        dictionary after their last reference is gone.
+        It runs after deltas are delivered, because deleted solutions are read from the dictionary after their
+        last reference is dropped.
         """
         loose = self._loose
         if not loose:
             return
         ids, terms, references = self.ids, self.terms, self._references
         for i in loose:
-            # An id may be in the list twice, and may have been held again since.
+            # an id may be in the list twice, or held again since
             if not references[i] and ids.get(term := terms[i]) == i:
                 del ids[term]
                 terms[i] = None
@@ -127,7 +127,7 @@ class Dictionary:
         loose.clear()
 
     def metered(self, meter: Meter) -> Dictionary:
-        """Give the same dictionary for the use of one plan, whose rows are counted."""
+        """Return the same dictionary for the use of one plan, whose rows are counted."""
         return _MeteredTerms(self, meter)
 
 
@@ -149,12 +149,12 @@ class _MeteredTerms(Dictionary):
         references, meter = self._references, self.meter
         for i in ids:
             references[i] += 1
-        # `keep(1)` written out: whatever an operator keeps passes here
+        # `keep(1)` inlined: every row that an operator keeps passes here
         meter.kept_rows += 1
         if meter.kept_rows > meter.most_rows:
             meter.keep(0)
 
     def drop(self, ids: Iterable[Id]) -> None:
-        """Take one reference from each id of a row."""
+        """Remove one reference from each id of a row."""
         super().drop(ids)
         self.meter.kept_rows -= 1

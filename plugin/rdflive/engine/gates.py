@@ -1,10 +1,10 @@
-"""What is known of a value: a bit for each pattern and slot, set while the pattern has a match with it there.
+"""Bits of values: one for each pattern and slot, set while the pattern has a match with the value there.
 
-It is the triple match state of Gergatsoulis and Damigos, kept once for all queries: each star reads the bits
-of its own patterns, and so do the gates of walks (`trie`). Example: (T101, delay, 4) sets the bit of `?t
+They are the triple match state of Gergatsoulis and Damigos, kept once for all queries. Each star reads the
+bits of its own patterns, and so do the gates of walks (`trie`). Example: (T101, delay, 4) sets the bit of `?t
 :delay ?m` and ?t at T101, and that of ?m at 4.
 
-Bits stand in masks of 240, which patterns set and clear; see `PatternState.join_star`.
+Bits are in masks of 240, which patterns set and clear; see `PatternState.join_star`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from rdflive.engine.pattern import PatternState
 __all__ = ["Gate", "Gates", "is_wide"]
 
 _WIDTH: Final = 240
-"""Bits of a mask. An integer of so many takes 60 bytes, at the values that have the highest."""
+"""Bits of a mask. Such an integer takes at most 60 bytes."""
 
 
 class _Mask:
-    """A part of all bits, by value."""
+    """One group of bits, by value."""
 
     __slots__ = ("free", "values")
 
@@ -41,22 +41,23 @@ class Gate:
         self.mask = mask
         self.bit = mask.free.pop()
         self.number = number
-        """How many were made before it."""
+        """Number of gates made before it."""
         self.users = 0
 
     @property
     def values(self) -> MutableMapping[Any, int]:
-        """The mask, by value."""
+        """The values of the mask with their bits."""
         return self.mask.values
 
 
 class Gates:
-    """The bits of a kernel; each is kept as long as a walk uses it."""
+    """The bits of a kernel; each is kept while a walk uses it."""
 
     def __init__(self, make: Callable[[], MutableMapping[Any, Any]]) -> None:
         self._make = make
         self._gates: dict[tuple[PatternState, int], Gate] = {}
-        # apart, so that few masks have all bits of patterns that most values are in
+        # patterns that match many values have masks of their own, so that few masks have an entry for most
+        # values
         self._masks: dict[bool, list[_Mask]] = {False: [], True: []}
         self._made = 0
         self._unfilled: list[Gate] = []
@@ -66,11 +67,11 @@ class Gates:
         return [mask.values for masks in self._masks.values() for mask in masks]
 
     def of(self, pattern: PatternState, slot: int) -> Gate | None:
-        """Give a gate, if it is in use."""
+        """Return a gate if it is in use."""
         return self._gates.get((pattern, slot))
 
     def use(self, pattern: PatternState, slot: int) -> Gate:
-        """Use a gate; `fill` has to follow."""
+        """Use a gate; the caller must call `fill` afterwards."""
         gate = self.of(pattern, slot)
         if gate is None:
             gate = self._open(pattern, slot, self._mask(1, wide=is_wide(pattern)))
@@ -78,7 +79,7 @@ class Gates:
         return gate
 
     def use_together(self, members: Sequence[tuple[PatternState, int]]) -> list[Gate] | None:
-        """Use gates of one mask; None where they are in several already."""
+        """Use gates of one mask; return None if their bits are in several masks already."""
         found = [self.of(*member) for member in members]
         masks = {gate.mask for gate in found if gate is not None}
         missing = found.count(None)
@@ -102,7 +103,7 @@ class Gates:
                 values[value] = values.get(value, 0) | bit
 
     def leave(self, gate: Gate) -> None:
-        """Stop using a gate; it goes with its last user."""
+        """Stop using a gate; the last user removes it."""
         gate.users -= 1
         if gate.users:
             return
@@ -132,7 +133,7 @@ class Gates:
         return gate
 
     def _mask(self, count: int, *, wide: bool) -> _Mask:
-        """Give a mask with so many free bits."""
+        """Return a mask with at least `count` free bits."""
         masks = self._masks[wide]
         mask = next((mask for mask in masks if len(mask.free) >= count), None)
         if mask is None:
@@ -142,7 +143,7 @@ class Gates:
 
 
 def is_wide(pattern: PatternState) -> bool:
-    """Tell whether a pattern matches many values: it has no constant but its predicate."""
+    """Return True if a pattern matches many values: its only constant is the predicate."""
     return pattern.arity > 1 and not pattern.feeds
 
 

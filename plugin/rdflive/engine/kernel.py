@@ -1,7 +1,7 @@
 """The inner loop of the engine: updates as integers in, solutions as tuples of integers out.
 
-Nothing here knows terms, stores, batches or callbacks, so that a compiled module could take its place and
-pass the same tests.
+The kernel knows no terms, stores, batches or callbacks, so a compiled module could replace it and pass the
+same tests.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = ["Kernel", "QuadKernel", "SegmentState", "Snapshot"]
 Row: TypeAlias = tuple[int, ...]
 NOT_FED: Final[Origins] = {}
 Snapshot: TypeAlias = Callable[[PatternState], Iterable[tuple[int, ...]]]
-"""List the triples (or quads) of the graph that match a pattern and pass its guard."""
+"""Lists the triples (or quads) of the graph that match a pattern and pass its guard."""
 
 
 class SegmentState:
@@ -54,7 +54,7 @@ class SegmentState:
 
     plan: WalkPlan
     joined: Sequence[PatternState]
-    """What walks go through: the patterns, and what members ask for."""
+    """The patterns that walks go through, with the relations of requested values."""
 
     def __init__(
         self,
@@ -65,34 +65,34 @@ class SegmentState:
     ) -> None:
         self.segment = segment
         self.relation = relation
-        """What the members of a family ask for, where that is joined with the patterns."""
+        """The parameters of a family's members, if they are joined with the patterns."""
         self.rows = rows
-        """What the rows of another step ask for, where that is joined with the patterns."""
+        """The values that rows of another step request, if they are joined with the patterns."""
         self.rank = rank
-        """Its place among the segments of the kernel: those that began before have their solutions first."""
+        """Its position among the segments of the kernel: earlier ones have their solutions first."""
         self.added: list[Row] = []
         self.removed: list[Row] = []
         self.patterns: list[PatternState] = []
         self.paths: list[tuple[PatternState, tuple[int, ...]]] = []
         self.stars: list[Star] = []
         self.many: dict[int, Walk] = {}
-        """By the pattern that they begin at, the walks of many triples that were needed so far."""
+        """The walks of many triples that are compiled so far, by the pattern that they start at."""
         self.fresh: _Fresh | None = None
-        """What is to be filled before the first update; None from then on."""
+        """State to be filled before the first update; None after that."""
 
     def path(self, j: int, slots: tuple[int, ...]) -> Any:
-        """Give the access path of a pattern from some of its slots, making it where it is new."""
+        """Return the access path of a pattern from some of its slots; create it if it is missing."""
         pattern = self.joined[j]
         if (pattern, slots) not in self.paths:
             is_new = pattern.use(slots)
-            # behind `use`: what is in the list is taken back if an interruption comes
+            # after `use`: the paths in the list are removed if an interruption comes
             self.paths.append((pattern, slots))
             if is_new and j < len(self.patterns) and self.fresh is not None:
                 self.fresh.paths.setdefault(pattern, []).append(slots)
         return pattern.paths[slots]
 
     def containers(self) -> list[Any]:
-        """List the dictionaries and sets that cache something for this segment (shared ones too)."""
+        """List the dictionaries and sets that hold state for this segment, shared ones included."""
         kept = [(pattern, path) for pattern, path in self.paths if pattern in self.patterns]
         paths = {id(pattern.paths[path]): pattern.paths[path] for pattern, path in kept}
         links = {fed.link: None for pattern in self.patterns for fed in pattern.feeds if not fed.is_member}
@@ -109,33 +109,33 @@ class Kernel:
     ) -> None:
         self._make = make
         self.demand = demand or Demand()
-        """Collects the values that come into demand and leave it."""
+        """Collects the values that enter and leave demand."""
         self.untaken: set[Row] = set()
-        """The triples that the store has already and that are still to be applied: patterns that follow
-        demand leave them out of what the store lists.
+        """Triples that are in the store but not yet applied here. Patterns that follow demand ignore them
+        when they read the store.
         """
         self.router = Router(make)
         self.patterns: dict[Identity, PatternState] = {}
         self.stars: dict[Any, Star] = {}
         self.gates = Gates(make)
         self._begun = 0
-        """How many segments have begun."""
+        """Number of segments started so far."""
         self.dirty: dict[SegmentState, None] = {}
-        """The segments that have solutions to be taken; a dict, because order must not depend on hashes."""
+        """The segments with new solutions; a dict, because the order must not depend on hashes."""
 
     def apply(self, sign: int, s: int, p: int, o: int) -> Patterns:
         """Apply one update, and return the patterns that it matched.
 
-        `sign` is +1 for the insert of a triple that was absent, -1 for the delete of one that was present.
-        The id -1 is a term that no pattern knows. New solutions are appended to `SegmentState.added`, ended
-        ones to `removed`.
+        `sign` is +1 for the insert of an absent triple, -1 for the delete of a present one. The id -1 is a
+        term that no pattern knows. Added solutions are appended to `SegmentState.added`, removed ones to
+        `removed`.
 
-        If a filter raises, the patterns are as they were before the call, but some segments have taken a part
-        of the change: the caller has to start them again.
+        If a filter raises, the patterns are as they were before the call, but some segments have applied a
+        part of the change: the caller must restart them.
         """
         router = self.router
         found: Patterns
-        # `Router.route` written out for the common case: every write that is looked at passes here.
+        # `Router.route` inlined for the common case: every write that may match passes here
         if router.is_plain:
             node = router.nodes.get(p)
             if node is None:
@@ -152,7 +152,7 @@ class Kernel:
         if not found:
             return found
         if len(found) == 1:
-            # what follows below, as one function
+            # the code below, as one generated function
             pattern = found[0]
             update = pattern.enter if sign > 0 else pattern.exit
             if update is None and len(pattern.walks) == 1 and not pattern.links:
@@ -161,8 +161,8 @@ class Kernel:
                 update(s, p, o)
                 return found
         if sign > 0:
-            # All patterns take the triple before any walk begins, so that each walk sees it in every
-            # pattern; a walk then skips the solutions of earlier patterns, see `connected`.
+            # All patterns store the triple before any walk starts, so that each walk sees it in every
+            # pattern. A walk then skips the solutions of earlier patterns, see `connected`.
             for pattern in found:
                 pattern.insert(s, p, o)
             try:
@@ -178,8 +178,8 @@ class Kernel:
                 _take_back(found, s, p, o)
                 raise
         else:
-            # Walked before any pattern changes: afterwards the solutions that go would not be found. So a
-            # walk that raises leaves nothing to take back.
+            # Walks run before any pattern changes, because afterwards they would not find the removed
+            # solutions. So a walk that raises leaves nothing to undo.
             for pattern in found:
                 trie = pattern.trie
                 for walk, state in pattern.walks if trie is None else trie.reached((s, p, o)):
@@ -191,11 +191,11 @@ class Kernel:
         return found
 
     def _follow(self, found: Patterns, *ids: int) -> Patterns:
-        """Have patterns take what an insert brought into demand; gives all patterns that have the triple.
+        """Load the values that an insert brought into demand; return all patterns with the triple.
 
-        The triple itself may belong to a pattern that nothing asked for before.
+        The triple itself may match a pattern that had no demand for it before.
         """
-        # left there where this raises, for the view is reset then
+        # left there if this raises, because the view is reset then
         self.untaken.add(ids)
         while self.demand.fresh:
             self.demand.load()
@@ -207,7 +207,7 @@ class Kernel:
         return found
 
     def walk_all(self, pattern: PatternState, triples: Sequence[Row], sign: int) -> None:
-        """Walk from triples that came to a pattern, or go from it, in all segments; see `batch`."""
+        """Walk from inserted or deleted triples of a pattern, in all segments; see `batch`."""
         together: Collection[Row] = ()
         reached: dict[SegmentState, Sequence[Row]]
         if pattern.trie is None:
@@ -241,10 +241,11 @@ class Kernel:
         view: Any = None,
         origins: Origins = NOT_FED,
     ) -> SegmentState:
-        """Start maintaining a segment (its constants are ids) on what the snapshot lists.
+        """Start maintaining a segment (its constants are ids) on the triples that the snapshot lists.
 
-        For a family `asked` has its relation, and `rows` is what rows of another step ask for; nothing is
-        asked for yet. The patterns with `origins` are held by demand, and `view` lists their triples.
+        For a family, `asked` has its relation. `rows` is the relation of values that rows of another step
+        request. Both are still empty. The patterns with `origins` are held by demand, and `view` lists their
+        triples.
         """
         self._begun += 1
         state = SegmentState(segment, None if asked is None else asked.relation, rows, self._begun)
@@ -280,7 +281,7 @@ class Kernel:
                 for i, slot, place in origins.get(j, ())
             ]
             made[j] = self._pattern(segment.patterns[j], numbers, segment.filters[j], feedings, fresh)
-            # one by one: what is in the list is taken back if an interruption comes
+            # one by one: the patterns in the list are removed if an interruption comes
             state.patterns.append(made[j])
         state.patterns = [made[j] for j in range(len(segment.patterns))]
         stars = {centre: self._star(state, centre, fresh) for centre in segment.centres}
@@ -300,12 +301,12 @@ class Kernel:
         state.plan = WalkPlan(
             segment.joined, joined, masks, segment.projection, conditions, state.path, segment.meter, asked
         )
-        # Before `load`: a walk that is compiled asks for the paths that are to be filled.
+        # before `load`: compiling a walk requests the paths to fill
         walks = [compile_walk(state.plan, array) for array in segment.arrays]
         fresh.load(snapshot)
         state.fresh = None
         self.gates.fill()
-        # last, so that no update runs a walk whose paths are not filled
+        # last, so that no update runs a walk with unfilled paths
         for pattern_state in relations:
             pattern_state.write()
         for seed, (pattern_state, walk) in enumerate(zip(joined, walks, strict=True)):
@@ -315,9 +316,9 @@ class Kernel:
                 pattern_state.add_walk(walk, state)
 
     def solutions(self, state: SegmentState, snapshot: Snapshot, most: int | None = None) -> list[Row]:
-        """List the current solutions of a segment, from the pattern that has the fewest matches.
+        """List the current solutions of a segment, starting at the pattern with the fewest matches.
 
-        With `most` the search ends when there are so many.
+        With `most` the search stops after that many.
         """
         relation = state.relation if state.rows is None else state.rows
         if relation is not None:
@@ -326,7 +327,7 @@ class Kernel:
         walk = compile_walk(state.plan, state.segment.arrays[seed], many=True)
         pattern = state.patterns[seed]
         matches = pattern.matches()
-        # A pattern that keeps nothing is read from the store.
+        # a pattern that keeps nothing is read from the store
         triples = pattern.triples(matches) if matches is not None else snapshot(pattern)
         rows: list[Row] = []
         if most is None:
@@ -347,17 +348,16 @@ class Kernel:
         return rows
 
     def remove(self, state: SegmentState) -> list[tuple[PatternState, Iterable[Row]]]:
-        """Stop maintaining a segment and free what only it used.
+        """Stop maintaining a segment and free the state that only it used.
 
-        Returns the patterns that keep nothing any more, with the matches that they had kept: the caller still
-        holds their ids in the dictionary.
+        Returns the patterns that no longer keep anything, with the matches that they had kept: the caller
+        still holds their ids in the dictionary.
         """
         self.dirty.pop(state, None)
         relations = [relation.pattern for relation in (state.relation, state.rows) if relation is not None]
         for pattern in dict.fromkeys((*state.patterns, *relations)):
             take(pattern, state)
-        # Taken before the paths go. These are generators over the path objects, which outlive their removal
-        # here.
+        # Taken before the paths go: these generators read path objects, which outlive their removal.
         kept = {pattern: pattern.matches() for pattern in state.patterns}
         for star in state.stars:
             star.users -= 1
@@ -366,7 +366,7 @@ class Kernel:
                 del self.stars[star.key]
         for pattern, path in state.paths:
             pattern.leave(path)
-        # the generated `insert` and `delete` still name what has gone
+        # the generated `insert` and `delete` still name removed paths
         for pattern in (*kept, *relations):
             pattern.write()
         for pattern in state.patterns:
@@ -403,7 +403,7 @@ class Kernel:
         members = [
             (state.patterns[j], pattern.variables.index(centre) if centre else NO_CENTRE)
             for j, pattern in enumerate(state.segment.patterns)
-            # those held by demand are looked up: with their bits the star would be theirs alone
+            # those held by demand are looked up: with their bits, no other segment could share the star
             if (centre is None or centre in pattern.variables) and not state.patterns[j].feeds
         ]
         if not members or (len(members) < 2 and len(state.patterns) > 1):
@@ -422,7 +422,7 @@ class QuadKernel(Kernel):
     """The kernel of the named graphs: its patterns are quads, whose graph is a variable."""
 
     def apply(self, sign: int, *quad: int) -> Patterns:
-        """Apply one update of a quad, as `Kernel.apply` does that of a triple."""
+        """Apply one update of a quad, as `Kernel.apply` does for a triple."""
         found = self.router.route(*quad)
         if sign > 0:
             for pattern in found:
@@ -454,16 +454,14 @@ def _take_back(patterns: Patterns, *ids: int) -> None:
 
 
 class _Fresh:
-    """The patterns, paths and masks that a new segment added, and that must be filled before its first
-    update.
-    """
+    """Patterns, paths and masks that a new segment added, to be filled before its first update."""
 
     def __init__(self, demand: Demand) -> None:
         self._demand = demand
         self.patterns: dict[PatternState, None] = {}
         """Patterns that kept nothing before."""
         self.feeds: list[tuple[Fed, list[int]]] = []
-        """Patterns that are new, with the values in demand when they were made."""
+        """New patterns, with the values in demand when they were made."""
         self.paths: dict[PatternState, list[tuple[int, ...]]] = {}
         self.stars: list[Star] = []
 
@@ -477,16 +475,16 @@ class _Fresh:
             if not pattern.feeds:
                 triples = snapshot(pattern)
             elif pattern in self.patterns:
-                continue  # filled below, or when something is asked for
+                continue  # filled below, or when values are requested
             else:
-                # listed by the first path, which is no new one
+                # listed by the first path, which is not new
                 triples = pattern.triples(list(pattern.matches() or ()))
             found = iter(triples)
             first = next(found, None)
             if first is None:
                 continue
             if pattern in self.patterns:
-                # also counts what is in demand for others
+                # also counts demand for others
                 insert = pattern.insert_all
             else:
                 insert = loader(pattern, self.paths.get(pattern, ()), masks.get(pattern, {}))

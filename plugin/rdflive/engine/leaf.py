@@ -34,7 +34,7 @@ def combine(factors: Sequence[Weights]) -> Iterator[tuple[tuple[Row, ...], int]]
 
 
 def combine_within(meter: Meter, factors: Sequence[Weights]) -> Iterator[tuple[tuple[Row, ...], int]]:
-    """List a product as `combine` does, if the budget allows for so many rows."""
+    """List a product as `combine` does, if the budget allows that many rows."""
     meter.spend(prod(map(len, factors)))
     return combine(factors)
 
@@ -42,18 +42,18 @@ def combine_within(meter: Meter, factors: Sequence[Weights]) -> Iterator[tuple[t
 def advance(
     answers: Sequence[Multiset], deltas: Sequence[Weights], combine: Combine = combine, *, distinct: bool
 ) -> Combined:
-    """Bring the answers of the factors up to date and give the delta of their product.
+    """Bring the answers of the factors up to date and return the delta of their product.
 
     The delta of a factor is combined with the new answers of the factors before it and the old answers of
     those after it: Δ(A × B) = ΔA × B + (A + ΔA) × ΔB. So a commit that changes several factors counts each
-    combination once. Nothing is listed while a factor is empty. With `distinct` every row weighs one, and the
-    delta of a factor is the rows that came or went.
+    combination once. With `distinct` every row weighs one, and the delta of a factor is its added and removed
+    rows.
     """
     total: Combined = {}
     for i, delta in enumerate(deltas):
         turned = answers[i].update(delta)
         changed = turned if distinct else delta
-        # A factor without rows makes the whole product empty, so nothing needs to be listed.
+        # a factor without rows makes the whole product empty
         if not changed or not all(answer.weights for j, answer in enumerate(answers) if j != i):
             continue
         factors = [
@@ -69,9 +69,9 @@ class Leaf:
     """The input of a query's operators: the delta of one basic graph pattern.
 
     A pattern of one segment keeps nothing here. Several segments keep their answers, because a change of one
-    is joined with the answers of the others (a Cartesian product, as segments share no variable). DISTINCT
-    counts the rows of each segment, so that the product needs no counts of its own; it counts nothing where
-    the projection keeps every variable, since rows are then distinct already.
+    is joined with the answers of the others (a Cartesian product, as segments share no variable). For
+    DISTINCT each segment counts its rows, so that the product needs no counts. There are no counts if the
+    projection keeps every variable, since rows are distinct then.
     """
 
     __slots__ = ("_combine", "_distinct", "answers", "plan", "states")
@@ -83,13 +83,13 @@ class Leaf:
         meter = dictionary.meter
         self._combine: Combine = combine if meter is None else partial(combine_within, meter)
         self.answers: tuple[Multiset, ...] = ()
-        """The answers kept per segment; empty where none are needed."""
-        # Without a product or repeated rows, the deltas of the segment are those of the pattern.
+        """The answers kept per segment; empty if none are needed."""
+        # without a product or repeated rows, the deltas of the segment are those of the pattern
         if len(plan.segments) > 1 or (plan.distinct and any(map(_repeats, plan.segments))):
             self.answers = tuple(Multiset(dictionary) for _ in plan.segments)
 
     def drain(self) -> Weights:
-        """Take what the segments found since the last commit and give the pattern's delta."""
+        """Return the pattern's delta since the last commit."""
         if len(self.states) > 1:
             deltas = [_net(state) for state in self.states]
             return _flat(advance(self.answers, deltas, self._combine, distinct=self._distinct).items())
@@ -97,11 +97,11 @@ class Leaf:
         return self.answers[0].update(delta) if self.answers else delta
 
     def current(self, solutions: Callable[[SegmentState], Iterable[Row]], *, kept: bool = True) -> Weights:
-        """Give the whole answer: from the answers kept, or from the solutions of the one segment.
+        """Return the full answer: from the answers kept, or from the solutions of the one segment.
 
-        Unless the answers are `kept` for all that is asked for, those of a family's segment are not used.
+        The answers of a family's segment are used only if they are `kept` for all members.
         """
-        # the query was stopped, as one is that fails twice
+        # the query was stopped, as after a second failure
         if not self.states:
             return {}
         factors = []
@@ -115,13 +115,13 @@ class Leaf:
         return _flat(self._combine(factors)) if len(factors) > 1 else dict(factors[0])
 
     def containers(self) -> list[Any]:
-        """List the containers that cache something for this pattern, for measuring."""
+        """List the containers that hold state for this pattern, for measuring."""
         kept = [container for state in self.states for container in state.containers()]
         return [*kept, *(answer.weights for answer in self.answers)]
 
 
 class AskedLeaf:
-    """The input of operators that read what the members of a family ask for."""
+    """The input of operators that read the parameters of a family's members."""
 
     __slots__ = ("relation",)
 
@@ -129,10 +129,10 @@ class AskedLeaf:
         self.relation = relation
 
     def drain(self) -> Weights:
-        """Take the tuples that came and went since the last time."""
+        """Return the tuples added and removed since the last time."""
         delta: Weights = {}
         add_rows(delta, self.relation.added, 1)
-        # not cleared: several operators may read what is asked for
+        # not cleared: several operators may read the relation
         add_rows(delta, self.relation.removed, -1)
         return delta
 
@@ -143,12 +143,12 @@ def _flat(combined: Iterable[tuple[tuple[Row, ...], int]]) -> Weights:
 
 def _net(state: SegmentState) -> Weights:
     added, removed = state.added, state.removed
-    if len(added) + len(removed) == 1:  # as most commits bring
+    if len(added) + len(removed) == 1:  # the common case
         delta = {added[0]: 1} if added else {removed[0]: -1}
     else:
         delta = {}
         add_rows(delta, added, 1)
-        # One commit may add and remove the same solution; only the net change may reach the operators.
+        # a commit may add and remove the same solution; only the net change may reach the operators
         add_rows(delta, removed, -1)
     added.clear()
     removed.clear()
@@ -156,5 +156,5 @@ def _net(state: SegmentState) -> Weights:
 
 
 def _repeats(segment: Segment) -> bool:
-    """True when the projection can give two solutions of the segment the same row."""
+    """Return True if the projection can map two solutions of the segment to the same row."""
     return len(segment.projection) < len(segment.variables)

@@ -1,9 +1,10 @@
-"""Segments of one pattern that keep nothing: their rows are made of the terms of a triple.
+"""Segments of one pattern that keep nothing: their rows are made from the terms of a triple.
 
-A filter tests the terms before any gets a number, and what is not shown gets none. Of a query that has no
-more than such a pattern, filters, BIND and projection no term gets a number, so it costs little more than the
-write. Say it is `?s :delay ?m FILTER(?m > 5) BIND(?m * 60 AS ?t)`: what is generated tests the object of a
-triple, computes ?t of it and gives (?s, ?m, ?t). Members of a family are found by what they compare with.
+A filter tests the terms before any of them gets an id, and terms outside the projection get none. In a query
+that has only such a pattern, filters, BIND and projection, no term gets an id, so a change costs little more
+than the write. Example: for `?s :delay ?m FILTER(?m > 5) BIND(?m * 60 AS ?t)` the generated function tests
+the object of a triple, computes ?t from it and returns (?s, ?m, ?t). Members of a family are found by the
+values that their parameters are compared with.
 """
 
 from __future__ import annotations
@@ -30,34 +31,35 @@ from rdflive.query.segment import Segment
 __all__ = ["News", "Tell", "is_lone", "make_tell", "takes_terms"]
 
 News: TypeAlias = list[tuple[Any, tuple[int, ...], Terms, int]]
-"""Solutions in terms: of which query, for members that ask for what, and whether it came (1) or went (-1)."""
+"""Solutions in terms: the query, the parameters of its members, the solution, and 1 (added) or -1 (removed).
+"""
 Tell: TypeAlias = Callable[[int, tuple[Term, ...], int], object]
-"""Takes the sign of a triple and its terms, and how many matches of the pattern are to be counted."""
+"""Takes the sign of a triple, its terms, and the number of matches of the pattern to count."""
 
 _PLACES = ("s", "p", "o")
 
 
 def takes_terms(segment: Segment) -> bool:
-    """Tell whether the rows of a segment are found by the terms of a triple: it is one pattern, which a
-    triple is compared with and nothing else.
+    """Return True if the rows of a segment are found from the terms of a triple alone: the segment is one
+    pattern without state.
     """
     if len(segment.patterns) != 1 or segment.rows:
         return False
-    # a budget counts each test, and each member that fits
+    # a budget counts each test, and each matching member
     if segment.meter is not None and (segment.filters[0] or segment.conditions or segment.asked):
         return False
     (pattern,) = segment.patterns
     variables = [term for term in pattern if isinstance(term, Variable)]
-    # a pattern of one variable keeps which values it has
+    # a pattern of one variable keeps its values
     if segment.centres or pattern.graph is not None or len(variables) > len(pattern.variables):
         return False
-    # else triples are routed by what is asked for, or each concerns all members
+    # otherwise triples are routed by parameters, or each concerns all members
     is_compared = any(variable in pattern.variables for _, _, variable in comparisons_of(segment))
     return not segment.asked or (is_compared and set(segment.asked).isdisjoint(pattern.variables))
 
 
 def is_lone(plan: Plan, leaf: Leaf) -> bool:
-    """Tell whether a triple of one pattern makes at most one solution for a member, and nothing is kept."""
+    """Return True if nothing is kept and each triple makes at most one solution per member."""
     if len(leaf.plan.segments) != 1 or leaf.answers or not takes_terms(leaf.plan.segments[0]):
         return False
     line = line_of(plan)
@@ -67,12 +69,12 @@ def is_lone(plan: Plan, leaf: Leaf) -> bool:
 
 
 def make_tell(query: Any, leaf: Leaf, state: SegmentState, view: Any, terms: TermTable) -> Tell:
-    """Generate the function that takes what a triple brings to the rows of a segment, or to the news.
+    """Generate the function that adds the row of a triple to a segment, or its solution to the news.
 
-    What filters leave out, and what is not shown, gets no number.
+    Only terms that pass the filters and are projected get ids.
     """
     mixed = terms.mixed()
-    # as it was written: that of the state has ids
+    # the segment as it was written: that of the state has ids
     segment = leaf.plan.segments[leaf.states.index(state)]
     source = FunctionSource("def tell(sign, change, hits):")
     source.line(f"{', '.join(_PLACES)} = change")
@@ -122,18 +124,18 @@ def _write_news(
             shown.append(name)
         elif name[:1] == "c":
             shown.append(f"None if type({name}) is int else {name}")
-        elif name[:1] == "a":  # the number of what a member asks for
+        elif name[:1] == "a":  # the id of a member's parameter
             shown.append(f"{source.name(state.dictionary.terms)}[{name}]")
         else:
             shown.append(source.name(fixed) if at is None else "None")
-    told = f"{source.name(query)}, {row_of([row[at] for at in plan.member])}, {row_of(shown)}, sign"
-    source.line(f"{source.name(state.news.append)}(({told}))")
+    entry = f"{source.name(query)}, {row_of([row[at] for at in plan.member])}, {row_of(shown)}, sign"
+    source.line(f"{source.name(state.news.append)}(({entry}))")
 
 
 def _write_test(
     source: FunctionSource, condition: Any, names: Mapping[Variable, str], mixed: TermTable, fail: str
 ) -> None:
-    """Write the line that gives up where a condition does not hold of what has these names."""
+    """Write the line that skips rows, of columns with these names, for which a condition does not hold."""
     test = condition.condition(readable(tuple(names)), mixed)
     source.line(f"if not {source.name(test)}({row_of(tuple(names.values()))}): {fail}")
 

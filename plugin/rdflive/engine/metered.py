@@ -1,8 +1,9 @@
-"""A query with a budget: rows are counted before they are made, and as long as they are kept.
+"""A query with a budget: rows are counted before they are made, and while they are kept.
 
-An operator belongs to one query, so when a budget stops it half-way only that query ends and drops what it
-held. Paths and masks of patterns are shared by queries and must never be left half-way. They cannot be: walks
-only read them, and a filter that a budget may stop makes the pattern the query's own (see `View._filter`).
+An operator belongs to one query, so when a budget stops it half-way only that query ends and drops its state.
+Paths and masks of patterns are shared by queries and must never be left half-way. That cannot happen: walks
+only read them, and a filter that a budget may stop makes the pattern private to the query (see
+`View._filter`).
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ __all__ = ["MeteredQuery"]
 Result = TypeVar("Result")
 
 _FEW: Final = 100
-"""So many rows go into operators before they are counted together."""
+"""Number of rows that enter operators before they are counted together."""
 _BOUNDLESS: Final = Budget(*[maxsize] * len(fields(Budget)))
 Length: TypeAlias = Callable[[Row], int]
-"""Gives how many characters the strings computed in a step add to a row."""
+"""Returns the number of characters that the strings computed in a step add to a row."""
 
 
 class MeteredQuery(QueryState):
-    """A query that is given up, by `BudgetError`, where it would cost more than its budget.
+    """A query that raises `BudgetError` before it costs more than its budget.
 
     It runs under the largest budget of its members.
     """
@@ -59,14 +60,15 @@ class MeteredQuery(QueryState):
         super().__init__(replace(plan, steps=steps), dictionary.metered(meter), terms, to_native, demand)
         self.meter: Meter = meter
         self.budgets: dict[Budget, int] = {}
-        """The budgets of the members, each with how many have it."""
+        """The budgets of the members, with the number of members of each."""
         self.is_large = False  # each step is counted
         self._made = terms.lengths
-        # of each step, whether copies of a row cost as much as the row, and what measures its strings
+        # for each step, whether copies of a row cost as much as the row, and the function that measures its
+        # strings
         self._counted = [(isinstance(step.node, algebra.Construct), _length(step, terms)) for step in steps]
 
     def put(self, use: Use) -> bool:
-        """Take a member, with its budget."""
+        """Add a member, with its budget."""
         assert use.budget is not None  # noqa: S101 - others have a plan without
         self.budgets[use.budget] = self.budgets.get(use.budget, 0) + 1
         self._allow()
@@ -75,7 +77,7 @@ class MeteredQuery(QueryState):
     def remove(self, use: Use) -> bool:
         """Undo `put`."""
         had = self.has(use)
-        # first, for `close` may be interrupted here and called again: a budget is taken out once
+        # first, because `close` may be interrupted here and run again: a budget is removed once
         is_last = super().remove(use)
         if had:
             assert use.budget is not None  # noqa: S101 - as in `put`
@@ -93,7 +95,7 @@ class MeteredQuery(QueryState):
             self.meter.allow(budget)
 
     def open(self, fill: Callable[[], Answers]) -> Answers:
-        """Begin, on the budget of an opening."""
+        """Start the query on the budget of an opening."""
         # each tuple of parameters is a kept row as well
         self.meter.renew(sum(map(bool, self._uses)))
         return self.meter.open(fill)
@@ -106,11 +108,13 @@ class MeteredQuery(QueryState):
         return self.meter.open(work, budget=use.budget, joins=self.members > 1)
 
     def leave(self, asked: Row) -> None:
-        """Undo `ask` without a budget: it must end, and the rows that go were charged when they came."""
+        """Undo `ask` without a budget: it must finish, and the removed rows were charged when they were
+        added.
+        """
         self.meter.open(super().leave, asked, budget=_BOUNDLESS)
 
     def drain(self) -> dict[Row, TermWeights]:
-        """Take what the segments found since the last commit, on the budget of the present one."""
+        """Return the deltas since the last commit, on the budget of the present one."""
         meter = self.meter
         if meter.error is not None:
             raise meter.error
@@ -121,9 +125,9 @@ class MeteredQuery(QueryState):
             meter.end()
 
     def exceeded(self) -> dict[Budget, BudgetError]:
-        """Give the budgets of members that do not allow for what the present commit cost, each with why."""
+        """Return the budgets that the present commit exceeds, each with its error."""
         if len(self.budgets) == 1:
-            return {}  # it is the budget that the work was done under
+            return {}  # the work was done under this budget
         found = ((budget, self.meter.excess(budget)) for budget in self.budgets)
         return {budget: error for budget, error in found if error is not None}
 
@@ -134,9 +138,9 @@ class MeteredQuery(QueryState):
         asked: Row = (),
         budget: Budget | None = None,
     ) -> list[tuple[Terms, int]]:
-        """List the answer on the budget of an opening; rows made for that are not counted as kept."""
+        """List the answer on the budget of an opening; rows made for it do not count as kept."""
         meter = self.meter
-        # The operators of this evaluation are dropped at its end, with all that they kept.
+        # the operators of this evaluation are dropped at its end, with all their state
         kept = meter.kept_rows, meter.kept_characters
         try:
             return meter.open(partial(super().current, solutions, most, asked), budget=budget, joins=True)
@@ -144,8 +148,8 @@ class MeteredQuery(QueryState):
             meter.kept_rows, meter.kept_characters = kept
 
     def _run(self, operators: list[Operator | None], take: Take, *, first: bool) -> Weights:
-        """Run every step whose inputs changed, or which time changes, and count what goes in and the strings
-        that come out.
+        """Run every step whose inputs or time changed; count the rows that go in and the strings that come
+        out.
         """
         results: list[Weights] = []
         late, rows = self._late(operators), 0
@@ -159,7 +163,7 @@ class MeteredQuery(QueryState):
             if not (first or any(inputs) or number in late):
                 results.append({})
                 continue
-            # a template with blank nodes makes other nodes for each copy of a row, so each copy costs
+            # A template with blank nodes makes other nodes for each copy of a row, so each copy costs.
             # Elsewhere equal rows are one entry with a weight, and cost one computation.
             for given in inputs:
                 rows += _copies(given) if copied else len(given)
@@ -175,13 +179,13 @@ class MeteredQuery(QueryState):
         return results[-1]
 
     def _list(self, weights: Weights) -> list[tuple[Terms, int]]:
-        """Count each solution as often as it occurs, because it is told so often."""
+        """Count each solution as often as it occurs, because it is delivered that often."""
         self.meter.spend(_copies(weights))
         return super()._list(weights)
 
 
 def _copies(weights: Weights) -> int:
-    if len(weights) == 1:  # as most commits bring
+    if len(weights) == 1:  # the common case
         (weight,) = weights.values()
         return abs(weight)
     return sum(map(abs, weights.values()))
@@ -199,10 +203,10 @@ def _makes_strings(step: Step) -> bool:
 
 
 def _length(step: Step, terms: TermTable) -> Length | None:
-    """Give the function that measures the strings that a step computes; None if it computes none."""
+    """Return the function that measures the strings that a step computes; None if it computes none."""
     node = step.node
     if _makes_strings(step):
-        # computed for each row that comes or goes, and so noted right before
+        # computed for each added or removed row, and so noted directly before
         lengths = terms.lengths
         return lambda row: lengths.get(row[-1], 0)
     if not isinstance(node, algebra.Group):

@@ -19,7 +19,7 @@ Key = TypeVar("Key")
 
 
 def add_rows(weights: Weights, rows: Iterable[Row], sign: int) -> None:
-    """Add `sign` to the weight of every row; what sums to zero vanishes."""
+    """Add `sign` to the weight of every row; remove weights of zero."""
     for row in rows:
         weight = weights.get(row, 0) + sign
         if weight:
@@ -29,7 +29,7 @@ def add_rows(weights: Weights, rows: Iterable[Row], sign: int) -> None:
 
 
 def add_weights(weights: dict[Key, int], changes: Iterable[tuple[Key, int]]) -> None:
-    """Add the weights of equal rows; what sums to zero vanishes."""
+    """Add the weights of equal rows; remove weights of zero."""
     for row, change in changes:
         weight = weights.get(row, 0) + change
         if weight:
@@ -39,17 +39,17 @@ def add_weights(weights: dict[Key, int], changes: Iterable[tuple[Key, int]]) -> 
 
 
 def add_up(listed: Iterable[tuple[Terms, int]]) -> TermWeights:
-    """Add the weights of equal solutions; what sums to zero vanishes."""
+    """Add the weights of equal solutions; remove weights of zero."""
     weights: TermWeights = {}
     add_weights(weights, listed)
     return weights
 
 
 def common_losses(net: TermWeights, passed: TermWeights) -> TermWeights:
-    """Count the solutions that left because time passed.
+    """Count the solutions that expired because time passed.
 
-    A commit makes two steps: its writes, then `passed`, what time changed; `net` is their sum. A solution
-    that time removed but a write had only added in the same commit did not leave at all.
+    A commit has two parts: its writes, then `passed`, the changes by time; `net` is their sum. A solution
+    that a write added in the same commit and time removed did not expire.
     """
     lost = ((solution, weight) for solution, weight in passed.items() if weight < 0)
     losses = {solution: min(-weight, -net.get(solution, 0)) for solution, weight in lost}
@@ -57,7 +57,7 @@ def common_losses(net: TermWeights, passed: TermWeights) -> TermWeights:
 
 
 class Multiset:
-    """Rows of ids with counts, for DISTINCT: tells which rows are new or gone.
+    """Rows of ids with counts, for DISTINCT: finds which rows are new or gone.
 
     Each distinct row holds its ids in the dictionary, once.
     """
@@ -74,7 +74,7 @@ class Multiset:
         return {row: turned for row, change in delta.items() if (turned := one(row, change))}
 
     def one(self, row: Row, change: int) -> int:
-        """Add to the count of one row, and tell whether it is new (1), gone (-1) or neither (0)."""
+        """Add to the count of one row, and return 1 if it is new, -1 if it is gone, and otherwise 0."""
         weights = self.weights
         before = weights.get(row, 0)
         after = before + change
@@ -89,5 +89,5 @@ class Multiset:
         return -1
 
     def clear(self) -> None:
-        """Forget every row."""
+        """Discard every row."""
         self.update({row: -weight for row, weight in self.weights.items()})

@@ -1,6 +1,6 @@
-"""Where the demand for the patterns of a segment comes from on a view, chosen by what the graph has now.
+"""The sources of the demand for a segment's patterns on a view, chosen by the present contents of the graph.
 
-`rdflive.query.demand` says how demand flows over shared variables; here is where it starts.
+`rdflive.query.demand` defines how demand flows over shared variables; this module chooses where it starts.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from rdflive.query.segment import Segment
 __all__ = ["Counted", "origins"]
 
 _FEW: Final = 16
-"""How many triples are counted at first, where several patterns may be the first in a chain of demand."""
+"""Number of triples counted at first, to choose the first pattern in a chain of demand."""
 _MANY: Final = 1 << 20
 
 
 class Counted(Protocol):
-    """A view, as far as the choice asks it."""
+    """The part of a view that the choice uses."""
 
     def number(self, term: Any) -> int:
-        """Give the id of a term of a query."""
+        """Return the id of a term of a query."""
 
     def count(self, key: tuple[int, ...], most: int) -> int:
-        """Count the triples that match a key of ids, in which 0 stands for any term, as far as `most`."""
+        """Count the triples that match a key of ids (0 for any term), up to `most`."""
 
     def asked_places(self, pattern: TriplePattern, relation: Relation) -> list[int]:
-        """List where parameters of a family stand in a pattern; triples are routed by the first."""
+        """List the places of parameters in a pattern; triples are routed by the first."""
 
 
 def origins(view: Counted, segment: Segment, relation: Relation | None) -> dict[int, list[Origin]]:
-    """Give where the demand for patterns comes from, sources first; the others are held whole.
+    """Return the sources of demand per pattern, sources first; the other patterns hold all of their matches.
 
-    Demand starts where the fewest triples are: at a pattern that mentions a parameter of a family, by what
-    one member asks for, or else at one with a constant as its subject or object.
+    Demand starts where the fewest triples are: at a pattern with a parameter of a family, counted for one
+    member, or else at one with a constant as its subject or object.
     """
     asked = {} if relation is None else _fed_by_members(view, segment, relation)
     sample = {} if relation is None else dict(zip(relation.columns, relation.sample, strict=False))
@@ -58,7 +58,7 @@ def origins(view: Counted, segment: Segment, relation: Relation | None) -> dict[
 
 
 def _fed_by_members(view: Counted, segment: Segment, relation: Relation) -> dict[int, list[Origin]]:
-    """Give the origins of the patterns of a family that mention parameters."""
+    """Return the origins of the patterns of a family that mention parameters."""
     found: dict[int, list[Origin]] = {}
     for j, pattern in enumerate(segment.patterns):
         terms: tuple[Any, ...] = tuple(pattern)
@@ -71,7 +71,7 @@ def _fed_by_members(view: Counted, segment: Segment, relation: Relation) -> dict
 
 
 def _sampled(view: Counted, pattern: TriplePattern, sample: Mapping[Variable, int]) -> tuple[int, ...]:
-    """Give the ids of a pattern, with what a member asks for in the place of parameters; 0 for any."""
+    """Return the ids of a pattern, with the values of one member for parameters; 0 for any term."""
     ends = (pattern.subject, pattern.predicate, pattern.object)
     return tuple(
         sample.get(term, UNBOUND) if isinstance(term, Variable) else view.number(term) for term in ends
@@ -79,7 +79,7 @@ def _sampled(view: Counted, pattern: TriplePattern, sample: Mapping[Variable, in
 
 
 def _smallest(view: Counted, keys: Mapping[int, tuple[int, ...]]) -> int:
-    """Give the number of the key that the fewest triples match; all are counted as far as the fewest."""
+    """Return the number of the key that the fewest triples match; all are counted up to that number."""
     most = _FEW
     while len(keys) > 1:
         for j, key in keys.items():

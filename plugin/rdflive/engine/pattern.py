@@ -1,4 +1,4 @@
-"""The state of one distinct triple pattern, shared by all subscriptions whose queries contain the pattern."""
+"""The state of one distinct triple pattern, shared by all subscriptions whose queries contain it."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ __all__ = [
 ]  # fmt: skip
 
 Key: TypeAlias = tuple[int, ...]
-"""A canonical pattern of a triple or a quad: constants are ids (>= 0), variables -1, -2, ... in order of
-first position."""
+"""A canonical pattern of a triple or a quad: constants are ids (>= 0), variables are -1, -2, ... in order of
+first position.
+"""
 Neighbours: TypeAlias = MutableMapping[Any, Any]
 """An access path: values of the bound variables → values of the open ones.
 
-A lone value is stored bare, two and more in a set. Most paths follow functional properties, and a set of one
-takes about 200 bytes more than the value itself.
+A single value is stored bare, two or more in a set. Most paths follow functional properties, and a set of one
+takes about 200 bytes more than the value.
 """
 Masks: TypeAlias = dict[int, list[tuple[MutableMapping[Any, int], int]]]
-"""Slot of the pattern → the star masks that have a bit for the pattern at that slot, and that bit."""
+"""Slot of the pattern → the star masks that have a bit for the pattern at that slot, and the bit."""
 Update: TypeAlias = Callable[..., None]
 """Takes the ids of a triple or a quad."""
 UpdateAll: TypeAlias = Callable[[Iterable[tuple[int, ...]]], None]
@@ -41,7 +42,7 @@ _UPDATES: Final = {
     "insert_all": ("insert", True),
     "delete_all": ("delete", True),
 }
-"""The generated functions of a pattern: the operation, and whether they take many triples."""
+"""The generated functions of a pattern: the operation, and true if they take many triples."""
 _PLACES: Final = ("s", "p", "o", "g")
 
 
@@ -54,8 +55,7 @@ def arguments(count: int) -> tuple[str, ...]:
 class RowTest:
     """A filter over the variables of one pattern: its text, the slots it reads, and the test.
 
-    Two patterns with the same text and slots are taken for the same pattern, so the text must tell tests
-    apart.
+    Two patterns with the same text and slots count as equal, so different tests need different texts.
     """
 
     text: str
@@ -66,7 +66,7 @@ class RowTest:
 Identity: TypeAlias = tuple[
     Key, tuple[tuple[str, tuple[int, ...]], ...], tuple[tuple["PatternState", int, int], ...]
 ]
-"""What makes two patterns equal: their key, the text and slots of their tests, and what they are fed by."""
+"""The identity of a pattern: its key, the text and slots of its tests, and its sources of demand."""
 
 
 def pattern_key(terms: Sequence[int]) -> Key:
@@ -80,7 +80,7 @@ def pattern_key(terms: Sequence[int]) -> Key:
 
 
 def each(found: Any) -> tuple[Any, ...] | set[Any]:
-    """Iterate what an access path holds under one key."""
+    """Iterate over the values of an access path under one key."""
     if found is None:
         return ()
     return found if type(found) is set else (found,)
@@ -94,11 +94,11 @@ class PatternState:
     triples (x, knows, y), (x, knows, z), the path from slot 0 is `{x: {y, z}}`, the path from slot 1 is `{y:
     x, z: x}`, and the path from both is `{(x, y), (x, z)}`.
 
-    `insert` and `delete` keep paths and masks, `insert_all` and `delete_all` do for many triples. They are
-    generated functions, written again when they are used after a path or a mask has come or gone. Each of
-    `walks` is called with the ids of a triple and the list that collects solutions. `enter` and `exit` do
-    both for a pattern with one walk, where a triple matches no other: they are written when they are first
-    needed, and None until then.
+    `insert` and `delete` update paths and masks; `insert_all` and `delete_all` do so for many triples. They
+    are generated functions, generated again on first use after a path or a mask was added or removed. Each of
+    `walks` is called with the ids of a triple and the list that collects solutions. `enter` and `exit`
+    combine both for a pattern with one walk, if a triple matches no other pattern. They are generated when
+    first needed, and None until then.
     """
 
     __slots__ = (
@@ -127,32 +127,32 @@ class PatternState:
         self.feeds: tuple[Fed, ...] = tuple(
             feeding.source.feed(self, feeding, demand) for feeding in feedings if demand is not None
         )
-        """What the pattern holds triples for, and by what the first of them is found; all where it is
-        empty.
+        """The values that the pattern holds triples for, those that triples are routed by first. If empty,
+        the pattern holds all of its matches.
         """
         self.links: dict[int, tuple[Link, Demand]] = {}
-        """By slot, the values that other patterns are held for."""
+        """By slot, the values that are demand for other patterns."""
         self.guard = _guard(key, tests, self.feeds[1:])
         self.paths: dict[tuple[int, ...], Any] = {}
         self.masks: Masks = {}
         self.walks: list[tuple[Walk, Any]] = []
         self.trie: Any = None
-        """Tells which of many walks have to be run, see `rdflive.engine.trie`; None where they are few."""
+        """Selects which of many walks to run, see `rdflive.engine.trie`; None if there are few."""
         self.uses: dict[tuple[int, ...], int] = {}
         self.users = 0
         self.hits = 0
-        """How many updates matched, counted by the caller of the kernel."""
+        """Number of updates that matched, counted by the caller of the kernel."""
         self.keeps = False
-        """True when the pattern has a path or a mask, so that a match leaves something behind."""
+        """True if the pattern has a path, a mask or a link, so that a match leaves state."""
         self.held = False
         """True while the dictionary holds the terms of every match."""
         self.alone = (self,)
-        """What the router finds where there is no other pattern."""
+        """The router's result if no other pattern matches."""
         self._make = make
         self.write()
 
     def use(self, path: tuple[int, ...]) -> bool:
-        """Count one more user of a path; True when the path is new and the caller has to fill it."""
+        """Count one more user of a path; return True if the path is new and the caller must fill it."""
         self.uses[path] = self.uses.get(path, 0) + 1
         if path in self.paths:
             return False
@@ -160,17 +160,17 @@ class PatternState:
         return True
 
     def leave(self, path: tuple[int, ...]) -> None:
-        """Count one user less; the last one frees the path."""
+        """Count one user less; the last user frees the path."""
         self.uses[path] -= 1
         if not self.uses[path]:
             del self.uses[path], self.paths[path]
 
     def join_star(self, slot: int, mask: MutableMapping[Any, int], bit: int) -> None:
-        """Let a star's mask follow the values of one slot."""
+        """Update a star's mask with the values of one slot."""
         self.masks.setdefault(slot, []).append((mask, bit))
 
     def leave_star(self, slot: int, mask: MutableMapping[Any, int]) -> None:
-        """Stop following: undoes `join_star`."""
+        """Undo `join_star`."""
         kept = [entry for entry in self.masks[slot] if entry[0] is not mask]
         if kept:
             self.masks[slot] = kept
@@ -178,7 +178,7 @@ class PatternState:
             del self.masks[slot]
 
     def feed(self, pattern: PatternState, feeding: Feeding, demand: Demand) -> Fed:
-        """Have another pattern hold the triples with the values of a slot only."""
+        """Make the values of a slot the demand for another pattern."""
         entry = self.links.get(feeding.slot)
         if entry is None:
             link = Link()
@@ -194,7 +194,7 @@ class PatternState:
         return fed
 
     def unlink(self, slot: int) -> None:
-        """Stop counting the values of a slot, for which no pattern holds triples any more."""
+        """Stop counting the values of a slot after no pattern depends on them."""
         del self.links[slot]
         self.write()
 
@@ -225,35 +225,35 @@ class PatternState:
         return triples
 
     def matches(self) -> Iterator[tuple[int, ...]] | None:
-        """Iterate the matches, as slot values, that some path or mask lists; None when nothing lists them."""
-        # every path lists all matches, so the first one will do
+        """Iterate over the matches, as slot values, of some path or mask; None if nothing lists them."""
+        # every path lists all matches, so the first one is enough
         for path, found in self.paths.items():
             return _matches(path, found, self.arity)
         for entries in self.masks.values():
             mask, bit = entries[0]
-            # A pattern that has masks and no path has at most one variable: its bit in a mask is its match.
+            # a pattern with masks and no path has at most one variable: its bit in a mask is its match
             return ((value,) if self.arity else () for value, bits in mask.items() if bits & bit)
         return None
 
     def size(self) -> tuple[int, int]:
-        """Rank patterns as starts of a full evaluation: fewer variables first, then fewer keys."""
+        """Return a sort key for starts of a full evaluation: fewer variables first, then fewer keys."""
         return self.arity, min(map(len, self.paths.values()), default=0)
 
     def triple(self, values: tuple[int, ...]) -> tuple[int, ...]:
-        """Put slot values back into the pattern."""
+        """Return the triple of a match, given as slot values."""
         return tuple(t if t >= 0 else values[-1 - t] for t in self.key)
 
     def triples(self, rows: Iterable[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
-        """Put the slot values of many matches back into the pattern."""
+        """Return the triples of many matches, given as slot values."""
         constants = tuple(t for t in self.key if t >= 0)
         places = [self.arity + constants.index(t) if t >= 0 else -1 - t for t in self.key]
         pick = itemgetter(*places)
         return (pick(values + constants) for values in rows)
 
     def write(self) -> None:
-        """Have `insert` and `delete` written again: called when paths or masks have come or gone.
+        """Discard the generated functions after paths or masks have changed.
 
-        They are written when they are first called, for many queries may begin before the next update.
+        They are generated on first call, because many queries may start before the next update.
         """
         self.keeps = bool(self.paths or self.masks or self.links)
         for name in _UPDATES:
@@ -262,7 +262,7 @@ class PatternState:
         self._forget_alone()
 
     def __getattr__(self, name: str) -> Any:
-        """Write one of the updates, which is not there yet."""
+        """Generate a missing update function."""
         if name not in _UPDATES:
             raise AttributeError(name)
         operation, for_all = _UPDATES[name]
@@ -276,7 +276,7 @@ class PatternState:
         self._forget_alone()
 
     def drop_walks(self, state: Any) -> None:
-        """Run the walks of a segment no more."""
+        """Stop running the walks of a segment."""
         self.walks = [entry for entry in self.walks if entry[1] is not state]
         self._forget_alone()
 
@@ -285,7 +285,7 @@ class PatternState:
         self.exit: Update | None = None
 
     def write_alone(self, dirty: dict[Any, None]) -> tuple[Update, Update]:
-        """Write `enter` and `exit`, which note in `dirty` that the segment has solutions to be taken."""
+        """Generate `enter` and `exit`, which note in `dirty` that the segment has new solutions."""
         ((walk, state),) = self.walks
         self.enter = enter = _alone(self, "enter", walk, state, dirty)
         self.exit = leave = _alone(self, "exit", walk, state, dirty)
@@ -293,7 +293,7 @@ class PatternState:
 
 
 def pattern_identity(key: Key, tests: Sequence[RowTest], feedings: Sequence[Feeding] = ()) -> Identity:
-    """Tell equal patterns from different ones."""
+    """Return the identity of a pattern, which equal patterns share."""
     fed = tuple([(feeding.source, feeding.slot, feeding.place) for feeding in feedings])
     return key, tuple(sorted({(test.text, test.slots) for test in tests})), fed
 
@@ -303,8 +303,8 @@ def _arguments(key: Key) -> str:
 
 
 def _guard(key: Key, tests: Sequence[RowTest], feeds: Sequence[Fed] = ()) -> Callable[..., bool] | None:
-    """Test what constants do not decide: repeated variables (`?x p ?x`), then what is in demand and atomic
-    filters.
+    """Generate the test of repeated variables (`?x p ?x`), then of demand and of the filters of the
+    pattern.
     """
     places, names = range(len(key)), arguments(len(key))
     demands = [
@@ -351,19 +351,19 @@ def _expression(pattern: PatternState, slots: Sequence[int]) -> str:
 
 
 def _writer(pattern: PatternState, operation: str, *, for_all: bool) -> Callable[..., None]:
-    """Generate the function that puts one match into every path and mask, or takes it out, or many."""
+    """Generate the function that adds one match, or many, to every path and mask, or removes it."""
     source = _begun(pattern, operation, for_all=for_all)
     _write_match(source, pattern, operation)
     return source.function()
 
 
 def _begun(pattern: PatternState, operation: str, *, for_all: bool) -> FunctionSource:
-    """Begin a function of one triple, or of many with a loop over them."""
+    """Start a function of one triple, or of many with a loop over them."""
     given = _arguments(pattern.key)
     source = FunctionSource(f"def {operation}({'triples' if for_all else given}):")
     if for_all:
         source.enter(f"for {given} in triples:")
-    # for a pattern that keeps nothing: it only starts walks
+    # for a pattern without state, which only starts walks
     source.line("pass")
     return source
 
@@ -376,7 +376,7 @@ def _alone(pattern: PatternState, operation: str, walk: Walk, state: Any, dirty:
     if operation == "enter":
         found = source.name(state.added)
         _write_match(source, pattern, "insert")
-        # `try` costs nothing where nothing is raised
+        # `try` costs nothing if nothing is raised
         with source.block("try:"):
             source.line(f"{walks}({given}, {found})")
         with source.block("except BaseException:"):
@@ -393,11 +393,11 @@ def _alone(pattern: PatternState, operation: str, walk: Walk, state: Any, dirty:
 
 
 def _write_match(source: FunctionSource, pattern: PatternState, operation: str) -> None:
-    """Write the lines that put a match into every path and mask, or take it out."""
+    """Write the lines that add a match to every path and mask, or remove it."""
     pending = dict(pattern.masks)
     for path, found in pattern.paths.items():
-        # A path from one slot gets or loses a key exactly when a centre gets its first match or loses its
-        # last. So the masks of that slot are kept in the same branch, without another probe.
+        # A path from one slot gains or loses a key exactly when a centre gains its first match or loses its
+        # last. So the masks of that slot are updated in the same branch, without another probe.
         masks = pending.pop(path[0], []) if len(path) == 1 else []
         _write_path(source, pattern, path, found, masks, operation)
     for slot, masks in pending.items():  # a pattern of one variable needs no path: its bit is its match
@@ -407,7 +407,7 @@ def _write_match(source: FunctionSource, pattern: PatternState, operation: str) 
 
 
 def _write_link(source: FunctionSource, link: Link, demand: Demand, value: str, operation: str) -> None:
-    """Write the lines that count a value that other patterns are held for."""
+    """Write the lines that count a value that is demand for other patterns."""
     wanted = source.name(link.wanted)
     entry = f"({source.name(link)}, {value})"
     if operation == "insert":
@@ -424,9 +424,9 @@ def _write_link(source: FunctionSource, link: Link, demand: Demand, value: str, 
 
 
 def loader(pattern: PatternState, paths: Sequence[tuple[int, ...]], masks: Masks) -> UpdateAll:
-    """Generate the function that puts many matches into these paths and masks only.
+    """Generate the function that adds many matches to these paths and masks only.
 
-    It fills what one new segment needs, while the rest of the pattern is already filled.
+    It fills the new state of one segment, while the rest of the pattern is filled already.
     """
     source = _begun(pattern, "insert", for_all=True)
     for path in paths:
@@ -457,7 +457,7 @@ def _write_path(
 
 
 def write_insert(source: FunctionSource, name: str, key: str, value: str, masks: Sequence[Any] = ()) -> None:
-    """Write the lines that put a value into a mapping that is like `Neighbours`."""
+    """Write the lines that add a value to a mapping like `Neighbours`."""
     source.line(f"found = {name}.get({key})")
     with source.block("if found is None:"):
         source.line(f"{name}[{key}] = {value}")
@@ -469,12 +469,12 @@ def write_insert(source: FunctionSource, name: str, key: str, value: str, masks:
 
 
 def write_delete(source: FunctionSource, name: str, key: str, value: str, masks: Sequence[Any] = ()) -> None:
-    """Write the lines that take a value out."""
+    """Write the lines that remove a value."""
     source.line(f"found = {name}[{key}]")
     with source.block("if type(found) is set:"):
         source.line(f"found.discard({value})")
         with source.block("if len(found) == 1:"):
-            # a lone value is stored bare, see `Neighbours`
+            # a single value is stored bare, see `Neighbours`
             source.line(f"{name}[{key}] = found.pop()")
     with source.block("else:"):
         source.line(f"del {name}[{key}]")
@@ -488,7 +488,7 @@ def _write_masks(source: FunctionSource, masks: Sequence[Any], key: str, operati
     if len(masks) == 1:
         mask, bit = source.name(masks[0][0]), source.name(masks[0][1])
         _write_mask(source, mask, bit, key, operation)
-    else:  # many stars: a loop, so that the text does not grow with the subscriptions
+    else:  # many stars: a loop, so that the code does not grow with the subscriptions
         with source.block(f"for mask, bit in {source.name(tuple(masks))}:"):
             _write_mask(source, "mask", "bit", key, operation)
 

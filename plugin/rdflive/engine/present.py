@@ -1,4 +1,4 @@
-"""What NOW() stands for in the queries of a store that go by one clock, and when it next makes a change."""
+"""The time of NOW() for the queries of a store that follow one clock, and the time of its next effect."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ __all__ = ["Clockwork", "Present"]
 
 
 class Clockwork(Protocol):
-    """What lets a present follow a clock: see `rdflive.time.ticker.Ticker`."""
+    """The clock interface of `Present`: see `rdflive.time.ticker.Ticker`."""
 
     def read(self) -> int:
-        """Give what the clock shows; never raises."""
+        """Return the time of the clock; never raises."""
 
     def wake(self) -> None:
-        """Look again when the next change is due, which is sooner than before."""
+        """Schedule the next change again, because it is due sooner."""
 
     def catch_up(self) -> None:
-        """Commit what the clock has changed."""
+        """Commit the changes by the clock."""
 
     def stop(self) -> None:
-        """Follow the clock no longer."""
+        """Stop following the clock."""
 
 
 class Present:
-    """The instant that NOW() stands for, in nanoseconds since 1970; all methods run under the store's lock.
+    """The time of NOW(), in nanoseconds since 1970; all methods run under the store's lock.
 
-    It moves with `move` alone, so that all rows of a commit see the same. It never goes back: while the clock
-    shows less, as after it was set, the present stays where it is.
+    Only `move` and `is_behind` change it, so all rows of a commit see the same time. It never goes back:
+    after the clock is set back, NOW() stays until the clock reaches it.
     """
 
     def __init__(self, now: int, clockwork: Clockwork) -> None:
@@ -40,17 +40,17 @@ class Present:
         self._keys: dict[Any, tuple[int, int]] = {}
         self._numbers = count()
         self.queries: dict[Any, None] = {}
-        """The queries that go by it."""
+        """The queries that follow it."""
 
     @property
     def due(self) -> int | None:
-        """The instant at which the first row of any query changes; None where none will."""
+        """The instant at which the first row of any query changes; None if no row will."""
         return self._waiting.peekitem(0)[0][0] if self._waiting else None
 
     def is_behind(self) -> bool:
-        """Tell whether a row changes between the present and what the clock shows.
+        """Return True if a row changes between NOW() and the time of the clock.
 
-        Where none does, the present becomes what the clock shows.
+        If no row does, NOW() becomes the time of the clock.
         """
         shown, due = self.clockwork.read(), self.due
         if due is not None and due <= shown:
@@ -59,7 +59,7 @@ class Present:
         return False
 
     def move(self) -> list[Any]:
-        """Make what the clock shows the present; gives the queries with rows that change by it."""
+        """Set NOW() to the time of the clock; return the queries with rows that this changes."""
         self.now = now = max(self.now, self.clockwork.read())
         moved = []
         for (due, _), query in self._waiting.items():
@@ -69,7 +69,7 @@ class Present:
         return moved
 
     def note(self, query: Any, due: int | None) -> None:
-        """Take note of when the next row of a query changes."""
+        """Record when the next row of a query changes."""
         known = self._keys.get(query)
         if known is not None and known[0] == due:
             return
@@ -83,6 +83,6 @@ class Present:
                 self.clockwork.wake()
 
     def forget(self, query: Any) -> None:
-        """Let a query go by it no longer."""
+        """Remove a query."""
         self.note(query, None)
         self.queries.pop(query, None)

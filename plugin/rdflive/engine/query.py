@@ -1,8 +1,8 @@
-"""One maintained query, or family of queries: basic graph patterns at its leaves, and operators above them.
+"""One maintained query, or family of queries: basic graph patterns as leaves, and operators above them.
 
-A family is one plan with parameters. Its members differ in the terms that they ask for, and a row of the last
-operator belongs to the members that ask for what it has in the places of the parameters. A query without
-parameters is a family too, whose members all ask for the empty tuple.
+A family is one plan with parameters. Its members differ in the terms that they have for the parameters. A row
+of the last operator belongs to the members whose terms equal its values in the parameter columns. A query
+without parameters is a family too, whose members all have the empty tuple.
 """
 
 from __future__ import annotations
@@ -42,28 +42,28 @@ __all__ = ["Answers", "Found", "QueryState", "Take", "Use"]
 Result = TypeVar("Result")
 
 _MANY: Final = 16
-"""A plan of more steps is large: to ask each whether its inputs changed would take longer than the rest."""
+"""A plan of more steps is large: checking the inputs of each step would cost more than the rest."""
 _ROWS: Final = 64
-"""Rows that are turned into terms column by column."""
+"""Least number of rows that are turned into terms column by column."""
 Take: TypeAlias = Callable[[int, Sequence[Weights]], Weights]
 Answers: TypeAlias = dict[Row, TermWeights] | None
-"""The answers of a query by what is asked for, without empty ones; None where they were not computed."""
+"""The answers of a query by parameters, without empty ones; None if they were not computed."""
 Found: TypeAlias = tuple[dict[Row, TermWeights], bool]
-"""The deltas of a query by what is asked for, and whether they are the whole answers."""
+"""The deltas of a query by parameters, and true if they are full answers."""
 
 
 class Use(ABC):
-    """One subscription of a query: what it asks for, and how it is told."""
+    """One subscription to a query: its parameters, and how it is notified."""
 
     # a store may have a million of them
     __slots__ = ("asked", "budget", "query")
 
     query: QueryState
-    """Set when it is added, as are `asked` and `budget`."""
+    """Set when the subscription is added, as are `asked` and `budget`."""
     asked: Row
-    """The ids of the terms that stand for the parameters of the plan."""
+    """The ids of the terms for the parameters of the plan."""
     budget: Budget | None
-    """What it may cost."""
+    """The limits of its costs."""
 
     @property
     @abstractmethod
@@ -72,13 +72,14 @@ class Use(ABC):
 
     @abstractmethod
     def emit(self, weights: TermWeights, sequence: int, initial: bool, expired: TermWeights, /) -> None:
-        """Take a delta, the number of its commit, whether it is the whole answer (an initial delta), and the
-        solutions that were removed because time passed, each with its count. Called under the store's lock.
+        """Deliver a delta. `sequence` is the number of its commit, and `initial` is true for the full answer.
+        `expired` are the solutions that were removed because time passed, each with its count. Called under
+        the store's lock.
         """
 
     @staticmethod
     def emit_together(uses: Sequence[Use], weights: TermWeights, sequence: int, /) -> Sequence[Use]:  # noqa: ARG004
-        """Queue one delta for subscriptions with the same parameters; gives those that need their own."""
+        """Queue one delta for subscriptions with the same parameters; return those that need their own."""
         return uses
 
     def end(self, error: BudgetError) -> None:
@@ -109,24 +110,24 @@ class QueryState:
         self.plan = plan
         self._demand = demand
         self.sample: Row = ()
-        """What some member asks for, set before the query begins."""
+        """The parameters of some member, set before the query starts."""
         self.view_of: Callable[[Any], Any] | None = None
-        """Gives the view that a pattern looks at, by the graph that the pattern names."""
+        """Returns the view that a pattern reads, by the graph of the pattern."""
         self.views: list[Any] = []
-        """The views that it looks at."""
+        """The views that it reads."""
         self.family: Hashable = None
-        """What it is registered by, where others may share it."""
+        """The key under which other subscriptions may share it."""
         self.every = False
-        """Whether every report of its windows is told, also one without a change."""
+        """True if every report of its windows is delivered, also those without a change."""
         self._uses: dict[Row, Use | tuple[Use, ...]] = {}
-        """By what they ask for: a lone use bare."""
+        """The subscriptions by their parameters: a single one without a tuple."""
         self.present: Present | None = None
-        """What NOW() is; set before the query begins, where it has it."""
+        """The time of NOW(); set before the query starts, if it reads it."""
         self._clocked = plan.clocked
         self._line = line_of(plan) if dictionary.meter is None else ()
-        """The steps from its only leaf on, where each is of the one before; none where a budget counts."""
+        """The steps from its only leaf on, if each reads the one before; empty with a budget."""
         self.meter: Meter | None = None
-        """Counts what the query costs, where it has a budget."""
+        """Counts the costs of the query, if it has a budget."""
         self._dictionary = dictionary
         self._terms = terms
         preset = {name: to_native(term) for name, term in plan.query.preset.items()}
@@ -134,20 +135,20 @@ class QueryState:
         """Per projected variable, the term that the caller gave for it, if any."""
         self._pick = _picker(plan)
         self.is_large = len(plan.steps) > _MANY and not plan.parameters
-        """Whether a commit looks at the steps that it reaches, and at no others."""
+        """True if a commit visits only the steps that it reaches."""
         self._readers: list[list[int]] = [[] for _ in plan.steps] if self.is_large else []
-        """Of a large plan, per step those that read it."""
+        """For a large plan, per step the steps that read it."""
         if self.is_large:
             for number, step in enumerate(plan.steps):
                 for below in dict.fromkeys((*step.inputs, *([] if step.asks is None else step.asks[:1]))):
                     self._readers[below].append(number)
         self.changed: set[int] = set()
-        """The leaves of a large plan that have something to be drained."""
+        """The leaves of a large plan with new solutions."""
         self.renew()
         self._sorter: Sorter | None = make_sorter(plan, terms)
         first = self.leaves[0]
         self.is_lone = self._sorter is None and isinstance(first, Leaf) and is_lone(plan, first)
-        """Whether its solutions are made of the terms of a triple; see `rdflive.engine.lone`."""
+        """True if its solutions are made from the terms of a triple; see `rdflive.engine.lone`."""
 
     def renew(self) -> None:
         """Start with new leaves and operators; the old ones may be half-way through a change."""
@@ -155,12 +156,12 @@ class QueryState:
         self._relations: dict[tuple[Variable, ...], Relation] = {}
         self.leaves = [self._make_leaf(step) for step in steps]
         self.asking = Asking(self.plan, self.leaves, self._dictionary, self._demand)
-        """What rows of other steps ask of the leaves."""
+        """The values that rows of other steps request from the leaves."""
         leaf = self.leaves[0] if len(self.leaves) == 1 else None
         self._leaf = leaf if isinstance(leaf, Leaf) else None
         self.operators: list[Operator | None] = [None] * len(steps)
         self._straight: Straight | None = None
-        """Takes one solution to what is told; made when it is first needed."""
+        """Turns one solution into its delta; generated on first use."""
 
     def _make_leaf(self, step: Step) -> Leaf | AskedLeaf | None:
         if isinstance(step.node, algebra.Parameters):
@@ -168,7 +169,7 @@ class QueryState:
         return None if step.basic is None else Leaf(step.basic, self._dictionary)
 
     def relation(self, columns: tuple[Variable, ...]) -> Relation:
-        """Give what is asked for of some parameters."""
+        """Return the relation of some parameters."""
         found = self._relations.get(columns)
         if found is None:
             found = self._relations[columns] = Relation(columns, self.plan.parameters, self._demand)
@@ -188,17 +189,17 @@ class QueryState:
 
     @property
     def members(self) -> int:
-        """How many distinct parameters its subscriptions have; 1 where a plan has none."""
+        """Number of distinct parameter tuples of its subscriptions; 1 for a plan without parameters."""
         return len(self._uses)
 
     def forget_uses(self) -> None:
-        """Take all subscriptions out."""
+        """Remove all subscriptions."""
         for asked in filter(None, self._uses):
             self._dictionary.drop(asked)
         self._uses.clear()
 
     def uses_of(self, asked: Row) -> tuple[Use, ...]:
-        """Give the subscriptions with these parameters."""
+        """Return the subscriptions with these parameters."""
         found = self._uses.get(asked, ())
         return (found,) if isinstance(found, Use) else found
 
@@ -208,7 +209,7 @@ class QueryState:
         return bool(self._uses)
 
     def put(self, use: Use) -> bool:
-        """Add a subscription; true for the first with its parameters."""
+        """Add a subscription; return True for the first with its parameters."""
         found = self._uses.get(use.asked)
         if found is None:
             if use.asked:
@@ -219,7 +220,7 @@ class QueryState:
         return found is None
 
     def remove(self, use: Use) -> bool:
-        """Undo `put`; true for the last with its parameters."""
+        """Undo `put`; return True for the last with its parameters."""
         left = tuple(other for other in self.uses_of(use.asked) if other is not use)
         if left:
             self._uses[use.asked] = left if len(left) > 1 else left[0]
@@ -237,18 +238,18 @@ class QueryState:
         return any(len(leaf.states) < len(leaf.plan.segments) for leaf in leaves)
 
     def has(self, use: Use) -> bool:
-        """Tell whether a subscription is still there."""
+        """Return True if a subscription is still present."""
         return use in self.uses_of(use.asked)
 
     @property
     def _keeps(self) -> bool:
-        """True where the answers of members are kept, so that their rows must be put in and taken out."""
+        """True if the answers of members are kept, so that their rows must be added and removed."""
         return not self.is_lone and (self._leaf is None or bool(self._leaf.answers))
 
     def ask(self, asked: Sequence[Row], *, answer: bool = True) -> None:
-        """Begin to maintain the answers for some parameters; `drain` gives them, unless `answer` is false.
+        """Start maintaining the answers for some parameters; `drain` returns them, unless `answer` is false.
 
-        Where the store cannot be read, nothing changes.
+        If the store cannot be read, nothing changes.
         """
         walk = answer or self._keeps
         relations = self._relations.values()
@@ -269,7 +270,7 @@ class QueryState:
 
     @contextmanager
     def _reading(self, members: int) -> Iterator[None]:
-        """Have what lists the graph for members read it once for all of them."""
+        """Read the graph once for all members, in the scans that list it for members."""
         with ExitStack() as stack:
             for state in self.states if members > 1 else ():
                 asked = state.plan.asked
@@ -278,30 +279,30 @@ class QueryState:
             yield
 
     def tell(self, number: int, state: SegmentState, view: Any) -> Tell:
-        """Make the function that takes what the terms of a triple bring to a segment of a leaf."""
+        """Make the function that applies the terms of a triple to a segment of a leaf."""
         leaf = self.leaves[number]
         assert isinstance(leaf, Leaf)  # noqa: S101 - it has segments
         return make_tell(self, leaf, state, view, self._terms)
 
     def ask_again(self, asked: Row) -> TermWeights:
-        """Give the answer for some parameters: all that was held for them is taken out and put back.
+        """Return the answer for some parameters by removing all their state and adding it again.
 
-        So it costs what it touches, whereas `current` reads all that the patterns match. Until it returns the
-        members with these parameters are not maintained.
+        The cost depends on that state only, whereas `current` reads all matches of the patterns. Until it
+        returns, the members with these parameters are not maintained.
         """
         self.leave(asked)
         self.ask([asked])
         return self.drain().get(asked, {})
 
     def leave(self, asked: Row) -> None:
-        """Undo `ask` for some parameters, without reporting the rows that go."""
+        """Undo `ask` for some parameters without reporting the removed rows."""
         for relation in self._relations.values():
             relation.leave(asked, walk=self._keeps)
         self.drain()
 
     @property
     def is_leaf(self) -> bool:
-        """True when the query is one basic graph pattern, with nothing above it."""
+        """True if the query is one basic graph pattern without operators above it."""
         return self._leaf is not None
 
     @property
@@ -318,11 +319,11 @@ class QueryState:
         return work()
 
     def exceeded(self) -> dict[Budget, BudgetError]:
-        """Give the budgets of members that what the present commit cost exceeds."""
+        """Return the budgets of members that the present commit exceeds, with the errors."""
         return {}
 
     def load(self, solutions: Callable[[SegmentState], Iterable[Row]]) -> TermWeights:
-        """Fill the operators from the whole answers of the leaves, and give the answer of the query."""
+        """Fill the operators from the full answers of the leaves, and return the answer of the query."""
         self.operators, self._straight = self._make(), None
         current = partial(_current, solutions=solutions)
         rows = self._run(self.operators, partial(self.asking.take, take=current), first=True)
@@ -330,9 +331,7 @@ class QueryState:
         return self._name(rows)
 
     def drain(self) -> dict[Row, TermWeights]:
-        """Take the solutions that the segments found since the last commit, and what the present changes;
-        gives deltas by parameters.
-        """
+        """Return the deltas by parameters: new solutions of the segments, and changes by time."""
         if self._line:
             found = self._drain_one(self._line)
             if found is not None:
@@ -350,9 +349,9 @@ class QueryState:
         return self._by_use(rows)
 
     def _drain_one(self, line: tuple[int, ...]) -> dict[Row, TermWeights] | None:
-        """Take the only solution that was found, as most commits bring one; None where there are others."""
+        """Handle a commit with a single solution, the common case; return None for others."""
         leaf = self.leaves[line[0]]
-        assert isinstance(leaf, Leaf)  # noqa: S101 - a line begins with one
+        assert isinstance(leaf, Leaf)  # noqa: S101 - a line starts with one
         if len(leaf.states) != 1:
             return None
         added, removed = leaf.states[0].added, leaf.states[0].removed
@@ -370,7 +369,7 @@ class QueryState:
         return straight(added.pop(), 1) if added else straight(removed.pop(), -1)
 
     def _by_use(self, rows: Weights) -> dict[Row, TermWeights]:
-        """Turn rows into solutions, by what is asked for."""
+        """Turn rows into solutions, by parameters."""
         if not rows:
             return {}
         if not self.plan.parameters:
@@ -383,7 +382,7 @@ class QueryState:
         return {asked: named for asked, named in named_parts.items() if named}
 
     def feed(self, leaves: list[Weights | None], *, first: bool) -> TermWeights:
-        """Take the answers of the leaves from elsewhere: the `first` time whole, then deltas."""
+        """Take the answers of the leaves from the caller: full answers the `first` time, then deltas."""
         if first:
             self.operators, self._straight = self._make(), None
         return self._name(self._run(self.operators, lambda number, _: leaves[number] or {}, first=first))
@@ -395,17 +394,18 @@ class QueryState:
         asked: Row = (),
         budget: Budget | None = None,  # noqa: ARG002 - of the member, for a query with one
     ) -> list[tuple[Terms, int]]:
-        """List the whole answer with weights, in order where the query has one; of a family, one member's.
+        """List the full answer with weights, in the order of the query if it has one. For a family, list one
+        member's.
 
-        With `most` only its first rows, so many if there are. Terms are looked up for these alone, and the
-        solutions of one pattern without DISTINCT are searched for until there are enough.
+        `most` limits the rows, and terms are looked up for these alone. A single pattern without DISTINCT
+        stops searching at that number.
 
-        It is read from the last operator if that keeps its output. Otherwise the query is evaluated once
-        more, with new operators, since those of the query must not see rows twice.
+        The answer is read from the last operator if that keeps its output. Otherwise the query is evaluated
+        again with new operators, since those of the query must not see rows twice.
         """
-        # Distinct, Group, Slice and Closure keep their output, which is that of all members.
+        # Distinct, Group, Slice and Closure keep their output, which is that of all members
         rows = getattr(self.operators[-1], "rows", None)
-        # Where every pattern is one of the family's, a member's part is found without looking at the others.
+        # if every pattern is joined with the parameters, a member's part is found without reading the others
         if rows is not None and not (asked and self._finds_members):
             kept = rows()
             if asked:
@@ -414,7 +414,7 @@ class QueryState:
             return self._list(self._cut(kept, most))
         solutions = partial(solutions, asked=asked)
         if self._leaf is not None:
-            # which rows are the first shows only when all are there
+            # the first rows are known only when all are there
             some = solutions if most is None or self._sorter else partial(solutions, most=most)
             return self._list(self._cut(_current(self._leaf, some, asked), most))
         operators = self._make()
@@ -430,7 +430,9 @@ class QueryState:
 
     @property
     def _finds_members(self) -> bool:
-        """Whether all patterns are joined with what members ask for, so that none is read whole for one."""
+        """True if all patterns are joined with the parameters, so that no pattern is read in full for one
+        member.
+        """
         return all(state.relation is not None for state in self.states)
 
     def _cut(self, rows: Weights, most: int | None) -> Weights:
@@ -441,7 +443,7 @@ class QueryState:
         return {row: rows[row] for row in first}
 
     def clear(self) -> None:
-        """Forget what the leaves and operators keep."""
+        """Discard the state of the leaves and operators."""
         for leaf in self.leaves:
             if isinstance(leaf, Leaf):
                 leaf.states.clear()
@@ -453,17 +455,17 @@ class QueryState:
         _clear(self.operators)
 
     def containers(self) -> list[Any]:
-        """List the containers that cache something for this query, for measuring."""
+        """List the containers that hold state for this query, for measuring."""
         kept = [leaf.containers() for leaf in self.leaves if isinstance(leaf, Leaf)]
         kept += [operator.containers() for operator in self.operators if operator is not None]
         return [container for containers in kept for container in containers]
 
     def hits(self) -> int:
-        """Count the matches of updates with patterns of this query, from before it began."""
+        """Count the updates that matched patterns of this query, also before it started."""
         return sum(p.hits for p in dict.fromkeys(p for state in self.states for p in state.patterns))
 
     def _note_due(self) -> None:
-        """Say when time changes the next row."""
+        """Record when time changes the next row."""
         if self.present is not None and self._clocked:
             dues = [due for at in self._clocked if (due := self._due(self.operators[at])) is not None]
             self.present.note(self, min(dues, default=None))
@@ -472,7 +474,7 @@ class QueryState:
         return operator.due if isinstance(operator, ClockedOperator) else None
 
     def _late(self, operators: list[Operator | None]) -> list[int]:
-        """List the steps that have rows which the present changes."""
+        """List the steps that have rows which NOW() changes."""
         if self.present is None:
             return []
         now = self.present.now
@@ -487,9 +489,9 @@ class QueryState:
         ]
 
     def _run(self, operators: list[Operator | None], take: Take, *, first: bool) -> Weights:
-        """Run every step whose inputs changed, or which time changes; the first time all of them.
+        """Run every step whose inputs or time changed, or all of them the first time.
 
-        `take` gives the rows of a leaf, by its number and the rows of the steps before it.
+        `take` returns the rows of a leaf, by its number and the rows of the steps before it.
         """
         results: list[Weights] = []
         late = self._late(operators)
@@ -498,7 +500,7 @@ class QueryState:
                 results.append(take(number, results))
                 continue
             inputs = [results[i] for i in step.inputs]
-            # the first time also without a row: VALUES gives its rows, COUNT(*) a 0
+            # the first time also without rows: VALUES returns its rows, COUNT(*) a 0
             is_run = first or any(inputs) or number in late
             results.append(self._update(number, operators, inputs) if is_run else {})
         return results[-1]
@@ -506,14 +508,16 @@ class QueryState:
     def _update(
         self, number: int, operators: Sequence[Operator | None], inputs: Sequence[Weights]
     ) -> Weights:
-        """Run a step; those of an evaluation beside the query read what is asked for already."""
+        """Run a step. Operators of a separate evaluation make no requests, because all values are in
+        demand.
+        """
         operator = operators[number]
         assert operator is not None  # noqa: S101 - it is no leaf
         is_own = operators is self.operators
         return self.asking.update(number, operators, inputs) if is_own else operator.update(*inputs)
 
     def _run_changed(self) -> Weights:
-        """Run the steps that the leaves which changed and the steps that time changes reach, inputs first."""
+        """Run the steps that the changed leaves and the steps changed by time lead to, inputs first."""
         results: dict[int, Weights] = {}
         queued = {*self.changed, *self._late(self.operators)}
         self.changed.clear()
@@ -538,9 +542,9 @@ class QueryState:
         return results.get(len(steps) - 1, {})
 
     def _name(self, weights: Weights) -> TermWeights:
-        """Turn rows into solutions; rows that differ only in columns that are not shown become one."""
+        """Turn rows into solutions; rows that differ only in hidden columns become one."""
         listed = self._list(weights)
-        # Each row is one solution if all columns are shown.
+        # each row is one solution if all columns are projected
         return dict(listed) if self._pick is not None else add_up(listed)
 
     def _list(self, weights: Weights) -> list[tuple[Terms, int]]:
@@ -561,13 +565,13 @@ class QueryState:
 
 
 def _picker(plan: Plan) -> Callable[[Row], Iterable[int]] | None:
-    """Make the function that puts a row in the order of the projection, if each column is shown once; else
-    None.
+    """Make the function that puts a row in the order of the projection, or None unless each column is
+    projected once.
     """
     places = [place for place in plan.places if place is not None]
     if len(places) != len(plan.places) or sorted(places) != list(range(len(plan.steps[-1].columns))):
         return None
-    # one column or none comes here too; `itemgetter` would give a bare id, or refuse
+    # also for one column or none, for which `itemgetter` would return a bare id, or raise
     if places == sorted(places):
         return lambda row: row
     return itemgetter(*places)
@@ -576,7 +580,7 @@ def _picker(plan: Plan) -> Callable[[Row], Iterable[int]] | None:
 def _current(
     leaf: Leaf | AskedLeaf, solutions: Callable[[SegmentState], Iterable[Row]], asked: Row = ()
 ) -> Weights:
-    """Give the rows of a leaf; of a family's, those of one member, or of all."""
+    """Return the rows of a leaf; in a family, those of one member, or of all."""
     if isinstance(leaf, Leaf):
         return leaf.current(solutions, kept=not asked)
     return {leaf.relation.part(asked): 1} if asked else dict.fromkeys(leaf.relation, 1)

@@ -1,7 +1,7 @@
 """Rows by a key and in the order of a value, for comparisons such as `?later > ?time`.
 
-Say 1,000 members of a family ask for the trains that are late by more than so many minutes, each with a limit
-of its own. A train that is 7 minutes late concerns those whose limit is below 7: they are a slice of the
+Example: 1,000 members of a family subscribe to the trains that are late by more than some minutes, each with
+a limit of its own. A train that is 7 minutes late concerns those whose limit is below 7: a slice of the
 sorted limits.
 """
 
@@ -21,7 +21,7 @@ from rdflive.values import near, order_key, value_key
 __all__ = ["Place", "Ranges", "is_sure", "place_of_id", "place_of_term"]
 
 Place: TypeAlias = tuple[str, Any]
-"""A space and a key there: values of two spaces are compared as `near` says."""
+"""A space and a key in it: `near` defines how values of two spaces are compared."""
 
 
 def place_of_id(terms: TermTable) -> Callable[[Any], Place]:
@@ -38,7 +38,7 @@ def place_of_id(terms: TermTable) -> Callable[[Any], Place]:
 
 
 def place_of_term(term: Callable[[Row], Any]) -> Callable[[Row], Place | None]:
-    """Compile the place of an expression's term; None where `<`, `<=`, `>` and `>=` never hold of it."""
+    """Compile the place of an expression's term; None if `<`, `<=`, `>` and `>=` never hold for it."""
 
     def place(row: Row) -> Place | None:
         found = term(row)
@@ -51,9 +51,9 @@ def place_of_term(term: Callable[[Row], Any]) -> Callable[[Row], Place | None]:
 
 
 def is_sure(place: Place, operator: str, other: Place) -> bool:
-    """Tell whether a place surely stands in a relation to another one: `<` is below it.
+    """Return True if the comparison of two places surely holds.
 
-    If it does, so do all places of its space that are farther from the other one.
+    If so, it holds for all places of that space that are farther from the other one.
     """
     for space, low, high in near(*other):
         if space == place[0]:
@@ -62,9 +62,9 @@ def is_sure(place: Place, operator: str, other: Place) -> bool:
 
 
 class Ranges:
-    """Rows under keys, each in the order of its place; those without a place are in no range.
+    """Rows under keys, each in the order of its place; rows without a place are in no range.
 
-    `fitting` gives every row for which a comparison may hold, and perhaps more: the caller tests each.
+    `fitting` returns every row for which a comparison may hold, and perhaps more: the caller tests each.
     """
 
     __slots__ = ("_entries", "_place")
@@ -72,13 +72,13 @@ class Ranges:
     def __init__(self, place: Callable[[Row], Place | None]) -> None:
         self._place = place
         self._entries: dict[Any, Any] = {}
-        """By key: a lone entry bare, several in order."""
+        """By key: a single entry bare, several in order."""
 
     def __contains__(self, key: Any) -> bool:
         return key in self._entries
 
     def add(self, key: Any, row: Row) -> None:
-        """Take a row under a key."""
+        """Add a row under a key."""
         place = self._place(row)
         if place is None:
             return
@@ -105,24 +105,22 @@ class Ranges:
             self._entries[key] = found[0]
 
     def fitting(self, key: Any, operator: str, place: Callable[[Any], Place], other: Any) -> Iterable[Row]:
-        """Give the rows under a key whose place may stand in a relation to that of something: `<` is below
-        it.
-        """
+        """Return the rows under a key for which the comparison with a value may hold."""
         found = self._entries.get(key)
         if found is None:
             return ()
-        if type(found) is tuple:  # one row is tested sooner than compared
+        if type(found) is tuple:  # a single row is tested sooner than compared
             return (found[2],)
         return chain.from_iterable(self.spans(key, operator, place(other)))
 
     def spans(
         self, key: Any, operator: str, place: Place, *, farthest: bool = False
     ) -> Iterator[Iterable[Row]]:
-        """Give what `fitting` does per space, the nearest or the farthest rows first."""
+        """Return the rows of `fitting` per space, the nearest or the farthest rows first."""
         found = self._entries.get(key)
         if found is None:
             return
-        # one row is tested sooner than compared
+        # a single row is tested sooner than compared
         if type(found) is tuple:
             yield (found[2],)
             return
@@ -133,10 +131,10 @@ class Ranges:
             yield (entry[2] for entry in found.irange(begin, end, reverse=backwards))
 
     def clear(self) -> None:
-        """Forget every row."""
+        """Discard every row."""
         self._entries.clear()
 
     def containers(self) -> list[Any]:
-        """List what it keeps."""
+        """List the containers of the state."""
         several = (found for found in self._entries.values() if type(found) is not tuple)
         return [self._entries, *several]

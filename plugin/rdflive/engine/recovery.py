@@ -1,4 +1,4 @@
-"""How views and queries start again after a failure or an interruption, so that no change is missed."""
+"""Restarts views and queries after a failure or an interruption, so that no change is missed."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ log = logging.getLogger("rdflive")
 
 
 class Recovery:
-    """Starts again what failed, and gives each subscription that may have missed a change its whole answer.
+    """Restarts failed queries and resends the full answer to subscriptions that may have missed a change.
 
     The write has happened, whatever a query makes of it, and no query may harm another. A query that fails
     twice has no answer until the graph is read again.
     """
 
     def __init__(self, state: Any) -> None:
-        # not a circle, so that the last close frees all at once
+        # no reference cycle, so that the last close frees everything at once
         self._state: Any = proxy(state)
         self.broken: dict[View, None] = {}
-        """The views that have failed half-way."""
+        """The views that failed half-way."""
         self._stopped: dict[QueryState, None] = {}
-        """Queries that were interrupted while they were started again, perhaps half-way through a kernel."""
+        """Queries that were interrupted while they restarted, perhaps half-way through a kernel."""
         self.exceeding: dict[QueryState, None] = {}
         """Queries with a budget that this commit exceeds."""
 
     def give_up(self, view: View) -> None:
-        """Start a view and its queries again at the next commit, because the view failed half-way."""
+        """Restart a view and its queries at the next commit, because the view failed half-way."""
         self.broken[view] = None
 
     def forget_query(self, query: QueryState) -> None:
-        """Forget a query without subscriptions."""
+        """Discard a query without subscriptions."""
         self._stopped.pop(query, None)
         self.exceeding.pop(query, None)
 
@@ -49,16 +49,18 @@ class Recovery:
         self.exceeding[query] = None
 
     def each(self, views: Iterable[View], act: Callable[[View], object]) -> BaseException | None:
-        """Have each view act, and note which failed half-way. Gives the interruption to raise at the end."""
+        """Run `act` for each view, and note which failed half-way. Return the interruption to raise at the
+        end.
+        """
         interrupt: BaseException | None = None
         for view in views:
             known = view in self.broken
-            # Noted before it acts, so that an interruption at any line leaves the note.
+            # noted before the call, so that an interruption at any line leaves the note
             self.broken[view] = None
             try:
                 act(view)
             except Exception:
-                log.exception("a view failed on an update; it and its queries are started again")
+                log.exception("a view failed on an update; it and its queries restart")
             except BaseException as error:  # noqa: BLE001 - raised when nothing is left half done
                 interrupt = error
             else:
@@ -67,7 +69,7 @@ class Recovery:
         return interrupt
 
     def mend(self, sequence: int, missed: set[QueryState]) -> None:
-        """Start views that failed and their queries again, and queries that missed a delta."""
+        """Restart failed views and their queries, and queries that missed a delta."""
         state = self._state
         broken = [view for view in self.broken if view in state.views.values()]
         queries = [
@@ -86,19 +88,19 @@ class Recovery:
             self._reload(view)
         for query in queries:
             state.commits.mended(query)
-            self._tell_anew(query, sequence)
+            self._redeliver(query, sequence)
 
-    def drain(self, query: QueryState, told: int = 0) -> Found:
-        """Give the deltas of a query, beside solutions that were told in terms, so many.
+    def drain(self, query: QueryState, in_terms: int = 0) -> Found:
+        """Return the deltas of a query; `in_terms` is the number of solutions that came as terms.
 
-        A query that fails is started again, and the whole answer is told.
+        A query that fails restarts, and its full answer is returned.
         """
         meter = query.meter
         try:
             found = query.drain()
             if meter is not None:
-                if told:
-                    meter.spend(told)
+                if in_terms:
+                    meter.spend(in_terms)
                 if query.exceeded():
                     self.exceed(query)
             return found, False
@@ -108,13 +110,13 @@ class Recovery:
             self.exceed(query)
             return {}, False
         except Exception:
-            log.exception("a query failed on an update and is started again: %s", query.plan.query.text)
+            log.exception("a query failed on an update and restarts: %s", query.plan.query.text)
         self._state.stop(query)
         answers = self._restart(query)
         return ({}, False) if answers is None else (answers, True)
 
     def restart(self, query: QueryState) -> None:
-        """Start a query again that stopped half-way when a member came; no answer has changed."""
+        """Restart a query that stopped half-way while a member was added; no answer has changed."""
         self._state.stop(query)
         if self._restart(query) is not None:
             self._state.commits.forget_query(query)
@@ -122,10 +124,10 @@ class Recovery:
     def settle(self, sequence: int) -> None:
         """Handle the queries that exceed a budget: end the members that cost too much, and keep the others.
 
-        What the members cost together is charged to each, if they all ask for the same. If they do not, the
-        part of each is not known, so they are divided. Those whose budget is too small have a query of their
-        own from now on; where the largest budget is too small, one half of the members has. So a member that
-        costs too much is soon alone.
+        If all members have the same parameters, each is charged the full cost. Otherwise the part of each is
+        unknown, so they are divided. Members whose budgets are too small move to a query of their own. If the
+        largest budget is too small, one half of the members moves. So a member that costs too much is soon
+        alone.
         """
         while self.exceeding:
             query, _ = self.exceeding.popitem()
@@ -141,17 +143,17 @@ class Recovery:
         """Move members with small budgets to a plan of their own, or end the only member."""
         uses = [(use, exceeded[use.budget]) for use in query.uses if use.budget in exceeded]
         if query.members > 1 and len(uses) == len(query.uses):
-            # each budget is exceeded in another of its limits, of which the query has the largest ones
+            # Each budget is exceeded in another of its limits, and the query has the largest of each.
             half = _half(query)
             uses = [(use, error) for use, error in uses if use.asked in half]
         if uses and query.members > 1:
-            self._tell_anew(self._state.part(query, [use for use, _ in uses]), sequence)
+            self._redeliver(self._state.part(query, [use for use, _ in uses]), sequence)
             return
         for use, error in uses:
             self.end_use(use, error)
 
     def _divide(self, query: QueryState, sequence: int) -> None:
-        """Start a query again that stopped half-way, without one half of the tuples that are asked for."""
+        """Restart a query that stopped half-way, without one half of its parameter tuples."""
         state = self._state
         state.commits.owe_query(query)
         state.stop(query)
@@ -159,10 +161,12 @@ class Recovery:
         own = state.part(query, [use for use in query.uses if use.asked in half])
         for one in (query, own):
             state.commits.mended(one)
-            self._tell_anew(one, sequence)
+            self._redeliver(one, sequence)
 
     def end(self, query: QueryState, error: BudgetError) -> None:
-        """Stop a query whose members all exceed their budgets, and say so. It stays here until these go."""
+        """Stop a query whose members all exceed their budgets, and end them. It stays here until they
+        close.
+        """
         assert query.meter is not None  # noqa: S101 - only a meter raises that
         meter = query.meter
         uses = [(use, (use.budget and meter.excess(use.budget)) or error) for use in query.uses]
@@ -173,7 +177,7 @@ class Recovery:
             use.end(reason)
 
     def end_use(self, use: Use, error: BudgetError) -> None:
-        """End the subscription of a member that exceeds its budget, and tell it why."""
+        """End the subscription of a member that exceeds its budget, with the error."""
         query = use.query
         self._state.commits.forget(use)
         query.remove(use)
@@ -183,7 +187,7 @@ class Recovery:
         use.end(error)
 
     def reload(self, sequence: int) -> None:
-        """Forget what is cached, read the store again, and give every subscription its whole answer."""
+        """Discard all state, read the store again, and deliver the full answer to every subscription."""
         queries = self._used()
         for query in queries:
             self._state.commits.owe_query(query)
@@ -192,13 +196,13 @@ class Recovery:
         for view in self._state.views.values():
             self._reload(view)
         for query in queries:
-            self._tell_anew(query, sequence)
+            self._redeliver(query, sequence)
 
     def renew(self, sequence: int) -> None:
-        """Start everything again after an interruption, and give every subscription its whole answer.
+        """Restart everything after an interruption, and deliver the full answer to every subscription.
 
-        The interruption may have come at any line, so nothing that a change writes is trusted. Only the
-        contents of windows are kept, as no store could give them again.
+        The interruption may have come at any line, so no state that a change writes is reliable. Only the
+        contents of windows are kept, as no store could supply them again.
         """
         state = self._state
         state.dictionary.keep_all()
@@ -213,7 +217,7 @@ class Recovery:
         state.dictionary.sweep()
 
     def _start_all(self, sequence: int, given_up: set[QueryState]) -> bool:
-        """Start all queries but some; false where one was interrupted, so that none can be trusted."""
+        """Start all queries but some; return False if one was interrupted, so that no state is reliable."""
         state, queries = self._state, self._used()
         state.owners.clear()
         state.commits.reset()
@@ -222,7 +226,7 @@ class Recovery:
         self.exceeding.clear()
         for view in state.views.values():
             view.forget()
-        # also of one whose close was interrupted
+        # also a query whose close was interrupted
         for query in state.queries:
             query.renew()
             query.views = []
@@ -232,7 +236,7 @@ class Recovery:
             if query in given_up:
                 state.commits.forget_query(query)
             else:
-                self._tell_anew(query, sequence)
+                self._redeliver(query, sequence)
         return not self._stopped
 
     def _used(self) -> list[QueryState]:
@@ -246,14 +250,14 @@ class Recovery:
             if is_interruption(error):
                 self._state.capture.tear()
 
-    def _tell_anew(self, query: QueryState, sequence: int) -> None:
-        """Start a stopped query again and hand on the whole answer."""
+    def _redeliver(self, query: QueryState, sequence: int) -> None:
+        """Restart a stopped query and deliver the full answer."""
         answers = self._restart(query)
         if answers is not None:
             self._state.commits.tell(query, sequence, (answers, True))
 
     def _restart(self, query: QueryState) -> dict[Row, TermWeights] | None:
-        """Start a stopped query again; gives the answers by what is asked for, None where that fails."""
+        """Restart a stopped query; return the answers by parameters, or None if that fails."""
         try:
             answers = self._state.start(query)
             return {(): self._state.answer_to(query, ())} if answers is None else answers
@@ -266,7 +270,7 @@ class Recovery:
         except Exception as error:
             text = query.plan.query.text
             if is_interruption(error):
-                log.exception("a query could not be started again; this is tried once more: %s", text)
+                log.exception("a query could not restart; this is tried once more: %s", text)
                 self._stopped[query] = None
                 self._state.capture.tear()
             else:
@@ -276,5 +280,5 @@ class Recovery:
 
 
 def _half(query: QueryState) -> set[Row]:
-    """Give one half of the tuples that members ask for."""
+    """Return one half of the parameter tuples."""
     return set(query.asked[query.members // 2 :])

@@ -1,9 +1,9 @@
-"""What the members of a family ask for, and look-ups in the graph for those that come or go.
+"""The parameters of a family's members, and look-ups in the graph for added and removed members.
 
-Say the family is `?t :line ?p ; :delay ?m`, and members ask for ?p = :S1 and ?p = :S2. Then the relation is
-{(:S1), (:S2)}. Its values are demand: the pattern `?t :line ?p` takes triples with one of these objects only,
-and what a member asks for is one more pattern that walks go through: from the tuple (:S1) to the trains of
-that line.
+Example: the family is `?t :line ?p ; :delay ?m`, and its members have ?p = :S1 and ?p = :S2. Then the
+relation is {(:S1), (:S2)}. Its values are demand: the pattern `?t :line ?p` holds only triples with one of
+these objects. The relation is also one more pattern that walks go through: from the tuple (:S1) to the trains
+of that line.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from rdflive.query.bgp import Variable
 __all__ = ["Listed", "Relation"]
 
 Lister: TypeAlias = Callable[[PatternState, Mapping[int, int]], Iterable[Row]]
-"""Lists what the graph holds that matches a pattern and has some ids at places of the triple."""
+"""Lists the graph's matches of a pattern that have some ids at places of the triple."""
 
 
 class Relation:
-    """The distinct tuples that are asked for of some parameters of a family.
+    """The distinct tuples that members of a family have for some parameters.
 
-    `added` and `removed` are the tuples that came and went since they were taken, for the operators that read
-    the relation itself.
+    `added` and `removed` are the tuples added and removed since they were last taken, for the operators that
+    read the relation itself.
     """
 
     __slots__ = (
@@ -39,18 +39,18 @@ class Relation:
     def __init__(self, columns: tuple[Variable, ...], parameters: Sequence[Variable], demand: Demand) -> None:
         self.columns = columns
         self.places = tuple(parameters.index(column) for column in columns)
-        """Where the columns stand in the tuple of a member."""
+        """The positions of the columns in the tuple of a member."""
         self._takes_all = columns == tuple(parameters)
         self._demand = demand
         self.pattern = PatternState(tuple(-1 - i for i in range(len(columns))))
         self.ranges: dict[tuple[tuple[int, ...], tuple[int, ...]], Ranges] = {}
-        """Tuples in order, by the slots that they are looked up by and those that are given."""
+        """Tuples in order, by the slots that they are looked up by and those that are returned."""
         self.added: list[Row] = []
         self.removed: list[Row] = []
         self._tuples: dict[Row, int] = {}
-        """How many members ask for a tuple."""
+        """Number of members with each tuple."""
         self.sample: Row = ()
-        """What some member asks for, by which the segments choose where demand starts."""
+        """The tuple of some member, for the choice where demand starts."""
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self._tuples)
@@ -64,21 +64,20 @@ class Relation:
     def ordered(
         self, bound: tuple[int, ...], given: tuple[int, ...], place: Callable[[int], Place]
     ) -> Ranges:
-        """Give the tuples in the order of the first of the given slots, by the bound ones; before anything is
-        asked.
+        """Return the tuples in the order of the first of the given slots, by the bound ones. Call it before
+        the first tuple.
         """
         return self.ranges.setdefault((bound, given), Ranges(lambda rest: place(rest[0])))
 
     def part(self, parameters: Row) -> Row:
-        """Give what a member asks for of these parameters."""
-        # most often all of them, and the tuple that is there already
+        """Return the values that a member has for these parameters."""
+        # usually all of them, and the same tuple
         return parameters if self._takes_all else tuple([parameters[place] for place in self.places])
 
     def ask(self, parameters: Row, *, walk: bool) -> None:
-        """Take what one more member asks for. With `walk` the solutions that this brings are found.
+        """Add the parameters of one more member. With `walk` the new solutions are found.
 
-        Where the store cannot be read, nothing changes but for solutions and `added`, which the caller puts
-        right.
+        If the store cannot be read, nothing changes except solutions and `added`, which the caller restores.
         """
         row = self.part(parameters)
         count = self._tuples.get(row, 0)
@@ -106,9 +105,9 @@ class Relation:
             self._take_out(row, reads=False)
 
     def leave(self, parameters: Row, *, walk: bool) -> None:
-        """Undo `ask`. With `walk` the solutions that go are found.
+        """Undo `ask`. With `walk` the removed solutions are found.
 
-        Where the store cannot be read, nothing changes.
+        If the store cannot be read, nothing changes.
         """
         row = self.part(parameters)
         count = self._tuples[row] - 1
@@ -128,10 +127,10 @@ class Relation:
         self._take_out(row)
 
     def follow(self, rows: Weights, places: Sequence[int], dictionary: Dictionary) -> None:
-        """Follow the rows of another step: ask for the values that they have at some places.
+        """Follow the rows of another step: request the values that they have at some places.
 
-        `rows` are changes, with weights. A value is asked for from its first row on, and until its last one
-        goes.
+        `rows` are changes, with weights. A value is requested from its first row on, until its last one is
+        removed.
         """
         changes: Weights = {}
         add_weights(changes, ((tuple([row[at] for at in places]), weight) for row, weight in rows.items()))
@@ -141,7 +140,7 @@ class Relation:
             count = self._tuples.get(values, 0) + change
             if count == change:
                 self.ask(values, walk=True)
-                # not before, for a budget may end what is asked for
+                # not before, because a budget may stop the request
                 dictionary.hold(values)
             elif not count:
                 self._tuples[values] = 1
@@ -151,7 +150,7 @@ class Relation:
             self._tuples[values] = count
 
     def reset(self) -> None:
-        """Forget everything, when the segments have gone."""
+        """Discard everything, after the segments are removed."""
         self.pattern = PatternState(self.pattern.key)
         self._tuples.clear()
         self.ranges.clear()
@@ -159,23 +158,23 @@ class Relation:
         self.removed.clear()
 
     def containers(self) -> list[Any]:
-        """List what is kept, for measuring."""
+        """List the containers of the state, for measuring."""
         return [self._tuples, *self.pattern.paths.values()]
 
     def _take_out(self, row: Row, *, reads: bool = True) -> None:
-        """Have walks find a tuple no more, and the patterns forget what no member asks for now."""
+        """Remove a tuple from walks, and have patterns discard triples that no member requests any more."""
         for (bound, given), ranges in self.ranges.items():
             ranges.remove(tuple(row[slot] for slot in bound), tuple(row[slot] for slot in given))
         self.pattern.delete(*row)
         del self._tuples[row]
-        # not at the end of the commit: the walk from a triple trusts that a value it has is asked for
+        # not at the end of the commit: a walk from a triple relies on it that its values are requested
         self._demand.sweep(reads=reads)
 
 
 class Listed:
-    """A look-up of a pattern in the graph itself, by slots that are parameters; it stands for an access path.
+    """A look-up of a pattern in the graph itself, by slots that are parameters; used like an access path.
 
-    It serves the walks that begin with what a member asks for: these are few, and a path would cost memory.
+    It serves the walks that start at a member's parameters: these are few, and a path would cost memory.
     """
 
     __slots__ = ("_given", "_listed", "_pattern", "_places")
@@ -187,7 +186,7 @@ class Listed:
         self._given = tuple(pattern.places[slot] for slot in range(pattern.arity) if slot not in slots)
 
     def get(self, key: Any) -> Any:
-        """Give what an access path would: None, one value bare, or a set."""
+        """Return the entry of an access path: None, one bare value, or a set."""
         triples = self._matches(key)
         if len(self._given) == 1:
             (place,) = self._given

@@ -25,8 +25,8 @@ class Router:
     object, by subject and by both, each None while empty. Example: the pattern `?t :delay 4` is in
     `nodes[delay][1][4]`.
 
-    So a triple whose predicate no pattern names costs one probe, or at most five. Ids are >= 0; -1 stands for
-    a term that no pattern knows.
+    So a triple whose predicate no pattern names costs one probe, or at most five. Ids are >= 0; -1 is a term
+    that no pattern knows.
     """
 
     __slots__ = ("_make", "awaited", "guarded", "is_plain", "nodes", "open")
@@ -36,14 +36,14 @@ class Router:
         self.nodes: Any = make()
         self.open: Shelves = EMPTY
         self.awaited: dict[int, int] = {}
-        """By predicate (negative for a variable), how many patterns wait for values in demand."""
+        """By predicate (negative for a variable), the number of patterns that wait for values in demand."""
         self.guarded = 0
-        """How many patterns have a guard, so that constants alone do not decide."""
+        """Number of patterns with a guard, for which constants alone do not decide."""
         self.is_plain = True
-        """Whether the patterns under the predicate are all there is to look at, by constants alone."""
+        """True if the constants under the triple's predicate alone decide which patterns match."""
 
     def route(self, s: int, p: int, o: int, *graph: int) -> Patterns:
-        """Return the distinct patterns that the triple matches, or the quad (no pattern names its graph)."""
+        """Return the distinct patterns that the triple or quad matches (no pattern names its graph)."""
         found: Patterns = ()
         for free, by_object, by_subject, by_both in (self.nodes.get(p, EMPTY), self.open):
             found += free
@@ -58,10 +58,10 @@ class Router:
         return found
 
     def may_match(self, known: Callable[[Term, int], int], change: tuple[Term, ...]) -> bool:
-        """Tell whether some pattern's constants fit a triple (or quad) of terms.
+        """Return True if some pattern's constants fit a triple (or quad) of terms.
 
-        `known` gives the id of a term, or its second argument. Ids are asked for one by one and only where a
-        dictionary would be probed, because hashing an rdflib literal is not cheap.
+        `known` returns the id of a term, or its second argument. Ids are looked up one by one and only for a
+        dictionary that is probed, because hashing an rdflib literal is not cheap.
         """
         named = self.nodes.get(known(change[1], -1))
         looked: tuple[Shelves, ...] = (named,)
@@ -79,7 +79,7 @@ class Router:
         return False
 
     def relevant(self, triples: Collection[Ids]) -> Collection[Ids]:
-        """Leave out triples that no pattern matches, as far as predicates and objects tell."""
+        """Drop triples that no pattern matches, as far as predicates and objects decide."""
         if self.open is not EMPTY:
             return triples
         objects: dict[int, Any] = {}
@@ -89,7 +89,7 @@ class Router:
         return [triple for triple in triples if (found := objects[triple[1]]) is None or triple[2] in found]
 
     def of_predicate(self, p: int, triples: Sequence[Ids]) -> Iterator[tuple[PatternState, Sequence[Ids]]]:
-        """Route triples with one predicate; where `is_plain`."""
+        """Route triples with one predicate; only if `is_plain`."""
         free, *keyed = self.nodes.get(p, EMPTY)
         for pattern in free:
             yield pattern, triples
@@ -100,17 +100,17 @@ class Router:
                         yield pattern, (triple,)
 
     def add(self, pattern: PatternState) -> None:
-        """Start routing to a pattern; one that is fed waits for the values in demand."""
+        """Start routing to a pattern; a fed pattern waits for the values in demand."""
         self.guarded += pattern.guard is not None
         if pattern.feeds:
-            # for values that come into demand
+            # for values that enter demand
             self.awaited[pattern.key[1]] = self.awaited.get(pattern.key[1], 0) + 1
         else:
             self.open_all(pattern)
         self._note_plain()
 
     def remove(self, pattern: PatternState) -> None:
-        """Stop routing to a pattern; a predicate that no pattern names any more is forgotten."""
+        """Stop routing to a pattern; a predicate without patterns is removed."""
         self.guarded -= pattern.guard is not None
         if not pattern.feeds:
             self.close_all(pattern)
@@ -124,7 +124,7 @@ class Router:
         self.is_plain = self.open is EMPTY and not self.guarded
 
     def open_to(self, pattern: PatternState, place: int, value: int) -> None:
-        """Route triples with a value at a place to a pattern that is fed."""
+        """Route triples with a value at a place to a fed pattern."""
         # most values have one pattern, and share its tuple
         self._put(
             _with(pattern.key, place, value),
@@ -138,7 +138,7 @@ class Router:
         )
 
     def open_all(self, pattern: PatternState) -> None:
-        """Route all triples that match to a pattern that is fed."""
+        """Route all matching triples to a fed pattern."""
         self._put(pattern.key, lambda patterns: (*patterns, pattern))
 
     def close_all(self, pattern: PatternState) -> None:
@@ -146,7 +146,7 @@ class Router:
         self._put(pattern.key, lambda patterns: tuple(q for q in patterns if q is not pattern))
 
     def _put(self, key: Key, change: Callable[[Patterns], Patterns]) -> None:
-        # The graph of a quad pattern is always a variable, so three places decide.
+        # the graph of a quad pattern is always a variable, so three places decide
         s, p, o = key[:3]
         shelves = list(self.nodes.get(p, EMPTY) if p >= 0 else self.open)
         if s < 0 and o < 0:
@@ -157,14 +157,14 @@ class Router:
             shelf[at] = change(shelf.get(at, ()))
             if not shelf[at]:
                 del shelf[at]
-            # None while empty, which `route` tells without a probe
+            # None while empty, which `route` checks without a probe
             shelves[place] = shelf or None
         if p < 0:
             self.open = tuple(shelves) if any(shelves) else EMPTY
             self._note_plain()
         elif any(shelves):
             self.nodes[p] = tuple(shelves)
-        else:  # nothing may be there: a value that could not be opened is closed too
+        else:  # nothing may be there: a value whose opening failed is closed too
             self.nodes.pop(p, None)
 
 

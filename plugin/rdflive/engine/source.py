@@ -1,9 +1,9 @@
-"""Functions that are generated as Python source: an access plan becomes straight-line code.
+"""Functions generated as Python source: an access plan becomes straight-line code.
 
-An update of a pattern touches a handful of dictionaries, and interpreting a plan would cost more than the
-probes. Constants and containers are bound to names and never written into the text, so plans of the same
+An update of a pattern probes a handful of dictionaries, and interpreting a plan would cost more than the
+probes. Constants and containers are bound to names and never written into the code, so plans of the same
 shape have the same text and share one compiled code object. The names are arguments with defaults: a function
-is the code and a tuple of values, which takes less than a namespace of its own.
+is the code and a tuple of values, which takes less memory than a namespace.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, Final
 __all__ = ["FunctionSource", "bind"]
 
 _BUILTINS: Final[dict[str, Any]] = {"__builtins__": builtins}
-"""What all generated functions see beside their arguments."""
+"""The globals of all generated functions."""
 
 
 @lru_cache(maxsize=4096)
@@ -43,19 +43,19 @@ class FunctionSource:
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """Add `head` and indent what is written inside the `with`."""
+        """Add `head` and indent the lines written inside the `with`."""
         self.line(head)
         self._margin += 1
         yield
         self._margin -= 1
 
     def enter(self, head: str) -> None:
-        """Add `head` and indent everything that follows, to the end of the function."""
+        """Add `head` and indent all following lines, to the end of the function."""
         self.line(head)
         self._margin += 1
 
     def leave(self) -> None:
-        """Go back to the depth of the function's first line."""
+        """Return to the depth of the function's first line."""
         self._margin = 1
 
     def __len__(self) -> int:
@@ -63,23 +63,23 @@ class FunctionSource:
         return len(self._lines)
 
     def name(self, value: object) -> str:
-        """Bind `value` to a name that the text can use."""
+        """Bind `value` to a name for use in the code."""
         name = f"k{len(self._names)}"
         self._names[name] = value
         return name
 
     @property
     def code(self) -> CodeType:
-        """The compiled function, which takes what the names stand for behind its own arguments."""
+        """The compiled function, whose last arguments are the values of the names."""
         head, *body = self._lines
         arguments = ", ".join((head.removesuffix("):"), *self._names))
         return _compiled("\n".join((f"{arguments}):", *body)) + "\n")
 
     def function(self) -> Callable[..., Any]:
-        """Compile the text and return the function."""
+        """Compile the code and return the function."""
         return bind(self.code, self._names.values())
 
 
 def bind(code: CodeType, values: Iterable[object]) -> Callable[..., Any]:
-    """Give the function of a source's code whose names stand for these values, in the order of the names."""
+    """Return the function of a source's code with these values for its names, in their order."""
     return FunctionType(code, _BUILTINS, None, tuple(values))

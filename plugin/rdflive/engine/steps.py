@@ -1,4 +1,4 @@
-"""Plans whose steps are in a line, each of the rows of the one before, as lines of a generated function."""
+"""Plans whose steps form a line, each reading only the one before, as lines of a generated function."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from rdflive.query.plan import Plan
 __all__ = ["ALONE", "line_of", "row_of", "write_step"]
 
 ALONE: Final = (algebra.Filter, algebra.Extend, algebra.Project)
-"""Nodes that make at most one row of each row, whatever the others are."""
+"""Nodes that make at most one row from each row, independent of the others."""
 _COUNTED: Final = (algebra.Distinct, algebra.Group)
 """Nodes that may be in a line too, and count rows."""
 
 
 def line_of(plan: Plan) -> tuple[int, ...]:
-    """List the numbers of the steps from the only basic graph pattern to the answer; none of other plans.
+    """List the steps from the only basic graph pattern to the answer; return () for plans that are no line.
 
-    What an empty group begins with, and the terms that a filter allows, may stand beside them (`Values`),
-    because they never change.
+    Constant rows (`Values`), such as the start of an empty group or the terms that a filter allows, may be
+    outside the line, because they never change.
     """
     steps, line = plan.steps, [len(plan.steps) - 1]
     while steps[line[-1]].inputs:
@@ -34,7 +34,7 @@ def line_of(plan: Plan) -> tuple[int, ...]:
 
 
 def row_of(names: Sequence[str]) -> str:
-    """Write a tuple of names."""
+    """Return the source of a tuple of names."""
     return "(" + "".join(f"{name}, " for name in names) + ")"
 
 
@@ -48,8 +48,8 @@ def write_step(
 ) -> Sequence[str]:
     """Write the second of two steps, one of `ALONE`, for a row of the first whose values have these names.
 
-    `function` gives the test or the value of a row as the node makes it. Gives the names of the values of
-    the new row: `0` is unbound, and the name of a computed value begins with c.
+    `function` returns the test or the value function of a step. Returns the names of the values of the new
+    row: `0` is unbound, and the name of a computed value starts with c.
     """
     below, number = pair
     node, columns = plan.steps[number].node, plan.steps[below].columns

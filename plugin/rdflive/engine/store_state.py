@@ -1,4 +1,4 @@
-"""Everything that is maintained on one store: the views of its graphs, and the queries over them."""
+"""The state of one store: the views of its graphs, and the queries over them."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ __all__ = ["StoreState", "ViewOf"]
 log = logging.getLogger("rdflive")
 
 ViewOf: TypeAlias = Callable[[Any], View]
-"""Gives the view that a pattern of a query looks at, by the graph that the pattern names."""
+"""Returns the view that a pattern of a query reads, by the graph of the pattern."""
 
 
 class StoreState:
     """Registers the queries on one store and their subscriptions. All methods are called under its lock.
 
-    Its views share one dictionary, so that rows of several graphs can be joined. `commits` keeps the queries
-    up to date, `recovery` starts again what failed.
+    Its views share one dictionary, so that rows of several graphs can be joined. `commits` updates the
+    queries, `recovery` restarts them after failures.
     """
 
     def __init__(
@@ -60,29 +60,29 @@ class StoreState:
         self.demand = Demand()
         self.terms = TermTable(self.dictionary, to_native, to_value, to_content)
         self.views: dict[Any, View] = {}
-        """The views in use, by whatever key the caller chose."""
+        """The views in use, by a key that the caller chooses."""
         self.queries: dict[QueryState, None] = {}
         self.every: dict[QueryState, None] = {}
-        """Those that are told every report of their windows."""
+        """The queries for which every report of their windows is delivered."""
         self.presents: dict[Hashable, Present] = {}
-        """What NOW() is, by the clock that queries go by."""
+        """The time of NOW(), by the clock that queries follow."""
         self._families: dict[Hashable, QueryState] = {}
         self.owners: dict[SegmentState, tuple[QueryState, View, int]] = {}
         """Per segment its query, its view, and the number of its leaf."""
         self.recovery = Recovery(self)
         self.commits = Commits(self, self.recovery)
-        # what views and the capture call
+        # called by views and the capture
         self.commit, self.await_flush = self.commits.run, self.commits.await_flush
         self.news, self.touched = self.commits.news, self.commits.touched
         self.renew, self.give_up = self.recovery.renew, self.recovery.give_up
 
     @property
     def seconds(self) -> float:
-        """Time spent above the segments."""
+        """Time spent in operators and delivery, without the segments."""
         return self.commits.seconds
 
     def keep_counts(self) -> Callable[[], None]:
-        """Give a function that sets what was counted so far back to what it is now."""
+        """Return a function that resets the counts to their present values."""
         patterns = {p: p.hits for query in self.queries for state in query.states for p in state.patterns}
         views = {view: (view.seen, view.seconds) for view in self.views.values()}
         seconds = self.commits.seconds
@@ -108,13 +108,13 @@ class StoreState:
         budget: Budget | None = None,
         present: Present | None = None,
     ) -> list[TermWeights | None]:
-        """Start maintaining a query on what the store holds now, for some subscriptions.
+        """Start maintaining a query on the present contents of the store, for some subscriptions.
 
-        Subscriptions with the same `family` share the query; the store can hold the terms of each. Returns
-        the answer of each, or None in its place if starting did not compute it. With `every` each report of
-        its windows is handed on, also one that changes nothing. With a `budget`, each subscription ends when
-        the query costs more; raises `BudgetError` where the answer does already.
-        `present` is what NOW() is, where the plan has it.
+        Subscriptions with the same `family` share the query; the store must be able to hold the terms of
+        each. Returns the answer of each, or None if starting did not compute it. With `every`, each report of
+        its windows is delivered, also one without a change. With a `budget`, each subscription ends when the
+        query costs more; raises `BudgetError` if the first answer does. `present` is the time of NOW(), if
+        the plan reads it.
         """
         query = self._families.get(family)
         if query is not None and not query.is_used:  # its close was interrupted
@@ -124,7 +124,7 @@ class StoreState:
             query = None
         whole: Answers = None
         if query is None:
-            # views that are new come into use below
+            # new views are registered below
             may = plan.algorithm == "demand" or all(view_of(b.graph).is_by_demand for b in plan.basics)
             held = by_demand(plan) if may else whole_state(plan)
             query = self._make(held, view_of, present, every=every, budget=budget)
@@ -150,7 +150,7 @@ class StoreState:
             query.ask([use.asked for use in compress(uses, is_first)], answer=answer)
             is_asked = True
             found = query.drain()
-            # a query that starts again may have these tuples already, and then finds nothing new
+            # a restarted query may have these tuples already, and then finds nothing new
             owed = self.commits.owes(query)
             nothing: TermWeights = {}
             return [
@@ -177,7 +177,7 @@ class StoreState:
                 query.remove(use)
             if not query.is_used:
                 self._end(query)
-            elif is_asked:  # the parameters that were added are forgotten as the query starts again
+            elif is_asked:  # the added parameters are discarded as the query restarts
                 self.commits.owe_query(query)
                 if isinstance(error, BudgetError):
                     self.recovery.restart(query)
@@ -186,17 +186,17 @@ class StoreState:
         return answers
 
     def _asked(self, use: Use) -> tuple[int, ...]:
-        """Give the ids of the terms that a subscription asks for."""
+        """Return the ids of a subscription's parameters."""
         intern, to_native = self.dictionary.intern, self.to_native
         return tuple([intern(to_native(term)) for term in use.terms])
 
     def _answer_again(self, use: Use) -> TermWeights:
-        """Give the answer of one more subscription with parameters that another one has."""
+        """Return the answer of one more subscription with parameters that another one has."""
         query = use.query
-        # of what is put back, but was not told yet, the others would never be told
+        # an undelivered change would be part of the state that is added again, and the others would miss it
         if query.is_leaf or self.commits.owes(query) or any(view.lags for view in query.views):
             return self.answer(use)
-        # noted first: without what is taken out, the others would miss rows
+        # noted first: after an interruption the others would miss rows
         self.commits.owe_query(query)
         answer = query.ask_again(use.asked)
         self.commits.forget_query(query)
@@ -228,7 +228,7 @@ class StoreState:
             self.every[query] = None
 
     def part(self, query: QueryState, uses: Sequence[Use]) -> QueryState:
-        """Give some subscriptions of a query one of their own, which is to be started."""
+        """Move some subscriptions of a query to a new one, which the caller starts."""
         own = self._make(query.plan, query.view_of, query.present, every=query.every, budget=uses[0].budget)
         own.sample = uses[0].asked
         self._register(own)
@@ -240,9 +240,10 @@ class StoreState:
 
     @uncollected
     def answers(self, use: Use, most: int | None = None) -> list[tuple[Terms, int]]:
-        """List the whole current answer of a subscription with weights, in order where it has one.
+        """List the full current answer of a subscription with weights, in the order of the query if it has
+        one.
 
-        With `most` only its first rows, so many if there are.
+        `most` limits the number of rows.
         """
         listed = use.query.current(self.solutions, most, use.asked, use.budget)
         if not self.capture.is_used:
@@ -250,21 +251,21 @@ class StoreState:
         return listed
 
     def answer(self, use: Use) -> TermWeights:
-        """Give the whole current answer of a subscription."""
+        """Return the full current answer of a subscription."""
         return self.answer_to(use.query, use.asked, use.budget)
 
     @uncollected
     def answer_to(
         self, query: QueryState, asked: tuple[int, ...], budget: Budget | None = None
     ) -> TermWeights:
-        """Give the whole current answer for the parameters of one member, within its budget."""
+        """Return the full current answer for the parameters of one member, within its budget."""
         answer = add_up(query.current(self.solutions, None, asked, budget))
         if not self.capture.is_used:
             self.sweep()
         return answer
 
     def remove(self, use: Use) -> None:
-        """Remove a subscription, and free what only it needed; views may be left without queries."""
+        """Remove a subscription, and free the state that only it used; views may be left without queries."""
         query = use.query
         self._take_out(use)
         if not query.is_used:
@@ -272,16 +273,14 @@ class StoreState:
         self.sweep()
 
     def _take_out(self, use: Use) -> None:
-        """Take a subscription out of a query, which forgets what only that subscription asked for."""
+        """Remove a subscription from a query, with the state that only its parameters needed."""
         query = use.query
         self.commits.forget(use)
         if query.remove(use) and query.plan.parameters and query.is_used and not query.is_stopped:
             try:
                 query.leave(use.asked)
             except Exception:
-                log.exception(
-                    "the parameters of a subscription could not be removed; the query is started again"
-                )
+                log.exception("the parameters of a subscription could not be removed; the query restarts")
                 self.commits.owe_query(query)
 
     def _end(self, query: QueryState) -> None:
@@ -289,7 +288,7 @@ class StoreState:
         try:
             self.stop(query)
         finally:
-            query.views = []  # an interruption before had them counted again, without this query
+            query.views = []  # an earlier interruption had them counted again, without this query
             self.queries.pop(query, None)
             self.every.pop(query, None)
             if self._families.get(query.family) is query:
@@ -301,15 +300,15 @@ class StoreState:
             query.view_of = None  # it refers to this state, and closed subscriptions refer to the query
 
     def reload(self, sequence: int) -> None:
-        """Forget what is cached, read the store again, and give every subscription its whole answer."""
+        """Discard all state, read the store again, and deliver the full answer to every subscription."""
         self.recovery.reload(sequence)
 
     def watched(self, query: QueryState) -> list[View]:
-        """List the views that a query looks at."""
+        """List the views that a query reads."""
         return query.views
 
     def located(self, query: QueryState) -> Iterator[tuple[View, TriplePattern]]:
-        """List the patterns of a query as they were written, each with the view that it looks at."""
+        """List the patterns of a query as they were written, each with the view that it reads."""
         for leaf in query.leaves:
             if isinstance(leaf, Leaf):
                 for state, segment in zip(leaf.states, leaf.plan.segments, strict=True):
@@ -326,8 +325,8 @@ class StoreState:
                     yield keys[view], TriplePattern(*parts) if terms else pattern
 
     def held(self, use: Use) -> Iterator[tuple[TriplePattern, Variable, int, bool]]:
-        """List the patterns that are held by demand, as they were written: for which of their variables, how
-        many values it has now, and whether the pattern is held whole all the same.
+        """List the patterns held by demand, as they were written, each with the variable in demand, the
+        number of its values now, and true if the pattern still holds all of its matches.
         """
         query = use.query
         terms = dict(zip(query.plan.parameters, map(self.terms.value, use.asked), strict=True))
@@ -336,13 +335,13 @@ class StoreState:
                 for written, pattern in zip(segment.patterns, state.patterns, strict=True):
                     parts: list[Any] = [terms.get(part, part) for part in written]  # type: ignore[call-overload]
                     for fed in pattern.feeds[:1]:
-                        # not what members ask for, by themselves or through rows
+                        # not demand by members, neither direct nor through rows
                         if not fed.is_member and tuple(written)[fed.place] not in terms:
                             variable: Any = parts[fed.place]
                             yield TriplePattern(*parts), variable, len(fed.link.wanted), fed.is_wide
 
     def start(self, query: QueryState) -> Answers:
-        """Start maintaining a query on what the store holds now, for all its subscriptions."""
+        """Start maintaining a query on the present contents of the store, for all its subscriptions."""
         return query.open(partial(self._fill, query))
 
     @uncollected
@@ -361,12 +360,13 @@ class StoreState:
                 relation = query.relation(segment.asked) if segment.asked else None
                 state = view.add(segment, relation, query.asking.relation(number, at))
                 leaf.states.append(state)
-                # a budget counts the rows of segments, but for solutions that are told at once
+                # a budget counts the rows of segments, but not solutions that are delivered directly
                 if takes_terms(segment) and (query.is_lone or query.meter is None):
                     view.lone[state] = partial(query.tell, number, state, view)
                 self.owners[state] = query, view, number
                 if leaf.answers:
-                    # as if all solutions were inserted now; the answers take them, and the delta is not told
+                    # as if all solutions were inserted now; the answers store them, and the delta is
+                    # discarded
                     state.added.extend(view.solutions(state))
             if leaf.answers:
                 leaf.drain()
@@ -379,11 +379,11 @@ class StoreState:
         return answers
 
     def stop(self, query: QueryState) -> None:
-        """Stop maintaining a query, until it is started again."""
+        """Stop maintaining a query until it restarts."""
         try:
             self._disown(query)
         finally:
-            # first: an interruption has the views counted again
+            # first: after an interruption the views are counted again
             views, query.views = query.views, []
             query.clear()
             for view in views:
@@ -399,9 +399,9 @@ class StoreState:
     def sweep(self) -> None:
         """Release terms without references, unless a commit or a write is under way.
 
-        A commit releases them at its end: until then other queries may have to tell of them. A write may have
-        numbered terms that nothing holds yet, and a signal handler may ask for answers or close a
-        subscription in the middle of it.
+        A commit releases them at its end, because other queries may still have to read them. A write may have
+        assigned ids that nothing holds yet, and a signal handler may request answers or close a subscription
+        in the middle of it.
         """
         if not self.commits.is_telling and not self.capture.is_written:
             self.demand.sweep()
@@ -410,7 +410,7 @@ class StoreState:
     def solutions(
         self, state: SegmentState, most: int | None = None, asked: tuple[int, ...] = ()
     ) -> Iterable[tuple[int, ...]]:
-        """List the current solutions of a segment, or those for what one member of a family asks for."""
+        """List the current solutions of a segment, or those for the parameters of one member of a family."""
         view = self.owners[state][1]
         if asked and state.relation is not None:
             return view.kernel.solutions_of(state, state.relation, [state.relation.part(asked)])

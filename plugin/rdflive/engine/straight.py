@@ -1,9 +1,9 @@
-"""What one solution of a basic graph pattern comes to, as one generated function.
+"""The delta of one solution of a basic graph pattern, as one generated function.
 
-Most commits bring one solution, and most plans are a line: the rows of a pattern pass through filters, BIND,
-projections, DISTINCT and GROUP BY. So one function takes the solution from the pattern to the terms that are
-told, where operators would hand a multiset of one row to each other. What they keep is kept by the operators
-all the same, which take whatever else a commit may bring.
+Most commits have one solution, and most plans are a line: the rows of a pattern pass through filters, BIND,
+projections, DISTINCT and GROUP BY. So one function leads from the solution of the pattern to the delivered
+terms, where operators would pass multisets of one row to each other. The state stays in the operators, which
+handle all other commits.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from rdflive.query.plan import Plan
 __all__ = ["Straight", "make_straight"]
 
 Straight: TypeAlias = Callable[[Row, int], dict[Row, dict[Terms, int]]]
-"""Takes a solution that came (1) or went (-1), and gives the delta by what members ask for."""
+"""Takes a solution and 1 (added) or -1 (removed), and returns the deltas by parameters."""
 
 
 def make_straight(
     plan: Plan, leaf: Leaf, operators: Sequence[Any], dictionary: Dictionary, preset: Sequence[Term]
 ) -> Straight:
-    """Generate the function of a plan that is a line; its operators keep what is kept."""
+    """Generate the function of a plan that is a line; the state stays in its operators."""
     source, line, fail = FunctionSource("def straight(row, weight):"), line_of(plan), "return {}"
     names: Sequence[str] = _unpack(source, plan, line[0])
     if leaf.answers:
@@ -68,19 +68,19 @@ def make_straight(
 
 
 def _unpack(source: FunctionSource, plan: Plan, number: int) -> list[str]:
-    """Write the line that names the values of a row; gives the names."""
+    """Write the line that names the values of a row; return the names."""
     names = [f"v{number}_{place}" for place in range(len(plan.steps[number].columns))]
     source.line(f"{row_of(names)} = row")
     return names
 
 
 def _add(found: dict[Row, dict[Terms, int]], asked: Row, solution: Terms, weight: int) -> None:
-    """Add a solution to the delta for what members ask for; what sums to zero vanishes."""
-    told = found.setdefault(asked, {})
-    total = told.get(solution, 0) + weight
+    """Add a solution to the delta of some parameters; remove weights of zero."""
+    delta = found.setdefault(asked, {})
+    total = delta.get(solution, 0) + weight
     if total:
-        told[solution] = total
+        delta[solution] = total
         return
-    del told[solution]
-    if not told:
+    del delta[solution]
+    if not delta:
         del found[asked]

@@ -1,4 +1,4 @@
-"""Ids as the terms that expressions compute with, and computed terms as ids."""
+"""The terms of ids for expressions, and ids of computed terms."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from rdflive.values import Value, typed_value
 __all__ = ["TermTable"]
 
 _MOST: Final = 1024
-"""Values that are kept."""
+"""Most values that are cached."""
 
 
 class TermTable:
-    """Looks ids up as the terms that expressions compute with, and interns what they compute."""
+    """Looks up the terms of ids for expressions, and interns computed terms."""
 
     __slots__ = (
         "_counted", "_dictionary", "_to_content", "_to_native", "_to_value", "content", "lengths", "meter",
@@ -44,9 +44,9 @@ class TermTable:
         self._to_native = to_native
         self._to_value = to_value
         self.meter: Meter | None = None
-        """Counts what expressions over these terms cost; None where nothing is counted."""
+        """Counts the costs of expressions over these terms; None if nothing is counted."""
         self.lengths: dict[int, int] = {}
-        """How long the strings are that were computed, until they are charged; see `metered`."""
+        """Lengths of computed strings, until they are charged; see `metered`."""
         if to_value is None:
             # entry 0 is None, so an unbound id needs no test
             self.value = dictionary.terms.__getitem__
@@ -55,45 +55,45 @@ class TermTable:
         if to_content is None:
             to_content = typed_value if to_value is None else lambda term: typed_value(to_value(term))
         self._to_content = to_content
-        # groups come to the same few counts again and again
+        # many groups have the same few counts
         self._counted = lru_cache(_MOST)(lambda number: to_native(integer(number)))
         self.content = _remembered(dictionary, to_content)
 
     def constant(self, term: Any) -> Any:
-        """Give the value of a constant in an expression: the store may spell it in another way."""
+        """Return the value of a constant in an expression, which the store may spell in another way."""
         if self._to_value is None:
             return term
         try:
             return self._to_value(self._to_native(term))
-        except ValueError:  # it need not hold what is compared only
+        except ValueError:  # the store need not hold a term that is only compared
             return term
 
     def intern(self, term: Any) -> int:
-        """Give the id of a computed term; unbound if the store cannot hold such a term."""
+        """Return the id of a computed term; unbound if the store cannot hold such a term."""
         try:
-            # a term that is no value for expressions passes through them as it is
+            # a term that has no value for expressions passes through them unchanged
             native = term.native if isinstance(term, Foreign) else self._to_native(term)
             return self._dictionary.intern(native)
         except ValueError:
             return UNBOUND
 
     def count(self, number: int) -> int:
-        """Give the id of a number as a term."""
+        """Return the id of a number as a term."""
         return self._dictionary.intern(self._counted(number))
 
     def number(self, given: Any) -> int:
-        """Give the id of what a row holds: of an id itself."""
+        """Return the id of an entry of a row: here the entry itself."""
         number: int = given
         return number
 
     def mixed(self) -> TermTable:
-        """Give a table for rows that hold terms of the store in the places of some ids."""
+        """Return a table for rows that hold terms of the store in place of some ids."""
         return _Mixed(self)
 
     def metered(self, meter: Meter, *, measures: bool = False) -> TermTable:
-        """Give the same table for the use of one plan, whose expressions are counted.
+        """Return the same table for the use of one plan, whose expressions are counted.
 
-        It `measures` the strings that are computed if they are to be charged as long as they are kept.
+        It `measures` computed strings that are charged while they are kept.
         """
         table = copy(self)
         if measures:
@@ -107,29 +107,29 @@ class TermTable:
         return self.intern(FALSE), self.intern(TRUE)
 
     def blank(self, label: str) -> int:
-        """Give the id of the blank node with a label."""
+        """Return the id of the blank node with a label."""
         return self.intern(blank_node(label))
 
     def is_triple(self, triple: tuple[int, int, int]) -> bool:
-        """Tell whether RDF allows the triple."""
+        """Return True if RDF allows the triple."""
         return is_triple(*map(self.value, triple))
 
     def triple(self, triple: tuple[int, int, int]) -> int:
-        """Give the id of a triple as a term."""
+        """Return the id of a triple as a term."""
         return self.intern(TripleTerm(*map(self.value, triple)))
 
     def text(self, number: int) -> str:
-        """Write the term of an id such that different terms differ."""
+        """Write the term of an id so that different terms differ."""
         return to_text(self.value(number))
 
 
 class _Measuring(TermTable):
-    """The table of one plan with a budget, which notes how long computed strings are."""
+    """The table of one plan with a budget, which records the lengths of computed strings."""
 
     __slots__ = ()
 
     def intern(self, term: Any) -> int:
-        """Give the id of a computed term."""
+        """Return the id of a computed term."""
         number = super().intern(term)
         if isinstance(term, str):
             self.lengths[number] = len(term)
@@ -137,7 +137,7 @@ class _Measuring(TermTable):
 
 
 class _Mixed(TermTable):
-    """Looks terms up as themselves, and ids as another table does; what it interns stays a term."""
+    """Maps terms to themselves, and ids as another table does; interned terms stay terms."""
 
     __slots__ = ()
 
@@ -150,11 +150,13 @@ class _Mixed(TermTable):
         self.content = lambda given: content(given) if type(given) is int else to_content(given)
 
     def number(self, given: Any) -> int:
-        """Give the id of what a row holds; -1 for a term without one, which equals no term that has one."""
+        """Return the id of an entry of a row; -1 for a term without one, which equals no term that has
+        one.
+        """
         return given if type(given) is int else self._dictionary.ids.get(given, -1)
 
     def intern(self, term: Any) -> Any:
-        """Give a computed term as the store has it; unbound if it cannot hold such a term."""
+        """Return a computed term as the store writes it; unbound if the store cannot hold such a term."""
         try:
             return term.native if isinstance(term, Foreign) else self._to_native(term)
         except ValueError:  # as in `TermTable`
@@ -168,12 +170,12 @@ def _same(term: Any) -> Any:
 def _remembered(
     dictionary: Dictionary, to_content: Callable[[Term], Value | None]
 ) -> Callable[[int], Value | None]:
-    """Keep the numbers and moments that were read last: what others are compared with is read each time."""
+    """Cache recently read numbers and moments, because constants of comparisons are read each time."""
     terms, kept = dictionary.terms, dict[int, tuple[Term, Value]]()
 
     def content(number: int) -> Value | None:
         term, found = terms[number], kept.get(number)
-        # an id is used again for other terms
+        # an id may be used again for another term
         if found is not None and found[0] is term:
             return found[1]
         value = None if term is None else to_content(term)

@@ -1,10 +1,10 @@
-"""Which of many walks that begin at one pattern have to be run: those whose next patterns have a match.
+"""Selects which of many walks from one pattern to run: those whose next patterns have a match.
 
-Say 500 queries begin at `?a :p1 ?b`, and a triple (x, p1, y) comes. A walk on to `?b :p2 ?c` finds nothing
-unless y has some :p2, and a walk on to `?b :line :S1` nothing unless y is on that line. So each walk waits
-behind *gates*: pairs of a pattern and one of its variables, which must have a match with what the triple has
-in that place. Walks that begin with the same gates share them, in a trie: its root looks up which gates are
-open at x and at y, once for all walks, and only the walks behind these are run.
+Example: 500 queries start at `?a :p1 ?b`, and a triple (x, p1, y) is inserted. A walk on to `?b :p2 ?c` finds
+nothing unless y has some :p2, and a walk on to `?b :line :S1` nothing unless y is on that line. So each walk
+is behind *gates*: pairs of a pattern and one of its variables, which must have a match with the triple's term
+at that place. Walks that start with the same gates share them, in a trie: its root looks up which gates are
+open at x and at y, once for all walks, and only the walks behind these run.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from rdflive.engine.pattern import PatternState, Walk
 __all__ = ["Trie", "put", "take"]
 
 FEW: Final = 16
-"""So many walks of a pattern are all run: to look for their gates would take longer."""
+"""Up to this number, all walks of a pattern run, because checking their gates would cost more."""
 Entry: TypeAlias = tuple[Walk, Any]
 """A walk, and the state of its segment."""
 
 
 class _Branch:
-    """The gates at one place of the triple that one mask has."""
+    """The gates at one place of the triple whose bits are in one mask."""
 
     __slots__ = ("bits", "nodes", "place", "values")
 
@@ -44,7 +44,7 @@ class _Node:
         # a tuple, because most nodes have one or none
         self.walks: tuple[Entry, ...] = ()
         self.branches: dict[tuple[int, int], _Branch] | None = None
-        """By place, and by the identity of the mask; None where there are none."""
+        """By place, and by the identity of the mask; None if there are none."""
 
 
 class Trie:
@@ -57,7 +57,7 @@ class Trie:
         self._root = _Node()
 
     def reached(self, ids: Sequence[int]) -> list[Entry]:
-        """List the walks that a triple (or quad) of the pattern has to run, by the order of segments."""
+        """List the walks to run for a triple (or quad) of the pattern, in the order of segments."""
         found: list[Entry] = []
         nodes = [self._root]
         while nodes:
@@ -75,7 +75,7 @@ class Trie:
         return found
 
     def add(self, entry: Entry, seed: int) -> None:
-        """Have a walk wait behind its gates; it begins at the pattern of its segment with this number."""
+        """Add a walk behind its gates; `seed` is the number of its first pattern in its segment."""
         node = self._root
         gates = [(self._gates.use(of, slot), place) for place, of, slot in _needed(entry[1], seed)]
         for gate, place in sorted(gates, key=_order):
@@ -90,7 +90,7 @@ class Trie:
         node.walks += (entry,)
 
     def remove(self, state: Any, seed: int) -> None:
-        """Undo `add`; an interruption may have left it undone."""
+        """Undo `add`, which an interruption may have left undone."""
         found = [(self._gates.of(of, slot), place) for place, of, slot in _needed(state, seed)]
         gates = sorted([(gate, place) for gate, place in found if gate is not None], key=_order)
         way: list[tuple[_Node, dict[tuple[int, int], _Branch], tuple[int, int], int]] = []
@@ -123,7 +123,7 @@ class Trie:
 
 
 def put(gates: Gates, pattern: PatternState, walk: Walk, state: Any, seed: int) -> None:
-    """Have a pattern run a walk of a segment, which begins at the pattern of the segment with this number."""
+    """Add a walk of a segment to a pattern, which is number `seed` in the segment."""
     pattern.add_walk(walk, state)
     trie = pattern.trie
     if trie is not None:
@@ -132,7 +132,7 @@ def put(gates: Gates, pattern: PatternState, walk: Walk, state: Any, seed: int) 
         trie = Trie(gates)
         for of in dict.fromkeys(of for _, of in pattern.walks):
             own = [entry for entry in pattern.walks if entry[1] is of]
-            # of the last segment not all walks may be there yet
+            # the last segment may not have all of its walks yet
             for entry, number in zip(own, _seeds(pattern, of), strict=False):
                 trie.add(entry, number)
         pattern.trie = trie
@@ -140,13 +140,13 @@ def put(gates: Gates, pattern: PatternState, walk: Walk, state: Any, seed: int) 
 
 
 def take(pattern: PatternState, state: Any) -> None:
-    """Have a pattern run the walks of a segment no more."""
+    """Remove the walks of a segment from a pattern."""
     trie = pattern.trie
     if trie is not None:
         for seed in _seeds(pattern, state):
             trie.remove(state, seed)
     pattern.drop_walks(state)
-    # fewer than it takes to make one, so that a query that comes and goes does not make one each time
+    # below the number that makes a trie, so that a query that opens and closes does not make one each time
     if trie is not None and len(pattern.walks) < FEW // 2:
         pattern.trie = None
         for of in dict.fromkeys(of for _, of in pattern.walks):
@@ -159,7 +159,7 @@ def _seeds(pattern: PatternState, state: Any) -> list[int]:
 
 
 def _needed(state: Any, seed: int) -> dict[tuple[int, PatternState, int], None]:
-    """Give the places of a triple at which other patterns must have matches, and the slots of these."""
+    """Return the places of a triple at which other patterns must have matches, with their slots."""
     written = state.segment.patterns
     places: dict[Any, int] = {}
     for place, term in enumerate(written[seed]):
@@ -169,13 +169,13 @@ def _needed(state: Any, seed: int) -> dict[tuple[int, PatternState, int], None]:
         for number, (other, pattern) in enumerate(zip(written, state.patterns, strict=True))
         if number != seed
         for slot, variable in enumerate(other.variables)
-        # without that path the pattern does not know which match with a value is the first, or the last
+        # without that path the pattern cannot recognize the first or the last match of a value
         if variable in places and (pattern.arity == 1 or (pattern, (slot,)) in state.paths)
     }
 
 
 def _order(found: tuple[Gate, int]) -> tuple[bool, int, int]:
-    """Put first what few values pass, then what was there first, which many walks share."""
+    """Sort gates that few values pass first, then older gates, which many walks share."""
     gate, place = found
     return is_wide(gate.pattern), gate.number, place
 

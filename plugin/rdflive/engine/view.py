@@ -1,4 +1,4 @@
-"""One graph of a store as the engine sees it: its patterns, and access to its triples."""
+"""One graph of a store in the engine: its patterns, and access to its triples."""
 
 from __future__ import annotations
 
@@ -37,54 +37,54 @@ log = logging.getLogger("rdflive")
 Lister: TypeAlias = Callable[[TermPattern], Iterable[tuple[Term, ...]]]
 """Lists the triples (or quads) of a view that match; None in the pattern matches anything."""
 But: TypeAlias = tuple[int, Collection[int]]
-"""A place of a triple, and the ids there of which no triples are listed."""
+"""A place of a triple, and ids at that place whose triples are skipped."""
 
 _FIRST: Final = 16
-"""Triples that are listed at once at first, for most look-ups find few."""
+"""Size of the first piece of a listing, because most look-ups find few triples."""
 _PIECE: Final = 4096
 """Triples of the store whose terms are looked up together."""
 _MANY: Final = 1000
-"""Triples that come into demand or leave it at once, for which it is worth to generate a loop."""
-_NOBODY: Final[tuple[Any, tuple[Any, ...]]] = (None, ())
+"""Least number of triples entering or leaving demand together for which a loop is generated."""
+_UNKNOWN: Final[tuple[Any, tuple[Any, ...]]] = (None, ())
 
 
 class State(Protocol):
-    """The store that a view belongs to: see `rdflive.engine.store_state.StoreState`."""
+    """The store of a view: see `rdflive.engine.store_state.StoreState`."""
 
     dictionary: Dictionary
     terms: TermTable
     to_native: Callable[[Any], Term]
     news: News
-    """The solutions of this commit of queries that need no ids; see `QueryState.is_lone`."""
+    """The solutions of this commit for queries that need no ids; see `QueryState.is_lone`."""
     touched: dict[Any, None]
-    """The views whose kernels took a change of this commit."""
+    """The views whose kernels applied a change of this commit."""
     demand: Demand
-    """What came into demand and left it, in all views."""
+    """The values that entered and left demand, in all views."""
 
     def commit(self, sequence: int) -> None:
-        """Hand on what the changes of a batch came to, when all views have taken them."""
+        """Deliver the results of a batch, after all views have applied it."""
 
     def await_flush(self, view: View) -> None:
-        """Call a view's `flush` at the beginning of the next commit."""
+        """Call the view's `flush` at the start of the next commit."""
 
     def give_up(self, view: View) -> None:
-        """Start a view and its queries again at the next commit, because the view failed half-way."""
+        """Restart a view and its queries at the next commit, because the view failed half-way."""
 
     def renew(self, sequence: int) -> None:
-        """Start everything again, because what has changed is not known."""
+        """Restart everything, because the changes are not known."""
 
 
 class View:
     """Listens to one graph and maintains the segments over it; all methods run under the store's lock.
 
-    `commit` and `renew` are those of the store: a commit comes after all views have taken the changes of a
-    batch.
+    `commit` and `renew` are those of the store: a commit follows after all views have applied the changes of
+    a batch.
     """
 
     is_direct = True
-    """Whether it takes a change when it comes, and not at the next commit."""
+    """True if it applies a change at once, and not at the next commit."""
     lags = False
-    """Whether it may list what its queries are not told of yet."""
+    """True if it may list changes that are not delivered to its queries yet."""
 
     def __init__(
         self,
@@ -98,40 +98,40 @@ class View:
         self.kernel = self._make_kernel()
         self._known, self._router = self._dictionary.ids.get, self.kernel.router
         self.lone: dict[SegmentState, Callable[[], Tell]] = {}
-        """Segments whose rows are made of the terms of a triple, and what makes the function that does."""
+        """Segments whose rows are made from the terms of a triple, with the factories of their functions."""
         self._made: dict[SegmentState, Tell] = {}
-        """What `lone` has made."""
-        self._tells: dict[int, tuple[Any, tuple[Any, ...]]] = {}
-        """A cache: by predicate, its shelves and what `_find_lone` found there."""
+        """The functions made by `lone`."""
+        self._cached: dict[int, tuple[Any, tuple[Any, ...]]] = {}
+        """A cache: by predicate, its shelves and the result of `_find_lone`."""
         self.queries = 0
-        """How many queries look at this graph."""
+        """Number of queries that read this graph."""
         self.seen = 0
-        """How many changes of the graph came by."""
+        """Number of changes of the graph."""
         self.reports = False
-        """Whether the last `flush` was a report of windows."""
+        """True if the last `flush` was a report of windows."""
         self.looks_up = True
-        """Whether the triples of one subject or object are found soon, so that patterns may be held by
+        """True if the triples of one subject or object are found fast, so that patterns may be held by
         demand.
         """
         self.seconds = 0.0
         """Time spent on the changes that matched some pattern."""
         self._together: list[tuple[Literal[1, -1], tuple[Term, ...]]] | None = None
-        """Collects the changes of a commit that are to be taken together."""
+        """Collects the changes of a commit that are applied together."""
 
     @property
     def is_by_demand(self) -> bool:
-        """Whether patterns may be held by demand."""
+        """True if patterns may be held by demand."""
         return self.looks_up
 
     def apply_all(self, changes: Sequence[tuple[Literal[1, -1], tuple[Term, ...]]]) -> bool:
-        """Take the changes of a commit that happened, as `apply` takes one.
+        """Apply the changes of a commit that took effect, as `apply` does for one.
 
-        Those that match no pattern are over. The others are taken together, for a pattern may come to ask for
-        what a later one of them brings.
+        Changes that match no pattern are skipped. The others are applied together, because an insert may
+        bring values into demand that a later change has.
         """
         if len(changes) >= batch.MANY and self.is_direct and self._router.open is EMPTY:
             return self._apply_many(changes)
-        # where nothing is listed meanwhile, each is taken by itself
+        # if no pattern reads the store meanwhile, each is applied by itself
         together: list[tuple[Literal[1, -1], tuple[Term, ...]]] = []
         if self._router.awaited and len(changes) > 1:
             self._together = together
@@ -148,11 +148,11 @@ class View:
         return matched
 
     def _apply_many(self, changes: Sequence[tuple[Literal[1, -1], tuple[Term, ...]]]) -> bool:
-        """Take many changes as `apply_all` does, predicate by predicate."""
+        """Apply many changes as `apply_all` does, predicate by predicate."""
         self.seen += len(changes)
         router, known = self._router, self._known
         signs, triples = zip(*changes, strict=True)
-        # the id of the predicate with the sign of the change; 0 where no pattern knows it
+        # the id of the predicate with the sign of the change; 0 if no pattern knows it
         keys = map(mul, signs, map(known, map(itemgetter(1), triples), repeat(0)))
         signed: dict[int, list[tuple[Term, ...]]] = defaultdict(list)
         for key, change in zip(keys, triples, strict=True):
@@ -165,10 +165,10 @@ class View:
             shelves = router.nodes.get(p)
             if shelves is None:
                 continue
-            told = self._find_lone(p, shelves) if self.lone else ()
-            if told:
+            takers = self._find_lone(p, shelves) if self.lone else ()
+            if takers:
                 for change in found:
-                    matched = self._tell(told, 1 if key > 0 else -1, change) or matched
+                    matched = self._pass_terms(takers, 1 if key > 0 else -1, change) or matched
                 continue
             if not shelves[0]:
                 found = [change for change in found if router.may_match(known, change)]
@@ -182,7 +182,7 @@ class View:
     def _take_together(
         self, deletes: Collection[tuple[int, ...]], inserts: Collection[tuple[int, ...]]
     ) -> None:
-        """Take changes of a commit, and never raise, as `_take` does with one."""
+        """Apply changes of a commit, and never raise, as `_take` does for one."""
         start = perf_counter()
         try:
             self.take_net(deletes, inserts)
@@ -191,7 +191,7 @@ class View:
         self.seconds += perf_counter() - start
 
     def apply(self, sign: Literal[1, -1], change: tuple[Term, ...], /) -> bool:
-        """Take one change that really happened. A change that matches no pattern costs a few probes.
+        """Apply one change that took effect. A change that matches no pattern costs a few probes.
 
         Returns True if it matched, so that `commit` must follow.
         """
@@ -199,7 +199,7 @@ class View:
         router, known = self._router, self._known
         if router.open is not EMPTY:
             return router.may_match(known, change) and self._take(sign, change)
-        # `Router.may_match` written out for the common case: every write passes here
+        # `Router.may_match` inlined for the common case: every write passes here
         p = known(change[1], -1)
         shelves = router.nodes.get(p)
         if shelves is None:
@@ -207,11 +207,11 @@ class View:
         free, by_object, by_subject, by_both = shelves
         if free:
             if self.lone:
-                looked, told = self._tells.get(p, _NOBODY)
+                looked, takers = self._cached.get(p, _UNKNOWN)
                 if looked is not shelves:
-                    told = self._find_lone(p, shelves)
-                if told:
-                    return self._tell(told, sign, change)
+                    takers = self._find_lone(p, shelves)
+                if takers:
+                    return self._pass_terms(takers, sign, change)
         elif not (
             (by_object is not None and known(change[2], -1) in by_object)
             or (by_subject is not None and known(change[0], -1) in by_subject)
@@ -221,11 +221,11 @@ class View:
         return self._take(sign, change)
 
     def wanted(self) -> set[Term] | None:
-        """Give the predicates of triples that some pattern could match; None where it may be any."""
+        """Return the predicates of triples that some pattern could match; None for any predicate."""
         router, terms = self._router, self._dictionary.terms
         if router.open is not EMPTY or any(p < 0 for p in router.awaited):
             return None
-        # what is not asked for now may be, after another change of the same commit
+        # a value outside demand may enter it with another change of the same commit
         return {terms[p] for p in (*router.nodes, *router.awaited)}
 
     def pass_by(self, count: int) -> None:
@@ -235,7 +235,7 @@ class View:
     def _ids_of(
         self, triples: Sequence[tuple[Term, ...]], known: tuple[int, ...]
     ) -> Iterator[tuple[int, ...]]:
-        """Give the ids of triples or quads; those at some places are `known`, the others `UNBOUND` there."""
+        """Return the ids of triples or quads; those in `known` are given, `UNBOUND` at the other places."""
         intern_all, count = self._dictionary.intern_all, len(triples)
         columns: Iterable[Any] = zip_longest(zip(*triples, strict=True), known, fillvalue=UNBOUND)
         ids = [repeat(number, count) if number else intern_all(column) for column, number in columns]
@@ -244,20 +244,18 @@ class View:
     def _ids(self, change: tuple[Term, ...]) -> tuple[int, ...]:
         return tuple(map(self._dictionary.intern, change))
 
-    def _tell(self, told: tuple[tuple[Tell, int], ...], sign: int, change: tuple[Term, ...]) -> bool:
-        """Tell queries of one pattern, which keep nothing, of a triple without numbers for its terms."""
+    def _pass_terms(self, takers: tuple[tuple[Tell, int], ...], sign: int, change: tuple[Term, ...]) -> bool:
+        """Pass a triple to queries of one pattern without state; its terms need no ids."""
         try:
-            for tell, hits in told:
-                tell(sign, change, hits)
+            for take, hits in takers:
+                take(sign, change, hits)
         except Exception:  # noqa: BLE001 - logged; the write has happened
             self._give_up()
             return True
         return bool(self.state.news or self.state.touched)
 
     def _take(self, sign: Literal[1, -1], change: tuple[Term, ...]) -> bool:
-        """Take a change, and never raise: the write has happened, so a view that fails is started again
-        instead.
-        """
+        """Apply a change, and never raise: the write has happened, so a view that fails restarts instead."""
         self.state.touched[self] = None
         if self._together is not None:
             self._together.append((sign, change))
@@ -271,30 +269,29 @@ class View:
         return True
 
     def _give_up(self) -> None:
-        log.exception("a view failed on an update; it and its queries are started again")
+        log.exception("a view failed on an update; it and its queries restart")
         self.state.give_up(self)
 
     def _find_lone(self, predicate: int, shelves: tuple[Any, ...]) -> tuple[Any, ...]:
-        """List the queries that each triple of a predicate matches, if no pattern takes some of them only."""
+        """List the queries that take every triple of a predicate; empty if any pattern takes only some."""
         free, *keyed = shelves
-        told: tuple[Any, ...] = ()
+        takers: tuple[Any, ...] = ()
         walks = [(pattern, state) for pattern in free for _, state in pattern.walks]
         if not any(keyed) and all(not p.keeps and s in self.lone for p, s in walks):
             firsts = {id(pattern): state for pattern, state in reversed(walks)}  # a match is counted once
-            told = tuple((self._tell_of(s), int(firsts[id(p)] is s)) for p, s in walks)
-        self._tells[predicate] = shelves, told
-        return told
+            takers = tuple((self._taker_of(s), int(firsts[id(p)] is s)) for p, s in walks)
+        self._cached[predicate] = shelves, takers
+        return takers
 
-    def _tell_of(self, state: SegmentState) -> Tell:
+    def _taker_of(self, state: SegmentState) -> Tell:
         tell = self._made.get(state)
         if tell is None:
             tell = self._made[state] = self.lone[state]()
         return tell
 
     def take(self, sign: int, ids: tuple[int, ...]) -> None:
-        """Take one change, given as ids."""
-        # The kernel stores ids in paths and masks without knowing the dictionary, so references are counted
-        # here.
+        """Apply one change, given as ids."""
+        # the kernel stores ids without knowing the dictionary, so references are counted here
         count = self._dictionary.hold if sign > 0 else self._dictionary.drop
         for pattern in self.kernel.apply(sign, *ids):
             pattern.hits += 1
@@ -302,14 +299,14 @@ class View:
                 count([ids[place] for place in pattern.places])
 
     def take_net(self, deletes: Collection[tuple[int, ...]], inserts: Collection[tuple[int, ...]]) -> None:
-        """Take changes that the store has already, given as ids; each of another triple.
+        """Apply changes that the store has already, given as ids, each of another triple.
 
-        Deletes come first. So where an insert brings a value into demand, what the store lists differs from
-        the state of the patterns by the inserts that follow alone.
+        Deletes are first. So when an insert brings a value into demand, the store differs from the state of
+        the patterns only by the remaining inserts.
         """
         if len(deletes) + len(inserts) >= batch.MANY:
             came = batch.route(self.kernel, inserts)
-            # one by one where an insert may bring values into demand
+            # one by one if an insert may bring values into demand
             if not any(pattern.links for pattern in came):
                 gone = batch.route(self.kernel, deletes)
                 batch.take(self.kernel, self._dictionary, gone, came)
@@ -319,43 +316,43 @@ class View:
         untaken = self.kernel.untaken
         untaken.update(inserts)
         for ids in inserts:
-            # what is left where this raises is forgotten by `reset`
+            # `reset` discards the rest if this raises
             self.take(1, ids)
             untaken.discard(ids)
 
     def flush(self) -> Callable[[], object] | None:
-        """Take the changes that were put off until the commit; see `State.await_flush`.
+        """Apply the changes that were deferred until the commit; see `State.await_flush`.
 
-        Gives a second step, where something changes that was not written; None where nothing does.
+        Returns a second step for changes that were not written, or None if there are none.
         """
         return None
 
     def add(
         self, segment: Segment, relation: Relation | None = None, rows: Relation | None = None
     ) -> SegmentState:
-        """Start maintaining a segment on what the graph holds now; one of a family with its relation, one
-        that rows of another step ask for with these.
+        """Start maintaining a segment on the present contents of the graph. `relation` has the parameters of
+        a family, `rows` the values that rows of another step request.
         """
         dictionary = self._dictionary
-        self._tells.clear()
+        self._cached.clear()
         asked = None if relation is None else self._asked(segment, relation)
         fed = origins(self, segment, relation)
         state = self.kernel.add(self._bind(segment), self.snapshot, asked, rows, self, fed)
         for pattern in state.patterns:
-            # the router knows the constants by their ids as long as the pattern is there
+            # the router knows the constants by their ids while the pattern exists
             dictionary.hold(term for term in pattern.key if term >= 0)
-            # The pattern may be shared, and its matches are held once.
+            # the pattern may be shared, and its matches are held once
             if pattern.keeps and not pattern.held:
                 pattern.held = True
                 dictionary.hold(chain.from_iterable(pattern.matches() or ()))
         return state
 
     def remove(self, state: SegmentState) -> None:
-        """Stop maintaining a segment and free what only it used."""
+        """Stop maintaining a segment and free the state that only it used."""
         dictionary = self._dictionary
         self.lone.pop(state, None)
         self._made.pop(state, None)
-        self._tells.clear()
+        self._cached.clear()
         for pattern, matches in self.kernel.remove(state):
             pattern.held = False
             dictionary.drop(chain.from_iterable(matches))
@@ -363,11 +360,11 @@ class View:
             dictionary.drop(term for term in pattern.key if term >= 0)
 
     def solutions(self, state: SegmentState, most: int | None = None) -> list[tuple[int, ...]]:
-        """List the current solutions of a segment; with `most` at least so many, if there are."""
+        """List the current solutions of a segment; with `most` at least that many, if they exist."""
         return self.kernel.solutions(state, self.snapshot, most)
 
     def open_to(self, pattern: PatternState, place: int, value: int) -> None:
-        """Have triples with a value taken to a pattern of a family: it is asked for from now on."""
+        """Route triples with a value to a pattern, because the value is in demand now."""
         self.kernel.router.open_to(pattern, place, value)
 
     def close_to(self, pattern: PatternState, place: int, value: int) -> None:
@@ -375,7 +372,7 @@ class View:
         self.kernel.router.close_to(pattern, place, value)
 
     def open_all(self, pattern: PatternState) -> None:
-        """Have all triples that match taken to a pattern that is fed."""
+        """Route all matching triples to a fed pattern."""
         self.kernel.router.open_all(pattern)
 
     def close_all(self, pattern: PatternState) -> None:
@@ -383,11 +380,11 @@ class View:
         self.kernel.router.close_all(pattern)
 
     def size(self, pattern: PatternState, most: int) -> int:
-        """Count what the graph holds that matches the constants of a pattern, as far as `most`."""
+        """Count the graph's triples that match the constants of a pattern, up to `most`."""
         return self.count(tuple(max(term, UNBOUND) for term in pattern.key[:3]), most)
 
     def hold(self, pattern: PatternState, triples: Sequence[tuple[int, ...]]) -> None:
-        """Have a pattern take triples that are there, because they are in demand now."""
+        """Add present triples to a pattern, because they are in demand now."""
         _each(triples, pattern.insert, pattern.insert_all)
         if pattern.held:
             batch.count(pattern, triples, self._dictionary.hold)
@@ -401,27 +398,27 @@ class View:
     def present(
         self, pattern: PatternState, at: Mapping[int, int], but: But | None = None
     ) -> Iterator[tuple[int, ...]]:
-        """List what a pattern would hold now that has some ids at these places, if it were all in demand."""
+        """List the triples with some ids at these places that a pattern would hold if all were in demand."""
         untaken = self.kernel.untaken
         found = self.listed(pattern, at, but)
         return (ids for ids in found if ids not in untaken) if untaken else found
 
     def snapshot(self, pattern: PatternState) -> Iterator[tuple[int, ...]]:
-        """List what the graph holds that matches a pattern, as ids."""
+        """List the graph's matches of a pattern, as ids."""
         return self.listed(pattern, {})
 
     def listed(
         self, pattern: PatternState, at: Mapping[int, int], but: But | None = None
     ) -> Iterator[tuple[int, ...]]:
-        """List what the graph holds that matches a pattern and has some ids at these places."""
+        """List the graph's matches of a pattern that have some ids at these places."""
         guard = pattern.guard
-        # variables are negative, and 0 asks for any term
+        # variables are negative, and 0 matches any term
         s, p, o = (max(at.get(place, term), UNBOUND) for place, term in enumerate(pattern.key[:3]))
         found = self.matching((s, p, o), but)
         return found if guard is None else (ids for ids in found if guard(*ids))
 
     def matching(self, key: tuple[int, int, int], but: But | None = None) -> Iterator[tuple[int, ...]]:
-        """List the triples with these ids; 0 stands for any term."""
+        """List the triples with these ids; 0 matches any term."""
         return chain.from_iterable(self._matching(key, but))
 
     def _matching(self, key: tuple[int, int, int], but: But | None) -> Iterator[Iterator[tuple[int, ...]]]:
@@ -435,34 +432,36 @@ class View:
             size = _PIECE
 
     def check(self, states: Iterable[SegmentState], asked: tuple[int, ...] = ()) -> None:
-        """Raise if these segments cannot be maintained with the options and parameters asked for."""
+        """Raise if these segments cannot be maintained with the options and parameters of the
+        subscription.
+        """
 
     def reset(self) -> None:
-        """Forget everything but the segments."""
+        """Discard all state except the segments."""
         self.kernel.untaken.clear()
 
     def forget(self) -> None:
-        """Forget everything, because an interruption may have left any part half-way through a change."""
+        """Discard everything, because an interruption may have left any part half-way through a change."""
         self.queries = 0
         self.kernel = self._make_kernel()
         self._router = self.kernel.router
         self.lone.clear()
         self._made.clear()
-        self._tells.clear()
+        self._cached.clear()
         self.reset()
 
     def reload(self) -> None:
-        """Read again what the view keeps beside its queries, which are stopped meanwhile."""
+        """Read again the state that the view keeps beside its queries, which are stopped meanwhile."""
 
     def release(self) -> None:
-        """Free what the view itself keeps, when it has no queries any more."""
+        """Free the state of the view itself, after its last query is removed."""
 
     def describe(self) -> list[str]:
-        """Tell what the view keeps beside its segments, and how, in lines for `explain()`."""
+        """Describe the state that the view keeps beside its segments, in lines for `explain()`."""
         return []
 
     def containers(self) -> list[Any]:
-        """List the containers of what the view keeps beside its segments, for measuring."""
+        """List the containers of the state that the view keeps beside its segments, for measuring."""
         return []
 
     def _make_kernel(self) -> Kernel:
@@ -502,8 +501,8 @@ class View:
         """Compile a filter of one pattern.
 
         Patterns are shared, so their tests must be the same for all plans. A test that the budget of one plan
-        may stop would end the others' walks too; it gets a text of its own, which makes the pattern the
-        plan's own.
+        may stop would end the others' walks too, so it gets a text of its own, which makes the pattern
+        private to the plan.
         """
         if meter is None or condition.is_plain:
             return self._test(condition, variables, None)
@@ -520,27 +519,27 @@ class View:
         return replace(test, passes=partial(meter.run, test.passes))
 
     def _test(self, condition: Condition, variables: tuple[Variable, ...], meter: Meter | None) -> RowTest:
-        """Compile a filter to a test of the values of the variables that it reads."""
+        """Compile a filter to a test of the values of its variables."""
         terms = self.state.terms if meter is None else self.state.terms.metered(meter)
         slots = [i for i, v in enumerate(variables) if v.readable and v.name in condition.variables]
         columns = {variables[slot].name: place for place, slot in enumerate(slots)}
         return RowTest(condition.text, tuple(slots), condition.condition(columns, terms))
 
-    def _extra(self, pattern: TriplePattern) -> tuple[RowTest, ...]:  # noqa: ARG002 - a quad has one
+    def _extra(self, pattern: TriplePattern) -> tuple[RowTest, ...]:  # noqa: ARG002 - used by `QuadView`
         return ()
 
     def number(self, term: Any) -> int:
-        """Give the id of a term of a query."""
+        """Return the id of a term of a query."""
         return self._dictionary.intern(self.state.to_native(term))
 
     def count(self, key: tuple[int, ...], most: int) -> int:
-        """Count the triples that match a key of ids, in which 0 stands for any term, as far as `most`."""
+        """Count the triples that match a key of ids (0 for any term), up to `most`."""
         terms = self._dictionary.terms
         found = self._triples((terms[key[0]], terms[key[1]], terms[key[2]]))
         return sum(1 for _ in islice(found, most))
 
     def asked_places(self, pattern: TriplePattern, relation: Relation) -> list[int]:
-        """List where parameters of a family stand in a pattern; triples are routed by the first."""
+        """List the places of parameters in a pattern; triples are routed by the first."""
         return [place for place, term in enumerate(pattern) if term in relation.columns]
 
 
@@ -564,13 +563,13 @@ class QuadView(View):
         return QuadKernel(demand=self.state.demand)
 
     def _extra(self, pattern: TriplePattern) -> tuple[RowTest, ...]:
-        """Leave out quads of the default graph: GRAPH ?g ranges over named graphs only (SPARQL 1.1, 18.6)."""
+        """Exclude quads of the default graph: GRAPH ?g ranges over named graphs only (SPARQL 1.1, 18.6)."""
         assert pattern.graph is not None  # noqa: S101 - only quads come here
         default = self._default
         slot = pattern.variables.index(pattern.graph)
         return (RowTest("is a named graph", (slot,), lambda row: row[0] != default),)
 
     def release(self) -> None:
-        """Let go of the name of the default graph."""
+        """Release the name of the default graph."""
         self._dictionary.drop([self._default])
         self._dictionary.sweep()

@@ -1,4 +1,4 @@
-"""The kinds of entailed triples that one graph keeps, how explicit triples find them, and which are counted."""
+"""The kinds of entailed triples that one graph keeps, how triples find them, and which are counted."""
 
 from __future__ import annotations
 

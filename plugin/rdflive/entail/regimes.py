@@ -1,4 +1,4 @@
-"""Chooses the entailment regime for the options of a subscription, and refuses queries that none can answer."""
+"""Chooses the entailment regime for a subscription's options, and refuses queries that none can answer."""
 
 from __future__ import annotations
 

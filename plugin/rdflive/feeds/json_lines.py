@@ -1,4 +1,4 @@
-"""JSON Lines, read more strictly than Python's `json` does, and terms as SPARQL results in JSON write them."""
+"""JSON Lines, read more strictly than Python's `json` does, and terms as SPARQL's JSON results have them."""
 
 from __future__ import annotations
 

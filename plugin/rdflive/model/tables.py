@@ -36,7 +36,7 @@ def html_table(
 ) -> str:
     """Write lines as a table of HTML, below it the prefixes that occur; terms cannot inject any.
 
-    >>> html_table("1 solution", ["?x"], [Line((None,), "+")], TermWriter({}))[-88:-16]
+    >>> html_table("1 solution", ["?x"], [TableLine((None,), "+")], TermWriter({}))[-88:-16]
     '<td style="text-align:left">+</td><td style="text-align:left"></td></tr>'
     """
     signed = any(line.sign for line in lines)
@@ -60,7 +60,7 @@ def html_table(
 def text_table(names: Sequence[str], lines: Sequence[TableLine], write: TermWriter, more: str = "") -> str:
     """Write lines as columns of text.
 
-    >>> print(text_table(["?x", "?y"], [Line(("a", "b"))], TermWriter({})))
+    >>> print(text_table(["?x", "?y"], [TableLine(("a", "b"))], TermWriter({})))
     ?x  ?y
     a   b
     """

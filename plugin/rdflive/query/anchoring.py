@@ -1,12 +1,12 @@
-"""Long rows of patterns as joins that grow from a constant, for an engine that keeps what is reached.
+"""Long chains of patterns as joins that grow from a constant, for an engine that keeps reached rows.
 
 Example: in `:a :p ?b . ?b :p ?c . ?c :p ?d . ?d :p ?e` the first three patterns are near the constant. They
 stay one basic graph pattern, whose rows are joined with the fourth. So a change of `?d :p ?e` meets the rows
-that end in its ?d. Without these rows it would list the ways back to `:a`, which are twice as many with each
-pattern more where two edges lead to each node.
+that end in its ?d. Otherwise it would list the paths back to `:a`, which double with each further pattern if
+two edges lead to each node.
 
-In `:a :p ?b OPTIONAL { ?b :q ?c . ?c :q ?d . ?d :q ?e . ?e :q ?f }` the right side grows from what the left
-one has for ?b.
+In `:a :p ?b OPTIONAL { ?b :q ?c . ?c :q ?d . ?d :q ?e . ?e :q ?f }` the right side grows from the left side's
+values of ?b.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from rdflive.query.joins import filtered
 __all__ = ["anchor"]
 
 _NEAR: Final = 3
-"""How many patterns in a row from a constant are matched without rows that are kept: a change of the last of
-them lists the matches of the second, and the first one tests these.
+"""Number of patterns in a row from a constant that are matched without kept rows: a change of the last one
+lists the matches of the second, and the first one tests these.
 """
 _Distances: TypeAlias = dict[TriplePattern, int]
 
 
 def anchor(root: Node, spread: Collection[str] = (), few: Collection[Node] = ()) -> Node:
-    """Give the query with the same answers in which patterns far from a constant are joined one by one with
-    what it reaches. What has few rows, as VALUES, is as a constant to what is joined with it.
+    """Return an equivalent query in which patterns far from a constant are joined one by one with the rows
+    reached from it.
 
-    Constants count where they are subjects or objects. `spread` are the predicates, as N-Triples, of which an
-    object has so many subjects that it narrows nothing. `few` are nodes that have few rows, whatever their
-    patterns.
+    Nodes with few rows, such as VALUES, act as constants for the nodes joined with them. Constants count as
+    subjects or objects. `spread` are the predicates, as N-Triples, whose objects have too many subjects to
+    narrow a pattern. `few` are nodes that have few rows, whatever their patterns.
     """
     nodes = algebra.topological(root)
     uses = Counter(below for node in nodes for below in node.inputs)
@@ -51,7 +51,7 @@ def anchor(root: Node, spread: Collection[str] = (), few: Collection[Node] = ())
 
 
 class _Anchoring:
-    """Makes the nodes of a query again, inputs first."""
+    """Rebuilds the nodes of a query, inputs first."""
 
     def __init__(self, spread: Collection[str], few: Collection[Node], uses: Counter[Node]) -> None:
         self.made: dict[Node, Node] = {}
@@ -59,12 +59,12 @@ class _Anchoring:
         self._known = few
         self._uses = uses
         self._few: set[Node] = set()
-        """The nodes whose rows are few, as far as constants tell."""
+        """The nodes whose rows are few, judged by constants."""
         self._shared: set[Node] = set()
         """The nodes that several others read."""
 
     def take(self, node: Node) -> None:
-        """Make one node."""
+        """Rebuild one node."""
         made = algebra.with_inputs(node, self.made)
         is_few = node in self._known or self._has_few(made)
         if isinstance(made, Basic):
@@ -88,8 +88,8 @@ class _Anchoring:
         return all(inputs[:1])  # VALUES has none
 
     def _ends(self, basic: Basic) -> dict[TriplePattern, int]:
-        """Give the patterns with a constant, each with how well it narrows them: subjects 0, and objects 1,
-        because a thing is the object of more triples than it is the subject of.
+        """Return the patterns with a constant, ranked by how well it narrows them: subjects 0, objects 1,
+        because a resource is the object of more triples than it is the subject of.
         """
         fixed = {name for condition in basic.conditions for name in _fixed(condition)}
         found = {}
@@ -103,7 +103,7 @@ class _Anchoring:
         return found
 
     def _from_constants(self, basic: Basic) -> Node:
-        """Have the parts of a basic graph pattern that are far from all constants grow from one."""
+        """Let the parts of a basic graph pattern that are far from all constants grow from one."""
         ends = self._ends(basic)
         nearest = _reached(basic.patterns, ends)
         reached_by = {end: _reached(basic.patterns, [end]) for end in ends}
@@ -114,7 +114,7 @@ class _Anchoring:
                 near = [p for p in left if reached.get(p, _NEAR + 1) <= _NEAR]
                 far = {p: distance for p, distance in reached.items() if distance > _NEAR}
                 left = [p for p in left if p not in reached]
-                if not trees:  # what has no variables is tested where it was
+                if not trees:  # patterns without variables are tested in their place
                     near += (ground := [p for p in left if not p.variables])
                     left = [p for p in left if p not in ground]
                 trees.append(_grown(_some(basic, near, waiting), far, basic, waiting))
@@ -125,7 +125,7 @@ class _Anchoring:
         return reduce(lambda one, other: _tested(Join(one, other), waiting), trees)
 
     def _from_rows(self, node: Join | algebra.LeftJoin | algebra.Minus | algebra.Exists) -> Node:
-        """Have one side of an operator grow from the rows of the other one, where these are few."""
+        """Let one side of an operator grow from the rows of the other one, if these are few."""
         left, right = node.left, node.right
         if isinstance(node, Join) and left not in self._few:
             left, right = right, left
@@ -138,7 +138,7 @@ class _Anchoring:
         return node if asked is right else replace(node, left=left, right=asked)
 
     def _asked(self, node: Node, rows: Node) -> Node:
-        """Give what a node has for some rows."""
+        """Restrict a node to some rows."""
         if node in self._shared or node in self._few:
             return node
         if isinstance(node, Basic):
@@ -162,13 +162,13 @@ def _reached(
     ends: Iterable[TriplePattern] = (),
     bound: Collection[Variable] = (),
 ) -> _Distances:
-    """Tell how many patterns it takes to each one from a constant, which the `ends` have, or from rows that
-    bind variables, nearest first; what is not reached is left out.
+    """Return the distance of each pattern from a constant (in the `ends`) or from rows that bind variables,
+    as a number of patterns, nearest first. Patterns that are not reached are left out.
     """
     found = dict.fromkeys(ends, 1)
     known = {*bound, *(v for pattern in found for v in pattern.variables)}
     for distance in count(2 if found else 1):
-        # by the predicate alone it would be too wide
+        # the predicate alone would be too wide
         new = [p for p in patterns if p not in found and not known.isdisjoint((p.subject, p.object))]
         if not new:
             break
@@ -190,7 +190,7 @@ def _grown(tree: Node, far: _Distances, basic: Basic, waiting: list[Condition]) 
 
 
 def _some(basic: Basic, patterns: Sequence[TriplePattern], waiting: list[Condition]) -> Basic:
-    """Take some patterns of a basic graph pattern, with its filters over their variables."""
+    """Return some patterns of a basic graph pattern, with its filters over their variables."""
     names = _names(v for pattern in patterns for v in pattern.variables)
     conditions = tuple(c for c in basic.conditions if names.issuperset(c.variables))
     waiting[:] = [c for c in waiting if c not in conditions]
@@ -198,7 +198,7 @@ def _some(basic: Basic, patterns: Sequence[TriplePattern], waiting: list[Conditi
 
 
 def _tested(node: Node, waiting: list[Condition]) -> Node:
-    """Put those filters on top that have waited for the variables of a node."""
+    """Add the waiting filters for which a node has all variables."""
     names = _names(node.certain)
     due = [c for c in waiting if names.issuperset(c.variables)]
     waiting[:] = [c for c in waiting if c not in due]
@@ -206,11 +206,11 @@ def _tested(node: Node, waiting: list[Condition]) -> Node:
 
 
 def _fixed(condition: Condition) -> Iterable[str]:
-    """Give the variable for which a filter lets some constants pass only, as VALUES and `?x = :a` do."""
+    """Return the variable that a filter restricts to constants, as VALUES and `?x = :a` do."""
     if isinstance(condition, algebra.OneOf):
         return () if condition.negated else (condition.name,)
     left, operator, right = getattr(condition, "relation", None) or ("", "", "")
-    # of literals many may have one value
+    # many literals may have one value
     is_fixed = operator == "=" and any(isinstance(side, URIRef) for side in (left, right))
     return condition.variables if is_fixed else ()
 

@@ -35,10 +35,10 @@ VarOrTerm: TypeAlias = Hashable
 
 @dataclass(frozen=True, slots=True)
 class TriplePattern:
-    """One query triple; each position holds a `Variable` or a constant.
+    """One triple pattern; each position has a `Variable` or a constant.
 
     With a `graph` it is a quad pattern over the named graphs: the variable is the graph's name. In a template
-    a triple pattern may be a term too, of which each solution makes a triple term.
+    a triple pattern may also be a term, from which each solution makes a triple term.
     """
 
     subject: VarOrTerm
@@ -68,10 +68,10 @@ class TriplePattern:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The relation of a family of queries, as a pattern: it matches the parameters that members ask for.
+    """The relation of a family of queries, as a pattern: it matches the parameters of the members.
 
-    Example: of `?t :line :S1` and `?t :line :S2` the family is `?t :line ?p` with the relation {(:S1), (:S2)}
-    of ?p.
+    Example: the queries `?t :line :S1` and `?t :line :S2` have the family `?t :line ?p` with the relation
+    {(:S1), (:S2)} of ?p.
     """
 
     variables: tuple[Variable, ...]
@@ -81,10 +81,10 @@ class Asked:
 
 
 def to_text(term: VarOrTerm) -> str:
-    """Write a term of a pattern the way SPARQL does."""
+    """Write a term of a pattern as SPARQL does."""
     if isinstance(term, TriplePattern):
         return f"<<( {term} )>>"
-    # a constant may also be an id, which the engine puts in the place of a term
+    # a constant may also be an id, which the engine uses for a term
     n3 = getattr(term, "n3", None)
     return str(n3()) if callable(n3) else str(term)
 
@@ -113,11 +113,11 @@ class BGP:
 
 
 def classify(bgp: BGP, partition: Iterable[frozenset[Variable]]) -> PatternClass:
-    """Name the smallest class of Gergatsoulis and Damigos that holds the pattern.
+    """Return the smallest class of Gergatsoulis and Damigos that contains the pattern.
 
-    Definition 6 (simple var-centric star), 11 (loosely-connected) and 12 (var-connected); `partition`
-    is the connected-variable partition of Definition 9. A variable in predicate position is a node
-    like any other, and `?x p ?x` is a simple star (they have no name for either).
+    Definition 6 (simple var-centric star), 11 (loosely-connected) and 12 (var-connected); `partition` is the
+    connected-variable partition of Definition 9. A variable in predicate position is a node like any other,
+    and `?x p ?x` is a simple star (the paper has no name for either).
     """
     sizes = [len(part) for part in partition]
     if not sizes:

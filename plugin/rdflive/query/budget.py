@@ -1,4 +1,4 @@
-"""The costs that subscriptions may cause, counted before rows and strings are made."""
+"""The costs of subscriptions, counted before rows and strings are made."""
 
 from __future__ import annotations
 
@@ -15,22 +15,23 @@ __all__ = ["Budget", "Meter", "largest"]
 Result = TypeVar("Result")
 
 _NEVER: Final = -1
-"""In place of a commit's number: nothing has been granted for any."""
+"""In place of a commit's number: nothing has been granted for any commit."""
 _BETWEEN: Final = 1000
-"""Rows that are counted between two looks at the clock."""
+"""Rows that are counted between two checks of the clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a subscription may use for one commit, and keep. One that needs more ends with `BudgetError`.
+    """The limits of a subscription for one commit and for its state. A subscription that needs more ends with
+    `BudgetError`.
 
-    To compute its whole answer, as when it opens, it may use `opening_seconds`, and make as many rows and
+    To compute its full answer, as when it opens, it may use `opening_seconds`, and make as many rows and
     characters as it may keep.
 
-    Subscriptions to equal queries share their work, and each is charged all of it. Those whose queries differ
-    in constants share it too: while all of it is within a budget, so is the part of any of them. When it is
-    more, they are divided, and one that costs too much is soon alone, and ends.
-
+    Subscriptions to equal queries share their work, and each is charged all of it. Subscriptions whose
+    queries differ only in constants share it too: while the total is within a budget, so is the part of any
+    of them. When the total exceeds it, they are divided, and a subscription that costs too much is soon
+    alone, and ends.
     >>> Budget(rows=1000).rows
     1000
     """
@@ -42,7 +43,7 @@ class Budget:
     characters: int = 20_000_000
     """Characters of the strings made by functions for one commit."""
     opening_seconds: float = 30.0
-    """Processor time for computing the whole answer."""
+    """Processor time for computing the full answer."""
     kept_rows: int = 4_000_000
     """Rows kept to update the answer; the triples of patterns are not counted."""
     kept_characters: int = 100_000_000
@@ -56,7 +57,7 @@ class Budget:
 
 
 def largest(budgets: Iterable[Budget]) -> Budget:
-    """Give the budget that allows for whatever one of these does.
+    """Return the smallest budget that is at least each of these in every limit.
 
     >>> largest([Budget(rows=10), Budget(kept_rows=5)]) == Budget()
     True
@@ -69,7 +70,7 @@ def largest(budgets: Iterable[Budget]) -> Budget:
 
 
 class Numbered(Protocol):
-    """Where commits have numbers: see `rdflive.store.capture.Capture`."""
+    """A source of commit numbers: see `rdflive.store.capture.Capture`."""
 
     sequence: int
     """The number of the present commit."""
@@ -79,8 +80,8 @@ class Meter:
     """Counts the costs of one plan, and raises `BudgetError` before they exceed a budget.
 
     All methods run under the store's lock. Code that is about to make rows or strings calls `spend` and
-    `make`. What takes long is passed to `run`, `guard` or `open`, or stands between `begin` and `end`: its
-    time is counted too. `keep` counts what is kept and raises nothing, because a row must be kept or dropped
+    `make`. Long work is passed to `run`, `guard` or `open`, or is between `begin` and `end`, so that its time
+    is counted too. `keep` counts kept rows and raises nothing, because a row must be kept or dropped
     completely.
     """
 
@@ -91,49 +92,49 @@ class Meter:
     )  # fmt: skip
 
     def __init__(self, budget: Budget, capture: Numbered) -> None:
-        """Make the meter of a plan on a store whose commits have the numbers of `capture`."""
-        # does nothing, until the engine has made the query whose plan it is
+        """Make the meter of a plan; `capture` has the numbers of the store's commits."""
+        # does nothing until the engine has made the query of the plan
         self.owe: Callable[[], object] = int
-        """Called when work is put off because the budget is exceeded, and for more than `least_rows`."""
+        """Called when work is deferred because the budget is exceeded, and for more than `least_rows`."""
         self.least_rows: float = inf
-        """The smallest number of rows that some member may cause; infinite where all may cause the same."""
+        """The smallest row limit of a member; infinite if all members have the same."""
         self.error: BudgetError | None = None
-        """Why the plan can go on no more."""
+        """The reason why the plan has stopped."""
         self.kept_rows = 0
         self.kept_characters = 0
         self.most_rows: int
-        """More rows than these are too many to be kept."""
+        """The limit of kept rows."""
         self.most_characters: int
         self._capture = capture
         self._granted = _NEVER
         """The commit that the rest of the budget is for."""
         self._is_opening = False
         self._allowed: Budget
-        """The budget that the work is for."""
+        """The budget of the present work."""
         self._kept_before = 0, 0
-        """What the others keep of what is kept, rows and characters, while one subscription opens."""
+        """Rows and characters that other members keep, while one subscription opens."""
         self._seconds = 0.0
         self._rows = 0
         self._characters = 0
         self._floor: float = 0
-        """Below so many rows that are left, there is something to look at."""
+        """Rows left below which `spend` runs a check."""
         self._is_working = False
         self._deadline = inf
-        """When the time of the present work is over, by the wall clock; `-inf` until that is looked at."""
+        """The end of the present work's time, by the wall clock; `-inf` until the first check."""
         self._lag: float | None = None
-        """What the wall clock was ahead of the thread's processor time; None if that was not asked yet."""
+        """Lead of the wall clock over the thread's processor time; None if not measured yet."""
         self.allow(budget)
 
     def allow(self, budget: Budget) -> None:
-        """Have the plan run under a budget from now on."""
+        """Set the budget of the plan from now on."""
         self.budget = self._allowed = budget
         self.most_rows, self.most_characters = budget.kept_rows, budget.kept_characters
-        # what the present commit has cost is counted by what is left of the old one
+        # the costs of the present commit are counted against the old budget
         self._granted = _NEVER
 
     def begin(self) -> None:
-        """Begin some work of the present commit; `end` must follow. Its time is charged from the first look
-        at the clock on, so that little work needs none.
+        """Start some work of the present commit; `end` must follow. Its time is charged from the first check
+        of the clock on, so that small work needs no check.
         """
         if not self._is_opening:
             self._is_working, self._deadline = True, -inf
@@ -146,22 +147,23 @@ class Meter:
             self._is_working, self._deadline = False, inf
 
     def run(self, work: Callable[..., Result], *arguments: Any) -> Result:
-        """Do some work of the present commit; raises `BudgetError`."""
+        """Run some work of the present commit; raises `BudgetError`."""
         if self._is_working:
             return work(*arguments)
         if self.error is not None:
             raise self.error
         try:
-            # inside `try`: an interruption right behind it must not leave the meter at work for ever
+            # inside `try`: an interruption directly after it must not leave the meter at work for ever
             self.begin()
             return work(*arguments)
         finally:
             self.end()
 
     def guard(self, test: Callable[[Any], bool]) -> Callable[[Any], bool]:
-        """Make a test work of the present commit, where an exception would stop others: it is false then.
+        """Make a test count as work of the present commit; on `BudgetError` it is false, so that other plans
+        go on.
 
-        Inside other work of this plan the exception is raised as usual.
+        Inside other work of this plan the error is raised as usual.
         """
 
         def guarded(row: Any) -> bool:
@@ -176,7 +178,7 @@ class Meter:
         return guarded
 
     def put_off(self, error: BudgetError) -> None:
-        """Take an error that would stop other queries; inside other work of this plan it is raised."""
+        """Store an error that would stop other queries; inside other work of this plan, raise it."""
         if self._is_working:
             raise error
         self.error = error
@@ -185,9 +187,9 @@ class Meter:
     def open(
         self, work: Callable[..., Result], *arguments: Any, budget: Budget | None = None, joins: bool = False
     ) -> Result:
-        """Compute a whole answer, that of one subscription with its `budget`; raises `BudgetError`.
+        """Compute a full answer, that of one subscription with its `budget`; raises `BudgetError`.
 
-        One that `joins` others is not charged what these keep.
+        A subscription that `joins` others is not charged the rows that these keep.
         """
         if self.error is not None:
             raise self.error
@@ -208,12 +210,12 @@ class Meter:
             return result
         finally:
             self._is_working, self._deadline = False, inf
-            # the commit that comes next has a budget of its own
+            # the next commit has a budget of its own
             self._is_opening, self._kept_before = False, (0, 0)
             self.allow(self.budget)
 
     def spend(self, rows: int = 1) -> None:
-        """Count rows that are about to be made or looked at."""
+        """Count rows that are about to be made or read."""
         if self._capture.sequence != self._granted:
             self._grant()
         self._rows -= rows
@@ -221,8 +223,8 @@ class Meter:
             self._check()
 
     def look(self) -> None:
-        """Look at the clock, where a row may take long."""
-        # the wall clock is cheap to ask; the thread's own time is asked for behind the deadline alone
+        """Check the clock before a row that may take long."""
+        # the wall clock is cheap; the thread's own time is read only after the deadline
         now = perf_counter()
         if now > self._deadline:
             if self._capture.sequence != self._granted:
@@ -245,15 +247,15 @@ class Meter:
         self.kept_rows += rows
         self.kept_characters += characters
         if self.kept_rows > self.most_rows or self.kept_characters > self.most_characters:
-            self._floor = inf  # the next `spend` raises, unless something has gone until then
+            self._floor = inf  # the next `spend` raises, unless enough is removed before
 
     def renew(self, kept_rows: int) -> None:
-        """Forget what was kept, but for some rows, and that a budget was exceeded: the plan starts again."""
+        """Reset the counts and the error for a restart of the plan; `kept_rows` are kept already."""
         self.kept_rows, self.kept_characters = kept_rows, 0
         self.error = None
 
     def excess(self, budget: Budget) -> BudgetError | None:
-        """Tell what a smaller budget does not allow for: of the commit's costs, or of what is kept."""
+        """Return the error if the commit's costs or the kept rows exceed a smaller budget."""
         if self._capture.sequence != self._granted:
             self._grant()
         own, spent = self._allowed, self._allowed.seconds - self._seconds
@@ -270,7 +272,7 @@ class Meter:
         return found
 
     def _grant(self) -> None:
-        """Grant what one commit may cost, however often the plan works for it."""
+        """Grant the budget of one commit, however often the plan works for it."""
         budget = self.budget
         self._granted, self._lag = self._capture.sequence, None
         self._seconds, self._rows, self._characters = budget.seconds, budget.rows, budget.characters
@@ -278,8 +280,8 @@ class Meter:
         self.keep(0)
 
     def _check(self) -> None:
-        """Raise if something is used up. Wall-clock time alone is no reason: other threads may have
-        had the processor.
+        """Raise if a limit is reached. Wall-clock time alone is no reason: other threads may have used the
+        processor.
         """
         if self._capture.sequence != self._granted:
             self._grant()
@@ -296,18 +298,18 @@ class Meter:
         if is_first:
             self._deadline = now + self._seconds
         if self._lag is None and (now > self._deadline or not is_first):
-            # what passed until now is not charged, for it is not known who had the processor
+            # the time until now is not charged, because another thread may have used the processor
             self._lag, self._seconds = now - thread_time(), allowed.seconds
             self._deadline = now + self._seconds
         elif self._lag is not None and now > self._deadline:
             lag = now - thread_time()
-            self._deadline += lag - self._lag  # what others took is given back
+            self._deadline += lag - self._lag  # time of other threads is given back
             self._lag = lag
             if now > self._deadline:
                 raise _too_long(allowed.opening_seconds if opening else allowed.seconds, opening=opening)
 
     def _over(self, budget: Budget, rows: int, characters: int, *, opening: bool) -> BudgetError | None:
-        """Tell what of the counts is over a budget, of which so many rows and characters are left."""
+        """Return the error if a count exceeds a budget, of which these rows and characters are left."""
         rows_before, characters_before = self._kept_before
         if self.kept_rows - rows_before > budget.kept_rows:
             return BudgetError(f"it would keep more than {budget.kept_rows:,} rows")

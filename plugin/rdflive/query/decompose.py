@@ -33,7 +33,7 @@ def connected_variable_partition(bgp: BGP) -> tuple[frozenset[Variable], ...]:
         touching = [part for part in parts if part & linked]
         parts = [part for part in parts if not part & linked]
         parts.append(linked.union(*touching))
-    # merged parts stand last; the query's order is restored
+    # merged parts are last; the query's order is restored
     rank = {variable: i for i, variable in enumerate(bgp.variables)}
     return tuple(frozenset(part) for part in sorted(parts, key=lambda p: min(rank[v] for v in p)))
 
@@ -66,7 +66,7 @@ class StarQuery:
 
 
 def star_decomposition(patterns: Iterable[TriplePattern]) -> tuple[StarQuery, ...]:
-    """Give one star per variable (Definition 13); a pattern of two variables is replicated."""
+    """Return one star per variable (Definition 13); a pattern of two variables is in two stars."""
     bgp = BGP(patterns)
     return tuple(
         StarQuery(centre, tuple(p for p in bgp.patterns if centre in p.variables)) for centre in bgp.variables
@@ -88,8 +88,8 @@ class Extension:
     """One step of an ordered array: the variables that it binds, and the patterns that it reads.
 
     `links` are the patterns (by number) whose matches propose values. `checks` are those whose variables are
-    all bound after this step, so that they are only tested. If nothing links the step to what is bound
-    before, it scans `links[0]`.
+    all bound after this step, so that they are only tested. If nothing links the step to bound variables, it
+    scans `links[0]`.
     """
 
     binds: tuple[Variable, ...]
@@ -114,8 +114,8 @@ def ordered_array(patterns: Sequence[TriplePattern | Asked], seed: int) -> Order
     the most patterns of its own. So every pattern is used exactly once. Example: for `?a :p ?b . ?b :q ?c .
     ?a :r ?c` and seed 0, ?a and ?b are bound, and ?c is bound by both other patterns in one step.
 
-    What a family asks for (`Asked`) proposes values only where no pattern does: they may be many, while a
-    test of one is a look-up.
+    The relation of a family (`Asked`) proposes values only if no pattern does: it may be large, while a test
+    of one tuple is a look-up.
     """
     bound = set(patterns[seed].variables)
     open_ = [j for j in range(len(patterns)) if j != seed]
@@ -138,27 +138,27 @@ def ordered_array(patterns: Sequence[TriplePattern | Asked], seed: int) -> Order
 def _next(
     patterns: Sequence[TriplePattern | Asked], open_: Sequence[int], bound: set[Variable]
 ) -> tuple[tuple[Variable, ...], tuple[int, ...], bool]:
-    """Choose what to bind next: the best linked variable, else the variables of one linked pattern,
-    else a new part.
+    """Choose what to bind next: the best linked variable, else the variables of one linked pattern, else a
+    new part.
     """
     missing = {j: tuple(v for v in patterns[j].variables if v not in bound) for j in open_}
     links: dict[Variable, list[int]] = {}
     alone: dict[Variable, int] = {}
     for j, variables in missing.items():
         if len(variables) == 1:
-            # `?c a :Train` links ?c to nothing that is bound, and only decides between equals
+            # `?c a :Train` links ?c to no bound variable, and only decides between equals
             if len(patterns[j].variables) > 1:
                 links.setdefault(variables[0], []).append(j)
             else:
                 alone[variables[0]] = alone.get(variables[0], 0) + 1
     if links:
-        # `max` gives the first of equals, so the order is a function of the query
+        # `max` returns the first of equals, so the order is a function of the query
         best = max(links, key=lambda v: (len(links[v]), alone.get(v, 0)))
         return (best,), tuple(links[best]), False
     for j, variables in missing.items():
         # as in `?a ?p ?c` with ?a bound, which binds ?p and ?c at once
         if len(variables) < len(patterns[j].variables):
             return variables, (j,), False
-    # only where `join` is forced on patterns that share no variable: other segments are connected
+    # only if `join` is forced on patterns that share no variable: other segments are connected
     j = min(open_, key=lambda j: len(missing[j]))
     return missing[j], (j,), True

@@ -1,7 +1,7 @@
-"""Which patterns hold only what is in demand, and where the demand comes from.
+"""Chooses which patterns hold only triples with values in demand, and the sources of the demand.
 
 Example: in `:ann :knows ?y . ?y :likes ?t . ?t :in ?c` the first pattern is the *root*: it has a constant,
-and is held whole. The values that it has for ?y are the demand for the second, and those of the second for ?t
+and holds all of its matches. Its values of ?y are the demand for the second, and the second's values of ?t
 are the demand for the third.
 
 In `:ann :knows ?y OPTIONAL { ?y :likes ?t }` the rows of the left side are the demand for the right side.
@@ -26,17 +26,17 @@ from rdflive.query.segment import Segment
 __all__ = ["ROWS", "Origin", "Origins", "by_demand", "chain", "is_whole", "whole"]
 
 ROWS: Final = -1
-"""Stands for the rows of another step, where demand comes from; see `Origin`."""
+"""The source of demand that is the rows of another step; see `Origin`."""
 Given: TypeAlias = Mapping[Variable, int]
-"""Columns of a step whose values are in demand, each with its place in the rows that ask for them."""
+"""Columns of a step whose values are in demand, each with its place in the rows that request them."""
 Origin: TypeAlias = tuple[int | None, int, int]
-"""Where the demand for a pattern comes from: the number of another pattern of the segment, None for what
-members of a family ask for, or `ROWS`; the slot of that (or the column); and the place of the values in the
-triples of the pattern itself, 0 for the subject and 2 for the object.
+"""The source of the demand for a pattern: the number of another pattern of the segment, None for the
+parameters of a family's members, or `ROWS`; the slot in the source (or the column); and the place of the
+values in the triples of the pattern itself, 0 for the subject and 2 for the object.
 """
 Origins: TypeAlias = Mapping[int, Sequence[Origin]]
-"""By the number of a pattern, sources before the patterns that they feed. By the first origin of a pattern
-triples are found, by the others they are tested. Patterns that are missing are held whole.
+"""By the number of a pattern, sources before the patterns that they feed. The first origin of a pattern finds
+its triples, the others test them. Other patterns hold all of their matches.
 """
 
 
@@ -47,11 +47,11 @@ def chain(
     parameters: Collection[Variable] = (),
     rows: Sequence[Variable] = (),
 ) -> dict[int, list[Origin]]:
-    """Let demand flow from the root to all patterns that share variables with it, over others too.
+    """Propagate demand from the root to all patterns that share variables with it, directly or through
+    others.
 
-    Without a root it flows from the rows of another step, which have these columns. `asked` has the origins
-    of the patterns that mention `parameters` of a family. What is not reached is held for these alone.
-
+    Without a root it starts at the rows of another step, which have these columns. `asked` has the origins of
+    the patterns that mention `parameters` of a family. Unreached patterns have only these origins.
     >>> x, y, z = map(Variable, "xyz")
     >>> chain([TriplePattern(y, "q", z), TriplePattern("a", "p", y), TriplePattern(z, "r", x)], 1, {})
     {0: [(1, 0, 0)], 2: [(0, 1, 0)]}
@@ -74,10 +74,10 @@ def chain(
     while left:
         reached = {j: places for j in left if (places := _places(patterns[j], bound))}
         for j, places in reached.items():
-            # one will do: what a pattern holds beyond what all of them ask for does no harm
+            # one is enough: triples beyond the demand of the others do no harm
             variable, place = places[0]
             found[j] = [(*bound[variable], place)]
-        # what members ask for reaches more, where only a parameter is shared
+        # the parameters reach more patterns, if only a parameter is shared
         more = [*reached] or [j for j in left if j in asked][:1]
         if not more:
             break
@@ -88,13 +88,13 @@ def chain(
 
 
 def _places(pattern: TriplePattern, bound: Mapping[Variable, object]) -> list[tuple[Variable, int]]:
-    """List the variables that are bound, and where a store finds triples by them."""
+    """List the bound variables, and the places by which a store finds triples with them."""
     ends = ((pattern.subject, 0), (pattern.object, 2))
     return [(term, place) for term, place in ends if isinstance(term, Variable) and term in bound]
 
 
 def whole(plan: Plan) -> Plan:
-    """Have the patterns of a plan hold all that matches, but for what members of a family ask for."""
+    """Let the patterns of a plan hold all of their matches, limited only by the parameters of members."""
     steps = tuple(
         step
         if step.basic is None
@@ -111,20 +111,22 @@ def whole(plan: Plan) -> Plan:
 
 
 def is_whole(plan: Plan) -> bool:
-    """Tell whether the patterns of a plan hold all that matches, but for what members of a family ask for."""
+    """Return True if the patterns of a plan hold all of their matches, limited only by parameters of
+    members.
+    """
     return all(segment.state == "whole" for basic in plan.basics for segment in basic.segments)
 
 
 def by_demand(plan: Plan) -> Plan:
-    """Have the rows of one input of a join, OPTIONAL, EXISTS or MINUS ask for those of the other.
+    """Let the rows of one input of a join, OPTIONAL, EXISTS or MINUS request those of the other.
 
-    The rows that ask are those of an input with a constant, a parameter or VALUES in it, for these are few.
-    The patterns of the other input are joined with what they ask for, so that it has these rows alone.
+    The requesting input has a constant, a parameter or VALUES, so its rows are few. The patterns of the other
+    input are joined with the requested values, so that it has only these rows.
     """
     asking = _Asking(plan.steps)
     steps = [_without_states(step) for step in plan.steps]
     for number, step in enumerate(plan.steps):
-        # `VALUES ?x { :a :b }` asks for these terms, where no rows do
+        # `VALUES ?x { :a :b }` requests these terms, if no rows do
         rows = [values for segment in _segments(step) if (values := _values_in(segment)) is not None]
         if rows and number not in asking.found:
             asking.found[number] = len(steps), {rows[0].columns[0]: 0}
@@ -134,20 +136,20 @@ def by_demand(plan: Plan) -> Plan:
 
 
 class _Asking:
-    """Finds the leaves of a plan that rows of other steps ask for."""
+    """Finds the leaves of a plan whose rows other steps request."""
 
     def __init__(self, steps: Sequence[Step]) -> None:
         self._steps = steps
         self._uses = Counter(below for step in steps for below in step.inputs)
         self._few: list[bool] = []
-        """Per step, whether its rows are few, as far as constants tell."""
+        """Per step, true if its rows are few, judged by constants."""
         for step in steps:
             self._few.append(self._has_few(step))
         self.found: dict[int, tuple[int, Given]] = {}
-        """Per leaf, the step that asks, and what of its rows."""
+        """Per leaf, the requesting step, and the columns of its rows."""
         self.edges: set[int] = set()
-        """The leaves that a path above them asks."""
-        # from above, for what is asked for asks in turn
+        """The leaves whose rows a path above them requests."""
+        # from above, because requested rows request others in turn
         for number in reversed(range(len(steps))):
             node, inputs = steps[number].node, steps[number].inputs
             if isinstance(node, algebra.Join | algebra.LeftJoin | algebra.Minus | algebra.Exists):
@@ -157,7 +159,7 @@ class _Asking:
                 elif self._few[right] and isinstance(node, algebra.Join):
                     self._ask(left, right, node.keys)
             elif isinstance(node, algebra.Closure) and len(inputs) > 1 and self._few[inputs[1]]:
-                # what is reached asks for the edges that lead on
+                # reached nodes request the edges that lead on
                 before = set(self.found)
                 self._push(inputs[0], number, {node.source: 0})
                 self.edges.update(set(self.found) - before)
@@ -167,14 +169,14 @@ class _Asking:
             return all(_has_constant(segment) or _values_in(segment) for segment in step.basic.segments)
         inputs = [self._few[below] for below in step.inputs]
         if not inputs or isinstance(step.node, algebra.Join):
-            return not inputs or any(inputs)  # VALUES, and what members ask for
+            return not inputs or any(inputs)  # VALUES, and the parameters of members
         if isinstance(step.node, algebra.Union):
             return all(inputs)
         # of a path, the starts
         return inputs[-1 if isinstance(step.node, algebra.Closure) else 0]
 
     def _ask(self, number: int, source: int, columns: algebra.Columns) -> None:
-        """Ask for the rows of a step that have some columns of another, where no step reads the rest."""
+        """Request the rows of a step by some columns of another, if no other step reads it."""
         of = self._steps[source].columns
         self._push(number, source, {v: of.index(v) for v in columns if v in of})
 
@@ -193,7 +195,7 @@ class _Asking:
             waiting += zip(step.inputs, self._passed(step, given), strict=False)
 
     def _passed(self, step: Step, given: Given) -> list[Given]:
-        """Give what a step can ask of its inputs, in order; of those behind the last nothing."""
+        """Return the columns that a step can request from its inputs, in order; nothing for later inputs."""
         node = step.node
         if isinstance(node, algebra.Project):
             sources = {v: node.source(v) for v in given}
@@ -209,13 +211,13 @@ class _Asking:
 
 
 def _has_constant(segment: Segment) -> bool:
-    """Tell whether a subject or an object is a constant, or what members of a family ask for."""
+    """Return True if a subject or an object is a constant or a parameter of a family."""
     ends = (end for pattern in segment.patterns for end in (pattern.subject, pattern.object))
     return any(not isinstance(end, Variable) or end in segment.asked for end in ends)
 
 
 def _without_states(step: Step) -> Step:
-    """Keep no match states where patterns are held by demand, for most of what they hold is in solutions."""
+    """Keep no match states for patterns held by demand, because most of their triples are in solutions."""
     if step.basic is None:
         return step
     segments = tuple(
@@ -233,8 +235,8 @@ def _without_states(step: Step) -> Step:
 
 
 def _asked_of(segment: Segment, given: Given) -> algebra.Columns:
-    """Give the variables of a segment that are given; none where a store finds no triples by them, or only by
-    what members of a family ask for.
+    """Return the variables of a segment that are given; none if a store finds no triples by them, or only by
+    parameters of a family.
     """
     ends = {end for pattern in segment.patterns for end in (pattern.subject, pattern.object)}
     if segment.state == "whole" or (ends - {*segment.asked}).isdisjoint(given):
@@ -247,16 +249,16 @@ def _segments(step: Step) -> Sequence[Segment]:
 
 
 def _values_in(segment: Segment) -> algebra.Values | None:
-    """Give the terms that a filter allows for a subject or an object, as rows."""
+    """Return the terms that a filter allows for a subject or an object, as rows."""
     if segment.state == "whole":
         return None
     for pattern, filters in zip(segment.patterns, segment.filters, strict=True):
         ends = {end.name: end for end in (pattern.subject, pattern.object) if isinstance(end, Variable)}
         for condition in filters:
-            # what excludes terms is about predicates
+            # exclusions are about predicates
             if not isinstance(condition, algebra.OneOf) or condition.name not in ends:
                 continue
-            # a literal may be written in another way
+            # the store may write a literal in another way
             if all(isinstance(term, URIRef) for term in condition.terms):
                 terms = sorted(condition.terms)
                 return algebra.Values((ends[condition.name],), tuple((term,) for term in terms))
@@ -264,7 +266,7 @@ def _values_in(segment: Segment) -> algebra.Values | None:
 
 
 def _sorted(plan: Plan, asking: _Asking, last: int) -> Plan:
-    """Put the steps in an order in which those that ask come before those that are asked, but for paths."""
+    """Sort the steps so that requesting steps come before the requested ones, except for paths."""
     found = asking.found
     below = {number: {*step.inputs} for number, step in enumerate(plan.steps)}
     for number in found.keys() - asking.edges:

@@ -1,14 +1,16 @@
-"""EXISTS as a filter, or as a mark per row: how the outer solution gets into its pattern.
+"""EXISTS as a filter, or as a mark per row: how outer solutions reach its pattern.
 
-SPARQL evaluates the pattern of an EXISTS once per solution, with the solution's values substituted. Here it
-is evaluated once for all solutions. That is simple if the pattern does not read outer variables before it
-binds them: then it is joined with the solutions. Example: `FILTER EXISTS { ?t :delay ?m }`.
+SPARQL evaluates the pattern of an EXISTS once per solution, with the solution's values substituted. rdflive
+evaluates it once for all solutions. There are three cases:
 
-It is nearly as simple where only filters of the whole pattern read them: these are the condition of the join.
-Example: `FILTER EXISTS { ?t :delay ?m FILTER(?m > ?limit) }` with ?limit from outside.
+If the pattern does not read outer variables before it binds them, it is joined with the solutions. Example:
+`FILTER EXISTS { ?t :delay ?m }`.
 
-Otherwise the distinct outer solutions are joined in at the leaves of the pattern and their columns are
-carried along. Example: the same in a branch of UNION.
+If only filters of the whole pattern read them, these filters are the condition of the join. Example: `FILTER
+EXISTS { ?t :delay ?m FILTER(?m > ?limit) }` with ?limit from outside.
+
+Otherwise the distinct outer solutions are joined in at the leaves of the pattern, which carry their columns
+along. Example: the same in a branch of UNION.
 """
 
 from __future__ import annotations
@@ -27,17 +29,17 @@ __all__ = ["exact_copies", "exists"]
 
 
 def exists(outer: algebra.Node, part: Any, scope: Scope, mark: Variable | None = None) -> algebra.Node:
-    """Keep the rows that have, or have not, what a part asks for; with a mark all of them."""
-    # Translated on trial, as if the pattern were independent; only its algebra shows whether it is.
+    """Keep the rows with (or without) a solution of the EXISTS; with a mark, keep all rows."""
+    # translated on trial, as if the pattern were independent; only its algebra shows whether it is
     inside = scope.base.mentioning(part.graph)
     whole = scope.query.translate(part.graph, replace(inside, bounds=(outer,)), [])
     inner, conditions = _peeled(whole, outer)
     if not _is_independent(inner, outer) or (conditions and _is_product(inner)):
         conditions = []
         outer, seed = _seed_of(outer, whole, scope)
-        # no bounds: the seed is joined in with everything, so paths may start from it
+        # no bounds: the seed is joined with everything, so paths may start from it
         inner = scope.query.translate(part.graph, replace(scope.base, outer=seed, bounds=()), [])
-    # EXISTS asks for a solution that is compatible and meets the conditions, so only their columns are kept
+    # only the columns for compatibility and for the conditions are kept
     condition = algebra.conjunction(conditions)
     read = algebra.reads(condition, inner.columns)
     visible = Project(inner, tuple(v for v in inner.columns if v in outer.columns or v in read))
@@ -45,7 +47,7 @@ def exists(outer: algebra.Node, part: Any, scope: Scope, mark: Variable | None =
 
 
 def _peeled(node: algebra.Node, outer: algebra.Node) -> tuple[algebra.Node, list[algebra.Condition]]:
-    """Take the filters off the top of a pattern that read outer variables which the pattern need not bind."""
+    """Remove the top filters of a pattern that read outer variables which the pattern may leave unbound."""
     if isinstance(node, Project) and not node.closes:
         below, conditions = _peeled(node.input, outer)
         names = {name for condition in conditions for name in condition.variables}
@@ -63,7 +65,7 @@ def _peeled(node: algebra.Node, outer: algebra.Node) -> tuple[algebra.Node, list
 
 
 def _is_product(node: algebra.Node) -> bool:
-    """Tell whether some part of a pattern lists all pairs of rows that only the outer solution would link."""
+    """Return True if some part lists all pairs of rows that only the outer solution would link."""
     return any(
         (isinstance(below, algebra.Basic) and len(linked_patterns(below.patterns)) > 1)
         or (isinstance(below, algebra.Join) and not below.shared)
@@ -72,30 +74,30 @@ def _is_product(node: algebra.Node) -> bool:
 
 
 def _is_independent(inner: algebra.Node, outer: algebra.Node) -> bool:
-    """Tell whether the pattern of an EXISTS may be evaluated by itself and then joined.
+    """Return True if the pattern of an EXISTS may be evaluated by itself and then joined.
 
     It may if no part of it reads a variable of the outer solution before binding it: then its solutions for
-    one value of the variable are those of all its solutions that have the value.
+    one value of the variable are all of its solutions with that value.
     """
     return _commutes(inner, frozenset(v for v in outer.columns if v.readable))
 
 
 def _commutes(node: algebra.Node, outer: frozenset[Variable]) -> bool:
-    """Tell whether restricting the outer variables gives the same below a node as above it."""
+    """Return True if restricting the outer variables below a node has the same result as above it."""
     read: frozenset[Variable] = frozenset()
     bound = node.certain
     if isinstance(node, algebra.Filter | algebra.Clocked | algebra.LeftJoin | algebra.Exists):
         # In `{ ?t :delay ?m FILTER(?m > ?limit) }` the filter finds ?limit unbound if outer values are joined
-        # in afterwards. If the pattern itself had bound ?limit, it would make no difference.
+        # afterwards. If the pattern itself binds ?limit, there is no difference.
         read = _named(outer, node.condition.variables if node.condition else ())
         bound = frozenset[Variable]().union(*(below.certain for below in node.inputs))
     elif isinstance(node, algebra.Extend):
         read, bound = _named(outer, node.expression.variables), node.input.certain
-    # the right side is a test of left rows, so an outer variable of it counts as read
+    # the right side is a test of left rows, so its outer variables count as read
     if isinstance(node, algebra.LeftJoin | algebra.Minus | algebra.Exists):
         right = node.right
         if isinstance(node, algebra.Exists) and isinstance(right, Project):
-            right = right.input  # a column that the projection leaves out may still be an outer variable
+            right = right.input  # a column that the projection drops may still be an outer variable
         read |= outer.intersection(right.columns)
         bound = node.left.certain
     if not read <= bound:
@@ -113,11 +115,11 @@ def _named(variables: Iterable[Variable], names: tuple[str, ...]) -> frozenset[V
 
 
 def _seed_of(outer: algebra.Node, inner: algebra.Node, scope: Scope) -> tuple[algebra.Node, algebra.Node]:
-    """Give the outer rows, and their distinct part that the pattern of the EXISTS reads.
+    """Return the outer rows, and the distinct part of them that the pattern of the EXISTS reads.
 
-    Each row of the second seeds the pattern. Columns that may be unbound get an exact copy, by which results
-    are matched with the outer rows again: an unbound value is compatible with every value, so it could not
-    tell rows apart.
+    Each row of the second seeds the pattern. Columns that may be unbound get an exact copy, which matches
+    results with the outer rows again: an unbound value is compatible with every value, so it could not
+    distinguish rows.
     """
     nodes = algebra.topological(inner)
     names = {v.name for node in nodes for v in node.columns if v.readable}
@@ -133,11 +135,10 @@ def _seed_of(outer: algebra.Node, inner: algebra.Node, scope: Scope) -> tuple[al
 def exact_copies(
     node: algebra.Node, columns: algebra.Columns, scope: Scope
 ) -> tuple[algebra.Node, algebra.Columns]:
-    """Give the rows with copies of the columns that may be unbound, to be compared exactly, unbound
-    included.
+    """Return the rows with copies of the columns that may be unbound, for exact comparison, unbound included.
 
-    Say OPTIONAL left (T101, 4) and (T102, unbound). In a join the second fits any value of its last column;
-    by the copies it fits itself alone.
+    Example: OPTIONAL left (T101, 4) and (T102, unbound). In a join the second fits any value of its last
+    column; with the copies it fits only itself.
     """
     copies = {v: scope.query.fresh() for v in columns if v not in node.certain}
     if copies:

@@ -1,10 +1,10 @@
-"""Which constants of a query may differ between the members of a family.
+"""Finds the constants of a query that may differ between the members of a family.
 
 Queries that differ only in such constants share one plan, in which variables stand for them: the parameters.
-A constant is one where a variable could stand for it wherever it occurs, with the same meaning, and where it
-finds few members for a change: as subject or object of a pattern, as the end of a path, or compared with a
-variable of a pattern, for members are kept in the order of what they compare with. Any other constant, such
-as a predicate or the name of a graph, tells families apart.
+A constant can be a parameter if a variable could replace it in every place with the same meaning, and a
+change then concerns few members. So it is the subject or object of a pattern, the end of a path, or compared
+with a variable of a pattern, because members are kept in the order of compared values. Any other constant,
+such as a predicate or the name of a graph, separates families.
 """
 
 from __future__ import annotations
@@ -25,23 +25,21 @@ from rdflive.syntax.tree import Tree
 __all__ = ["constants_of", "names_of", "places_of", "shape_of"]
 
 _MOST: Final = 8
-"""Parameters of a query; the members of one with more constants have a plan each."""
+"""Most parameters of a query; queries with more constants have a plan each."""
 _ORDERED: Final = frozenset({"=", "<", "<=", ">", ">="})
 
 
 def constants_of(algebra: Tree, bound: Collection[str] = ()) -> list[Node]:
     """List the constants of a query that can be parameters, in the order of rdflib's algebra.
 
-    Variables that are `bound` to a term are constants too. A template may have constants wherever it likes.
+    Variables that are `bound` to a term are constants too. Constants of a template may be anywhere.
     """
     found = places_of(algebra, bound)
     return found if len(found) <= _MOST else []
 
 
 def places_of(algebra: Tree, bound: Collection[str] = ()) -> list[Node]:
-    """List the constants, variables that are `bound` among them, that a parameter can stand for wherever they
-    are.
-    """
+    """List the constants, with variables that are `bound`, that a parameter can replace in every place."""
     variables = frozenset(map(Variable, bound))
     everywhere = Counter(_terms(algebra, variables))
     possible = Counter(_places(algebra, variables))
@@ -50,8 +48,7 @@ def places_of(algebra: Tree, bound: Collection[str] = ()) -> list[Node]:
 
 
 def names_of(query: Tree) -> tuple[URIRef, ...]:
-    """List the IRIs that stand nowhere but in the triple patterns of a query's algebra, paths aside.
-
+    """List the IRIs of a query's algebra that occur only in triple patterns, not in paths.
     >>> from rdflive.syntax.algebra import algebra_of
     >>> from rdflive.syntax.reader import read_query
     >>> text = "SELECT * { ?s <http://e/p> <http://e/o> ; <http://e/q>+ ?x FILTER(?x != <http://e/o>) }"
@@ -66,7 +63,7 @@ def names_of(query: Tree) -> tuple[URIRef, ...]:
 def _in_patterns(node: Any) -> Iterator[URIRef]:
     if isinstance(node, Tree):
         if node.name == "BGP":
-            # a path may give its ends without a triple
+            # a path may match its ends without a triple
             plain = (triple for triple in node.triples if not isinstance(triple[1], Path))
             yield from (term for triple in plain for term in triple if isinstance(term, URIRef))
             return
@@ -78,7 +75,7 @@ def _in_patterns(node: Any) -> Iterator[URIRef]:
 
 
 def shape_of(node: Any, parameters: Mapping[Node, Any], names: list[Node]) -> str:
-    """Write a part of rdflib's algebra with parameters in the place of constants.
+    """Write a part of rdflib's algebra with parameters in place of constants.
 
     The IRIs of triple patterns are appended to `names` instead: families differ in the text and in these.
     """
@@ -114,7 +111,7 @@ def _name_of(term: Any, parameters: Mapping[Node, Any], names: list[Node]) -> st
 
 
 def _places(node: Any, variables: Set[Node]) -> Iterator[Node]:
-    """List the constants at places where a parameter may stand, each as often as it stands there."""
+    """List the constants at places where a parameter may be, each as often as it occurs there."""
     if isinstance(node, Tree):
         if node.name == "BGP":
             ends = (term for s, _, o in node.triples for term in (s, o))
@@ -137,7 +134,7 @@ def _places(node: Any, variables: Set[Node]) -> Iterator[Node]:
 
 
 def _grouped(node: Tree, variables: Set[Node]) -> Iterator[Node]:
-    """Give the bound variables that a query groups by, which divides no group."""
+    """List the bound variables that a query groups by, which divides no group."""
     keys = [key for key in node.p.expr or () if isinstance(key, Variable) and key in variables]
     yield from keys
     samples = (part.vars for part in node.A if part.name == "Aggregate_Sample")
@@ -145,7 +142,7 @@ def _grouped(node: Tree, variables: Set[Node]) -> Iterator[Node]:
 
 
 def _bound(node: Tree) -> set[Node]:
-    """Give the variables that the triple patterns of a group bind."""
+    """Return the variables that the triple patterns of a group bind."""
     while node.name == "Filter":
         node = node.p
     bgps = [operand for operand in operands_of(node) if operand.name == "BGP"]
@@ -153,7 +150,7 @@ def _bound(node: Tree) -> set[Node]:
 
 
 def _compared(part: Any, bound: Set[Node], variables: Set[Node]) -> Iterator[Node]:
-    """Give the constant that a filter compares with a bound variable."""
+    """List the constants that a filter compares with a bound variable."""
     if isinstance(part, Tree) and part.name == "RelationalExpression" and part.op in _ORDERED:
         for one, other in ((part.expr, part.other), (part.other, part.expr)):
             if isinstance(one, Variable) and one in bound - variables and _is_constant(other, variables):
@@ -168,7 +165,7 @@ def _terms(node: Any, variables: Set[Node]) -> Iterator[Node]:
     """List the constants of a part of the algebra, each as often as it occurs."""
     if isinstance(node, Tree):
         for key, value in node.fields.items():
-            # not what is shown: a bound variable shows its term
+            # not the projection: a bound variable is projected as its term
             if key not in ("PV", "separator"):
                 yield from _terms(value, variables)
     elif isinstance(node, Path):

@@ -1,4 +1,4 @@
-"""What a user gives for a query: its text or a file, prefixes and bindings."""
+"""The user's input for a query: its text or a file, prefixes and bindings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["GivenQuery", "check_bindings", "check_row", "namespaces", "placed", 
 _PLAIN: Final = (str, int, float)
 _NO_IRI: Final = re.compile(r'[\x00-\x20<>"{}|^`\\]')
 _SHOWN: Final = 100
-"""Characters of what was given that are quoted."""
+"""Characters of the input that are quoted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class GivenQuery:
 
     @contextmanager
     def naming(self) -> Iterator[None]:
-        """Have what is wrong with the query name its file, in front of line and column."""
+        """Make errors of the query name its file, in front of line and column."""
         try:
             yield
         except (QuerySyntaxError, UnsupportedQueryError, PlanError) as error:
@@ -43,7 +43,7 @@ class GivenQuery:
 
 
 def placed(error: RdfliveError, source: str) -> str:
-    """Say what is wrong with a query behind the name of its source, and its place once.
+    """Write an error after the name of its source, with the place once.
 
     >>> placed(QuerySyntaxError("not SPARQL at line 2, column 3: ...", line=2, column=3), "late.rq")
     'late.rq, line 2, column 3: not SPARQL: ...'
@@ -55,7 +55,7 @@ def placed(error: RdfliveError, source: str) -> str:
 
 
 def read_query(query: object) -> GivenQuery:
-    """Take the text of a query, or read the file whose path it is, as a `pathlib.Path`.
+    """Return the text of a query, or read the file at a `pathlib.Path`.
 
     Raises `QueryTypeError` for anything else, OSError for a file that cannot be read, and `QuerySyntaxError`
     for one that is not UTF-8.
@@ -81,13 +81,13 @@ def read_query(query: object) -> GivenQuery:
 
 
 def namespaces(graph: object, init_ns: object) -> dict[str, Any]:
-    """Give the prefixes bound on a graph, and those of `initNs` before them.
+    """Return the prefixes bound on a graph, and those of `initNs`, which have precedence.
 
-    Raises TypeError where `initNs` maps anything but prefixes to IRIs, ValueError for a text that is none.
+    Raises TypeError unless `initNs` maps prefixes to IRIs, ValueError for a text that is no IRI.
     """
     bound: dict[str, Any] = {}
     if isinstance(graph, Graph):
-        # what a graph gives, without a new term for each
+        # as the graph lists them, without a new term for each
         bound = {
             prefix: URIRef(name) if type(name) is not URIRef else name
             for prefix, name in graph.namespace_manager.store.namespaces()
@@ -108,15 +108,15 @@ def namespaces(graph: object, init_ns: object) -> dict[str, Any]:
 
 
 def check_row(row: object) -> None:
-    """Raise TypeError or ValueError for what is no row of parameters."""
+    """Raise TypeError or ValueError for an object that is no row of parameters."""
     if not isinstance(row, Mapping):
         raise TypeError(f"a row of parameters maps variables to terms, as {{'line': EX.S1}}, got {row!r}")
     check_bindings(row)
 
 
 def check_bindings(init_bindings: object) -> None:
-    """Raise TypeError where `initBindings` maps anything but the names of variables to terms of rdflib, and
-    ValueError where it has a variable twice, as `x` and `?x`.
+    """Raise TypeError unless `initBindings` maps names of variables to terms of rdflib, and ValueError if it
+    has a variable twice, as `x` and `?x`.
 
     >>> check_bindings({"train": ["IC5"]})
     Traceback (most recent call last):
@@ -130,7 +130,7 @@ def check_bindings(init_bindings: object) -> None:
         )
     for name, term in init_bindings.items():
         if not isinstance(name, str):
-            raise TypeError(f"initBindings must have names of variables, got {_short(name)}")
+            raise TypeError(f"initBindings must have names of variables as keys, got {_short(name)}")
         if not isinstance(term, URIRef | Literal | BNode):  # a Graph is a Node too
             advice = f"; give Literal({_short(term)})" if type(term) in _PLAIN else ""
             raise TypeError(
@@ -149,15 +149,15 @@ def _short(given: object) -> str:
 
 
 def _advice(query: object) -> str:
-    """Say what to do with what is no query."""
+    """Return advice for an object that is no query."""
     if isinstance(query, Query):
-        return "; rdflib has prepared it: give the text that it was made of, and its prefixes as initNs"
+        return "; rdflib has prepared it: pass its text instead, and its prefixes as initNs"
     if isinstance(query, bytes):
         return "; decode it first"
     if isinstance(query, Graph):
         return "; are graph and query swapped?"
     if isinstance(getattr(query, "query", None), str):  # as of rdflive.prepare
-        return "; give its text, .query"
+        return "; pass its text, .query"
     if callable(query):
         return "; are query and callback swapped? The query comes first"
     return ""

@@ -1,4 +1,4 @@
-"""The order of joins in a group: linked parts first, property paths from an end that is bounded."""
+"""The order of joins in a group: linked parts first, property paths from a bound end."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from rdflive.query.scope import Merge, Offered, Scope
 __all__ = ["OpenPath", "Part", "basic", "filtered", "join", "linked_patterns"]
 
 LONGEST: Final = 20
-"""The most patterns that are maintained as one segment. A walk nests one loop per variable, and
-CPython allows 20 nested blocks; planning time grows with the cube.
+"""Most patterns in one segment. A walk nests one loop per variable, and CPython allows 20 nested blocks;
+planning time grows with the cube.
 """
 
 
 @dataclass(frozen=True, eq=False)
 class OpenPath:
-    """A path between two variables that may take no steps or several, to be joined when one end is bound."""
+    """A path of any number of steps between two variables, to be joined when one end is bound."""
 
     start: Variable
     end: Variable
@@ -31,7 +31,7 @@ class OpenPath:
 
 
 Part: TypeAlias = TriplePattern | Condition | OpenPath | algebra.Node
-"""What a group joins. A condition filters the triple patterns beside it."""
+"""A part of a group. A condition filters the triple patterns beside it."""
 
 
 def join(parts: Sequence[Part], scope: Scope, offered: Offered) -> algebra.Node:
@@ -41,15 +41,15 @@ def join(parts: Sequence[Part], scope: Scope, offered: Offered) -> algebra.Node:
     components, so that no Cartesian product is built that another part would link. Example: in `{ ?a :p ?b .
     ?c :q ?d . ?b :r* ?c }` the two patterns share no variable, but the path links them.
 
-    `offered` are filters from above; those that are used here are removed from it.
+    `offered` are filters from above; the filters used here are removed from it.
     """
     patterns = [part for part in parts if isinstance(part, TriplePattern)]
     nodes = [part for part in parts if isinstance(part, algebra.Node)]
     paths = [part for part in parts if isinstance(part, OpenPath)]
     conditions = [part for part in parts if not isinstance(part, TriplePattern | algebra.Node | OpenPath)]
-    # A basic graph pattern in its own braces is joined with the others as one, so that a walk crosses both.
+    # a basic graph pattern in its own braces is joined with the others as one, so that a walk crosses both
     for node in [node for node in nodes if isinstance(node, Basic) and node.graph == scope.graph]:
-        # a pattern that is there twice matches the same triples both times
+        # a repeated pattern matches the same triples both times
         nodes.remove(node)
         patterns.extend(pattern for pattern in node.patterns if pattern not in patterns)
         conditions.extend(condition for condition in node.conditions if condition not in conditions)
@@ -62,17 +62,17 @@ def join(parts: Sequence[Part], scope: Scope, offered: Offered) -> algebra.Node:
     nodes += [rows for rows in fixed if rows and ends & rows.certain and own.issuperset(rows.columns)]
     parameters = {v.name for v in scope.asked}
     variables = {v.name for pattern in patterns for v in pattern.variables if v.readable} | parameters
-    # one without variables, such as FILTER(1 > 2), belongs to no component and is applied above
+    # a filter without variables, such as FILTER(1 > 2), belongs to no component and is applied above
     taken = [
         c for c in offered if variables.issuperset(c.variables) and not parameters.issuperset(c.variables)
     ]
     _take(offered, taken)
-    # A filter inside the pattern ends walks early instead of dropping their rows above.
+    # a filter inside the pattern ends walks early instead of dropping their rows above
     conditions += taken
     if not nodes and not paths and len(patterns) <= LONGEST:
         return basic(patterns, scope, conditions) if patterns else scope.seed or algebra.Values()
     pool: list[algebra.Node] = []
-    # The relation of a family comes in with the first piece that reads it, so that the piece keeps no more.
+    # the relation of a family is joined with the first piece that reads it, so that the piece keeps no more
     asked = False
     for component, filters in _components(patterns, conditions):
         pieces = list(_pieces(component))
@@ -118,7 +118,7 @@ def basic(
 
 
 def filtered(node: algebra.Node, conditions: Iterable[Condition]) -> algebra.Node:
-    """Put filters on top of a node."""
+    """Add filters above a node."""
     return reduce(algebra.Filter, conditions, node)
 
 
@@ -128,8 +128,8 @@ def linked_patterns(patterns: Sequence[TriplePattern]) -> list[list[TriplePatter
 
 
 def _in_merge(pattern: TriplePattern, scope: Scope) -> algebra.Node:
-    """Match one pattern in the merge of several graphs (several FROM): each triple once, in whatever
-    graphs it is.
+    """Match one pattern in the merge of several graphs (several FROM): each triple once, in whichever graphs
+    it is.
     """
     graph = scope.query.fresh()
     quads = Basic((replace(pattern, graph=graph),), graph, (algebra.OneOf(graph.name, scope.graph.graphs),))
@@ -153,8 +153,8 @@ def _pieces(patterns: Sequence[TriplePattern]) -> Iterator[list[TriplePattern]]:
 
 
 def _link(pool: list[algebra.Node], paths: list[OpenPath], scope: Scope, offered: Offered) -> algebra.Node:
-    """Join greedily: first what shares a bound variable, then a path from a bound end, then anything."""
-    # The outer solutions of a correlated EXISTS bound everything else, so they come first.
+    """Join greedily: first parts that share a bound variable, then a path from a bound end, then any part."""
+    # the outer solutions of a correlated EXISTS bound everything else, so they are first
     pool.sort(key=lambda node: node is not scope.outer and node is not scope.parameters)
     result = pool.pop(0) if pool else None
     while pool or paths:
@@ -167,18 +167,19 @@ def _link(pool: list[algebra.Node], paths: list[OpenPath], scope: Scope, offered
         else:
             found = pool.pop(0) if pool else _close(paths.pop(0), scope)
         result = found if result is None else algebra.Join(result, found)
-        # only what is certain: a later part may bind what is unbound here, and the filter must see that
+        # only certain variables: a later part may bind a variable that is unbound here, and the filter must
+        # see that
         bound = {v.name for v in result.certain}
         runnable = [c for c in offered if c.variables and bound.issuperset(c.variables)]
         _take(offered, runnable)
         result = filtered(result, runnable)
-    assert result is not None  # noqa: S101 - the caller has seen to at least one part
+    assert result is not None  # noqa: S101 - the caller passes at least one part
     return result
 
 
 def _close(path: OpenPath, scope: Scope) -> algebra.Node:
-    """Start a path from rows that the whole group is joined with, if they bound an end; otherwise
-    from every node.
+    """Start a path from rows that the whole group is joined with, if they bound an end; otherwise from every
+    node.
     """
     context = frozenset(scope.bare.context)
     ends = {path.start, path.end}
@@ -187,7 +188,7 @@ def _close(path: OpenPath, scope: Scope) -> algebra.Node:
 
 
 def _linked(pool: Iterable[algebra.Node], result: algebra.Node) -> algebra.Node | None:
-    # one without columns lists no pairs: it only says whether there are rows, and how often
+    # a part without columns lists no pairs: it only determines whether there are rows, and how often
     linked = (n for n in pool if not n.columns or n.certain & result.certain)
     return next(linked, None)
 

@@ -1,9 +1,9 @@
-"""Plans of queries that were asked before: nothing is read again where a text differs in constants alone.
+"""A cache of plans: a text that differs from an earlier one only in constants is not parsed again.
 
-Say a text has `?t :line :S1`, of which `:S1` became a parameter. Then the plan is noted under the tokens of
-the text with holes for its constants, what fills the holes that are no parameters, and which hole is which
-parameter. A later text with `?t :line :S2` finds the plan by that, with `:S2` as the term of its own. One
-with `?t :stop :S2` finds it too, and has it with another name (`renaming`).
+Example: a text has `?t :line :S1`, and `:S1` is a parameter. The plan is cached under the tokens of the text
+with holes for its constants, the constants of the holes that are no parameters, and the mapping of holes to
+parameters. A later text with `?t :line :S2` finds the plan, with `:S2` as its own term. A text with `?t :stop
+:S2` finds it too, and uses it with another name (`renaming`).
 """
 
 from __future__ import annotations
@@ -26,29 +26,30 @@ from rdflive.syntax.skeleton import Skeleton, skeleton_of
 __all__ = ["KnownQuery", "find_plan"]
 
 _MOST: Final = 1024
-"""Plans that are kept, and plans with other names; the oldest goes first."""
+"""Most plans in the cache, and most renamed plans; the oldest is removed first."""
 _ORDERS: Final = 23
-"""Plans that differ in the order of their names; four names have 24 orders."""
+"""Most plans that differ in the order of their names; four names have 24 orders."""
 _Holes: TypeAlias = tuple[int | None, ...]
-"""For each hole the number of the parameter that it is, or -1, -2, ... for names; None where it tells plans
-apart."""
+"""For each hole, the number of its parameter, or -1, -2, ... for names; None if different constants need
+different plans.
+"""
 _Fixed: TypeAlias = tuple[tuple[Node, str | None], ...]
-"""What fills the holes that are no parameters, each with its language tag as it is written."""
+"""The constants of the holes that are no parameters, each with its language tag as written."""
 _Key: TypeAlias = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class KnownQuery:
-    """The plan of a query, which it may share with others, and what it asks for by itself."""
+    """The plan of a query, which others may share, with the terms of this query."""
 
     plan: Plan
     terms: tuple[Node, ...] = ()
-    """The terms of its own, one for each parameter of the plan."""
+    """Its own terms, one for each parameter of the plan."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Shape:
-    """A plan, and the names in it that others may have in their place."""
+    """A plan, and the names in it that other texts may replace."""
 
     asked: KnownQuery
     names: tuple[Node, ...]
@@ -56,14 +57,14 @@ class _Shape:
     """All predicates, in the order that they must keep."""
 
     def fits(self, names: Sequence[Node]) -> Mapping[Node, Node] | None:
-        """Give what stands for each name; None where they would be planned otherwise."""
+        """Return the mapping to other names; None if the plan would differ."""
         new = dict(zip(self.names, names, strict=True))
         order = [str(new.get(predicate, predicate)) for predicate in self.predicates]
         return new if all(map(lt, order, order[1:])) else None
 
 
 _holes: Final[dict[_Key, dict[_Holes, int]]] = {}
-"""By the tokens of a text, what its holes may be, and how many shapes have these."""
+"""By the tokens of a text, its possible holes, and the number of shapes with each."""
 _shapes: Final[dict[tuple[_Key, _Holes, _Fixed], list[_Shape]]] = {}
 _renamed: Final[dict[tuple[_Shape, tuple[Node, ...]], Plan]] = {}
 
@@ -77,10 +78,10 @@ def find_plan(
     family: bool = False,
     clock: bool = False,
 ) -> KnownQuery:
-    """Give the plan of a query, parsed and planned unless one is known; errors are those of `parse_query`.
+    """Return the plan of a query from the cache, or parse and plan it; errors are those of `parse_query`.
 
     With `family` the constants in which queries may differ are parameters of the plan, and so are variables
-    of `init_bindings` where one can be. With a `clock` times may be compared with NOW().
+    of `init_bindings` where possible. With a `clock` times may be compared with NOW().
     """
     check_bindings(init_bindings)
     bindings = {str(name).lstrip("?$"): term for name, term in (init_bindings or {}).items()}
@@ -102,7 +103,7 @@ def find_plan(
         text, init_ns=init_ns, init_bindings=bindings, family=family, clock=clock, constants=written
     )
     asked = KnownQuery(make_plan(parsed, algorithm), tuple(parsed.parameters.values()))
-    # of `?a -1` the skeleton has the constant -1, and the reader 1: such a text shares no plan with another
+    # for `?a -1` the skeleton has the constant -1, and the reader 1: such a text shares no plan with another
     _note(asked, key, fills, found if tuple(written) == found.constants else None, names)
     return asked
 
@@ -132,14 +133,14 @@ def _note(
         shapes = _shapes[at] = []
         counts = _holes.setdefault(key, {})
         counts[holes] = counts.get(holes, 0) + 1
-    # at most so many orders of names, and the same with functions that have been replaced
+    # a limited number of orders of names, and of versions with replaced functions
     del shapes[_ORDERS:]
     shapes.insert(0, _Shape(asked, renamable, predicates or ()))
 
 
 def _forget() -> None:
-    """Forget the oldest plan."""
-    for oldest in list(_shapes)[:1]:  # listed at once: other threads note plans too
+    """Remove the oldest plan."""
+    for oldest in list(_shapes)[:1]:  # listed at once: other threads add plans too
         if _shapes.pop(oldest, None) is not None:
             key, holes, _ = oldest
             counts = _holes.get(key, {})
@@ -153,7 +154,7 @@ def _forget() -> None:
 
 
 def _known(shape: _Shape, filled: Mapping[int, Node], text: str) -> KnownQuery | None:
-    """Give the plan of a shape for what fills its holes; None where it is none for these names."""
+    """Return the plan of a shape with its holes filled; None if these names need another plan."""
     terms = list(shape.asked.terms)
     for hole, fill in filled.items():
         if hole >= 0:
@@ -177,8 +178,8 @@ def _known(shape: _Shape, filled: Mapping[int, Node], text: str) -> KnownQuery |
 
 
 def _filled(holes: _Holes, fills: tuple[Node, ...], found: Skeleton) -> Mapping[int, Node] | None:
-    """Give what fills the holes that may differ, by their numbers; None where constants are equal that were
-    not, or the reverse.
+    """Return the constants of the holes that may differ, by their numbers; None if constants are equal that
+    were different, or the reverse.
     """
     filled: dict[int, Node] = {}
     for hole, fill in zip(holes, fills, strict=True):
@@ -197,7 +198,7 @@ def _filled(holes: _Holes, fills: tuple[Node, ...], found: Skeleton) -> Mapping[
 
 
 def _fixed(holes: _Holes, fills: tuple[Node, ...]) -> _Fixed:
-    # to rdflib "x"@en equals "x"@EN, and LANG tells them apart
+    # rdflib considers "x"@en equal to "x"@EN, and LANG distinguishes them
     return tuple(
         (fill, getattr(fill, "language", None))
         for hole, fill in zip(holes, fills, strict=True)

@@ -1,7 +1,7 @@
-"""What a row does not tell by itself: EXISTS, and comparisons with NOW().
+"""Conditions that a row alone does not determine: EXISTS, and comparisons with NOW().
 
-Each is an operator, which keeps some rows only or adds a column, a *mark*. In a larger expression the mark
-stands for it: `FILTER(EXISTS { ?t :delay ?m } || ?time < NOW())` reads two marks.
+Each is an operator, which drops rows or adds a column, a *mark*. In a larger expression the mark replaces the
+condition: `FILTER(EXISTS { ?t :delay ?m } || ?time < NOW())` reads two marks.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["Inequality", "filter_marked", "inequality_of", "marked", "needs_mark
 
 
 def needs_marks(expression: Any) -> bool:
-    """Tell whether a row does not tell by itself what an expression is."""
+    """Return True if a row alone does not determine the value of an expression."""
     return bool(exists_parts(expression) or clock_parts(expression))
 
 
@@ -48,7 +48,7 @@ def filter_marked(node: algebra.Node, condition: Any, scope: Scope) -> algebra.N
 
 
 def marked(node: algebra.Node, expression: Any, scope: Scope) -> tuple[algebra.Node, Any]:
-    """Add a mark per part of an expression that needs one, and give the expression that reads the marks."""
+    """Add a mark per part of an expression that needs one; return the expression that reads the marks."""
     marks: dict[int, RdflibVariable] = {}
     for operator, parts in ((exists, exists_parts(expression)), (_clocked, clock_parts(expression))):
         for part in parts:
@@ -82,17 +82,17 @@ class Inequality:
     operator: str
     right: Expression
     is_all: bool
-    """True where nothing else is asked of two rows with equal keys."""
+    """True if it is the only condition on two rows with equal keys."""
 
 
 def inequality_of(
     node: algebra.LeftJoin | algebra.Exists, left: Columns, right: Columns
 ) -> Inequality | None:
-    """Find the first inequality in the condition of a node between rows of these columns.
+    """Return the first inequality in the condition of a node between rows of these columns.
 
-    None where shared columns may be unbound: rows with equal values there are not all that fit.
+    None if shared columns may be unbound: then rows with equal values there are not all that fit.
 
-    Example: of `{ ?p :sensor ?s ; :time ?u FILTER(?u > ?t && ?p != ?o) }`, with ?s, ?t and ?o from the left,
+    Example: for `{ ?p :sensor ?s ; :time ?u FILTER(?u > ?t && ?p != ?o) }`, with ?s, ?t and ?o from the left,
     it is `?t < ?u`.
     """
     if any(v in left and v in right and v not in node.keys for v in node.shared):

@@ -32,14 +32,14 @@ class Modifiers:
 
     @property
     def slices(self) -> bool:
-        """True if LIMIT or OFFSET leaves out rows."""
+        """True if LIMIT or OFFSET drops rows."""
         return self.limit is not None or self.offset > 0
 
 
 def peel(node: Tree) -> Modifiers:
     """Separate the solution modifiers from the pattern."""
     modifiers = Modifiers(node)
-    # REDUCED needs nothing: it permits duplicates to stay
+    # REDUCED needs no operator: it permits duplicates to stay
     while node.name in ("Slice", "Distinct", "Reduced", "Project", "OrderBy"):
         if node.name == "Slice":
             modifiers.offset, modifiers.limit = node.start, node.length
@@ -56,19 +56,19 @@ def peel(node: Tree) -> Modifiers:
 def modified(
     pattern: algebra.Node, modifiers: Modifiers, scope: Scope, *, root: bool = False
 ) -> tuple[algebra.Node, tuple[OrderCondition, ...]]:
-    """Apply the modifiers to a pattern. At the root, also gives the order and keeps the columns that
-    it reads.
+    """Apply the modifiers to a pattern. At the root, also return the order and keep the columns that it
+    reads.
     """
     shown = algebra.ordered(
         (*scope.context, *(v for v in pattern.columns if v.distinguished and v.name in modifiers.projected))
     )
-    # in a subquery without LIMIT and OFFSET an order changes nothing, so it is left out
+    # in a subquery without LIMIT and OFFSET an order changes nothing, so it is dropped
     if not modifiers.slices and not (root and modifiers.order):
         node: algebra.Node = Project(pattern, shown, closes=True)
         return (Distinct(node) if modifiers.distinct else node), ()
     pattern, order = _ordered(pattern, modifiers, scope)
     read = {name for condition in order for name in condition.expression.variables}
-    # what only ORDER BY reads stays until the rows are sorted
+    # columns that only ORDER BY reads stay until the rows are sorted
     extra = tuple(v for v in pattern.columns if v.readable and v.name in read and v not in shown)
     if modifiers.distinct and extra:
         raise scope.query.refuse("DistinctOrder")
@@ -83,7 +83,7 @@ def modified(
 def _ordered(
     pattern: algebra.Node, modifiers: Modifiers, scope: Scope
 ) -> tuple[algebra.Node, tuple[OrderCondition, ...]]:
-    """Make the conditions of ORDER BY; what a row does not tell by itself becomes a column."""
+    """Make the conditions of ORDER BY; conditions that need marks become columns."""
     known = _Assignments(pattern, modifiers, scope.query)
     order = []
     for condition in modifiers.order:
@@ -93,8 +93,8 @@ def _ordered(
 
 
 class _Assignments:
-    """What the SELECT clause assigns, so that ORDER BY can read the assigned column instead of computing it
-    again.
+    """The assignments of the SELECT clause, so that ORDER BY can read an assigned column instead of computing
+    it again.
 
     rdflib makes a new aggregate for each use of the same one; `group_rows` computes it once and copies the
     column.
@@ -119,7 +119,7 @@ class _Assignments:
         self._sampled = {p.res: self._sampled[p.vars] for p in names if p.vars in self._sampled}
 
     def read(self, node: Any) -> Any:
-        """Give the expression with projected variables in place of the expressions that they are assigned."""
+        """Replace the expressions that projected variables are assigned by these variables."""
         return replace_in(node, self._assigned)
 
     def _assigned(self, part: Any) -> Any:
@@ -137,7 +137,7 @@ class _Assignments:
 
 
 def _copies(node: algebra.Node) -> dict[RdflibVariable, RdflibVariable]:
-    """Give, for each copy of an aggregate or grouped variable, the column that it copies."""
+    """Return, for each copy of an aggregate or grouped variable, the column that it copies."""
     while node.inputs and not isinstance(node, algebra.Group):
         if isinstance(node, Project) and isinstance(node.input, algebra.Group):
             return {RdflibVariable(new.name): RdflibVariable(old.name) for new, old in node.renamed}
@@ -150,9 +150,7 @@ _NAMELESS: Final = Variable("nameless", distinguished=False)
 
 
 def group_rows(rows: algebra.Node, node: Tree, scope: Scope) -> algebra.Node:
-    """Group rows and aggregate them. rdflib puts SAMPLE around the variables grouped by, which become
-    copies.
-    """
+    """Group rows and aggregate them. rdflib puts SAMPLE around grouped variables, which become copies."""
     keys: list[Variable] = []
     for key in node.p.expr or ():
         if isinstance(key, RdflibVariable):
@@ -174,7 +172,7 @@ def group_rows(rows: algebra.Node, node: Tree, scope: Scope) -> algebra.Node:
         else:
             rows, aggregate = _aggregate(rows, part, result, scope)
             known = aggregates.setdefault(replace(aggregate, variable=_NAMELESS), aggregate)
-            if known is not aggregate:  # SELECT, HAVING and ORDER BY may ask for the same
+            if known is not aggregate:  # SELECT, HAVING and ORDER BY may have the same
                 copies.append((result, known.variable))
     seeds: algebra.Node | None = None
     # without GROUP BY there is a group of no rows too, in each graph and for each outer solution

@@ -1,4 +1,4 @@
-"""What is most likely meant otherwise: variables that no pattern binds, and calls that never have a value."""
+"""Probable mistakes in a query: variables that no pattern binds, and calls that never have a value."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ __all__ = ["query_notes"]
 
 
 def query_notes(plan: Plan) -> tuple[str, ...]:
-    """Say which variables a query shows, reads or is given a term for, and never binds; with the nearest.
-    What stands first are the calls that are errors in every row.
-
+    """List the variables that a query projects, reads or gets a term for, and never binds, each with the
+    nearest. Calls that are errors in every row are first.
     >>> from rdflive.query.parse import parse_query
     >>> from rdflive.query.plan import make_plan
     >>> query_notes(make_plan(parse_query("SELECT ?trian { ?train <urn:delay> ?minutes }")))
     ('no pattern binds ?trian; the nearest variable is ?train',)
     """
-    # names in patterns have no part in it
+    # names in patterns do not matter
     return _notes_of(plan.original or plan)
 
 
@@ -31,7 +30,7 @@ def query_notes(plan: Plan) -> tuple[str, ...]:
 def _notes_of(plan: Plan) -> tuple[str, ...]:
     query = plan.query
     nodes = algebra.topological(query.root)
-    # SELECT may name what is not grouped by: that is SAMPLE(?x) AS ?x
+    # SELECT may name an ungrouped variable: that is SAMPLE(?x) AS ?x
     samples = {
         (aggregate.variable.name, aggregate.expression.text)
         for node in nodes
@@ -49,7 +48,7 @@ def _notes_of(plan: Plan) -> tuple[str, ...]:
     read = {name: None for name in read if name not in anywhere}
     construct = next((node for node in nodes if isinstance(node, algebra.Construct)), None)
     shown = query.names if construct is None else _of_template(construct)
-    there = {v.name for v in bound[query.root]}  # a template is bound what its input is
+    there = {v.name for v in bound[query.root]}  # the columns of a template are bound if its input is
     read |= dict.fromkeys(name for name in shown if name not in there)
     notes = list(query.notes)
     notes += [_unbound(name, anywhere) for name in read if name not in (*query.preset, *query.bound)]
@@ -64,10 +63,10 @@ def _bound(
     below: Mapping[algebra.Node, frozenset[Variable]],
     samples: Collection[tuple[str, str]],
 ) -> frozenset[Variable]:
-    """Give the columns of a node that some pattern, BIND, VALUES or aggregate may bind."""
+    """Return the columns of a node that some pattern, BIND, VALUES or aggregate may bind."""
     bound = frozenset[Variable]().union(*(below[one] for one in node.inputs))
     if isinstance(node, algebra.Project):
-        # a column of its own that its input lacks is one that an OPTIONAL leaves unbound in all rows
+        # a new column that the input lacks is one that an OPTIONAL leaves unbound in all rows
         lacking = (
             frozenset[Variable]() if node.closes else frozenset(node.columns).difference(node.input.columns)
         )
@@ -82,7 +81,7 @@ def _bound(
         return bound.intersection(node.keys).union(a.variable for a in made)
     if isinstance(node, algebra.Clocked):
         return frozenset(v for v in node.columns if v in bound or v == node.mark)
-    if isinstance(node, algebra.Minus | algebra.Exists):  # what the right has is only compared
+    if isinstance(node, algebra.Minus | algebra.Exists):  # the right side is only compared
         bound = below[node.left]
         return bound if isinstance(node, algebra.Minus) or node.mark is None else bound | {node.mark}
     return frozenset(node.columns) if not node.inputs or isinstance(node, algebra.Closure) else bound
@@ -93,7 +92,7 @@ def _is_users(column: Variable) -> bool:
 
 
 def _is_written(name: str) -> bool:
-    """Tell the name of a variable in the text of the query from one that the planner made."""
+    """Return True if the name is in the text of the query, and not made by the planner."""
     return not name.startswith("·")
 
 
@@ -109,7 +108,7 @@ def _note(what: str, name: str, known: set[str]) -> str:
 
 
 def _read(node: algebra.Node) -> Iterator[str]:
-    """List the variables of users that a node looks at, besides the columns that it passes on."""
+    """List the user's variables that a node reads, besides the columns that it passes on."""
     expressions = (*node.expressions, *(node.conditions if isinstance(node, algebra.Basic) else ()))
     for expression in expressions:
         yield from filter(_is_written, expression.variables)

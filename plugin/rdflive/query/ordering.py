@@ -18,20 +18,21 @@ __all__ = ["Descending", "descending", "term_key"]
 _NUMBERS: Final = str(XSD.integer)  # numbers of all types sort where xsd:integer does
 _STRING: Final = str(XSD.string)
 _IRIS: Final = {space: str(XSD[space]) for space, _ in DATATYPES.values() if space != "number"}
-"""Dates, times and so on sort where the datatype does that theirs is derived from."""
+"""Dates, times and so on sort at the datatype from which theirs is derived."""
 _MONTH: Final = 2_629_746
-"""The seconds of a twelfth of the mean Gregorian year. xsd:duration has a partial order only; sorting needs a
-total one."""
+"""Seconds in a twelfth of the mean Gregorian year. xsd:duration has only a partial order; sorting needs a
+total one.
+"""
 
 
 def term_key(term: Node | None) -> Any:
-    """Give the sort key of a term: equal for equal terms only, comparable with every other key.
+    """Return the sort key of a term: equal for equal terms only, comparable with every other key.
 
-    Unbound < blank nodes < IRIs < literals < triples (SPARQL 1.2, 15.1), and `<` where SPARQL defines it:
-    numbers exactly and across types, NaN after them; strings; booleans; dates and times, without
-    a time zone as if in UTC; durations, with months of 30.436875 days. Equal values, and literals that `<`
-    cannot compare, sort by datatype IRI as in rdflib (ill-typed after well-typed), then by language, lexical
-    form and datatype or direction. Triples sort by subject, predicate and object.
+    Unbound < blank nodes < IRIs < literals < triples (SPARQL 1.2, 15.1), and `<` as SPARQL defines it:
+    numbers exactly and across types, NaN after them; strings; booleans; dates and times, without a time zone
+    as if in UTC; durations, with months of 30.436875 days. Equal values, and literals that `<` cannot
+    compare, sort by datatype IRI as in rdflib (ill-typed after well-typed), then by language, lexical form
+    and datatype or direction. Triples sort by subject, predicate and object.
 
     >>> sorted([Literal("a"), Literal(2.5), URIRef("urn:x"), Literal(2), None], key=term_key)[:3]
     [None, rdflib.term.URIRef('urn:x'), rdflib.term.Literal('2', datatype=\
@@ -53,7 +54,7 @@ rdflib.term.URIRef('http://www.w3.org/2001/XMLSchema#integer'))]
 
 @total_ordering
 class Descending:
-    """A key whose order is that of the wrapped key, reversed."""
+    """A key with the reversed order of the wrapped key."""
 
     __slots__ = ("key",)
 

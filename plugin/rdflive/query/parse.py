@@ -1,4 +1,4 @@
-"""SPARQL text to the algebra that is maintained; what cannot be kept is refused."""
+"""Parses SPARQL text into the algebra of the planner; refuses queries that cannot be maintained."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Form: TypeAlias = Literal["SELECT", "ASK", "CONSTRUCT"]
 
 @dataclass(frozen=True, slots=True)
 class ParsedQuery:
-    """A query that can be maintained: its form, its algebra, and what it shows."""
+    """A query that can be maintained: its form, its algebra, and its projection."""
 
     text: str
     form: Form
@@ -42,27 +42,29 @@ class ParsedQuery:
     names: tuple[str, ...]
     """The projected variables, in order; none for ASK."""
     preset: Mapping[str, Node]
-    """The variables that `initBindings` fixed, but for those that are parameters."""
+    """The variables that `initBindings` fixed, except those that are parameters."""
     order: tuple[OrderCondition, ...] = ()
-    """What ORDER BY sorts the whole answer by."""
+    """The conditions of ORDER BY for the full answer."""
     beside: Node | bool = True
-    """The graph whose triples windows in the default graph are merged with; true for that of the store,
-    false for none."""
+    """The graph whose triples windows in the default graph are merged with; true for that of the store, false
+    for none.
+    """
     parameters: Mapping[Variable, Node] = field(default_factory=dict)
-    """What stands for constants in which the members of a family differ, with those of this text."""
+    """The parameters of a family, with the constants of this text."""
     bound: Mapping[str, Variable] = field(default_factory=dict)
     """The parameters that are variables of the query: those of `initBindings`, or of another query."""
     shape: tuple[str, tuple[Node, ...]] | tuple[()] = ()
-    """What the members of a family have in common: a text, and the IRIs of triple patterns, for which it has
-    holes. Empty for a query without parameters."""
+    """The part that all members of a family share: a text, and the IRIs of triple patterns, for which it has
+    holes. Empty for a query without parameters.
+    """
     iris: frozenset[Variable] = frozenset()
     """The parameters that filters compare with `=` and that stand for IRIs."""
     functions: Mapping[URIRef, int] = field(default_factory=dict)
     """The registered functions that it calls, with the numbers that `is_current` takes."""
     notes: tuple[str, ...] = ()
-    """What it calls that has no value in any row."""
+    """Its calls that have no value in any row."""
     renamable: tuple[Node, ...] = ()
-    """The IRIs that stand in triple patterns alone."""
+    """The IRIs that occur only in triple patterns."""
 
 
 @depth_limited()
@@ -79,17 +81,17 @@ def parse_query(
     given: ParsedQuery | None = None,
     constants: list[Node] | None = None,
 ) -> ParsedQuery:
-    """Parse SPARQL into the algebra that is maintained.
+    """Parse SPARQL into the algebra of the planner.
 
-    `tree` is what was read of the text, where that was done already. `windows` are names of graphs beside
-    those of the store, whatever FROM NAMED says; with `merges` there are windows in the default graph,
-    beside what FROM names. With `family` variables stand for the constants in which the members of a family
-    differ. With a `clock` times may be compared with NOW(). With another query `given` the variables that it
-    shows stand for the terms of its rows, whose answers are kept together; SELECT shows whose a solution is.
-    To `constants` the IRIs and literals of the text are appended, in its order, unless a `tree` is given.
+    `tree` is the parsed text, if available. `windows` are names of graphs beside those of the store, whatever
+    FROM NAMED lists; with `merges` there are windows in the default graph, beside the graphs of FROM. With
+    `family` variables stand for the constants in which the members of a family differ. With a `clock` times
+    may be compared with NOW(). With another query `given`, its projected variables take the terms of its
+    rows, and the answers for all rows are kept together; SELECT then projects these variables too. The IRIs
+    and literals of the text are appended to `constants`, in order, unless a `tree` is given.
 
-    Raises `QuerySyntaxError` where the text is not SPARQL and `UnsupportedQueryError` at the first
-    clause that cannot be maintained, both with line and column, or without for one that is too deep.
+    Raises `QuerySyntaxError` if the text is not SPARQL and `UnsupportedQueryError` at the first clause that
+    cannot be maintained, both with line and column, or without for a query that is nested too deeply.
 
     >>> parse_query("SELECT ?s { ?s a ?type }").names
     ('s',)
@@ -138,7 +140,7 @@ def parse_query(
         # a template may read any variable, while ASK and CONSTRUCT project none by name
         modifiers.projected = tuple(known)
     elif tree.query.projection is None:
-        # also variables of FILTER and of the right side of MINUS are listed, which no solution binds
+        # variables of FILTER and of the right side of MINUS are listed too, which no solution binds
         modifiers.projected = tuple(n for n in modifiers.projected if n in known or n in preset or n in bound)
     names = tuple(dict.fromkeys(modifiers.projected)) if node.name == "SelectQuery" else ()
     if given is not None and names:
@@ -146,7 +148,7 @@ def parse_query(
     form: Form = {"AskQuery": "ASK", "ConstructQuery": "CONSTRUCT"}.get(node.name, "SELECT")  # type: ignore[assignment]  # the three forms
     root, order = modified(pattern, modifiers, scope, root=form == "SELECT")
     if form == "ASK":
-        # one empty row while there is any solution: its coming and going is the answer
+        # one empty row while there is any solution: the answer is whether it exists
         root = algebra.Distinct(algebra.Project(root, scope.context if given is None else ()))
     elif form == "CONSTRUCT":
         root, names = _construct(root, node.template, shared, scope.context if given is None else ())
@@ -184,7 +186,7 @@ def parse_query(
 
 
 def _dataset(clauses: Sequence[Tree]) -> Dataset:
-    """Read FROM and FROM NAMED: with any of them only the graphs that they name are seen."""
+    """Read FROM and FROM NAMED: with any of them only the graphs that they name are visible."""
     if not clauses:
         return Dataset()
     defaults = frozenset(clause.default for clause in clauses if clause.default)
@@ -194,7 +196,7 @@ def _dataset(clauses: Sequence[Tree]) -> Dataset:
 
 
 def _beside(dataset: Dataset, query: Tree, text: str) -> Node | bool:
-    """Give the graph that windows in the default graph are merged with."""
+    """Return the graph that windows in the default graph are merged with."""
     if not isinstance(dataset.default, Merge):
         return cast(Node, dataset.default)
     if not dataset.default.graphs:
@@ -212,8 +214,8 @@ def _beside(dataset: Dataset, query: Tree, text: str) -> Node | bool:
 def _construct(
     root: algebra.Node, template: Sequence[Any], query: Query, asked: algebra.Columns
 ) -> tuple[algebra.Node, tuple[str, ...]]:
-    """Put the template on top; its blank nodes are called by their places. Triples of a family carry what
-    they belong to.
+    """Add the template on top; its blank nodes are named by their places. Triples of a family carry the
+    parameters.
     """
     blanks: dict[BNode, Variable] = {}
 
@@ -232,9 +234,9 @@ def _construct(
 
 
 def _given(given: ParsedQuery, node: Tree) -> list[Node]:
-    """List the variables of a query that the rows of another one give terms to.
+    """List the variables of a query that take terms from the rows of another one.
 
-    Raises ValueError where these rows cannot.
+    Raises ValueError if they cannot.
     """
     if given.form != "SELECT":
         raise ValueError(f"the rows of a SELECT query can be parameters, {given.form} has none: {given.text}")
@@ -242,10 +244,10 @@ def _given(given: ParsedQuery, node: Tree) -> list[Node]:
     certain = {v.name for v in given.root.certain}
     for name in given.names:
         if name not in certain:
-            raise ValueError(f"?{name} may be unbound in the query that gives parameters: {given.text}")
+            raise ValueError(f"?{name} may be unbound in the query of the parameters: {given.text}")
         if RdflibVariable(name) not in possible:
             raise ValueError(
-                f"the rows of a query cannot give terms to ?{name}: each place of it must be the subject or "
+                f"the rows of a query cannot be terms for ?{name}: each occurrence must be the subject or "
                 "object of a pattern, an end of a path, or compared with a variable of the pattern"
             )
     return [term for term in possible if isinstance(term, RdflibVariable)]

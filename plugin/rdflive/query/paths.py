@@ -1,10 +1,10 @@
-"""Property paths: sequences, alternatives, inverses and negated sets are rewritten; `?`, `*` and `+`
-become nodes.
+"""Property paths: sequences, alternatives, inverses and negated sets are rewritten; `?`, `*` and `+` become
+nodes.
 
-For an engine without an operator for `*` and `+`, they become joins: a number of steps at most, each from the
-nodes that the steps before it have reached. Example: with two steps at most, `:a :next+ ?x` is what
-`:a :next ?x` gives, and what `?y :next ?x` gives for each ?y of these. If a third step reaches another node,
-that is an error.
+For an engine without an operator for `*` and `+`, they become joins: a limited number of steps, each from the
+nodes that the steps before it reach. Example: with at most two steps, `:a :next+ ?x` has the matches of `:a
+:next ?x`, and those of `?y :next ?x` for each of these as ?y. If a third step reaches another node, that is
+an error.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def path_parts(s: Any, path: Any, o: Any, scope: Scope) -> Iterator[Part]:
     elif isinstance(path, AlternativePath):
         open_ended = isinstance(s, Variable) and isinstance(o, Variable)
         if open_ended and scope.query.walks and _may_stay(path, scope):
-            yield OpenPath(s, o, partial(_alternatives, s, path, o))  # waits for where it starts
+            yield OpenPath(s, o, partial(_alternatives, s, path, o))  # waits for its start
         else:
             yield _alternatives(s, path, o, None, scope)
     elif isinstance(path, NegatedPath):
@@ -62,7 +62,7 @@ def _relation(s: Any, path: Any, o: Any, scope: Scope) -> algebra.Node:
 def _alternatives(
     s: Any, path: AlternativePath, o: Any, bound: algebra.Node | None, scope: Scope
 ) -> algebra.Node:
-    """Follow each of several paths, from what `bound` gives."""
+    """Follow each of several paths, from the rows of `bound`."""
     if bound is not None:
         scope = replace(scope, bounds=(bound,))
     return algebra.Union(tuple(_relation(s, step, o, scope) for step in path.args))
@@ -82,10 +82,10 @@ def _negated(s: Any, path: NegatedPath, o: Any, scope: Scope) -> Iterator[Part]:
 
 
 def _repeated(s: Any, path: MulPath, o: Any, scope: Scope) -> Iterator[Part]:
-    """Follow a repeated path from a constant end; one between two variables waits for the join.
+    """Follow a repeated path from a constant end; a path between two variables waits for the join.
 
     A closure over all nodes of a graph can have quadratically many pairs. Starting from the values of one end
-    keeps only what the query can use.
+    keeps only those that the query can use.
     """
     if isinstance(s, Variable) and isinstance(o, Variable) and s != o:
         yield OpenPath(s, o, partial(_bounded, s, path, o))
@@ -93,7 +93,7 @@ def _repeated(s: Any, path: MulPath, o: Any, scope: Scope) -> Iterator[Part]:
     if isinstance(s, Variable) and s == o:
         # a condition reads no blank node of a query
         start, end = s if s.readable else scope.query.fresh(), scope.query.fresh()
-        # no steps lead from every node of the graph to itself, also from one without such an edge
+        # zero steps lead from every node of the graph to itself, also without such an edge
         seeds = _nodes(start, scope) if path.mod in "?*" else None
         if s in scope.query.parameters.values():
             path, seeds = _from_term(path, scope), _beside(scope.query.asked((s,)), scope)
@@ -106,7 +106,7 @@ def _repeated(s: Any, path: MulPath, o: Any, scope: Scope) -> Iterator[Part]:
     forward = not isinstance(s, Variable)
     constant, other = (s, o) if forward else (o, s)
     if path.mod == "?":
-        # between two constants no steps are one empty row if they are equal, and no row otherwise
+        # between two constants zero steps are one empty row if they are equal, and no row otherwise
         kept = ((other,), ((constant,),)) if isinstance(other, Variable) else ((), ((),) * (s == o))
         stay = _beside(Values(*kept), scope)
         yield Distinct(algebra.Union((_relation(s, path.path, o, scope), stay)))
@@ -125,10 +125,10 @@ def _repeated(s: Any, path: MulPath, o: Any, scope: Scope) -> Iterator[Part]:
 def _bounded(
     start: Variable, path: MulPath, end: Variable, bound: algebra.Node | None, scope: Scope
 ) -> algebra.Node:
-    """Follow a path between two variables from the values that `bound` gives to one of them.
+    """Follow a path between two variables from the values of one of them in `bound`.
 
-    A path of no steps matches nodes of the graph only. So for `?` and `*`, values that are no nodes of the
-    graph are left out.
+    A path of zero steps matches only nodes of the graph. So `?` and `*` skip values that are no nodes of the
+    graph.
     """
     asked = scope.query.parameters.values()
     if scope.query.walks or start in asked or end in asked:
@@ -146,10 +146,10 @@ def _bounded(
     if not bound.certain.issuperset(scope.context):
         # rows from elsewhere, such as those of VALUES, are in no graph: a path starts from them in each
         bound = _beside(bound, scope)
-    # An end that can only be a node of the graph needs no test of that.
+    # an end that can only be a node of the graph needs no test
     known = [way for way in bounded if _is_node(bound, way[0], scope)]
     near, far, forward = (known or bounded)[0]
-    # a closure counts nothing: each start has to come once and go once
+    # a closure counts nothing: each start must be added once and removed once
     seeds = Distinct(Project(bound, (*scope.context, near)))
     if optional and not known and not scope.query.walks:
         seeds = algebra.Exists(seeds, _nodes(near, scope))
@@ -157,15 +157,15 @@ def _bounded(
 
 
 def _from_term(path: MulPath, scope: Scope) -> MulPath:
-    """Give a path as it is followed from a constant, where no steps match a term outside the graph too.
+    """Return a path as it is followed from a constant, where zero steps also match a term outside the graph.
 
-    From there `(:p?)+` is `(:p?)*`, whereas `(:p?)?` still takes one step at most.
+    From there `(:p?)+` is `(:p?)*`, whereas `(:p?)?` still takes at most one step.
     """
     return MulPath(path.path, "*") if path.mod == "+" and _may_stay(path.path, scope) else path
 
 
 def _may_stay(path: Path | URIRef, scope: Scope) -> bool:
-    """Tell whether a path of no steps matches, even at a term that is no node of the graph."""
+    """Return True if a path of zero steps matches, even at a term that is no node of the graph."""
     if isinstance(path, MulPath):
         return path.mod in "?*" or _may_stay(path.path, scope)
     if isinstance(path, AlternativePath):
@@ -189,7 +189,7 @@ def _from(
     relation = _relation(ends[0], path.path, ends[1], scope)
     edges = Project(relation, (*scope.context, source, target))
     return Closure(
-        # the same for its edges, of which `(:p|:q)+` may find one in two ways
+        # distinct edges too: `(:p|:q)+` may find one in two ways
         edges if _is_set(relation) else Distinct(edges),
         source, target, near, far, path.mod == "*", seeds, scope.context,
     )  # fmt: skip
@@ -211,7 +211,7 @@ def _beside(node: algebra.Node, scope: Scope) -> algebra.Node:
 
 
 def _is_node(node: algebra.Node, variable: Variable, scope: Scope) -> bool:
-    """Tell whether a column is always bound, and only to subjects and objects of the scope's graph."""
+    """Return True if a column is always bound, and only to subjects and objects of the scope's graph."""
     if variable not in node.certain:
         return False
     if isinstance(node, Basic):
@@ -230,7 +230,7 @@ def _is_node(node: algebra.Node, variable: Variable, scope: Scope) -> bool:
 
 
 def _is_set(node: algebra.Node) -> bool:
-    """Tell whether the rows of a relation are distinct anyway, being the ends of one triple pattern."""
+    """Return True if the rows of a relation are distinct already, as the ends of one triple pattern."""
     if isinstance(node, Project):
         below = node.input
         return isinstance(below, Basic) and set(node.columns) == set(below.columns) and not node.renamed
@@ -238,9 +238,9 @@ def _is_set(node: algebra.Node) -> bool:
 
 
 def unroll(root: Node, steps: int) -> Node:
-    """Give the query without closures whose answers are those of `root` as long as no path is longer.
+    """Return the query without closures that has the answers of `root` as long as no path is longer.
 
-    Its evaluation raises `BudgetError` where a path has more steps.
+    Its evaluation raises `BudgetError` if a path has more steps.
     """
     made: dict[Node, Node] = {}
     for node in algebra.topological(root):
@@ -268,7 +268,7 @@ def _unrolled(closure: Closure, steps: int) -> Node:
     for _ in range(steps if closure.reflexive else steps - 1):
         reached = Distinct(Union((first, further(reached))))
     longer = algebra.Exists(further(reached), reached, negated=True)
-    # a condition can read `target`, which the planner has made, but no blank node of a query
+    # a condition can read `target`, a variable of the planner, but no blank node of a query
     found = Union((reached, algebra.Filter(longer, _Limit(steps, target.name))))
     shown = Project(found, kept, ((closure.end, target),))
     return shown if constant is None else algebra.Extend(shown, start, Expression(constant))
@@ -280,7 +280,7 @@ class _Limit:
 
     steps: int
     end: str
-    """The column of the node that a path has led to."""
+    """The column of the node that a path reaches."""
 
     @property
     def variables(self) -> tuple[str, ...]:

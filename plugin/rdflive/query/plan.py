@@ -24,31 +24,34 @@ class Step:
     inputs: tuple[int, ...]
     columns: Columns
     basic: BasicPlan | None = None
-    """For a leaf, how its basic graph pattern is maintained."""
+    """For a leaf, the plan of its basic graph pattern."""
     asks: tuple[int, tuple[tuple[int, ...], ...]] | None = None
-    """For a leaf, the step whose rows ask for its own, and per segment the places of the `Segment.rows` in
-    them. If it is a path above the leaf, each node that it reaches asks for the edges of that node.
+    """For a leaf, the step whose rows request the leaf's own, and per segment the places of the
+    `Segment.rows` in them. If that step is a path above the leaf, each node that it reaches requests its
+    edges.
     """
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """How a query is maintained: its steps, the last of which gives the answer."""
+    """The plan of a query: its steps, the last of which outputs the answer."""
 
     query: ParsedQuery
     steps: tuple[Step, ...]
     places: tuple[int | None, ...]
     """Per projected variable, its position in the rows of the last step; None if nothing binds it."""
     parameters: tuple[Variable, ...] = ()
-    """Of a family of queries: what stands for the terms that its members ask for."""
+    """For a family of queries: the variables for the constants in which its members differ."""
     member: tuple[int, ...] = ()
-    """Per parameter, its position in the rows of the last step: a row belongs to who asks for these terms."""
+    """Per parameter, its position in the rows of the last step: a row belongs to the members with these
+    terms.
+    """
     bound: tuple[tuple[str, int], ...] = ()
     """The parameters that are variables of `initBindings`: their names, and their places among all."""
     algorithm: Algorithm = "auto"
-    """What was asked for."""
+    """The requested algorithm."""
     original: Plan | None = None
-    """The plan that this one is with other names; see `rdflive.query.renaming`."""
+    """The plan from which this one was renamed; see `rdflive.query.renaming`."""
 
     @property
     def basics(self) -> tuple[BasicPlan, ...]:
@@ -85,7 +88,7 @@ def make_plan(query: ParsedQuery, algorithm: Algorithm = "auto") -> Plan:
     last = planner.steps[-1].columns
     places = {column.name: place for place, column in enumerate(last) if column.distinguished}
     parameters = tuple(query.parameters)
-    # a bound variable that is shown shows its term
+    # a projected bound variable is its term
     shown = {name: variable for name, variable in query.bound.items() if name in query.names}
     places |= {name: last.index(variable) for name, variable in shown.items()}
     return Plan(
@@ -100,7 +103,7 @@ def make_plan(query: ParsedQuery, algorithm: Algorithm = "auto") -> Plan:
 
 
 class _Planner:
-    """Gives every operator the columns that some operator above reads, and no others."""
+    """Plans every operator with only the columns that some operator above reads."""
 
     def __init__(
         self,
@@ -117,7 +120,7 @@ class _Planner:
         self._nodes = nodes = algebra.topological(root)
         self._uses = Counter(below for node in nodes for below in node.inputs)
         self._wanted: dict[Node, frozenset[Variable]] = dict.fromkeys(nodes, frozenset())
-        # Outputs before inputs: what a node needs depends on what is wanted of it.
+        # outputs before inputs: the columns that a node reads depend on those wanted from it
         self._wanted[root] = frozenset(root.columns)
         for node in reversed(nodes):
             for below, needed in zip(node.inputs, node.needs(self._wanted[node]), strict=True):
@@ -126,7 +129,7 @@ class _Planner:
             self._index[node] = self._plan(node)
         if (
             self._index[root] != len(self.steps) - 1
-        ):  # the root is a step that others read too, and the answer must be the last step
+        ):  # other steps read the root too, and the answer must be the last step
             self._index[root] = self._project(self._index[root], self.steps[self._index[root]].columns)
 
     def _plan(self, node: Node) -> int:
@@ -136,10 +139,10 @@ class _Planner:
         if isinstance(node, algebra.Project) and not node.renamed:
             return self._hiding(node)
         if isinstance(node, algebra.Extend):
-            # an expression that fails drops no row, so one whose value is not read can be left out
+            # an expression that fails drops no row, so one whose value is not read can be dropped
             if node.variable not in wanted:
                 return self._index[node.input]
-            # a copy in the place of what nothing else reads leaves rows as they were
+            # a copy of a column leaves rows as they were
             if node.copied is not None:
                 renamed = ((node.variable, node.copied),)
                 copy = algebra.Project(node.input, node.input.columns, renamed)
@@ -150,7 +153,7 @@ class _Planner:
         if isinstance(node, algebra.Distinct):
             return self._distinct(node)
         if isinstance(node, algebra.Slice):
-            # rows of equal sort values are ordered by all that they show, so nothing else may be in them
+            # rows of equal sort values are ordered by all of their columns, so there may be no others
             inputs = [self._holding(node.input)]
         elif isinstance(node, algebra.Closure):
             # the operator knows its columns by their places
@@ -159,9 +162,9 @@ class _Planner:
                 inputs.append(self._exactly(node.seeds, (*node.context, node.start)))
         elif isinstance(node, algebra.Group):
             inputs = [self._index[node.input]]
-            # COUNT(DISTINCT *) compares whole rows, which a column that nothing reads would tell apart
+            # COUNT(DISTINCT *) compares whole rows, which an unread column would make different
             is_whole = any(a.distinct and a.expression is None for a in node.aggregates)
-            # and what an OPTIONAL without a match would bind has no column yet
+            # and a column that an OPTIONAL without a match would bind does not exist yet
             if is_whole or not set(node.keys).issubset(self.steps[inputs[0]].columns):
                 inputs = [self._exactly(node.input, self._kept(node.input.columns, self._wanted[node.input]))]
             if node.seeds is not None:
@@ -208,7 +211,7 @@ class _Planner:
         return index
 
     def _distinct(self, node: algebra.Distinct) -> int:
-        """Let a pattern that only DISTINCT reads count its own rows, which it may not even need to."""
+        """Let a pattern that only DISTINCT reads count its own rows, if it needs to."""
         columns = node.input.columns
         index = self._holding(node.input)
         step = self.steps[index]
@@ -217,7 +220,7 @@ class _Planner:
         while isinstance(below, algebra.Project):
             below = below.input
             uses.append(self._uses[below])
-        # another reader may want each row as often as it is found; and only the last step can be taken back
+        # another reader may need each row as often as it is found; and only the last step can be removed
         if step.basic is None or step.node is not below or max(uses) > 1 or index != len(self.steps) - 1:
             return self._add(Step(node, (index,), step.columns))
         del self.steps[-1]
@@ -226,7 +229,8 @@ class _Planner:
     def _hiding(self, node: algebra.Project) -> int:
         """Remove columns only if a step above could mistake one for a variable of the same name.
 
-        A projection that merely forgets columns needs no operator: later steps ignore what they do not read.
+        A projection that only drops columns needs no operator: later steps ignore columns that they do not
+        read.
         """
         index = self._index[node.input]
         columns = node.columns
@@ -239,21 +243,21 @@ class _Planner:
             if not above.isdisjoint(other.inputs):
                 above.add(other)
                 seen.update(v.name for below in other.inputs for v in below.columns)
-                # expressions find columns by name: one above would take a hidden ?x for its own
+                # expressions find columns by name: one above would read a hidden ?x instead of its own
                 seen.update(name for expression in other.expressions for name in expression.variables)
         if hidden.isdisjoint(seen):
             return index
         return self._project(index, self._kept(self.steps[index].columns, frozenset(columns)))
 
     def _holding(self, node: Node) -> int:
-        """Give the number of a step with exactly the columns of a node, in any order."""
+        """Return the number of a step with exactly the columns of a node, in any order."""
         index = self._index[node]
         if set(self.steps[index].columns) == set(node.columns):
             return index
         return self._project(index, node.columns)
 
     def _exactly(self, node: Node, columns: Columns) -> int:
-        """Give the number of a step with exactly these columns, in this order."""
+        """Return the number of a step with exactly these columns, in this order."""
         index = self._index[node]
         return index if self.steps[index].columns == columns else self._project(index, columns)
 

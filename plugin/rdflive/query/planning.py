@@ -1,9 +1,9 @@
-"""Planning for engines other than rdflive's own: what they may use of `rdflive.query`.
+"""Planning for other engines than rdflive's own: the public part of `rdflive.query`.
 
 `make_plan` turns a query into steps, inputs first: each has a node of the algebra, the steps that feed it and
-the columns of its rows. A step over a basic graph pattern also says into which segments the pattern falls.
-How an engine evaluates a node is its own affair; `Condition` and `make_accumulator` compute as SPARQL says.
-The Spark package uses this module and nothing else of `rdflive.query`.
+the columns of its rows. A step over a basic graph pattern also has the segments of the pattern. Each engine
+decides how to evaluate a node; `Condition` and `make_accumulator` compute as SPARQL defines. The Spark
+package uses this module and nothing else of `rdflive.query`.
 
 >>> query = parse_query("SELECT DISTINCT ?train { ?train <urn:delay> ?m FILTER(?m > 5) }")
 >>> [type(step.node).__name__ for step in make_plan(query).steps]

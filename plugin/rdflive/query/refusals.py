@@ -1,4 +1,4 @@
-"""What cannot be maintained, where it stands in the text, and what to use instead."""
+"""Constructs that cannot be maintained, with their place in the text, and alternatives."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["depth_limited", "refused"]
 
 @dataclass(frozen=True, slots=True)
 class _Refusal:
-    """How a refused construct is called, why it is refused, and the way around."""
+    """The name of a refused construct, the reason, and the alternative."""
 
     name: str
     reason: str
@@ -35,24 +35,24 @@ _REFUSALS: Final = {
     "DescribeQuery": _Refusal(
         "DESCRIBE",
         "SPARQL leaves open which triples describe a resource",
-        "say so with CONSTRUCT { ?s ?p ?o } WHERE { ... }",
+        "write CONSTRUCT { ?s ?p ?o } WHERE { ... } with the triples you need",
     ),
     "NOW": _Refusal(
         "NOW()",
         _BY_ITSELF,
         "compare a time with it, alone or with a duration that is added or subtracted, as "
         'FILTER(?time > NOW() - "P1D"^^xsd:dayTimeDuration), or pass the time as initBindings and subscribe '
-        "again when it is to move on",
+        "again with a later time",
     ),
     "NOW alone": _Refusal(
         "NOW()",
         _BY_ITSELF,
-        "write the time in its place, and begin again when it is to move on; rdflive.subscribe on a graph "
+        "write the time in its place, and start again with a later time; rdflive.subscribe on a graph "
         "has a clock for comparisons with NOW()",
     ),
     "NOW moved": _Refusal(
         "a comparison with NOW()",
-        "what is added to NOW() is no duration, or what is subtracted neither that nor a time",
+        "only a duration can be added to NOW(), and only a duration or a time subtracted from it",
         'write one, as "P1D"^^xsd:dayTimeDuration, "PT90S"^^xsd:dayTimeDuration or '
         '"P1M"^^xsd:yearMonthDuration',
     ),
@@ -84,14 +84,14 @@ _REFUSALS: Final = {
 
 @contextmanager
 def depth_limited() -> Iterator[None]:
-    """Refuse a query for which Python has too little room for calls within calls."""
+    """Refuse a query that needs more nested calls than Python allows."""
     try:
         yield
     except RecursionError:
         raise UnsupportedQueryError(
             "the query is nested too deeply: the planner calls itself for each OPTIONAL and bracket, and "
             "Python allows "
-            f"{sys.getrecursionlimit()} calls within calls. Instead: split it, or raise the limit with "
+            f"{sys.getrecursionlimit()} nested calls. Instead: split it, or raise the limit with "
             "sys.setrecursionlimit() first.",
             construct="nesting",
         ) from None  # its traceback would have a thousand lines
@@ -103,7 +103,7 @@ def refused(
     """Make the error for a construct of a query, by the name of its node and the variable that it assigns, or
     for a fault in an expression.
 
-    The place is that of the node `at`, or of the first of that name; without a tree the error has none.
+    The place is that of the node `at`, or of the first node of that name; without a tree the error has none.
     """
     if isinstance(construct, CallFault):
         node = None if tree is None else construct.node

@@ -1,9 +1,9 @@
-"""Plans of queries that differ in IRIs: what is planned for some names is the plan for others too.
+"""Plans of queries that differ in IRIs: a plan for some names is reused with others.
 
-A plan of `?t :line ?l . ?t :delay ?m` serves for `?t :stop ?l . ?t :fault ?m`, with other names in its
-patterns. An IRI may be renamed where it stands in triple patterns alone, for nothing else of a plan depends
-on what it is. But triples are put in order by their predicates (`syntax.algebra`), so names that sort
-otherwise are planned by themselves: a plan that was renamed is the one that would have been made.
+A plan of `?t :line ?l . ?t :delay ?m` also fits `?t :stop ?l . ?t :fault ?m`, with other names in its
+patterns. An IRI may be renamed if it occurs only in triple patterns, because nothing else of a plan depends
+on it. But triples are ordered by their predicates (`syntax.algebra`), so names in another order are planned
+separately: a renamed plan equals the plan of its own text.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _PLAIN: Final = (
     algebra.LeftJoin, algebra.Minus, algebra.Parameters, algebra.Project, algebra.Slice, algebra.Union,
     algebra.Values,
 )  # fmt: skip
-"""Operators that look at triples through their inputs alone: no pattern is in their expressions."""
+"""Operators that read triples only through their inputs: their expressions contain no pattern."""
 
 
 def predicates_of(plan: Plan) -> tuple[URIRef, ...] | None:
-    """List the predicates of a plan in their order; None where no name in it may be another."""
+    """List the predicates of a plan in their order; None if no name in it may be replaced."""
     nodes = algebra.topological(plan.query.root)
     if not all(isinstance(node, _PLAIN) for node in (*nodes, *(step.node for step in plan.steps))):
         return None
@@ -39,7 +39,7 @@ def predicates_of(plan: Plan) -> tuple[URIRef, ...] | None:
 
 
 def renamed(plan: Plan, names: Mapping[Any, Any], text: str, parameters: Mapping[Variable, Node]) -> Plan:
-    """Give a plan with other names in its patterns, for another text and the terms of its own in that."""
+    """Return a plan with other names in its patterns, for another text with its own terms."""
     made: dict[algebra.Node, algebra.Node] = {}
     terms: dict[TriplePattern, TriplePattern] = {}
 

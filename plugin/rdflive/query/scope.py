@@ -1,4 +1,4 @@
-"""Where a pattern is evaluated: its query, its graph, and the outer solutions that it sees."""
+"""The scope of a pattern: its query, its graph, and the outer solutions that it reads."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from rdflive.syntax.tree import Tree
 __all__ = ["Dataset", "Merge", "Offered", "Query", "Scope", "Translate"]
 
 Offered: TypeAlias = list[algebra.Condition]
-"""Filters from above. A pass that guarantees all variables of a filter applies it and removes it from
-the list.
+"""Filters from above. A pass that guarantees all variables of a filter applies it and removes it from the
+list.
 """
 Translate: TypeAlias = "Callable[[Tree, Scope, Offered], algebra.Node]"
 """Translates a graph pattern of rdflib's algebra that is evaluated in a scope."""
@@ -29,14 +29,14 @@ Translate: TypeAlias = "Callable[[Tree, Scope, Offered], algebra.Node]"
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """The default graph that several FROM clauses make: each triple of these graphs once."""
+    """The default graph of several FROM clauses: each triple of these graphs once."""
 
     graphs: frozenset[VarOrTerm]
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """What FROM and FROM NAMED leave of the store's graphs."""
+    """The graphs of the store that FROM and FROM NAMED select."""
 
     default: Any = None
     named: frozenset[VarOrTerm] | None = None
@@ -44,46 +44,46 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Query:
-    """What the parts of one query share. Fresh variables are numbered across it."""
+    """The data that the parts of one query share. Fresh variables are numbered across it."""
 
     translate: Translate
     """Translates a graph pattern; needed for the EXISTS in expressions."""
     refuse: Callable[..., Exception]
-    """Makes the error for an unsupported construct, given rdflib's name for it, the variable that it assigns,
-    and its node where that is known; or for a `Fault`.
+    """Makes the error for an unsupported construct from rdflib's name for it, the variable that it assigns,
+    and its node if known; or for a `CallFault`.
     """
     preset: Mapping[str, Node]
-    """The variables that `initBindings` fix, but for those that are parameters."""
+    """The variables that `initBindings` fixes, except those that are parameters."""
     dataset: Dataset
     base_iri: str | None = None
     parameters: Mapping[Node, Variable] = field(default_factory=dict)
-    """What stands for the constants, and variables of `initBindings`, in which the members of a family
+    """The parameters for the constants, and variables of `initBindings`, in which the members of a family
     differ.
     """
     given: algebra.Node | None = None
-    """The rows of another query that the parameters stand for; None where members ask for them."""
+    """The rows of another query that supply the parameters; None if members supply them."""
     prebound: bool = False
-    """Whether subqueries see the outer solutions too, as they do in SHACL."""
+    """True if subqueries see the outer solutions too, as they do in SHACL."""
     has_clock: bool = False
-    """Whether times may be compared with NOW()."""
+    """True if times may be compared with NOW()."""
     walks: bool = False
-    """Whether paths are walked from where they start, as SHACL's are: in `:p*/:q?` the second step may stay
-    at a term that is no node of the graph, which a join of two paths with a variable between them does not.
+    """True if paths are walked from their start, as SHACL's are. Then the second step of `:p*/:q?` may stay
+    at a term that is no node of the graph; in a join of two paths with a variable between them it may not.
     """
     fixed: dict[str, algebra.Node] = field(default_factory=dict)
     """Rows of IRIs by the text of a filter that compares a variable with them, such as `?x IN (:a, :b)`."""
     iris: set[Variable] = field(default_factory=set)
-    """The parameters that stand for IRIs in such filters: `=` tells whether terms are the same."""
+    """The parameters for IRIs in such filters, where `=` decides whether terms are the same."""
     functions: dict[URIRef, int] = field(default_factory=dict)
     """The registered functions that expressions call, with their numbers."""
     notes: dict[str, None] = field(default_factory=dict)
-    """What expressions call that has no value in any row."""
+    """The calls in expressions that have no value in any row."""
     _numbers: Iterator[int] = field(default_factory=partial(count, 1))
     _blanks: dict[BNode, Variable] = field(default_factory=dict)
 
     def fresh(self) -> Variable:
         """Make a variable that occurs nowhere else."""
-        # A middle dot cannot begin a variable in SPARQL, so no user's variable has the name.
+        # a middle dot cannot begin a variable in SPARQL, so no user's variable has the name
         return Variable(f"·{next(self._numbers)}", distinguished=False)
 
     def term(self, node: Node) -> Any:
@@ -97,11 +97,11 @@ class Query:
         return node
 
     def is_bound(self, name: str) -> bool:
-        """Tell whether `initBindings` fixes a variable."""
+        """Return True if `initBindings` fixes a variable."""
         return name in self.preset or RdflibVariable(name) in self.parameters
 
     def asked(self, columns: algebra.Columns) -> algebra.Node:
-        """Give what is asked for of some parameters: the distinct tuples, each once."""
+        """Return the node of some parameters: the distinct tuples, each once."""
         if self.given is None:
             return algebra.Parameters(columns)
         if columns == self.given.columns:
@@ -109,7 +109,7 @@ class Query:
         return algebra.Distinct(algebra.Project(self.given, columns))
 
     def fix(self, condition: algebra.Condition, rows: algebra.Values) -> None:
-        """Note the IRIs that a filter compares a variable with."""
+        """Record the IRIs that a filter compares a variable with."""
         self.fixed[condition.text] = rows
         # IN has no parameters, and with `=` there is one IRI
         for asked in self.mentioned([list(row) for row in rows.rows]):
@@ -119,7 +119,7 @@ class Query:
 
     def expression(self, node: Any) -> Expression:
         """Make an expression, in which variables fixed by `initBindings` are constants."""
-        # every expression is made here, so none that changes by itself gets past
+        # every expression is made here, so this check covers all functions whose value changes by itself
         unsteady = volatile(node)
         if unsteady is not None:
             name = unsteady.name.removeprefix("Builtin_")
@@ -127,7 +127,7 @@ class Query:
         return Expression(self.constant(node), base=self.base_iri)
 
     def constant(self, node: Any) -> Any:
-        """Put constants in the place of variables that `initBindings` fix, and number the functions.
+        """Replace variables that `initBindings` fixes by constants, and number the functions.
 
         A fault in an expression is refused.
         """
@@ -145,7 +145,7 @@ class Query:
         return self.preset.get(str(node)) if isinstance(node, RdflibVariable) else None
 
     def mentioned(self, *parts: Any) -> frozenset[Variable]:
-        """Give the parameters that stand for constants of these parts of rdflib's algebra."""
+        """Return the parameters for constants of these parts of rdflib's algebra."""
         found: set[Variable] = set()
 
         def look(part: Any) -> None:
@@ -164,17 +164,17 @@ class Query:
         return frozenset(found)
 
 
-# without slots, which would leave `cached_property` no place for its values
+# without slots, because `cached_property` needs a dictionary
 @dataclass(frozen=True)
 class Scope:
-    """Where a pattern is evaluated."""
+    """The place of a pattern in a query, which determines its evaluation."""
 
     query: Query
     graph: Any = None
     graphs: algebra.Node | None = None
     """The names of the graphs, if `graph` is a variable."""
     parameters: algebra.Node | None = None
-    """What is asked for of the parameters, as far as the pattern mentions them."""
+    """The relation of those parameters that the pattern mentions."""
     outer: algebra.Node | None = None
     """The distinct outer solutions of a correlated EXISTS."""
     bounds: tuple[algebra.Node, ...] = ()
@@ -202,7 +202,7 @@ class Scope:
 
     @cached_property
     def seed(self) -> algebra.Node | None:
-        """The rows of the context, which an empty group gives; None if that is one empty row."""
+        """The rows of the context, which are the answer of an empty group; None if that is one empty row."""
         parts = [part for part in (self.graphs, self.parameters, self.outer) if part is not None]
         return reduce(algebra.Join, parts) if parts else None
 
@@ -213,19 +213,19 @@ class Scope:
 
     @property
     def bare(self) -> Scope:
-        """The same graph alone, as for what lies on a path."""
+        """The same graph alone, as for the steps of a path."""
         return replace(self, outer=None, parameters=None)
 
     def read(self, patterns: Iterable[TriplePattern], conditions: Iterable[Any] = ()) -> algebra.Columns:
-        """Give the parameters that patterns and conditions read."""
+        """Return the parameters that patterns and conditions read."""
         names = {name for condition in conditions for name in condition.variables}
         own = {v for pattern in patterns for v in pattern.variables}
         return tuple(v for v in self.asked if v in own or v.name in names)
 
     def mentioning(self, *parts: Any) -> Scope:
-        """The same with no more parameters than some parts of rdflib's algebra mention.
+        """Return the same scope with only the parameters that some parts of rdflib's algebra mention.
 
-        What mentions none is matched once for all members, and not once for each.
+        A part that mentions none is matched once for all members.
         """
         found = self.query.mentioned(*parts)
         kept = tuple(v for v in self.asked if v in found)

@@ -1,4 +1,4 @@
-"""How a basic graph pattern is maintained: its segments, and the algorithm of each."""
+"""The plan of a basic graph pattern: its segments, and the algorithm of each."""
 
 from __future__ import annotations
 
@@ -47,42 +47,42 @@ class Segment:
     The engine replaces them by tests when it starts to maintain the segment.
     """
     conditions: tuple[Any, ...]
-    """The other conditions. Each runs when the last of its variables is bound."""
+    """The other conditions. Each runs once the last of its variables is bound."""
     meter: Meter | None = None
     """Counts the costs of a plan with a budget."""
     asked: tuple[Variable, ...] = ()
-    """The parameters of a family that are bound by what its members ask for.
+    """The parameters of a family in this segment.
 
-    With any, that relation is one more pattern, behind the others, and has the last of the arrays.
+    If there are any, their relation is one more pattern, after the others, and has the last of the arrays.
     """
     rows: tuple[Variable, ...] = ()
-    """The variables for which the rows of another step have values: the segment is joined with these, as
-    with what members ask for, and has the last of the arrays for them.
+    """The variables for which the rows of another step have values: the segment is joined with these, as with
+    the parameters of members, and has the last of the arrays for them.
     """
     state: State = "auto"
-    """Whether patterns hold only what other patterns ask for (`demand`, see `query.demand`), or all that
-    matches (`whole`); with `auto` what costs less.
+    """`demand`: patterns hold only triples in demand (see `query.demand`); `whole`: all matches; `auto`:
+    whichever costs less.
     """
 
     @property
     def joined(self) -> tuple[TriplePattern | Asked, ...]:
-        """What walks go through: the patterns, and what members and rows of another step ask for."""
+        """The patterns that walks go through, with the relations of parameters and of another step's rows."""
         return (*self.patterns, *(Asked(columns) for columns in (self.asked, self.rows) if columns))
 
 
 @dataclass(frozen=True, slots=True)
 class BasicPlan:
-    """How one basic graph pattern is maintained: its class, its segments, and the source of each column."""
+    """The plan of one basic graph pattern: its class, its segments, and the source of each column."""
 
     graph: Graph
     pattern_class: PatternClass
     algorithm: Algorithm
-    """What runs: the one segment's algorithm, or `product` over several."""
+    """The algorithm that runs: the one segment's, or `product` over several."""
     segments: tuple[Segment, ...]
     columns: tuple[tuple[int, int], ...]
     """Per output column, the segment and the position in its projection."""
     distinct: bool
-    """True if each row is wanted once only."""
+    """True if each row is needed only once."""
     residual: tuple[Condition, ...]
     """Filters over several segments, which must run above them."""
 
@@ -96,13 +96,13 @@ class BasicPlan:
 def with_parameters(
     basic: Basic, iris: frozenset[Variable]
 ) -> tuple[Basic, tuple[tuple[Variable, Variable], ...], tuple[Condition, ...]]:
-    """Put parameters in the places of the variables that filters compare with them by `=`.
+    """Replace variables that filters compare with parameters by `=` by these parameters.
 
-    Where a parameter stands for an IRI, `?t = :T101` holds for that term alone, so the members of
-    `{ ?t :line ?l FILTER(?t = :T101) }` keep what those of `{ :T101 :line ?l }` do. Gives the pattern, which
-    parameter each of the variables is, and the other filters that read these.
+    If a parameter stands for an IRI, `?t = :T101` holds for that term only, so the members of `{ ?t :line ?l
+    FILTER(?t = :T101) }` keep the same state as those of `{ :T101 :line ?l }`. Returns the pattern, the
+    parameter of each replaced variable, and the other filters that read these.
     """
-    # a predicate that is a parameter would not tell which members a triple concerns
+    # with a parameter as predicate, triples could not be routed to the members that they concern
     predicates = {pattern.predicate for pattern in basic.patterns}
     ends = {v.name: v for v in BGP(basic.patterns).variables if v.readable and v not in predicates}
     parameters = {v.name: v for v in basic.asked if v in iris}
@@ -131,10 +131,10 @@ def plan_basic(
 ) -> BasicPlan:
     """Decompose a basic graph pattern and choose its algorithms; a forced one must fit its class.
 
-    `auto` takes the simplest algorithm for each segment of the connected-variable decomposition, and
-    `product` asks for the same by name. `join` maintains the whole pattern as one delta join without match
-    states. `ground`, `star` and `connected` force one segment of that kind; these and `join` hold patterns
-    whole. `demand` and `whole` are `auto` with that `Segment.state`.
+    `auto` uses the simplest algorithm for each segment of the connected-variable decomposition, and `product`
+    requests the same by name. `join` maintains the whole pattern as one delta join without match states.
+    `ground`, `star` and `connected` force one segment of that kind; with these and `join`, patterns hold all
+    matches. `demand` and `whole` are `auto` with that `Segment.state`.
     """
     if algorithm not in ALGORITHMS:
         raise PlanError(f"unknown algorithm {algorithm!r}; choose one of {', '.join(ALGORITHMS)}")
@@ -155,9 +155,9 @@ def plan_basic(
         groups, asked = _linked(groups, basic.asked)
     variables = [_variables(group, of) for group, of in zip(groups, asked, strict=True)]
     names = [{v.name for v in own if v.readable} for own in variables]
-    # A filter over two segments can only run on their product.
+    # a filter over two segments can only run on their product
     residual = tuple(c for c in basic.conditions if not any(have.issuperset(c.variables) for have in names))
-    # so the segments must show what it reads
+    # so the segments must keep the columns that it reads
     wanted = wanted.union(*(reads(condition, basic.columns) for condition in residual))
     segments = tuple(
         make_segment(
@@ -170,7 +170,7 @@ def plan_basic(
         )
         for group, own, have, of in zip(groups, variables, names, asked, strict=True)
     )
-    # where it is asked for by name, over a single segment too
+    # if requested by name, over a single segment too
     used: Algorithm = "product"
     if algorithm != "product" and len(segments) < 2:
         used = segments[0].algorithm
@@ -181,9 +181,10 @@ def plan_basic(
 def _linked(
     groups: Sequence[tuple[TriplePattern, ...]], asked: tuple[Variable, ...]
 ) -> tuple[list[tuple[TriplePattern, ...]], list[tuple[Variable, ...]]]:
-    """Put the patterns that what members ask for links into one group, the last; gives what each is asked.
+    """Merge the patterns that the parameters link into one group, the last; return the parameters of each
+    group.
 
-    Where it links none it goes to a group with variables, if there is one: its walks then list the members.
+    If they link none, they go to a group with variables, if there is one: its walks then list the members.
     """
     linked = [group for group in groups if not set(asked).isdisjoint(BGP(group).variables)]
     linked = linked or [group for group in groups if BGP(group).variables][:1]
@@ -218,7 +219,7 @@ def make_segment(
     asked: tuple[Variable, ...] = (),
     state: State = "auto",
 ) -> Segment:
-    """Plan one segment; without `algorithm` the simplest that fits is taken.
+    """Plan one segment, without `algorithm` by the simplest one that fits.
 
     Parameters of a family (`asked`) count as the constants that they stand for.
 
@@ -226,8 +227,8 @@ def make_segment(
 
     If forced, `connected` keeps a match state for every centre of several patterns. Otherwise it keeps one
     only from three open patterns on, where a walk could run through the neighbours in one pattern before it
-    finds that another has none. With fewer, the first look-up tells as much, and the states would cost 5 to
-    30 % (see docs/benchmarks.md).
+    finds that another has none. With fewer, the first look-up finds this, and the states would cost 5 to 30 %
+    (see docs/benchmarks.md).
     """
     variables = _variables(patterns, asked)
     free = tuple(v for v in variables if v not in asked)
@@ -252,7 +253,7 @@ def make_segment(
 
 
 def _keeps_state(centre: Variable, patterns: tuple[TriplePattern, ...], *, forced: bool) -> bool:
-    """Decide whether a centre keeps a match state, by the number of its patterns that have another
+    """Return True if a centre keeps a match state, by the number of its patterns that have another
     variable.
     """
     star = [pattern for pattern in patterns if centre in pattern.variables]

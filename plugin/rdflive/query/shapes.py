@@ -1,4 +1,4 @@
-"""What can be read from the shape of a pattern: parts of a join, rows that a filter allows, emptiness."""
+"""Facts from the shape of a pattern: parts of a join, rows that a filter allows, emptiness."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ __all__ = [
 
 
 def is_empty_without(node: algebra.Node, graph: VarOrTerm) -> bool:
-    """Tell whether a pattern certainly has no solution over a graph without triples."""
+    """Return True if a pattern certainly has no solution over a graph without triples."""
     if isinstance(node, Basic):
         return bool(node.graph == graph)
     if isinstance(node, algebra.Closure):
         return is_empty_without(node.edges if node.seeds is None else node.seeds, graph)
     if isinstance(node, algebra.Union):
         return all(is_empty_without(branch, graph) for branch in node.branches)
-    # COUNT(*) without GROUP BY is 0 over nothing
+    # COUNT(*) without GROUP BY is 0 for no rows
     if isinstance(node, algebra.Group) and node.seeds is not None:
         return False
     if isinstance(node, algebra.Join):
         return is_empty_without(node.left, graph) or is_empty_without(node.right, graph)
-    # of OPTIONAL, MINUS and EXISTS the left side alone brings rows
+    # the rows of OPTIONAL, MINUS and EXISTS come from the left side
     return bool(node.inputs) and is_empty_without(node.inputs[0], graph)
 
 
@@ -51,14 +51,14 @@ def operands_of(node: Tree) -> list[Tree]:
 
 
 def with_binds_apart(operands: list[Tree]) -> list[Tree]:
-    """Make BINDs of IRIs operands of their own where others have the variable: `?b :line ?l
+    """Separate BINDs of IRIs into operands of their own if other operands have the variable: `?b :line ?l
     BIND(:T101 AS ?t) ?t :line ?l` joins the same as `?b :line ?l VALUES ?t { :T101 } ?t :line ?l`.
     """
     for at, node in enumerate(operands):
         before, after = operands[:at], operands[at + 1 :]
         if node.name != "Extend" or type(node.expr) is not URIRef or bound_row(node) is not None:
             continue
-        # where the pattern in front has the variable, BIND is refused
+        # if the pattern in front has the variable, BIND is refused
         if _mentions([*before, *after], node.var) and not _mentions(node.p, node.var):
             alone = node.changed(p=Tree("BGP", {"triples": ()}))
             return with_binds_apart([*before, *operands_of(node.p), alone, *after])
@@ -66,7 +66,7 @@ def with_binds_apart(operands: list[Tree]) -> list[Tree]:
 
 
 def _mentions(node: Any, term: Any) -> bool:
-    """Tell whether a term is anywhere in a part of rdflib's algebra."""
+    """Return True if a term is anywhere in a part of rdflib's algebra."""
     if isinstance(node, Tree):
         return _mentions(tuple(node.fields.values()), term)
     if isinstance(node, dict):
@@ -77,7 +77,7 @@ def _mentions(node: Any, term: Any) -> bool:
 
 
 def is_values(node: Tree) -> bool:
-    """Tell whether a node is VALUES, not a subquery."""
+    """Return True if a node is VALUES, not a subquery."""
     return node.name == "ToMultiSet" and getattr(node.p, "name", "") == "values"
 
 
@@ -97,7 +97,7 @@ def fixed_rows(part: Any) -> algebra.Values | None:
 
 
 def unbound_variable(part: Any) -> Variable | None:
-    """Read `!BOUND(?x)`, by which queries ask that an OPTIONAL has no match."""
+    """Read `!BOUND(?x)`, the test that an OPTIONAL has no match."""
     if not isinstance(part, Tree) or part.name != "UnaryNot" or not isinstance(part.expr, Tree):
         return None
     if part.expr.name != "Builtin_BOUND" or not isinstance(part.expr.arg, RdflibVariable):
@@ -116,14 +116,14 @@ def without_match(node: algebra.Node, variable: Variable) -> algebra.Node | None
         if variable in node.left.columns or variable not in node.right.certain:
             return None
         rows = algebra.Exists(node.left, node.right, negated=True, condition=node.condition)
-        # what the OPTIONAL would bind is unbound in them
+        # variables of the OPTIONAL are unbound in them
         return algebra.Project(rows, node.columns)
     left = without_match(node.left, variable)
     return None if left is None else replace(node, left=left)
 
 
 def bound_row(node: Tree) -> algebra.Values | None:
-    """Read the BIND of a constant to nothing in front of it as the row of VALUES that it is."""
+    """Read the BIND of a constant after an empty pattern as an equivalent row of VALUES."""
     if node.name != "Extend" or node.p.name != "BGP" or node.p.triples:
         return None
     if not isinstance(node.expr, URIRef | Literal):
@@ -132,9 +132,9 @@ def bound_row(node: Tree) -> algebra.Values | None:
 
 
 def allowed_by(table: algebra.Values) -> list[algebra.OneOf]:
-    """Give what each solution meets that rows of VALUES are joined with, where a column has IRIs alone.
+    """Return the conditions that each solution joined with rows of VALUES meets, for columns with only IRIs.
 
-    UNDEF fits every term, and a literal may be written in another way.
+    UNDEF fits every term, and the store may write a literal in another way.
     """
     columns = zip(table.columns, zip(*table.rows, strict=True), strict=False)
     return [
@@ -145,5 +145,5 @@ def allowed_by(table: algebra.Values) -> list[algebra.OneOf]:
 
 
 def is_set_of_iris(table: algebra.Values) -> bool:
-    """Tell whether rows of VALUES are single IRIs, each there once: a join with them is a filter."""
+    """Return True if rows of VALUES are distinct single IRIs: a join with them is a filter."""
     return len(table.columns) == 1 == len(allowed_by(table)) and len(set(table.rows)) == len(table.rows)

@@ -1,4 +1,4 @@
-"""What the engine asks about rdflib terms, so that it need not know them."""
+"""The operations on rdflib terms that the engine uses, so that it does not depend on rdflib."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ def blank_node(label: str) -> BNode:
 
 
 def to_text(term: Any) -> str:
-    """Write a term such that different terms differ."""
+    """Write a term so that different terms differ."""
     return "" if term is None else str(term.n3())

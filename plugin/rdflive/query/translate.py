@@ -1,4 +1,4 @@
-"""Translates rdflib's algebra into ours, with every filter placed as deep as it may run."""
+"""Translates rdflib's algebra into rdflive's, with every filter as deep as it may run."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def translate(node: Tree, scope: Scope, offered: Offered) -> algebra.Node:
     if node.name not in _PATTERNS:
         raise scope.query.refuse(node.name)
     result = _PATTERNS[node.name](node, scope, offered)
-    # VALUES in GRAPH ?g, for example, knows of no graph, so each of its rows stands for one in every graph
+    # VALUES in GRAPH ?g, for example, has no graph, so each of its rows counts for every graph
     if scope.seed is not None and not set(scope.context) <= set(result.columns):
         result = algebra.Join(scope.seed, result)
     return result
@@ -53,14 +53,14 @@ def translate(node: Tree, scope: Scope, offered: Offered) -> algebra.Node:
 
 def _join(node: Tree, scope: Scope, offered: Offered) -> algebra.Node:
     """Translate a group. Paths inside its nodes may start from its triple patterns, and its constants are
-    offered as filters: `{ ?t :line ?l VALUES ?t { :T101 } }` keeps the triples of :T101 alone.
+    offered as filters: `{ ?t :line ?l VALUES ?t { :T101 } }` keeps only the triples of :T101.
     """
     operands = with_binds_apart(operands_of(node))
     parts = [part for bgp in operands if bgp.name == "BGP" for part in _triples(bgp, scope)]
     tables = [_table(operand, scope) for operand in operands]
     rows = [table for table in tables if table is not None]
     patterns = [part for part in parts if isinstance(part, TriplePattern)]
-    # A path inside an OPTIONAL or UNION of the group may start from these.
+    # a path inside an OPTIONAL or UNION of the group may start from these
     bounds = [basic(linked, scope, asked=scope.read(linked)) for linked in linked_patterns(patterns)]
     inner = replace(scope, bounds=(*bounds, *rows, *scope.bounds))
     allowed = [condition for table in rows for condition in allowed_by(table)]
@@ -90,7 +90,7 @@ def _table(node: Tree, scope: Scope) -> Values | None:
     if is_values(node):
         return _values(node.p, scope)
     row = bound_row(node)
-    # where `initBindings` gave the variable a term, BIND is refused
+    # if `initBindings` has a term for the variable, BIND is refused
     return None if row is None or scope.query.is_bound(row.columns[0].name) else row
 
 
@@ -102,24 +102,24 @@ def _triples(node: Tree, scope: Scope) -> Iterator[Part]:
             continue
         ends = scope.query.term(s), scope.query.term(o)
         if isinstance(p, Path):
-            # `join` brings the outer solutions in once for the whole group
+            # `join` adds the outer solutions once for the whole group
             yield from path_parts(ends[0], p, ends[1], scope.bare)
         else:
             yield TriplePattern(ends[0], scope.query.term(p), ends[1])
 
 
 def _filter(node: Tree, scope: Scope, offered: Offered) -> algebra.Node:
-    """Offer the filters downwards, and apply those that no operator took."""
+    """Offer the filters downwards, and apply those that no operator used."""
     parts = conjuncts(node.expr)
     plain = [part for part in parts if not needs_marks(part)]
     mine: Offered = [scope.query.expression(part) for part in plain]
-    # `join` may start a path from the rows that such a filter lets through
+    # `join` may start a path from the rows of such a filter
     for condition, part in zip(mine, plain, strict=True):
         if rows := fixed_rows(part):
             scope.query.fix(condition, rows)
     down = [*mine, *offered]
     result = translate(node.p, scope, down)
-    # in place: the operator that offered them applies what is left in the list
+    # in place: the caller applies the filters left in the list
     offered[:] = [condition for condition in offered if condition in down]
     for condition, part in zip(mine, plain, strict=True):
         if condition in down:
@@ -167,13 +167,13 @@ def _names(part: Any) -> set[str]:
 
 
 def _union(node: Tree, scope: Scope, offered: Offered) -> algebra.Node:
-    """Offer filters to each branch; one that some branch did not take must run above too."""
+    """Offer filters to each branch; a filter that some branch did not use must run above too."""
     branches, left_over = [], []
     for branch in branches_of(node):
         down = list(offered)
         branches.append(translate(branch, scope, down))
         left_over.append(down)
-    # A filter that only some branches applied is applied again above, which does no harm.
+    # a filter that only some branches applied is applied again above, which does no harm
     offered[:] = [condition for condition in offered if any(condition in down for down in left_over)]
     return algebra.Union(tuple(branches))
 
@@ -181,7 +181,7 @@ def _union(node: Tree, scope: Scope, offered: Offered) -> algebra.Node:
 def _minus(node: Tree, scope: Scope, offered: Offered) -> algebra.Node:
     """Translate MINUS, which removes nothing if the two sides share no variable."""
     left = translate(node.p1, scope, offered)
-    # no filters from above: they would keep rows from removing what they should
+    # no filters from above: they would keep rows from removing others
     right = translate(node.p2, replace(scope.mentioning(node.p2), bounds=(left,)), [])
     shared = frozenset(left.columns).intersection(right.columns)
     if scope.outer is not None:  # both sides carry outer columns, but share one only if both name it
@@ -197,7 +197,7 @@ def _minus(node: Tree, scope: Scope, offered: Offered) -> algebra.Node:
 def _extend(node: Tree, scope: Scope, offered: Offered) -> algebra.Node:
     """Translate BIND and the assignments of SELECT."""
     name = str(node.var)
-    # below, the variable is not there yet
+    # the variable does not exist below
     down = [condition for condition in offered if name not in condition.variables]
     result = translate(node.p, scope, down)
     offered[:] = [c for c in offered if name in c.variables or c in down]
@@ -228,7 +228,7 @@ def _graph(node: Tree, scope: Scope, offered: Offered) -> algebra.Node:
         inner = translate(node.p, inside, offered)
         # `GRAPH <g> { }` has a solution only while the graph exists, which it does while it has a triple
         return inner if is_empty_without(inner, term) else algebra.Join(_graphs(term, scope), inner)
-    # The pattern may bind ?g itself, even to another value, so the graph has a column of its own.
+    # the pattern may bind ?g itself, even to another value, so the graph has a column of its own
     hidden = scope.query.fresh()
     # rows from outside lack the hidden column, so no path could start from them
     inside = replace(scope, graph=hidden, graphs=_graphs(hidden, scope), bounds=())
@@ -239,14 +239,14 @@ def _graph(node: Tree, scope: Scope, offered: Offered) -> algebra.Node:
     if term in inner.certain:
         same = algebra.Filter(inner, algebra.SameTerm(term.name, hidden.name))
         return algebra.Project(same, kept)
-    # joined and not compared: where the pattern leaves ?g unbound, it becomes the graph
+    # joined and not compared: if the pattern leaves ?g unbound, it becomes the graph
     renamed = algebra.Project(_graphs(hidden, scope), (hidden,), ((term, hidden),))
     return algebra.Project(algebra.Join(inner, renamed), kept)
 
 
 def _graphs(graph: VarOrTerm, scope: Scope) -> algebra.Node:
-    """List the graphs that contain a triple, as rows of a variable; for a named graph, the empty row
-    if it has one.
+    """List the graphs that contain a triple, as rows of a variable; for a named graph, the empty row if it
+    has one.
     """
     anything = TriplePattern(scope.query.fresh(), scope.query.fresh(), scope.query.fresh())
     shown = (graph,) if isinstance(graph, Variable) else ()
@@ -264,7 +264,7 @@ def _multiset(node: Tree, scope: Scope, offered: Offered) -> algebra.Node:
 def _subquery(node: Tree, scope: Scope, offered: Offered) -> algebra.Node:
     """Translate a subquery. Only its projected columns are visible outside."""
     modifiers = peel(node.p if node.name == "SelectQuery" else node)
-    # A filter below LIMIT would let other rows into the slice.
+    # a filter below LIMIT would let other rows into the slice
     down = [] if modifiers.slices else [c for c in offered if set(c.variables) <= set(modifiers.projected)]
     kept_back = [c for c in offered if c not in down]
     pattern = translate(modifiers.pattern, scope, down)
@@ -298,4 +298,4 @@ _PATTERNS: Final[Mapping[str, Translate]] = {
     "ToMultiSet": _multiset,
     "Union": _union,
 }
-"""The pass of each graph pattern, by rdflib's name for it."""
+"""The translation of each graph pattern, by rdflib's name for it."""

@@ -1,7 +1,7 @@
 """Patterns with triple terms that have variables, such as `?r rdf:reifies <<( ?s :line ?l )>>`.
 
-A fresh variable stands for each triple term, as in `?r rdf:reifies ?t`. Conditions compare the parts of ?t
-with the constants, and `SUBJECT(?t)` and `OBJECT(?t)` become columns, by which the group joins the pattern.
+A fresh variable replaces each triple term, as in `?r rdf:reifies ?t`. Conditions compare the parts of ?t with
+the constants, and `SUBJECT(?t)` and `OBJECT(?t)` become columns, by which the group joins the pattern.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ __all__ = ["is_open", "quoting"]
 
 
 def is_open(term: Any) -> bool:
-    """Tell whether a term of a pattern is a triple term with variables or blank nodes."""
+    """Return True if a term of a pattern is a triple term with variables or blank nodes."""
     return isinstance(term, TripleTerm) and any(
         isinstance(leaf, RdflibVariable | BNode) for leaf in leaves(term)
     )
 
 
 def quoting(triple: tuple[Any, Any, Any], scope: Scope) -> algebra.Node:
-    """Match a triple pattern, of which an end is a triple term with variables."""
+    """Match a triple pattern with a triple term with variables as an end."""
     query = scope.query
     terms: list[Any] = []
     conditions: list[Tree] = []
@@ -55,7 +55,7 @@ def quoting(triple: tuple[Any, Any, Any], scope: Scope) -> algebra.Node:
                 conditions.append(_same(places[known], place))
             else:
                 places[known] = place
-    # conditions read no blank node of a query, so a variable that is outside and inside has a fresh name too
+    # conditions read no blank node of a query, so a variable both outside and inside has a fresh name too
     both = {v: query.fresh() for v in terms if isinstance(v, Variable) and v in places}
     conditions += [_same(RdflibVariable(fresh.name), places.pop(v)) for v, fresh in both.items()]
     s, p, o = (both.get(term, term) if isinstance(term, Variable) else term for term in terms)
@@ -71,7 +71,7 @@ def quoting(triple: tuple[Any, Any, Any], scope: Scope) -> algebra.Node:
 
 
 def _parts(term: Any, place: Any) -> Iterator[tuple[Any, Any]]:
-    """List a triple term and the terms in it, each with the expression that gives it."""
+    """List a triple term and the terms in it, each with the expression for it."""
     yield term, place
     if is_open(term):
         for function, part in zip(("SUBJECT", "PREDICATE", "OBJECT"), term.parts, strict=True):

@@ -102,7 +102,7 @@ class Access:
         problem = Problem(
             403,
             f"a page of {site} may not use this server: serve the page from the server's own address "
-            "(docs/howto/dashboard.md)",
+            "(docs/page.md, Dashboards)",
         )
         if site not in self._refused and len(self._refused) < _LOGGED:
             self._refused.add(site)

@@ -100,7 +100,7 @@ def _not_running() -> Problem:
     log.error(
         "the application of rdflive.server.make_app received a request, but its lifespan does not run: "
         "servers do not run the lifespan of a mounted application; run it in your own lifespan, by `async "
-        "with live.router.lifespan_context(live): yield` (docs/server.md, In another server)"
+        "with live.router.lifespan_context(live): yield` (docs/server.md, Mounting in an application)"
     )
     return Problem(503, "this application has not been started; the log of its server has instructions")
 

@@ -20,9 +20,10 @@ from rdflive.store.adapter import (
     looks_up,
     value_of,
 )
-from rdflive.store.capture import OPEN, WRITING, Capture
+from rdflive.store.capture import Capture, KnownWrite, Write
 from rdflive.store.garbage_collection import MANY, uncollected
 from rdflive.store.listening import NAMED, UNION, Changes, GraphKey, Listener, QuadTerms
+from rdflive.store.states import OPEN, WRITING
 
 __all__ = [
     "MANY",
@@ -36,6 +37,7 @@ __all__ = [
     "GraphKey",
     "GraphLike",
     "Guardable",
+    "KnownWrite",
     "Listener",
     "LiteralParts",
     "LookingUp",
@@ -47,6 +49,7 @@ __all__ = [
     "Triple",
     "Watchable",
     "Writable",
+    "Write",
     "WriteRefusedError",
     "content_of",
     "looks_up",

@@ -7,33 +7,52 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final, Literal, TypeVar
+from dataclasses import dataclass
+from typing import Any, Final, Literal, Protocol, TypeVar
 
 from rdflive.errors import RdfliveError, WaitError, is_interruption
 from rdflive.model import Batch, Change, Quad, Term, Triple
 from rdflive.store.deliveries import Deliveries, Delivering
 from rdflive.store.garbage_collection import MANY, uncollected
 from rdflive.store.listening import NAMED, UNION, Changes, GraphKey, Judge, Listener, QuadTerms
+from rdflive.store.states import CHANGING, IDLE, LEFT, OPEN, OWED, TORN, UNREAD, WRITING
 
-__all__ = ["IDLE", "OPEN", "WRITING", "Capture", "thread"]
+__all__ = ["Capture", "KnownWrite", "Write", "thread"]
 
-
-IDLE: Final = 0
-"""No flag is set."""
-OPEN: Final = 1
-"""A batch is open."""
-WRITING: Final = 2
-"""The store is changing, and not every listener has taken the change."""
-LEFT: Final = 4
-"""A batch has ended, and its changes are not committed yet."""
-TORN: Final = 8
-"""The store was changed in the middle of a write, so the listeners must read it again."""
-OWED: Final = 16
-"""A listener has something to tell beside the changes: a callback was interrupted."""
-CHANGING: Final = 32
-"""A subscription begins or ends, so what listeners keep is changing."""
 
 Result = TypeVar("Result")
+
+
+class Write(Protocol):
+    """One write to a watched store. `Capture.write` makes it."""
+
+    def foresee(self) -> Changes:
+        """Return the net changes that `apply` would make now, for a guard to permit."""
+        ...
+
+    def apply(self, *, is_permitted: bool) -> None:
+        """Change the store, and record each change that really happened.
+
+        `is_permitted`: the guards have permitted this write as a whole commit, so nothing will undo it. A
+        write that knows what it changed even if it raises calls `Capture.recorded` in the end; otherwise
+        the listeners read the store again after an exception.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class KnownWrite:
+    """A write to a store that can list what will change: the changes are recorded when it has been made."""
+
+    capture: Capture
+    foresee: Callable[[], Changes]
+    change: Callable[[], object]
+
+    def apply(self, *, is_permitted: bool) -> None:  # noqa: ARG002 - it is undone by the opposite operations
+        """Make the change; one that raises half-way has the listeners read the store again."""
+        changes = self.foresee()
+        self.change()
+        self.capture.record_net(changes)
 
 
 class _Thread(threading.local):
@@ -78,13 +97,10 @@ class Capture:
     have seen the rest, and whatever they passed to `enqueue` runs after the lock is released, in the thread
     that wrote and in commit order.
 
-    `state` has the flag `WRITING` from before a write reads what the store holds until every listener has
-    taken the change. If anything interrupts in between (Ctrl-C, no memory, an exception), the flag stays, and
-    whoever uses the store next finds it in `settle` and lets the listeners read the store again. So a write
-    is marked like this, with the lock held:
-
-        capture.state |= WRITING; look what is there; change the store; capture.record(...)
-        capture.state &= ~WRITING
+    A store is changed by `write`, which is given the write as a value. `state` has the flag `WRITING` from
+    before the write reads the store until every listener has taken the change. If anything interrupts in
+    between (Ctrl-C, no memory, an exception), the flag stays. The next use of the store finds it in `settle`,
+    and the listeners read the store again; see `rdflive.store.states`.
 
     A signal handler, a finalizer or a function of an update may use the store in the middle of that. It reads
     the store as it is. What it writes is not recorded, and the listeners read the store again afterwards.
@@ -181,6 +197,11 @@ class Capture:
         if self.on_batch is not None and graph is not UNION:
             self._announce(self.on_batch, Batch((Change(sign, Quad(s, p, o, graph)),), self.sequence))
 
+    def record_net(self, changes: Changes) -> None:
+        """Take net changes that happened inside a batch."""
+        for quad, sign in changes.items():
+            self.record(sign, *quad)
+
     def record_all(self, sign: Literal[1, -1], quads: Iterable[QuadTerms]) -> None:
         """Take distinct changes that happened inside a batch, as `record` takes one."""
         if self._net:
@@ -225,6 +246,37 @@ class Capture:
                 listener.pass_by(count)
         self._passed = True
 
+    def write(self, write: Write, *, is_single: bool = False) -> None:
+        """Make a write, as part of the open batch or as a commit of its own, which guards may refuse.
+
+        A write that `is_single` changes one quad at most, and needs no batch if no guard looks at it.
+        """
+        if is_single and thread.batch in (None, self):
+            with self.lock:
+                state = self.state
+                is_lone = self.judge is None and (state == OPEN or not (state or self.wants_union))
+                if is_lone:
+                    self._write(write, is_commit=False)
+            if is_lone:
+                if self.deliveries:
+                    self.deliver()
+                return
+        self.run(self._write, write, is_commit=self.asks)
+
+    def _write(self, write: Write, *, is_commit: bool) -> None:
+        if self.judge is not None:
+            changes = write.foresee()
+            if is_commit:
+                self.judge.permit(changes)
+        # no `finally`: what interrupts this must leave the flag, see `states`
+        self.state |= WRITING
+        write.apply(is_permitted=is_commit)
+        self.state &= ~WRITING
+
+    def recorded(self) -> None:
+        """End a write whose changes are all recorded, also one that raises."""
+        self.state &= ~WRITING
+
     def run(self, operation: Callable[..., Result], /, *arguments: Any, **options: Any) -> Result:
         """Make all changes of an operation one batch, or part of the open one; returns its result.
 
@@ -244,12 +296,7 @@ class Capture:
                     self.settle()
                 before = self.state
                 try:
-                    thread.batch = self
-                    if not before & OPEN:
-                        self._owner, self.state = threading.get_ident(), OPEN
-                        thread.batches.append(self)
-                        if self.judge is not None:
-                            self.judge.begin()
+                    self._begin(before)
                     return operation(*arguments, **options)
                 finally:
                     try:
@@ -278,18 +325,13 @@ class Capture:
                 self.settle()
             before = self.state
             try:
-                thread.batch = self
-                if not before & OPEN:
-                    self._owner, self.state = threading.get_ident(), OPEN
-                    thread.batches.append(self)
-                    if self.judge is not None:
-                        self.judge.begin()
+                self._begin(before)
                 yield self
-            finally:
+            finally:  # as in `run`: a function that both call could be interrupted before its first step
                 try:
                     if not before & OPEN:
                         self._leave(before)
-                finally:  # as in `run`
+                finally:
                     if not before & OPEN:
                         self._owner, self.state = 0, WRITING if self.state & OPEN else self.state
                     thread.look()
@@ -347,6 +389,15 @@ class Capture:
         """Tell whether this thread is inside the lock."""
         return self.lock._is_owned()  # type: ignore[attr-defined, no-any-return]  # as Condition does
 
+    def _begin(self, before: int) -> None:
+        """Open a batch, unless one is open."""
+        thread.batch = self
+        if not before & OPEN:
+            self._owner, self.state = threading.get_ident(), OPEN
+            thread.batches.append(self)
+            if self.judge is not None:
+                self.judge.begin()
+
     def _leave(self, before: int) -> None:
         """Commit the open batch, or discard the changes of one that was opened in the middle of a write."""
         # A batch inside a write, as by a signal handler, has no place in commit order beside that write. So
@@ -368,7 +419,7 @@ class Capture:
 
     def _refused(self, judge: Judge) -> RdfliveError | None:
         """Have the changes of the open batch judged, unless it must be read again; gives the refusal."""
-        if (self.state | self._later) & (WRITING | TORN | CHANGING):
+        if (self.state | self._later) & UNREAD:
             return None
         try:
             judge.settle(self._net)
@@ -390,7 +441,7 @@ class Capture:
         net, self._net = self._net, {}
         passed, self._passed = self._passed, False
         self._pending.clear()
-        if found & (WRITING | TORN | CHANGING):
+        if found & UNREAD:
             self.deliveries.give_away()  # the interrupted thread may never come back to deliver
             self.sequence += 1
             # all views of a store have the same `renew`, which is called once

@@ -1,4 +1,4 @@
-"""Where a text is wrong: the line of a query with a caret below the place, and messages of rdflib's parsers."""
+"""Where a text is wrong: the line of a query with a caret below it, and messages of rdflib's parsers."""
 
 from __future__ import annotations
 

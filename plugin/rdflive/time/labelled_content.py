@@ -1,4 +1,4 @@
-"""The content and the entailed triples of one window, read from labels that say how long each lasts (IMaRS)."""
+"""The content and entailed triples of one window, read from labels of how long each lasts (IMaRS)."""
 
 from __future__ import annotations
 

@@ -79,14 +79,13 @@ def change(
     *,
     may_pass: bool,
 ) -> None:
-    """Delete and insert quads of some graphs inside a batch and record those that went and came; if that
+    """Run a write that deletes and inserts quads of some graphs, and record those that went and came; if that
     `may_pass`, those that no pattern can match are only counted.
     """
     held: list[Quad] = []
     absent: list[Quad] = []
     passed_held: set[Quad] = set()
     passed: set[Quad] = set()
-    capture.state |= WRITING
     try:
         predicates = capture.wanted() if may_pass else None
         doomed, doomed_unwanted = _parted(predicates, changes.went)
@@ -124,7 +123,7 @@ def change(
             counts = Counter(map(_graph, seen)) if len(graphs) > 1 else dict.fromkeys(graphs, len(seen))
             for graph, count in counts.items():
                 capture.pass_by(graph, count)
-        capture.state &= ~WRITING
+        capture.recorded()
 
 
 def load_unseen(

@@ -9,7 +9,7 @@ from typing import Literal
 
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, Store, Triple
 
-from rdflive.store import UNION, WRITING, Capture
+from rdflive.store import UNION, Capture
 from rdflive_stores.oxigraph.terms import canonical
 from rdflive_stores.oxigraph.update import Pattern
 from rdflive_stores.oxigraph.visible import visible
@@ -18,21 +18,20 @@ __all__ = ["canonical_quad", "compare", "matching", "record", "union_changes"]
 
 
 def compare(
-    native: Store, capture: Capture, patterns: Iterable[Pattern], write: Callable[[], object]
+    native: Store, capture: Capture, patterns: Callable[[], Iterable[Pattern]], write: Callable[[], object]
 ) -> None:
-    """Run an operation inside a batch, and record how the quads of some patterns differ before and after.
+    """Run the operation of a write, and record how the quads of some patterns differ before and after.
 
     It records even if the operation raises: the store rolls back, but something after it may have raised. An
     open iterator of Oxigraph keeps seeing the old state at no cost.
     """
     before: list[tuple[Pattern, Iterable[Quad]]] = []
-    capture.state |= WRITING
     try:
-        before += [(pattern, matching(native, pattern)) for pattern in patterns]
+        before += [(pattern, matching(native, pattern)) for pattern in patterns()]
         write()
     finally:
         _record_difference(native, capture, before)
-        capture.state &= ~WRITING
+        capture.recorded()
 
 
 def _record_difference(

@@ -15,12 +15,12 @@ from typing import Any, Literal, TypeAlias
 
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, Store
 
-from rdflive.store import OPEN, UNION, WRITING, Adapter, Capture, Changes, QuadTerms, Transaction
+from rdflive.store import OPEN, UNION, WRITING, Adapter, Capture, Changes, Transaction
 from rdflive.store.capture import thread
-from rdflive_stores.oxigraph.bulk import Changing, Source, change, content, load_unseen, parsed
-from rdflive_stores.oxigraph.changes import canonical_quad, compare, matching, record, union_changes
+from rdflive_stores.oxigraph.bulk import Changing, Source, content, load_unseen, parsed
+from rdflive_stores.oxigraph.changes import matching, record
 from rdflive_stores.oxigraph.entry import EntryRequest
-from rdflive_stores.oxigraph.foresight import Foreseen, foresee, turn_unspelled
+from rdflive_stores.oxigraph.foresight import Foreseen, foresee
 from rdflive_stores.oxigraph.ground import read_ground
 from rdflive_stores.oxigraph.kept import KEPT, KeptQuads, has_kept, kept_entries, may_meet_kept, refuse_kept
 from rdflive_stores.oxigraph.request import execute
@@ -28,6 +28,7 @@ from rdflive_stores.oxigraph.terms import canonical
 from rdflive_stores.oxigraph.undoing import Undoing, undo_what_was_left
 from rdflive_stores.oxigraph.update import ANYTHING, Pattern, Request
 from rdflive_stores.oxigraph.visible import Native, Read, visible
+from rdflive_stores.oxigraph.writes import Compared, EntryWrite, ManyQuads, NativeWrite, OneQuad
 
 __all__ = ["GraphName", "LiveStore"]
 
@@ -77,7 +78,7 @@ class LiveStore:
     (1, 0)
     """
 
-    __slots__ = ("__weakref__", "_held", "adapter", "capture", "native", "undoing")
+    __slots__ = ("__weakref__", "adapter", "capture", "held", "native", "undoing")
 
     def __init__(self, native: Store | None = None, capture: Capture | None = None) -> None:
         if native is not None and not isinstance(native, Store):
@@ -85,7 +86,7 @@ class LiveStore:
         self.native = Store() if native is None else native
         self.capture = Capture() if capture is None else capture
         self.adapter: Adapter | None = None
-        self._held = KeptQuads()
+        self.held = KeptQuads()
         self.undoing = Undoing(self.native)
         undo_what_was_left(self.native)
 
@@ -105,12 +106,11 @@ class LiveStore:
         if self.capture.judge is None:
             self.native.add_graph(graph_name)
         else:  # a batch that is refused takes it back
-            self.capture.run(self._add_graph_heard, graph_name, self.capture.asks)
+            self._compare(list, partial(self.native.add_graph, graph_name), lambda _: self._with(graph_name))
 
-    def _add_graph_heard(self, name: GraphName, asks: bool) -> None:
+    def _with(self, name: GraphName) -> Foreseen:
         is_new = not (isinstance(name, DefaultGraph) or self.native.contains_named_graph(name))
-        foreseen = Foreseen([], [], [], [name] if is_new else [])  # type: ignore[list-item]  # tested above
-        self._write_foreseen(foreseen, asks, partial(execute, self.native, foreseen.graphs))
+        return Foreseen([], [], [], [name] if is_new else [])  # type: ignore[list-item]  # tested above
 
     def add(self, /, quad: Quad) -> None:
         """Add a quad."""
@@ -118,7 +118,7 @@ class LiveStore:
         elsewhere = batch is not None and batch is not capture
         alone = (capture.listeners or capture.judge is not None) and not capture.wants_union
         if elsewhere or not alone or not isinstance(quad, Quad):
-            self._write_one(1, self.native.add, quad)
+            self._write_one(1, quad)
             return
         with capture.lock:  # `_write_one` written out, for a graph of rdflib adds quad by quad
             state, judge = capture.state, capture.judge
@@ -138,13 +138,13 @@ class LiveStore:
                     capture.record(1, s, p, canonical(o), graph)
                 capture.state &= ~WRITING
         if not is_quick:
-            self._write_one(1, self.native.add, quad)
+            self._write_one(1, quad)
         elif capture.deliveries:
             capture.deliver()
 
     def remove(self, /, quad: Quad) -> None:
         """Remove a quad."""
-        self._write_one(-1, self.native.remove, quad)
+        self._write_one(-1, quad)
 
     def extend(self, /, quads: Iterable[Quad]) -> None:
         """Add quads, all or none."""
@@ -176,18 +176,18 @@ class LiveStore:
             "custom_aggregate_functions": custom_aggregate_functions,
         }
         request = Request([update], **options)
-        if self._unheard(self._update, update, request, options):
+        write = Compared(
+            self,
+            lambda: request.patterns,
+            lambda: self._update(update, request, options),
+            lambda patterns: self._foresee(request, patterns),
+        )
+        if self._unheard(write.native):
             return
         calls_functions = custom_functions is not None or custom_aggregate_functions is not None
         changes = None if calls_functions else read_ground(update, prefixes, base_iri)
         if changes is None:
-            self.capture.run(
-                self._compare_heard,
-                lambda: request.patterns,
-                lambda: self._update(update, request, options),
-                lambda patterns: self._foresee(request, patterns),
-                self.capture.asks,
-            )
+            self.capture.write(write)
         elif len(changes.went) + len(changes.came) == 1:  # such a commit has a shorter way
             (self.remove if changes.went else self.add)(*chain(*changes))
         elif changes.went:
@@ -209,41 +209,11 @@ class LiveStore:
 
     def write(self, transaction: Transaction, prefixes: dict[str, str] | None = None) -> None:
         """Apply one entry of a feed in one native transaction, and keep texts with it (see `Writable`)."""
-        entry = EntryRequest(transaction, prefixes)
-        if not self._unheard(self._write_entry, entry):
-            self.capture.run(self._write_entry, entry, self.capture.asks)
-
-    def _write_entry(self, entry: EntryRequest, asks: bool = False) -> None:
-        native, held, capture = self.native, self._held, self.capture
-        if capture.judge is not None:
-            foreseen = entry.foreseen(native)
-            self._write_foreseen(
-                foreseen,
-                asks,
-                lambda went, came: entry.write(native, held, went, came, instead=foreseen.graphs),
-                entry.replaced(native, held),
-            )
-        elif not capture.is_open:
-            entry.write(native, held, *entry.changed(native))
-        elif not entry.is_exact:
-            compare(
-                native, capture, entry.touched(), lambda: entry.write(native, held, *entry.changed(native))
-            )
-        else:
-            went: list[Quad] = []
-            came: list[Quad] = []
-            capture.state |= WRITING
-            try:
-                went, came = entry.changed(native)
-                entry.write(native, held, went, came)
-            finally:  # all or nothing is done, and where it failed one quad tells which
-                if came[0] in native if came else went and went[0] not in native:
-                    record(native, capture, went, came)
-                capture.state &= ~WRITING
+        self._write(EntryWrite(self, EntryRequest(transaction, prefixes)))
 
     def kept(self, name: str) -> dict[str, str]:
         """Give the texts that `write` kept under a name, as they are in the store now."""
-        self._held.forget()
+        self.held.forget()
         return kept_entries(self.native, name)
 
     def clear(self, /) -> None:
@@ -334,55 +304,19 @@ class LiveStore:
                 refuse_kept(KEPT)
             return is_done
 
-    def _write_one(self, sign: Literal[1, -1], write: Callable[[Quad], None], quad: Quad) -> None:
+    def _write(self, write: NativeWrite) -> None:
+        """Make a write; one that nothing listens to is passed straight to the store."""
+        if not self._unheard(write.native):
+            self.capture.write(write)
+
+    def _write_one(self, sign: Literal[1, -1], quad: Quad) -> None:
         """Write one quad, and record it if that changed something."""
-        capture = self.capture
+        native = self.native.add if sign > 0 else self.native.remove
         if not isinstance(quad, Quad):
-            write(quad)  # the store itself refuses what is no quad
-        if quad.graph_name == KEPT:
-            refuse_kept(KEPT)
-        if self._unheard(write, quad):
-            return
-        is_alone = False
-        if thread.batch in (None, capture):
-            with capture.lock:
-                state = capture.state
-                is_alone = capture.judge is None and (state == OPEN or not (state or capture.wants_union))
-                if is_alone:
-                    self._write_heard(sign, write, quad, asks=False)
-        if not is_alone:
-            capture.run(self._write_heard, sign, write, quad, capture.asks)
-        elif capture.deliveries:
-            capture.deliver()
-
-    def _write_heard(
-        self, sign: Literal[1, -1], write: Callable[[Quad], None], quad: Quad, asks: bool
-    ) -> None:
-        capture = self.capture
-        if capture.judge is not None:
-            changed = [] if (quad in self.native) is (sign > 0) else [canonical_quad(quad)]
-            went, came = (changed, []) if sign < 0 else ([], changed)
-
-            def write_it(went: list[Quad], came: list[Quad]) -> None:
-                if len(went) + len(came) > 1:  # notes come with it
-                    execute(self.native, [], went, came)
-                else:
-                    write(quad)
-
-            self._write_foreseen(Foreseen(went, came, [], []), asks, write_it)
-            return
-        capture.state |= WRITING
-        known = quad in self.native
-        write(quad)
-        if known is (sign < 0):
-            s, p, o, graph = quad
-            o = canonical(o)
-            capture.record(sign, s, p, o, graph)
-            if capture.wants_union:
-                held = visible(self.native).quads_for_pattern(s, p, o, None)
-                if all(other.graph_name == graph for other in held):
-                    capture.record(sign, s, p, o, UNION)
-        capture.state &= ~WRITING
+            native(quad)  # the store itself refuses what is no quad
+        refuse_kept(quad.graph_name)
+        if not self._unheard(native, quad):
+            self.capture.write(OneQuad(self, sign, quad), is_single=True)
 
     def _insert(self, write: Callable[[list[Quad]], None], quads: list[Quad]) -> None:
         self._change(partial(write, quads), Changing([], quads))
@@ -393,31 +327,8 @@ class LiveStore:
         graphs = {getattr(quad, "graph_name", None) for quad in chain(*changes)}
         for graph in graphs:
             refuse_kept(graph)
-        if self._unheard(write):
-            return
-        capture = self.capture
-        may_pass = None not in graphs and capture.may_pass
-        capture.run(self._change_heard, write, changes, graphs, may_pass, capture.asks)
-
-    def _change_heard(
-        self, write: Callable[[], object], changes: Changing, graphs: set[Any], may_pass: bool, asks: bool
-    ) -> None:
-        native, capture = self.native, self.capture
-        if capture.judge is None or None in graphs:
-            change(native, capture, write, changes, graphs, may_pass=may_pass)
-            return
-        went, came = (dict.fromkeys(map(canonical_quad, quads)) for quads in changes)
-        foreseen = Foreseen(
-            [quad for quad in went if quad in native], [quad for quad in came if quad not in native], [], []
-        )
-
-        def write_it(went: list[Quad], came: list[Quad]) -> None:
-            if went:
-                execute(native, [], went, came)
-            else:  # not in bulk, of which a part may stay where the program ends in the middle
-                native.extend(came)
-
-        self._write_foreseen(foreseen, asks, write_it)
+        may_pass = None not in graphs and self.capture.may_pass
+        self._write(ManyQuads(self, write, changes, graphs, may_pass=may_pass))
 
     def _load_unseen(
         self, load: str, document: bytes | str, syntax: RdfFormat, to_graph: GraphName | None, options: Any
@@ -437,62 +348,8 @@ class LiveStore:
         write: Callable[[], None],
         foresee: Callable[[list[Pattern]], Foreseen],
     ) -> None:
-        """Run an operation and record how the quads of some patterns differ before and after.
-
-        In a guarded store it is found out before what will differ, and that is written.
-        """
-        if not self._unheard(write):
-            self.capture.run(self._compare_heard, touched, write, foresee, self.capture.asks)
-
-    def _compare_heard(
-        self,
-        touched: Callable[[], list[Pattern]],
-        write: Callable[[], None],
-        foresee: Callable[[list[Pattern]], Foreseen],
-        asks: bool,
-    ) -> None:
-        native, capture = self.native, self.capture
-        if capture.judge is None:
-            compare(native, capture, touched(), write)
-            return
-        foreseen = foresee(touched())
-        self._write_foreseen(foreseen, asks, partial(execute, native, foreseen.graphs))
-
-    def _write_foreseen(
-        self,
-        foreseen: Foreseen,
-        asks: bool,
-        write: Callable[[list[Quad], list[Quad]], object],
-        kept: tuple[list[Quad], list[Quad]] = ([], []),
-    ) -> None:
-        """Make changes that are known: once they are permitted, or together with notes that undo them.
-
-        `write` is given the quads that go and those that come, with the notes, and writes them in one
-        transaction. `kept` are the quads that it deletes from the reserved graph and inserts there.
-        """
-        native, capture = self.native, self.capture
-        went, came, dropped, made = foreseen
-        notes: list[Quad] = []
-        if asks:
-            capture.permit(self._changes(went, came))
-        else:
-            notes = self.undoing.note(went, came, dropped, made, *kept)
-        capture.state |= WRITING
-        try:
-            write(went, [*came, *notes])
-            turn_unspelled(native, dropped, made)
-        finally:  # all or nothing is done, and where it failed one quad tells which
-            if came[0] in native if came else went and went[0] not in native:
-                record(native, capture, went, came)
-            capture.state &= ~WRITING
-
-    def _changes(self, went: list[Quad], came: list[Quad]) -> Changes:
-        changes: dict[QuadTerms, Literal[1, -1]] = {tuple(quad): -1 for quad in went}
-        changes.update({tuple(quad): 1 for quad in came})
-        if self.capture.wants_union:
-            for triple, sign in union_changes(self.native, went, came):
-                changes[triple.subject, triple.predicate, triple.object, UNION] = sign
-        return changes
+        """Run an operation and record how the quads of some patterns differ before and after."""
+        self._write(Compared(self, touched, write, foresee))
 
     def undo(self, changes: Changes) -> None:
         """Undo the net changes of the open batch in one transaction; it is recorded."""
@@ -502,6 +359,6 @@ class LiveStore:
         came = [quad for quad, sign in quads.items() if sign < 0]
         capture.state |= WRITING
         self.undoing.undo(went, came)
-        self._held.forget()
+        self.held.forget()
         record(native, capture, went, came)
         capture.state &= ~WRITING

@@ -7,19 +7,19 @@ plain class that they stand for, and work without an adapter once that is gone.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, partial
 from typing import Any, Literal, Protocol
 
 from rdflive.model import Triple
-from rdflive.store import OPEN, UNION, WRITING, Capture, QuadTerms
+from rdflive.store import OPEN, UNION, WRITING, Capture, Changes, KnownWrite, QuadTerms
 from rdflive.store.capture import thread
 from rdflive.store.rdflib_graphs import ADAPTER, capture_of_watched, in_batch, live_class, reduce_as
 
 __all__ = ["live_memory", "live_simple_memory"]
 
 
-class _Names(Protocol):
-    """What a live `Memory` asks of its adapter: see `rdflive_stores.rdflib.memory.MemoryAdapter`."""
+class _Adapter(Protocol):
+    """The part of `rdflive_stores.rdflib.memory.MemoryAdapter` that a live `Memory` uses."""
 
     capture: Capture
     names: dict[Any, str | None]
@@ -32,48 +32,29 @@ class _Names(Protocol):
 def live_simple_memory(plain: Any) -> type[Any]:
     """Make the class of a watched `SimpleMemory`: it records what each operation changed."""
 
-    def holds(store: Any, triple: Triple) -> bool:
-        return next(iter(store.triples(triple)), None) is not None
+    def added(store: Any, triple: Triple) -> Changes:
+        return {} if next(iter(store.triples(triple)), None) is not None else {(*triple, None): 1}
 
-    def add_one(store: Any, capture: Capture, triple: Triple, context: Any, quoted: bool, asks: bool) -> None:
-        if asks and not holds(store, triple):
-            capture.permit({(*triple, None): 1})
-        capture.state |= WRITING
-        known = holds(store, triple)
-        plain.add(store, triple, context, quoted)
-        if not known:
-            s, p, o = triple
-            capture.record(1, s, p, o, None)
-        capture.state &= ~WRITING
+    def removed(store: Any, pattern: Any) -> Changes:
+        return {(*held, None): -1 for held, _ in store.triples(pattern)}
 
-    def remove_all(store: Any, capture: Capture, triple: Any, context: Any, asks: bool) -> None:
-        if asks:
-            capture.permit({(*held, None): -1 for held, _ in store.triples(triple)})
-        capture.state |= WRITING
-        found = [held for held, _ in store.triples(triple)]
-        plain.remove(store, triple, context)
-        for s, p, o in found:
-            if not holds(store, (s, p, o)):
-                capture.record(-1, s, p, o, None)
-        capture.state &= ~WRITING
+    def write(store: Any, foresee: Any, pattern: Any, operation: Any, *arguments: Any) -> None:
+        change = partial(operation, store, pattern, *arguments)
+        capture = capture_of_watched(store)
+        if capture is None:
+            change()
+        else:
+            capture.write(KnownWrite(capture, partial(foresee, store, pattern), change))
 
     class LiveSimpleMemory(plain):  # type: ignore[misc]  # the class is known at run time only
         def add(self, triple: Any, context: Any, quoted: bool = False) -> None:
-            capture = capture_of_watched(self)
-            if capture is None:
-                plain.add(self, triple, context, quoted)
-            else:
-                capture.run(add_one, self, capture, triple, context, quoted, capture.asks)
+            write(self, added, triple, plain.add, context, quoted)
 
         def addN(self, quads: Iterable[Any]) -> None:  # noqa: N802 - rdflib's name
             in_batch(self, plain.addN, self, quads)
 
         def remove(self, triple: Any, context: Any = None) -> None:
-            capture = capture_of_watched(self)
-            if capture is None:
-                plain.remove(self, triple, context)
-            else:
-                capture.run(remove_all, self, capture, triple, context, capture.asks)
+            write(self, removed, triple, plain.remove, context)
 
         def __reduce_ex__(self, protocol: Any) -> Any:
             return reduce_as(plain, self, protocol)
@@ -85,111 +66,83 @@ def live_simple_memory(plain: Any) -> type[Any]:
 def live_memory(plain: Any) -> type[Any]:
     """Make the class of a watched `Memory`: it records changes of each graph and of the union.
 
-    `Memory` keeps the set of triples of each graph, and of the union under None; comparing their sizes
-    around an operation on one triple is the cheapest exact test.
+    `Memory` keeps the set of triples of each graph, and of the union under None.
     """
 
-    def matching(store: Any, triple: Any, context: Any) -> list[tuple[Triple, tuple[Any, ...]]]:
-        return [
-            (held, (context,) if context is not None else tuple(contexts))
-            for held, contexts in store.triples(triple, context)
-        ]
-
-    def add_permitted(store: Any, adapter: _Names, triple: Triple, context: Any) -> None:
-        capture, graphs = adapter.capture, store._Memory__contextTriples
-        identifier = getattr(context, "identifier", context)
+    def added(store: Any, adapter: _Adapter, triple: Triple, context: Any) -> Changes:
+        graphs, identifier = store._Memory__contextTriples, getattr(context, "identifier", context)
         changes: dict[QuadTerms, Literal[1, -1]] = {}
+        # one that is written past every graph is in the union alone
         if identifier is not None and triple not in graphs.get(adapter.name(identifier), ()):
             changes[*triple, identifier] = 1
-        if capture.wants_union and triple not in graphs[None]:
+        if adapter.capture.wants_union and triple not in graphs[None]:
             changes[*triple, UNION] = 1
-        capture.permit(changes)
-        store.add(triple, context)
+        return changes
 
-    def permit_removal(store: Any, adapter: _Names, triple: Any, context: Any) -> None:
-        capture = adapter.capture
+    def removed(store: Any, adapter: _Adapter, pattern: Any, context: Any) -> Changes:
         changes: dict[QuadTerms, Literal[1, -1]] = {}
-        for held, contexts in matching(store, triple, context):
-            for graph in contexts:
+        for held, contexts in store.triples(pattern, context):
+            for graph in tuple(contexts) if context is None else (context,):
                 changes[*held, getattr(graph, "identifier", graph)] = -1
-            if capture.wants_union and (context is None or not is_elsewhere(store, held, context)):
+            if adapter.capture.wants_union and (context is None or not is_elsewhere(store, held, context)):
                 changes[*held, UNION] = -1
-        capture.permit(changes)
+        return changes
 
     def is_elsewhere(store: Any, triple: Triple, context: Any) -> bool:
         graph = getattr(context, "identifier", context)
         others = (getattr(each, "identifier", each) for each in store.contexts(triple))
         return any(other != graph for other in others)
 
-    def remove_all(store: Any, adapter: _Names, triple: Any, context: Any, asks: bool) -> None:
-        if asks:
-            permit_removal(store, adapter, triple, context)
-        capture = adapter.capture
-        capture.state |= WRITING
-        found = matching(store, triple, context)
-        plain.remove(store, triple, context)
-        graphs = store._Memory__contextTriples
-        for held, contexts in found:
-            s, p, o = held
-            for graph in contexts:
-                identifier = getattr(graph, "identifier", graph)
-                if held not in graphs.get(adapter.name(identifier), ()):
-                    capture.record(-1, s, p, o, identifier)
-            if capture.wants_union and held not in graphs[None]:
-                capture.record(-1, s, p, o, UNION)
-        capture.state &= ~WRITING
-
     class LiveMemory(plain):  # type: ignore[misc]  # the class is known at run time only
         def add(self, triple: Any, context: Any, quoted: bool = False) -> None:
-            adapter: _Names | None = self.__dict__.get(ADAPTER)
+            adapter: _Adapter | None = self.__dict__.get(ADAPTER)
             if adapter is None or quoted:  # a formula's statement is in no graph that can be subscribed to
                 plain.add(self, triple, context, quoted)
                 return
             capture, batch = adapter.capture, thread.batch
-            if batch is not None and batch is not capture:
-                capture.run(self.add, triple, context)
-                return
-            with capture.lock:
-                judge, state = capture.judge, capture.state
-                wants_union = UNION in capture.listeners or (judge is not None and judge.wants_union)
-                is_judged = judge is not None and not state & OPEN and judge.wants(triple[1])
-                if state <= OPEN and (state or not wants_union) and not is_judged:
-                    graphs = self._Memory__contextTriples
-                    identifier = getattr(context, "identifier", context)
-                    name = adapter.names.get(identifier) or adapter.name(identifier)
-                    # no `finally`: what interrupts this must leave the flag, see `Capture`
-                    capture.state = state | WRITING
-                    own = graphs.get(name, ())
-                    held = len(own)
-                    union = len(graphs[None]) if wants_union else 0
-                    plain.add(self, triple, context)
-                    # a graph has its set from its first triple on, which is new to it
-                    if not held or len(own) != held:
-                        s, p, o = triple
-                        if identifier is not None:  # else written past every graph: the union alone has it
-                            capture.record(1, s, p, o, identifier)
-                        if wants_union and len(graphs[None]) != union:
-                            capture.record(1, s, p, o, UNION)
-                    capture.state &= ~WRITING
-                    if not capture.deliveries:
-                        return
-            if is_judged:
-                capture.run(add_permitted, self, adapter, triple, context)
-            elif state > OPEN or (wants_union and not state):
-                capture.run(self.add, triple, context)  # mends first; and two changes are one batch
-            else:
+            is_quick = batch is None or batch is capture
+            if is_quick:
+                # `Capture.write` written out for one triple, because most writes are this one
+                with capture.lock:
+                    judge, state = capture.judge, capture.state
+                    wants_union = UNION in capture.listeners or (judge is not None and judge.wants_union)
+                    is_judged = judge is not None and not state & OPEN and judge.wants(triple[1])
+                    is_quick = state <= OPEN and (state != 0 or not wants_union) and not is_judged
+                    if is_quick:
+                        graphs = self._Memory__contextTriples
+                        identifier = getattr(context, "identifier", context)
+                        name = adapter.names.get(identifier) or adapter.name(identifier)
+                        # no `finally`: what interrupts this must leave the flag, see `Capture`
+                        capture.state = state | WRITING
+                        own = graphs.get(name, ())
+                        held = len(own)
+                        union = len(graphs[None]) if wants_union else 0
+                        plain.add(self, triple, context)
+                        # a graph has its set from its first triple on, which is new to it; comparing the
+                        # sizes is the cheapest exact test
+                        if not held or len(own) != held:
+                            s, p, o = triple
+                            if identifier is not None:
+                                capture.record(1, s, p, o, identifier)
+                            if wants_union and len(graphs[None]) != union:
+                                capture.record(1, s, p, o, UNION)
+                        capture.state &= ~WRITING
+                        if not capture.deliveries:
+                            return
+            if is_quick:
                 capture.deliver()
+            else:
+                write(self, adapter, added, triple, context, plain.add)
 
         def addN(self, quads: Iterable[Any]) -> None:  # noqa: N802 - rdflib's name
             in_batch(self, plain.addN, self, quads)
 
         def remove(self, triple: Any, context: Any = None) -> None:
-            adapter: _Names | None = self.__dict__.get(ADAPTER)
+            adapter: _Adapter | None = self.__dict__.get(ADAPTER)
             if adapter is None:
                 plain.remove(self, triple, context)
             else:
-                capture = adapter.capture
-                capture.run(remove_all, self, adapter, triple, context, capture.asks)
+                write(self, adapter, removed, triple, context, plain.remove)
 
         def add_graph(self, graph: Any) -> None:
             capture = capture_of_watched(self)
@@ -200,5 +153,16 @@ def live_memory(plain: Any) -> type[Any]:
 
         def __reduce_ex__(self, protocol: Any) -> Any:
             return reduce_as(plain, self, protocol)
+
+    def write(
+        store: Any, adapter: _Adapter, foresee: Any, pattern: Any, context: Any, operation: Any
+    ) -> None:
+        adapter.capture.write(
+            KnownWrite(
+                adapter.capture,
+                partial(foresee, store, adapter, pattern, context),
+                partial(operation, store, pattern, context),
+            )
+        )
 
     return live_class(plain, LiveMemory)

@@ -1,4 +1,4 @@
-"""The dashboard of the how-to page, run as the page says."""
+"""The dashboard of docs/page.md, run as the page says."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from support.pages import DOCS, blocks
 from support.shared import ROOT
 from support.waiting import until
 
-HOWTO = DOCS / "howto"
+PAGE = DOCS / "page.md"
 
 
-def codes(name: str, language: str) -> list[str]:
-    return [block.code for block in blocks(HOWTO / name) if block.language == language]
+def codes(language: str) -> list[str]:
+    return [block.code for block in blocks(PAGE) if block.language == language]
 
 
 @contextmanager
@@ -58,8 +58,8 @@ def serving(folder: Path, application: str) -> Iterator[str]:
 
 
 def test_the_page_of_the_dashboard_has_thirty_lines() -> None:
-    """As its title says."""
-    (page,) = codes("dashboard.md", "html")
+    """A page of HTML alone stays short."""
+    (page,) = codes("html")
     assert page.count("\n") == 30
 
 
@@ -68,11 +68,11 @@ def test_the_dashboard_shows_what_an_update_changes(tmp_path: Path) -> None:
     """A browser has the answer, then the change, and says when the server is gone, which does not wait."""
     from support.browser import Watched, expect, launched
 
-    (tmp_path / "dashboard.html").write_text(codes("dashboard.md", "html")[0], encoding="utf-8")
-    (tmp_path / "dashboard.py").write_text(codes("dashboard.md", "python")[0], encoding="utf-8")
+    (tmp_path / "dashboard.html").write_text(codes("html")[0], encoding="utf-8")
+    (tmp_path / "dashboard.py").write_text(codes("python")[0], encoding="utf-8")
     (tmp_path / "examples").mkdir()
     shutil.copy(ROOT / "examples" / "railway.ttl", tmp_path / "examples")
-    shell = "".join(codes("dashboard.md", "sh"))
+    shell = "".join(codes("sh"))
     (update,) = re.findall(r"'update=(.*)'", shell)
     with launched() as browser:
         page = browser.new_page()

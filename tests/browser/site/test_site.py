@@ -152,7 +152,7 @@ def test_reference_is_whole(site: Path) -> None:
     assert "usage: rdflive watch" in pages["command-line"]
     assert "<!-- rdflive" not in pages["command-line"]
     for path in describe_api()["paths"]:
-        assert f"<code>{path}</code>" in pages["http"]
+        assert f"<code>{path}</code>" in pages["server"]
 
 
 FIRST = {
@@ -165,8 +165,8 @@ FIRST = {
     "slow": "howto/troubleshooting.html",
     "missing delta": "howto/troubleshooting.html",
     "why is my subscription slow": "howto/troubleshooting.html",
-    "tell my web page": "web.html",
-    "dashboard": "howto/dashboard.html",
+    "update my web page": "web.html",
+    "dashboard": "page.html",
     "polling": "howto/polling.html",
     "LiveStore": "howto/disk.html",
     "performance": "expect.html",

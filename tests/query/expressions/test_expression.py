@@ -139,5 +139,5 @@ def test_registered_function_is_called() -> None:
     finally:
         for iri in (plain, raw, broken):
             unregister_custom_function(iri)
-    with pytest.raises(UnsupportedQueryError, match=r"<.*plain> is no function that is known"):
+    with pytest.raises(UnsupportedQueryError, match=r"<.*plain> is not a known function"):
         evaluate("ex:plain(?x, 2)", x=Literal("a"))

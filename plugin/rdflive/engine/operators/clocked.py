@@ -1,4 +1,4 @@
-"""Clocked: the rows of which a comparison with NOW() holds, or all of them marked, as time goes on."""
+"""Clocked: the rows for which a comparison with NOW() holds, or all rows marked with it, as time passes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["ClockedOperator"]
 
 
 class _Turn(NamedTuple):
-    """The next change of a row: the truth before and after it, and the changes behind it."""
+    """The next change of a row: the truth before and after it, and the changes after that."""
 
     before: bool | None
     after: bool | None
@@ -27,20 +27,20 @@ class _Turn(NamedTuple):
 _Waiting: TypeAlias = "tuple[Row, int, _Turn]"
 """A row that waits, with its weight."""
 _Bucket: TypeAlias = "_Waiting | dict[Row, _Waiting]"
-"""What changes at one instant: mostly one row, else several by themselves."""
+"""Changes at one instant: usually a single row, otherwise several by themselves."""
 _LAST: Final[dict[_Turn, _Turn]] = {}
-"""The turns behind which there is none: the same few for all rows."""
+"""The turns with none after them: the same few for all rows."""
 
 
 class ClockedOperator:
-    """Lets rows through while a comparison with NOW() holds; `present` says what NOW() is.
+    """Outputs rows while a comparison with NOW() holds; `present` supplies the time of NOW().
 
-    With `marks`, the ids of false and true, every row is let through and gets one more column with the truth,
-    unbound for an error. The marks are held until `clear`.
+    With `marks`, the ids of false and true, every row is output with one more column for the truth, unbound
+    for an error. The marks are held until `clear`.
 
-    Kept are only the rows that time will change, in the order of their next change. For a filter
-    `?t > NOW()` these are the rows with a time to come: when theirs has come nothing of them is kept. A
-    row costs O(log n) when it comes, when it goes and when its time comes, n the rows that are kept.
+    The state has only rows that time will change, in the order of their next change. For a filter `?t >
+    NOW()` these are the rows with a future time, each until its time is reached. A row costs O(log n) when it
+    is added, removed or changed by time, with n rows kept.
     """
 
     __slots__ = ("_dictionary", "_marks", "_phases", "_present", "_waiting")
@@ -61,16 +61,16 @@ class ClockedOperator:
 
     @property
     def due(self) -> int | None:
-        """The instant at which the first row changes; None where none will."""
+        """The instant at which the first row changes; None if no row will."""
         return self._waiting.peekitem(0)[0] if self._waiting else None
 
     def update(self, *deltas: Weights) -> Weights:
-        """Take changed rows, and let time pass to the present."""
+        """Apply changed rows, and the time that has passed."""
         (delta,) = deltas
         moved: Weights = {}
         now, waiting = self._present.now, self._waiting
         has_waited = bool(waiting)
-        # first: a row that goes is looked for by its next change as of now
+        # first: a removed row is looked up by its next change as of now
         while waiting and waiting.peekitem(0)[0] <= now:
             _, bucket = waiting.popitem(0)
             for row, weight, turn in bucket.values() if isinstance(bucket, dict) else (bucket,):
@@ -87,11 +87,11 @@ class ClockedOperator:
             if due is not None and following is not None:
                 self._change(due, row, weight, following)
         if has_waited and not waiting:
-            self._waiting = SortedDict()  # a dictionary stays as large as it was
+            self._waiting = SortedDict()  # a dictionary does not shrink
         return moved
 
     def clear(self) -> None:
-        """Forget every row and release the marks; an operator with marks cannot be used again."""
+        """Discard every row and release the marks; an operator with marks cannot be used again."""
         for bucket in self._waiting.values():
             for row in bucket if isinstance(bucket, dict) else bucket[:1]:
                 self._dictionary.drop(row)
@@ -100,7 +100,7 @@ class ClockedOperator:
         self._marks = ()
 
     def containers(self) -> list[Any]:
-        """List the order of the rows, if there are any, and where several change at once these."""
+        """List the order of the rows, if there are any, and the rows that change together."""
         order = [self._waiting] if self._waiting else []
         return [*order, *(bucket for bucket in self._waiting.values() if isinstance(bucket, dict))]
 
@@ -121,7 +121,7 @@ class ClockedOperator:
             self._dictionary.drop(row)
 
     def _take(self, due: int, row: Row) -> int:
-        """Let a row wait no longer for an instant; gives its weight, 0 where it did not."""
+        """Remove a row that waits for an instant; return its weight, or 0 if it does not wait."""
         bucket = self._waiting.get(due)
         found = bucket.pop(row, None) if isinstance(bucket, dict) else bucket
         if found is None or found[0] != row:
@@ -131,7 +131,7 @@ class ClockedOperator:
         return found[1]
 
     def _put(self, due: int, one: _Waiting) -> None:
-        """Have a row, which does not wait, wait for an instant."""
+        """Make a new row wait for an instant."""
         bucket = self._waiting.get(due)
         if bucket is None:
             self._waiting[due] = one
@@ -144,7 +144,7 @@ class ClockedOperator:
 def _turn(
     truth: bool | None, later: tuple[tuple[int, bool | None], ...], now: int
 ) -> tuple[bool | None, int | None, _Turn | None]:
-    """Give the truth at an instant, when it changes next, and how; None and None for never."""
+    """Return the truth at an instant, the time of its next change, and that change (None twice for never)."""
     for place, (at, then) in enumerate(later):
         if at > now:
             turn = _Turn(truth, then, later[place + 1 :])

@@ -21,7 +21,7 @@ class ClosureOperator:
 
     >>> edges = {(1, 2): 1, (2, 3): 1}
     >>> terms = Dictionary(); terms.hold(map(terms.intern, "_abc"))
-    >>> closure = Closure(terms, reflexive=False, seeded=False)
+    >>> closure = ClosureOperator(terms, reflexive=False, seeded=False)
     >>> sorted(closure.update(edges))
     [(1, 2), (1, 3), (2, 3)]
     >>> closure.update({(2, 3): -1, (3, 1): 1})
@@ -38,11 +38,11 @@ class ClosureOperator:
         self._relations: dict[Row, Reach] = {}
         self._pending: tuple[Weights, ...] = ()
         """The deltas that are being applied, kept for `clear`: a budget may stop an update half-way, when the
-        edges are held or dropped already but the relation does not have them yet.
+        edges are held or dropped already but not in the relation yet.
         """
 
     def update(self, *deltas: Weights) -> Weights:
-        """Apply changes of the edges (and of the seeds); return the pairs that came (+1) and went (-1)."""
+        """Apply changes of the edges (and of the seeds); return the added (+1) and removed (-1) pairs."""
         k = self._context
         self._pending = deltas
         steps: dict[Row, list[tuple[EdgeOrSeed, int]]] = {}
@@ -58,7 +58,7 @@ class ClosureOperator:
             reach.update(changes)
             self._add(rows, context, reach.changes.gained, 1)
             self._add(rows, context, reach.changes.lost, -1)
-            # `Reach` lets every start reach itself, which is `*`. For `+` the pair (x, x) needs a cycle.
+            # `Reach` lets every start reach itself, as for `*`. For `+` the pair (x, x) needs a cycle.
             if not self._reflexive:
                 rows.update(((*context, x, x), sign) for x, sign in reach.turned())
             reach.settle()
@@ -68,7 +68,7 @@ class ClosureOperator:
         return rows
 
     def rows(self) -> Weights:
-        """Give the current pairs."""
+        """Return the current pairs."""
         rows: Weights = {}
         for context, reach in self._relations.items():
             self._add(rows, context, reach.starts, 1)
@@ -77,7 +77,7 @@ class ClosureOperator:
         return rows
 
     def clear(self) -> None:
-        """Forget everything, and drop the terms of every edge and seed."""
+        """Discard everything, and drop the terms of every edge and seed."""
         held: set[Row] = set()
         for context, reach in self._relations.items():
             held.update((*context, *edge) for edge in reach.graph.edges())
@@ -91,7 +91,7 @@ class ClosureOperator:
         self._pending = ()
 
     def containers(self) -> list[Any]:
-        """List the dictionaries and sets kept."""
+        """List the dictionaries and sets of the state."""
         kept = [container for reach in self._relations.values() for container in reach.containers()]
         return [self._relations, *kept]
 
@@ -102,5 +102,5 @@ class ClosureOperator:
     def _add(self, rows: Weights, context: Row, changes: dict[int, set[int]], sign: int) -> None:
         for end, starts in changes.items():
             rows.update(zip(zip(*map(repeat, context), starts, repeat(end)), repeat(sign)))
-            if not self._reflexive:  # `update` and `rows` add (x, x) where x is on a cycle
+            if not self._reflexive:  # `update` and `rows` add (x, x) if x is on a cycle
                 rows.pop((*context, end, end), None)

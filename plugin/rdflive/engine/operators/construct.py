@@ -1,4 +1,4 @@
-"""Construct: the triples that a CONSTRUCT template makes of solutions."""
+"""Construct: the triples that a CONSTRUCT template makes from solutions."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ __all__ = ["ConstructOperator"]
 
 
 class TermInterner(Protocol):
-    """What a template needs to know of terms."""
+    """The operations on terms that a template uses."""
 
     def intern(self, term: Any) -> int:
-        """Give the id of an rdflib term."""
+        """Return the id of an rdflib term."""
 
     def is_triple(self, triple: tuple[int, int, int]) -> bool:
-        """Tell whether RDF allows the triple."""
+        """Return True if RDF allows the triple."""
 
     def triple(self, triple: tuple[int, int, int]) -> int:
-        """Give the id of a triple as a term."""
+        """Return the id of a triple as a term."""
 
     def blank(self, label: str) -> int:
-        """Give the id of the blank node with this label."""
+        """Return the id of the blank node with this label."""
 
     def text(self, number: int) -> str:
         """Write a term so that different terms differ."""
 
 
 class ConstructOperator:
-    """Rows to triples, weighted by how many solutions and template triples make them.
+    """Maps rows to triples, weighted by the number of solutions and template triples that make them.
 
     A blank node of the template is computed from the solution and the number of its copy. So a delete makes
-    the same blank node that the insert made, and needs no record of it. Triples that RDF does not allow, or
-    that have an unbound term, are left out (SPARQL 1.1, section 16.2).
+    the same blank node as the insert, without a record of it. Triples that RDF does not allow, or that have
+    an unbound term, are left out (SPARQL 1.1, section 16.2).
     """
 
     __slots__ = ("_blanks", "_context", "_dictionary", "_own", "_template", "_terms", "_weights")
@@ -52,7 +52,7 @@ class ConstructOperator:
         terms: TermInterner,
         context: Sequence[Variable] = (),
     ) -> None:
-        """Make triples of rows with these columns; what is in those of the context is put before each."""
+        """Make triples from rows with these columns, each preceded by the values of the context columns."""
         self._dictionary = dictionary
         self._terms = terms
         self._weights: Weights = {}
@@ -76,12 +76,11 @@ class ConstructOperator:
         )
 
     def update(self, *deltas: Weights) -> Weights:
-        """Give the triples that came and went, weighted."""
+        """Return the added and removed triples, weighted."""
         (delta,) = deltas
         triples: Weights = {}
         for row, change in delta.items():
-            # Without blank nodes the copies of a solution give the same triples, so their number is all that
-            # counts.
+            # without blank nodes the copies of a solution make the same triples, so only their number counts
             if not self._blanks:
                 for triple in self._triples(row, 0):
                     gather(triples, triple, change)
@@ -120,13 +119,13 @@ class ConstructOperator:
         if kind == "triple":
             triple = self._triple(value, row, copy)
             return UNBOUND if triple is None else self._terms.triple(triple)
-        # NUL cannot occur in an IRI or a label, so no two lists of terms give the same text.
-        # The blank node is the same whether its query shares a plan or not.
+        # NUL cannot occur in an IRI or a label, so different lists of terms have different texts. The blank
+        # node is the same whether its query shares a plan or not.
         text = "\0".join([value, str(copy), *map(self._terms.text, self._own(row))])
         return self._terms.blank(blake2b(text.encode(), digest_size=10).hexdigest())
 
     def clear(self) -> None:
-        """Forget every solution."""
+        """Discard every solution."""
         for row in self._weights:
             self._dictionary.drop(row)
         self._weights.clear()

@@ -1,4 +1,4 @@
-"""A directed graph over ids, and the searches that reachability needs."""
+"""A directed graph over ids, and searches for reachability."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ __all__ = ["Digraph", "Neighbours", "is_connected", "strong_components", "walk"]
 
 Neighbours = dict[int, tuple[int, ...] | set[int]]
 _FEW = 8
-"""Up to this many neighbours are kept in a tuple, which is smaller than a set and as fast."""
+"""At most this many neighbours are kept in a tuple, which is smaller than a set and as fast."""
 
 
 class Digraph:
-    """Edges in both directions. A node exists as long as an edge touches it."""
+    """Edges in both directions. A node exists while it has an edge."""
 
     __slots__ = ("pred", "succ")
 
@@ -24,17 +24,17 @@ class Digraph:
         return node in self.succ or node in self.pred
 
     def insert(self, u: int, v: int) -> None:
-        """Add an edge that is not there."""
+        """Add an edge that is absent."""
         _add(self.succ, u, v)
         _add(self.pred, v, u)
 
     def delete(self, u: int, v: int) -> None:
-        """Take away an edge that is there."""
+        """Remove an edge that is present."""
         _remove(self.succ, u, v)
         _remove(self.pred, v, u)
 
     def edges(self) -> Iterator[tuple[int, int]]:
-        """Give every edge once."""
+        """List every edge once."""
         return ((u, v) for u, ends in self.succ.items() for v in ends)
 
 
@@ -50,7 +50,7 @@ def _remove(neighbours: Neighbours, node: int, other: int) -> None:
     known = neighbours[node]
     if isinstance(known, set):
         known.remove(other)
-        # Half, and not `_FEW`, so that a node that gains and loses one edge in turn is not copied each time.
+        # half, and not `_FEW`, so that a node that gains and loses one edge in turn is not copied each time
         if len(known) == _FEW // 2:
             neighbours[node] = tuple(known)
     elif len(known) > 1:
@@ -61,7 +61,7 @@ def _remove(neighbours: Neighbours, node: int, other: int) -> None:
 
 
 def is_connected(graph: Digraph, u: int, v: int, inside: Container[int]) -> bool:
-    """Tell whether a path leads from `u` to `v`. It searches from both ends, the smaller frontier first."""
+    """Return True if a path leads from `u` to `v`. Search from both ends, the smaller frontier first."""
     ahead, behind = {u}, {v}
     front, back = [u], [v]
     while front and back:
@@ -87,7 +87,7 @@ def _expand(frontier: list[int], neighbours: Neighbours, seen: set[int], inside:
 
 
 def walk(node: int, neighbours: Neighbours, inside: Container[int]) -> set[int]:
-    """Give the nodes that can be reached from a node inside a set, with the node itself."""
+    """Return the nodes inside a set that can be reached from a node, with the node itself."""
     found = {node}
     todo = [node]
     while todo:
@@ -99,14 +99,14 @@ def walk(node: int, neighbours: Neighbours, inside: Container[int]) -> set[int]:
 
 
 def strong_components(nodes: Iterable[int], inside: Container[int], succ: Neighbours) -> Iterator[set[int]]:
-    """Give the strongly connected components of a subgraph, each after the components that it leads to.
+    """List the strongly connected components of a subgraph, each after the components that it leads to.
 
-    The path-based algorithm of H. N. Gabow (2000), with a stack of its own instead of recursion, as Python's
-    recursion limit is about a thousand nodes.
+    This is the path-based algorithm of H. N. Gabow (2000), with an explicit stack because of Python's
+    recursion limit.
     """
     order: dict[int, int] = {}
     done: set[int] = set()
-    # the nodes without a component so far, and of these the ones with which a component may begin
+    # the nodes without a component so far, and of these the ones where a component may start
     path: list[int] = []
     bounds: list[int] = []
     for root in nodes:
@@ -127,7 +127,7 @@ def strong_components(nodes: Iterable[int], inside: Container[int], succ: Neighb
                     path.append(other)
                     bounds.append(other)
                     break
-                # The edge closes a cycle: the nodes since `other` are in one component.
+                # the edge closes a cycle: the nodes since `other` are in one component
                 while order[bounds[-1]] > order[other]:
                     bounds.pop()
             else:

@@ -1,4 +1,4 @@
-"""Distinct: every row once, however often it is there."""
+"""Distinct: every row once, however often it occurs."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ class DistinctOperator:
         self._multiset = Multiset(dictionary)
 
     def update(self, *deltas: Weights) -> Weights:
-        """Give the rows that are new or gone."""
+        """Return the rows that are new or gone."""
         (delta,) = deltas
         return self._multiset.update(delta)
 
     def one(self, row: Row, change: int) -> int:
-        """Take one row, and tell whether it is new (1), gone (-1) or neither (0)."""
+        """Apply one row, and return 1 if it is new, -1 if it is gone, and otherwise 0."""
         return self._multiset.one(row, change)
 
     def rows(self) -> Weights:
-        """Give the current output."""
+        """Return the current output."""
         return dict.fromkeys(self._multiset.weights, 1)
 
     def clear(self) -> None:
-        """Forget every row."""
+        """Discard every row."""
         self._multiset.clear()
 
     def containers(self) -> list[Any]:

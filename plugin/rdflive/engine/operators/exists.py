@@ -1,4 +1,4 @@
-"""Exists and Minus: the left rows by whether they have a compatible partner on the right."""
+"""Exists and Minus: left rows, by whether they have a compatible partner on the right."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Partners:
         self._probe_right = self._right.prober(left, left_maybe, overlapping=overlapping)
 
     def update(self, left: Weights, right: Weights) -> Iterator[tuple[Row, bool, int]]:
-        """Yield changes as (left row, whether it has a partner, weight); the caller must read them to the
+        """Yield changes as (left row, whether it has a partner, weight). The caller must read them to the
         end.
         """
         for row, change in left.items():
@@ -62,7 +62,7 @@ class Partners:
             for row, weight in entries:
                 # With exact keys all partners of a row are one reduced row, so this one was the first or the
                 # last. Otherwise rows with other unbound columns may be partners too, and are counted: 1
-                # after the first came, 0 after the last went.
+                # after the first is added, 0 after the last is removed.
                 if self._exact or self._count(row) == came:
                     yield row, not came, -weight
                     yield row, came, weight
@@ -71,7 +71,7 @@ class Partners:
         return sum(map(len, self._probe_right(row)))
 
     def clear(self) -> None:
-        """Forget both sides."""
+        """Discard both sides."""
         self._left.clear()
         self._right.clear()
 
@@ -83,11 +83,11 @@ class Partners:
 class ExistsOperator:
     """Keeps the left rows that have a partner, or with `negated` those that have none.
 
-    `partners` knows both sides: `Partners` where each compatible row is one, `MatchedOperator` with a
+    `partners` has both sides: `Partners` if each compatible row is a partner, `MatchedOperator` with a
     condition.
 
-    With `marks`, the ids of false and true, every left row is kept and gets one more column with the answer,
-    for an EXISTS inside a larger expression. The marks are held until `clear`.
+    With `marks`, the ids of false and true, every left row is kept with one more column for the result, for
+    an EXISTS inside a larger expression. The marks are held until `clear`.
     """
 
     __slots__ = ("_dictionary", "_marks", "_negated", "_partners")
@@ -106,7 +106,7 @@ class ExistsOperator:
         dictionary.hold(self._marks)
 
     def update(self, *deltas: Weights) -> Weights:
-        """Let rows through by whether they have a partner, or mark them."""
+        """Output rows by whether they have a partner, or mark them."""
         delta: Weights = {}
         for row, partnered, weight in self._partners.update(*deltas):
             holds = partnered != self._negated
@@ -117,7 +117,7 @@ class ExistsOperator:
         return delta
 
     def clear(self) -> None:
-        """Forget both sides and release the marks; an operator with marks cannot be used again."""
+        """Discard both sides and release the marks; an operator with marks cannot be used again."""
         self._partners.clear()
         self._dictionary.drop(self._marks)
         self._marks = ()
@@ -130,20 +130,20 @@ class ExistsOperator:
 class MinusOperator:
     """Keeps the left rows that no right row removes.
 
-    The first `context` of the keys are compared but are no variables of the query: SPARQL's MINUS removes a
-    row only if the two share a bound variable (section 18.5), and the graph of GRAPH ?g is none. The other
-    keys are bound in every row.
+    The first `context` keys are compared but are no variables of the query: SPARQL's MINUS removes a row only
+    if the two share a bound variable (section 18.5), and the graph of GRAPH ?g is none. The other keys are
+    bound in every row.
     """
 
     __slots__ = ("_partners",)
 
     def __init__(self, dictionary: Dictionary, keys: Pairs, maybe: Pairs, context: int = 0) -> None:
-        # With a key that is a variable, the rows share it. Without, some `maybe` column has to be bound in
-        # both.
+        # a key that is a variable is shared by the rows; without one, some `maybe` column must be bound in
+        # both
         self._partners = Partners(dictionary, keys, maybe, overlapping=len(keys) == context)
 
     def update(self, *deltas: Weights) -> Weights:
-        """Let rows through that have no partner."""
+        """Output rows without a partner."""
         delta: Weights = {}
         for row, partnered, weight in self._partners.update(*deltas):
             if not partnered:
@@ -151,7 +151,7 @@ class MinusOperator:
         return delta
 
     def clear(self) -> None:
-        """Forget both sides."""
+        """Discard both sides."""
         self._partners.clear()
 
     def containers(self) -> list[Any]:

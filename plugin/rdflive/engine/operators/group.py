@@ -14,13 +14,15 @@ from rdflive.query.aggregates import Accumulator
 __all__ = ["Aggregate", "GroupOperator"]
 
 Aggregate: TypeAlias = tuple[Callable[[Row], Any] | None, Callable[[], Accumulator], bool]
-"""A row's value (None for COUNT(*)), the factory of accumulators, and whether distinct rows count."""
+"""The function for a row's value (None for COUNT(*)), the accumulator factory, and true if distinct rows
+count.
+"""
 
-_ANY: Any = "row"  # a value for COUNT(DISTINCT *), which counts rows; any that is no error
+_ANY: Any = "row"  # a value for COUNT(DISTINCT *), which counts rows; any value that is no error
 
 
 class _State:
-    """What one group keeps: counts of its rows and seeds, its accumulators, and its row in the output."""
+    """The state of one group: counts of its rows and seeds, its accumulators, and its row in the output."""
 
     __slots__ = ("accumulators", "output", "rows", "seeds", "seen")
 
@@ -36,12 +38,12 @@ class GroupOperator:
     """Group and AggregateJoin (SPARQL 1.1, 18.5.1): one output row per group, of its keys and results.
 
     A group exists while it has a row. With `implicit` it also exists while it has a seed, a row of the second
-    input that consists of the key columns: `SELECT (COUNT(*) AS ?n)` over no rows still gives ?n = 0.
+    input that consists of the key columns: `SELECT (COUNT(*) AS ?n)` over no rows has the answer ?n = 0.
 
-    `intern` and `count` give the ids of a result and of a number of rows.
+    `intern` and `count` return the ids of a result and of a number of rows.
 
-    An update costs O(1) per input row, O(log n) where an accumulator sorts, and one result of each aggregate
-    per touched group.
+    An update costs O(1) per input row, O(log n) if an accumulator sorts, and one result of each aggregate per
+    changed group.
     """
 
     __slots__ = (
@@ -70,7 +72,7 @@ class GroupOperator:
         self._groups: dict[Row, _State] = {}
 
     def update(self, *deltas: Weights) -> Weights:
-        """Take the deltas of rows and seeds and give that of the groups' rows."""
+        """Apply the deltas of rows and seeds, and return the delta of the groups' rows."""
         touched: dict[Row, _State] = {}
         key_of, accumulates = self._key, bool(self._aggregates)
         for row, change in deltas[0].items():
@@ -92,7 +94,7 @@ class GroupOperator:
         return output
 
     def one(self, row: Row, change: int) -> tuple[Row | None, Row | None]:
-        """Take one row, and give what the row of its group is and what it was: None twice if it stays."""
+        """Apply one row; return the new and the old row of its group, or None twice if they are equal."""
         key = self._key(row)
         state = self._groups.get(key) or self._begin(key)
         state.rows += change
@@ -101,11 +103,11 @@ class GroupOperator:
         return self._replace(key, state)
 
     def rows(self) -> Weights:
-        """Give the current output."""
+        """Return the current output."""
         return {state.output: 1 for state in self._groups.values() if state.output is not None}
 
     def clear(self) -> None:
-        """Forget every group."""
+        """Discard every group."""
         for state in self._groups.values():
             if state.output is not None:
                 self._dictionary.drop(state.output)
@@ -114,7 +116,7 @@ class GroupOperator:
         self._groups.clear()
 
     def containers(self) -> list[Any]:
-        """List what grows with the input."""
+        """List the containers that grow with the input."""
         states = self._groups.values()
         seen = [state.seen.weights for state in states if state.seen is not None]
         values = (one.containers() for state in states for one in state.accumulators)
@@ -134,7 +136,7 @@ class GroupOperator:
         return state
 
     def _add(self, state: _State, row: Row, change: int) -> None:
-        # COUNT(DISTINCT *) counts a row with its first copy and not again
+        # COUNT(DISTINCT *) counts only the first copy of a row
         turn = 0 if state.seen is None else state.seen.one(row, change)
         for (value, _, _), accumulator in zip(self._aggregates, state.accumulators, strict=True):
             if value is not None:
@@ -143,17 +145,17 @@ class GroupOperator:
                 accumulator.add(_ANY, turn)
 
     def _result(self, accumulator: Accumulator) -> int:
-        # An aggregate that fails leaves its variable unbound (SPARQL 1.1, 18.5.1).
+        # an aggregate that fails leaves its variable unbound (SPARQL 1.1, 18.5.1)
         result = accumulator.result()
         return UNBOUND if result is None else self._intern(result)
 
     def _replace(self, key: Row, state: _State) -> tuple[Row | None, Row | None]:
-        """Put the group's new row in the place of its old one and give both; None twice if they are equal."""
+        """Replace the group's old row by its new one and return both; None twice if they are equal."""
         new = None
         if state.rows or state.seeds:
             count = self._count(state.rows)
             if self._aggregates:
-                # Results are computed once per commit and group, whatever number of rows changed.
+                # results are computed once per commit and group, not once per changed row
                 results = map(self._result, state.accumulators)
                 new = (*key, *[count if counts_rows else next(results) for counts_rows in self._counting])
             else:

@@ -1,4 +1,4 @@
-"""Indexes one side of a join by the values it binds of the variables shared with the other side."""
+"""An index of one side of a join by its values of the variables shared with the other side."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from rdflive.query.budget import Meter
 __all__ = ["Entries", "Index", "Probe"]
 
 Entries: TypeAlias = Collection[tuple[Row, int]]
-"""Rows with their weights; knows its length."""
+"""Rows with their weights, as a sized collection."""
 
 Probe: TypeAlias = Callable[[Row], Sequence[Entries]]
-"""Finds the rows that fit a row of the other side, each once, in some pieces."""
+"""Finds the rows that fit a row of the other side, each once, as a sequence of pieces."""
 
 
 class RowsByKey:
     """Rows by a key.
 
-    A lone row is kept bare instead of in a dictionary, because a join along a functional property has no
-    other rows under a key.
+    A single row under a key is kept without a dictionary, because joins along functional properties have no
+    others.
     """
 
     __slots__ = ("_key", "buckets")
@@ -33,7 +33,7 @@ class RowsByKey:
         self.buckets: dict[Any, tuple[tuple[Row, int]] | Weights] = {}
 
     def update(self, row: Row, change: int) -> int:
-        """Change the weight of a row and give the new one."""
+        """Change the weight of a row and return the new one."""
         key = self._key(row)
         bucket = self.buckets.get(key)
         if bucket is None:
@@ -63,7 +63,7 @@ class RowsByKey:
         return weight
 
     def find(self, key: Any) -> Sequence[Entries]:
-        """Give the rows under a key: no piece or one."""
+        """Return the rows under a key as no piece or one."""
         bucket = self.buckets.get(key)
         if bucket is None:
             return ()
@@ -74,20 +74,20 @@ class RowsByKey:
             yield from bucket.items() if isinstance(bucket, dict) else bucket
 
     def containers(self) -> list[Any]:
-        """List what it keeps."""
+        """List the containers of the state."""
         return [self.buckets, *(bucket for bucket in self.buckets.values() if isinstance(bucket, dict))]
 
 
 class Index:
-    """Rows indexed for a join: `keys` must be equal, `maybe` columns only where both rows bind them.
+    """Rows indexed for a join: `keys` must be equal, `maybe` columns only if both rows bind them.
 
     SPARQL's compatible solutions may leave a shared variable unbound, as after OPTIONAL, and such a row fits
     any value. Rows are therefore grouped by the mask of their bound `maybe` columns. A probe visits each
-    group once, in a table keyed by the columns that the probing row and the group both bind; such a table is
-    made when it is first needed. So a probe costs one look-up per mask that occurs, and O(1) per row found.
+    group once, in a table keyed by the columns that both the probing row and the group bind; such a table is
+    made on first use. So a probe costs one look-up per mask that occurs, and O(1) per row found.
 
     Example: `maybe` = (?m). The rows (T101, 4) and (T102, unbound) are in the groups 1 and 0. A probe by ?m =
-    4 asks group 1 for the key (4) and group 0 for the key (), and finds both.
+    4 looks up the key (4) in group 1 and the key () in group 0, and finds both.
 
     Each distinct row holds its ids in the dictionary.
     """
@@ -106,9 +106,9 @@ class Index:
         """
 
     def update(self, row: Row, change: int) -> int:
-        """Change the weight of a row and give the new one."""
+        """Change the weight of a row and return the new one."""
         weight = self._plain.update(row, change) if self._plain else self._update_part(row, change)
-        # the row was not there before
+        # the row is new
         if weight == change:
             self._dictionary.hold(row)
         elif not weight:
@@ -123,7 +123,7 @@ class Index:
         weight = 0
         for table in tables.values():
             weight = table.update(row, change)
-        # a probe looks into each group, so none without rows may stay
+        # a probe visits each group, so empty ones must go
         if not tables[mask].buckets:
             del self._parts[mask]
         return weight
@@ -132,7 +132,7 @@ class Index:
         """Make the function that finds the rows that fit a row of the other side.
 
         `keys` and `maybe` are the positions of the same columns in the probing row. With `overlapping` a row
-        fits only if some `maybe` column is bound on both sides, as MINUS demands.
+        fits only if some `maybe` column is bound on both sides, as MINUS requires.
         """
         probe = self._prober(keys, maybe, overlapping)
         return probe if self._dictionary.meter is None else _metered(probe, self._dictionary.meter)
@@ -140,7 +140,7 @@ class Index:
     def _prober(self, keys: Sequence[int], maybe: Sequence[int], overlapping: bool) -> Probe:
         if not self._plain:
             return self._part_prober(tuple(keys), tuple(maybe), overlapping)
-        # No column may be unbound, so none is both `maybe` and bound.
+        # without `maybe` columns none can be bound on both sides
         if overlapping:
             return _none
         find, key = self._plain.find, key_at(keys)
@@ -179,7 +179,7 @@ class Index:
         return key_at([*keys, *(place for i, place in enumerate(maybe) if mask >> i & 1)])
 
     def clear(self) -> None:
-        """Forget every row."""
+        """Discard every row."""
         for table in self._own_tables():
             for row, _ in table:
                 self._dictionary.drop(row)
@@ -187,7 +187,7 @@ class Index:
         self._parts.clear()
 
     def containers(self) -> list[Any]:
-        """List what it keeps."""
+        """List the containers of the state."""
         if self._plain:
             return self._plain.containers()
         tables = [table for part in self._parts.values() for table in part.values()]
@@ -198,7 +198,7 @@ class Index:
 
 
 def _metered(probe: Probe, meter: Meter) -> Probe:
-    """Count the rows that a probe finds before anybody takes them."""
+    """Count the rows that a probe finds before the caller reads them."""
 
     def metered(row: Row) -> Sequence[Entries]:
         found = probe(row)

@@ -1,4 +1,4 @@
-"""Join: left rows merged with the right rows that are compatible; each side is indexed for the other."""
+"""Join: left rows merged with the compatible right rows; each side is indexed for the other."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Sides:
     """Left and right rows. `keys` and `maybe` pair the columns that must be equal, always or if both are
     bound.
 
-    `columns` gives, per column of the merged row, its positions in the left and the right row, -1 for none.
-    The left's value is taken if it is bound. With an `order`, which `maybe` columns rule out, probes find
-    only the rows for which its inequality may hold.
+    `columns` has, per column of the merged row, its positions in the left and the right row, -1 for none. The
+    left value is used if it is bound. With an `order`, which excludes `maybe` columns, probes find only the
+    rows for which its inequality may hold.
     """
 
     __slots__ = ("_columns", "_keys", "left", "merge", "probe_left", "probe_right", "right")
@@ -59,12 +59,12 @@ class Sides:
         """Merges a left and a right row that fit."""
 
     def _merge_first(self, left: Row, right: Row) -> Row:
-        """Compile the merge when the first two rows meet, since it needs the length of a left row."""
+        """Compile the merge on first use, since it needs the length of a left row."""
         self.merge = merger(self._columns, self._keys, len(left))
         return self.merge(left, right)
 
     def clear(self) -> None:
-        """Forget both sides."""
+        """Discard both sides."""
         self.left.clear()
         self.right.clear()
 
@@ -82,7 +82,7 @@ class JoinOperator:
         self._sides = Sides(dictionary, keys, maybe, columns)
 
     def update(self, *deltas: Weights) -> Weights:
-        """Join what changed on either side with what is on the other."""
+        """Join the changes of either side with the rows of the other."""
         left, right = deltas
         sides = self._sides
         delta: Weights = {}
@@ -92,7 +92,7 @@ class JoinOperator:
                     gather(delta, sides.merge(row, other), change * weight)
         for row, change in left.items():
             sides.left.update(row, change)
-        # The left index has its changes by now, so that a pair of which both rows are new counts once.
+        # the left index has its changes by now, so that a pair of two new rows counts once
         for row, change in right.items():
             for entries in sides.probe_left(row):
                 for other, weight in entries:
@@ -102,7 +102,7 @@ class JoinOperator:
         return delta
 
     def clear(self) -> None:
-        """Forget both sides."""
+        """Discard both sides."""
         self._sides.clear()
 
     def containers(self) -> list[Any]:

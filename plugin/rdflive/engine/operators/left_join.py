@@ -16,13 +16,13 @@ __all__ = ["LeftJoinOperator"]
 
 
 class LeftJoinOperator:
-    """The left rows of OPTIONAL with their matches. A left row without a match comes out once, padded with
-    unbound columns.
+    """The left rows of OPTIONAL with their matches. A left row without a match is output once, with unbound
+    columns.
 
-    A right row matches if it is compatible and the condition holds of the merged row, which has all output
-    columns. Where the condition has an inequality between the two sides, `order` is that. The number of
-    matches is kept per left row, so that the first and the last match can be told without a search. Positions
-    are as in `Sides`.
+    A right row matches if it is compatible and the condition holds for the merged row, which has all output
+    columns. `order` is an inequality of the condition between the two sides, if there is one. The number of
+    matches is kept per left row, so that the first and the last match are recognized without a search.
+    Positions are as in `Sides`.
     """
 
     __slots__ = ("_condition", "_matches", "_pad", "_sides")
@@ -42,9 +42,7 @@ class LeftJoinOperator:
         self._matches: Weights = {}
 
     def update(self, *deltas: Weights) -> Weights:
-        """Match the changed left rows with the old right side, then the changed right rows with the new left
-        side.
-        """
+        """Match changed left rows with the old right side, then changed right rows with the new left side."""
         left, right = deltas
         delta: Weights = {}
         for row, change in left.items():
@@ -61,10 +59,10 @@ class LeftJoinOperator:
                 if self._condition is None or self._condition(merged):
                     gather(delta, merged, change * weight)
                     matches += weight
-        # OPTIONAL gives a left row without a match all the same
+        # OPTIONAL outputs a left row without a match too
         if not matches:
             gather(delta, self._pad(row), change)
-        # The number of matches belongs to the distinct row, whatever its weight.
+        # the number of matches belongs to the distinct row, whatever its weight
         weight = self._sides.left.update(row, change)
         if not weight:
             self._matches.pop(row, None)
@@ -81,8 +79,8 @@ class LeftJoinOperator:
         self._sides.right.update(row, change)
 
     def _count(self, delta: Weights, row: Row, weight: int, change: int) -> None:
-        """Change the number of matches of a left row. Its first match removes the padded row, its last brings
-        it back.
+        """Change the number of matches of a left row. The first match removes the padded row, the last
+        restores it.
         """
         if row not in self._matches:
             gather(delta, self._pad(row), -weight)
@@ -91,7 +89,7 @@ class LeftJoinOperator:
             gather(delta, self._pad(row), weight)
 
     def clear(self) -> None:
-        """Forget both sides."""
+        """Discard both sides."""
         self._sides.clear()
         self._matches.clear()
 

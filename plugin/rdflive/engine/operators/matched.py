@@ -1,4 +1,4 @@
-"""Left rows and whether some right row meets a condition with them, as a correlated EXISTS asks."""
+"""Left rows, with whether some right row meets a condition with them, for a correlated EXISTS."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["MatchedOperator"]
 
 
 class MatchedOperator:
-    """Left rows that wait for a match in one index, and those that have one in another.
+    """Left rows without a match in one index, and those with a match in another.
 
-    So a right row that comes visits only left rows that wait, and one that goes only left rows that it may
+    So an added right row visits only left rows without a match, and a removed one only left rows that it may
     have matched. Right rows are reduced to the columns of `compared`: only the first and the last one with
     the same reduced columns can change anything.
 
     Example: NOT EXISTS { ?p :sensor ?s ; :time ?u FILTER(?u > ?t) } keeps the latest reading of each sensor.
-    The next reading is compared with the latest, the only one of its sensor that waits.
+    The next reading is compared with the latest, the only one of its sensor without a match.
 
     `keys` and `maybe` pair columns of the left with columns of the reduced right rows; `columns` are those
     that the condition reads, as in `Sides`. With `is_all` the inequality of `order` is the whole condition.
@@ -53,7 +53,7 @@ class MatchedOperator:
             self._matched = _ByPartner(dictionary)
 
     def update(self, left: Weights, right: Weights) -> Iterator[tuple[Row, bool, int]]:
-        """Yield changes as (left row, whether it has a match, weight); the caller must read them to the
+        """Yield changes as (left row, whether it has a match, weight). The caller must read them to the
         end.
         """
         came, went = self._change_right(right)
@@ -78,7 +78,7 @@ class MatchedOperator:
             yield row, found is not None, change
 
     def _change_right(self, right: Weights) -> tuple[list[Row], list[Row]]:
-        """Take the changes of the right; gives the reduced rows that came and those that went."""
+        """Apply the changes of the right side; return the reduced rows that were added and those removed."""
         reduced: Weights = {}
         for row, change in right.items():
             gather(reduced, self._reduce(row), change)
@@ -92,7 +92,7 @@ class MatchedOperator:
         return came, went
 
     def _waiting_for(self, partner: Row) -> list[tuple[Row, int]]:
-        """List the left rows without a match that a right row matches."""
+        """List the unmatched left rows that a right row matches."""
         sides = self._sides
         rows = (entry for piece in sides.probe_left(partner) for entry in piece)
         return [(row, weight) for row, weight in rows if self._condition(sides.merge(row, partner))]
@@ -107,7 +107,7 @@ class MatchedOperator:
         return None
 
     def clear(self) -> None:
-        """Forget both sides."""
+        """Discard both sides."""
         self._sides.clear()
         self._matched.clear()
 
@@ -123,17 +123,19 @@ class _Matches(Protocol):
         """Change the weight of a row; `partner` matches it, and is kept if the row is new."""
 
     def unmatched(self, partner: Row, partner_of: Callable[[Row], Row | None]) -> list[tuple[Row, int]]:
-        """Take out the rows that lost their last match with a right row; gives them with their weights."""
+        """Remove the rows that lost their last match with a right row; return them with their weights."""
 
     def clear(self) -> None:
-        """Forget every row."""
+        """Discard every row."""
 
     def containers(self) -> list[Any]:
-        """List what it keeps."""
+        """List the containers of the state."""
 
 
 class _ByOrder:
-    """Matched rows in order: if one surely keeps its match, so do all that are farther from what has gone."""
+    """Matched rows in order: if one surely keeps its match, so do all that are farther from the removed
+    row.
+    """
 
     __slots__ = ("_order", "_rows", "_search")
 
@@ -142,7 +144,7 @@ class _ByOrder:
         self._rows = Ordered(dictionary, [pair[0] for pair in keys], order.left)
         self._search = self._rows.searcher([pair[1] for pair in keys], order.operator, order.right)
 
-    def update(self, row: Row, change: int, partner: Row) -> None:  # noqa: ARG002 - the order tells enough
+    def update(self, row: Row, change: int, partner: Row) -> None:  # noqa: ARG002 - the order suffices
         self._rows.update(row, change)
 
     def unmatched(self, partner: Row, partner_of: Callable[[Row], Row | None]) -> list[tuple[Row, int]]:
@@ -169,7 +171,7 @@ class _ByOrder:
 
 
 class _ByPartner:
-    """Matched rows by a right row that matches each: only if that goes, another one is searched for."""
+    """Matched rows, each with one matching right row. Another is searched for when that row is removed."""
 
     __slots__ = ("_dictionary", "_partners", "_rows")
 

@@ -1,4 +1,4 @@
-"""Indexes one side of a join by keys, and in the order of a value that the other side is compared with."""
+"""An index of one side of a join by keys, and by a value that is compared with the other side."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from rdflive.query.budget import Meter
 __all__ = ["Order", "Ordered", "PlaceOf", "Search"]
 
 PlaceOf: TypeAlias = Callable[[Row], Place | None]
-"""Gives the place of a row in an order; None where no comparison holds of it."""
+"""Returns the place of a row in an order; None if no comparison holds for it."""
 
 Search: TypeAlias = Callable[[Row], Iterable[Iterable[tuple[Row, int]]]]
-"""Finds the rows that may fit a row of the other side, with their weights, in some pieces."""
+"""Finds the rows that may fit a row of the other side, with their weights, as a sequence of pieces."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """An inequality between the rows of two sides: the place of the left is `operator` that of the right."""
+    """An inequality between the rows of two sides: left place, `operator`, right place."""
 
     left: PlaceOf
     operator: str
     right: PlaceOf
 
     def is_sure(self, left: Row, right: Row) -> bool:
-        """Tell whether the places alone say that the inequality holds of two rows."""
+        """Return True if the places alone decide that the inequality holds for two rows."""
         one, other = self.left(left), self.right(right)
         return one is not None and other is not None and is_sure(one, self.operator, other)
 
@@ -38,8 +38,8 @@ class Order:
 class Ordered:
     """Rows indexed for a join whose keys must be equal and whose rows are compared by one inequality.
 
-    A search gives the rows in order, so that the caller may stop where the others cannot differ. Each
-    distinct row holds its ids in the dictionary.
+    A search returns the rows in order, so that the caller may stop early. Each distinct row holds its ids in
+    the dictionary.
     """
 
     __slots__ = ("_dictionary", "_key", "_ranges", "weights")
@@ -52,7 +52,7 @@ class Ordered:
         """Every row with its weight."""
 
     def update(self, row: Row, change: int) -> int:
-        """Change the weight of a row and give the new one."""
+        """Change the weight of a row and return the new one."""
         weight = self.weights.get(row, 0) + change
         if not weight:
             self._ranges.remove(self._key(row), row)
@@ -68,16 +68,17 @@ class Ordered:
     def searcher(
         self, keys: Sequence[int], operator: str, place: PlaceOf, *, farthest: bool = False
     ) -> Search:
-        """Make the function that finds the rows that may stand in a relation to a row of the other side.
+        """Make the function that finds the rows for which the inequality with a row of the other side may
+        hold.
 
-        `keys` are the positions of the key in that row, and `place` gives its place. Of each piece, all in
-        one space, the nearest rows come first, or with `farthest` the farthest.
+        `keys` are the positions of the key in that row, and `place` returns its place. In each piece, which
+        is one space, the nearest rows come first, or with `farthest` the farthest.
         """
         key_of, ranges, weights, meter = key_at(keys), self._ranges, self.weights, self._dictionary.meter
 
         def search(row: Row) -> Iterator[Iterable[tuple[Row, int]]]:
             key = key_of(row)
-            # a place takes longer to find than that there is nothing to compare with
+            # a place takes longer to compute than a check for an empty key
             at = place(row) if key in ranges else None
             if at is not None:
                 for rows in ranges.spans(key, operator, at, farthest=farthest):
@@ -86,19 +87,19 @@ class Ordered:
         return search if meter is None else _metered(search, meter)
 
     def clear(self) -> None:
-        """Forget every row."""
+        """Discard every row."""
         for row in self.weights:
             self._dictionary.drop(row)
         self.weights.clear()
         self._ranges.clear()
 
     def containers(self) -> list[Any]:
-        """List what it keeps."""
+        """List the containers of the state."""
         return [self.weights, *self._ranges.containers()]
 
 
 def _metered(search: Search, meter: Meter) -> Search:
-    """Count a search, and each row before the caller takes it."""
+    """Count a search, and each row before the caller reads it."""
 
     def counted(rows: Iterable[tuple[Row, int]]) -> Iterator[tuple[Row, int]]:
         for found in rows:

@@ -11,7 +11,7 @@ from rdflive.engine.multiset import Row
 __all__ = ["Pairs", "key_at", "mask_at", "merger", "row_at"]
 
 Pairs: TypeAlias = tuple[tuple[int, int], ...]
-"""Positions in the left row with positions in the right row; -1 where a side has none."""
+"""Positions in the left row with positions in the right row; -1 if a side has none."""
 
 
 def key_at(places: Sequence[int]) -> Callable[[Row], Any]:
@@ -24,7 +24,7 @@ def key_at(places: Sequence[int]) -> Callable[[Row], Any]:
 
 
 def row_at(places: Sequence[int]) -> Callable[[Row], Row]:
-    """Compile the row of some places; -1 gives UNBOUND.
+    """Compile the row of some places; -1 is UNBOUND.
 
     >>> row_at([1])((7, 8)), row_at([1, -1, 0, 0])((7, 8))
     ((8,), (8, 0, 7, 7))
@@ -57,14 +57,14 @@ def mask_at(places: Sequence[int]) -> Callable[[Row], int]:
 
 
 def merger(columns: Pairs, keys: Pairs, arity: int) -> Callable[[Row, Row], Row]:
-    """Compile the merge of a left row of `arity` columns with a right row: the left's value if bound.
+    """Compile the merge of a left row of `arity` columns with a right row: the left value if bound.
 
     >>> merger(((0, 0), (1, 1), (-1, 2)), ((0, 0),), 2)((7, 0), (7, 8, 9))
     (7, 8, 9)
     """
     exact = frozenset(keys)
     places = [(left, arity + right if right >= 0 else -1) for left, right in columns]
-    # Exact keys are bound and equal on both sides, so no column has to choose between two values.
+    # exact keys are bound and equal on both sides, so no column has two values to choose from
     if all(pair in exact or -1 in pair for pair in columns):
         take = row_at([first if first >= 0 else second for first, second in places])
         return lambda left, right: take(left + right)

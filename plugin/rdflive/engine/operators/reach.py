@@ -1,4 +1,4 @@
-"""Which starts reach which nodes of one relation, while its edges change."""
+"""The starts that reach each node of one relation, while its edges change."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Changes", "EdgeOrSeed", "MeteredReach", "Reach"]
 
 
 class Changes:
-    """Starts gained and lost by each node. What was gained and lost again leaves no trace.
+    """Starts gained and lost by each node. A start that is gained and lost again leaves no trace.
 
     >>> changes = Changes()
     >>> changes.gain(7, {1, 2}); changes.lose(7, {2, 3}); changes.gained, changes.lost
@@ -26,11 +26,11 @@ class Changes:
         self.lost: dict[int, set[int]] = {}
 
     def gain(self, node: int, starts: set[int]) -> None:
-        """Record starts that came to a node."""
+        """Record starts that reach a node now."""
         _note(self.gained, self.lost, node, starts)
 
     def lose(self, node: int, starts: set[int]) -> None:
-        """Record starts that a node no longer has."""
+        """Record starts that no longer reach a node."""
         _note(self.lost, self.gained, node, starts)
 
     def compare(self, old: dict[int, set[int]], new: dict[int, set[int]]) -> None:
@@ -41,7 +41,7 @@ class Changes:
             self.lose(node, starts - new[node] if node in new else starts)
 
     def clear(self) -> None:
-        """Forget what was recorded."""
+        """Discard the record."""
         self.gained.clear()
         self.lost.clear()
 
@@ -60,22 +60,22 @@ EdgeOrSeed = tuple[int, ...]
 """An edge (u, v) or a seed (x,)."""
 Pending = list[tuple[int, set[int]]]
 _REBUILD = 4
-"""A batch of changes larger than a quarter of what is kept is recomputed, which is then cheaper."""
+"""A batch of changes larger than 1/4 of the state is recomputed, which is then cheaper."""
 
 
 class Reach:
-    """The set of starts that reach each node, counting each start as reaching itself.
+    """The set of starts that reach each node; each start reaches itself.
 
     The nodes of a cycle (a strongly connected component) share one set object. Between cycles the graph is
     acyclic, and there a start reaches a node exactly if it is that node or reaches one of its predecessors.
     So a delete needs no counts or distances: a node loses the starts that its predecessor lost, except those
     that another predecessor still has, for all starts in one set operation.
 
-    Example: edges a→b, b→c, a→c; every node is a start, so c has {a, b, c}. Deleting b→c offers c the loss of
-    b's starts {a, b}. Its other predecessor a still has {a}, so c loses {b}.
+    Example: edges a→b, b→c, a→c; every node is a start, so c has {a, b, c}. Deleting b→c may remove b's
+    starts {a, b} from c. Its other predecessor a still has {a}, so c loses {b}.
 
     Inserting an edge may merge components into one cycle, deleting one may split a cycle. Deleting an edge of
-    a cycle that stays connected changes nothing. Nodes that no start reaches are not looked at.
+    a cycle that stays connected changes nothing. Nodes that no start reaches are skipped.
 
     With `seeded`, starts are added and removed by steps; otherwise every node is a start.
     """
@@ -91,11 +91,11 @@ class Reach:
         """Node of a cycle of two nodes or more → all nodes of that cycle."""
         self.changes = Changes()
         self._before: dict[int, bool] = {}
-        """Node → whether it was a start on a cycle before the present changes, for `turned`."""
+        """Node → true if it was a start on a cycle before the present changes, for `turned`."""
 
     def update(self, steps: list[tuple[EdgeOrSeed, int]]) -> None:
-        """Apply steps with their signs. `changes` and `turned` tell the net effect since `settle`."""
-        # The first load is such a batch too.
+        """Apply steps with their signs. `changes` and `turned` have the net effect since `settle`."""
+        # the first load is such a batch too
         if len(steps) * _REBUILD > len(self.graph.succ) + len(self.starts):
             self._rebuild(steps)
             return
@@ -106,26 +106,26 @@ class Reach:
                 (self.plant if sign > 0 else self.uproot)(*step)
 
     def turned(self) -> Iterator[tuple[int, int]]:
-        """Give the starts that came to lie on a cycle (+1) or no longer do (-1), since `settle`."""
+        """List the starts that are newly on a cycle (+1) or no longer on one (-1), since `settle`."""
         for node, before in self._before.items():
             if before != self.is_looped(node):
                 yield node, -1 if before else 1
 
     def settle(self) -> None:
-        """Forget what changed."""
+        """Discard the record of changes."""
         self.changes.clear()
         self._before.clear()
 
     def is_looped(self, node: int) -> bool:
-        """Tell whether a node is a start that reaches itself by at least one edge."""
+        """Return True if a node is a start that reaches itself by at least one edge."""
         return node in self.seeds and (node in self.cycles or node in self.graph.succ.get(node, ()))
 
     def is_used(self) -> bool:
-        """Tell whether there is an edge or a seed."""
+        """Return True if there is an edge or a seed."""
         return bool(self.graph.succ or self.seeds)
 
     def containers(self) -> list[Any]:
-        """List the dictionaries and sets kept."""
+        """List the dictionaries and sets of the state."""
         own = (self.graph.succ, self.graph.pred, self.starts, self.cycles)
         shared = {id(inner): inner for outer in own for inner in outer.values()}
         return [*own, self.seeds, *shared.values()]
@@ -139,12 +139,12 @@ class Reach:
         if u == v:
             self._touch(u)
         self.graph.insert(u, v)
-        # A loop reaches nothing new, and an edge behind which no start is found waits until one is.
+        # A loop adds nothing to reach. An edge from a node without starts has no effect until it has one.
         if u == v or u not in self.starts:
             return
         if v not in self.starts:
             self._discover(v)
-        # Both ends are on one cycle already, and share their starts.
+        # both ends are on one cycle already, and share their starts
         if v in self.cycles.get(u, ()):
             return
         ring = self._ring(u, v)
@@ -154,7 +154,7 @@ class Reach:
             self._gain([(v, self.starts[u])])
 
     def delete(self, u: int, v: int) -> None:
-        """Take away an edge."""
+        """Remove an edge."""
         if u == v:
             self._touch(u)
         self.graph.delete(u, v)
@@ -167,7 +167,7 @@ class Reach:
             elif not is_connected(self.graph, u, v, ring):
                 self._split(ring)
         if not self.seeded:
-            # Without seeds a node is a start as long as an edge touches it.
+            # without seeds a node is a start while it has an edge
             for node in {u, v}:
                 if node not in self.graph:
                     self.uproot(node)
@@ -181,18 +181,18 @@ class Reach:
         self._gain([(seed, {seed})])
 
     def uproot(self, seed: int) -> None:
-        """Take away a start."""
+        """Remove a start."""
         self._touch(seed)
         self.seeds.remove(seed)
         self._lose([(seed, {seed})])
 
     def _touch(self, node: int) -> None:
-        """Remember whether a node was on a cycle, before that may change."""
+        """Record whether a node was on a cycle, before that may change."""
         if node not in self._before:
             self._before[node] = self.is_looped(node)
 
     def _discover(self, node: int) -> None:
-        """Find the cycles among the nodes behind `node` that no start has reached so far."""
+        """Find the cycles among the nodes that `node` leads to and no start has reached so far."""
         found = {node}
         todo = [node]
         while todo:
@@ -204,7 +204,7 @@ class Reach:
             self._keep(component, set())
 
     def _keep(self, component: set[int], starts: set[int]) -> None:
-        """Give a component its starts; its nodes share one set object."""
+        """Set the starts of a component; its nodes share one set object."""
         for node in component:
             self.starts[node] = starts
             if len(component) > 1:
@@ -222,13 +222,13 @@ class Reach:
                 del self.cycles[node]
 
     def _ring(self, u: int, v: int) -> set[int]:
-        """Find the nodes on paths from `v` to `u`, which the new edge (u, v) makes one cycle.
+        """Return the nodes on paths from `v` to `u`, which the new edge (u, v) makes one cycle.
 
-        The starts bound the search: a node on such a path is reached by everything that reaches `v`, and what
-        reaches it also reaches `u`.
+        The starts bound the search: all that reaches `v` reaches a node on such a path, and all that reaches
+        the node reaches `u`.
         """
         starts = self.starts
-        # `v` is a start that does not reach `u`.
+        # `v` is a start that does not reach `u`
         if v in self.seeds and v not in starts[u]:
             return set()
         if not self.seeded:  # the starts of u are exactly the nodes that reach it
@@ -266,7 +266,7 @@ class Reach:
         self._gain(pending)
 
     def _gain(self, pending: Pending) -> None:
-        """Pass new starts on along the edges until every node that they reach has them."""
+        """Propagate new starts along the edges until every node that they reach has them."""
         succ = self.graph.succ
         while pending:
             node, offered = pending.pop()
@@ -282,7 +282,7 @@ class Reach:
                 pending += [(x, new) for x in succ.get(member, ()) if x not in ring]
 
     def _lose(self, pending: Pending) -> None:
-        """Take starts from a node unless another predecessor has them, and go on with its successors."""
+        """Remove starts from a node unless another predecessor has them, and continue with its successors."""
         succ = self.graph.succ
         while pending:
             node, withdrawn = pending.pop()
@@ -302,9 +302,9 @@ class Reach:
                 self._forget(ring)
 
     def _unsupported(self, starts: set[int], ring: Collection[int]) -> set[int]:
-        """Give the starts that no predecessor outside the ring has."""
+        """Return the starts that no predecessor outside the ring has."""
         if not any(map(self.graph.succ.__contains__, starts)):
-            return starts  # these starts have no edges, so no other predecessor can have them; a hub has many
+            return starts  # starts without edges reach no other predecessor; a shortcut for hubs
         for member in ring:
             for p in self.graph.pred.get(member, ()):
                 if p not in ring and p in self.starts:
@@ -314,11 +314,11 @@ class Reach:
         return starts
 
     def _split(self, ring: set[int]) -> None:
-        """Find the components that are left of a cycle that lost an edge."""
+        """Find the components of a cycle that lost an edge."""
         pending: Pending = []
         old = self.starts[next(iter(ring))]
         components = list(strong_components(ring, ring, self.graph.succ))
-        # `strong_components` gives a component after those it leads to; here predecessors must come first.
+        # `strong_components` lists a component after those it leads to; here predecessors must be first
         for component in reversed(components):
             starts = self._arriving(component)
             self._keep(component, starts)
@@ -332,7 +332,7 @@ class Reach:
         self._lose(pending)
 
     def _arriving(self, component: set[int]) -> set[int]:
-        """Give the starts inside a component and those of its predecessors outside."""
+        """Return the starts inside a component and those of its predecessors outside."""
         starts = component & self.seeds
         for node in component:
             for p in self.graph.pred.get(node, ()):
@@ -383,7 +383,7 @@ class MeteredReach(Reach):
         super().insert(u, v)
 
     def delete(self, u: int, v: int) -> None:
-        """Take away an edge."""
+        """Remove an edge."""
         self._meter.spend()
         super().delete(u, v)
 

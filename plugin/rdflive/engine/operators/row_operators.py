@@ -1,4 +1,4 @@
-"""Filter, Extend, Project, Union and Values: operators that take each row by itself and keep no state."""
+"""Filter, Extend, Project, Union and Values: operators that handle each row by itself and keep no state."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["ExtendOperator", "FilterOperator", "ProjectOperator", "UnionOperator
 
 
 class FilterOperator:
-    """Lets rows through that pass a test, which must depend on nothing but the row.
+    """Outputs the rows that pass a test, which must depend only on the row.
 
-    >>> Filter(all).update({(7, 8): 2, (7, 0): 1})
+    >>> FilterOperator(all).update({(7, 8): 2, (7, 0): 1})
     {(7, 8): 2}
     """
 
@@ -32,19 +32,19 @@ class FilterOperator:
         return {row: weight for row, weight in delta.items() if test(row)}
 
     def clear(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: there is no state."""
 
     def containers(self) -> list[Any]:
-        """Nothing is kept."""
+        """Return an empty list: there is no state."""
         return []
 
 
 class ExtendOperator:
-    """Appends `value(row)`, an id, or UNBOUND where the expression fails.
+    """Appends `value(row)`, an id, or UNBOUND if the expression fails.
 
-    The value must depend on nothing but the row: a delete computes it again.
+    The value must depend only on the row: a delete computes it again.
 
-    >>> Extend(sum).update({(7, 8): 2})
+    >>> ExtendOperator(sum).update({(7, 8): 2})
     {(7, 8, 15): 2}
     """
 
@@ -60,18 +60,18 @@ class ExtendOperator:
         return {(*row, value(row)): weight for row, weight in delta.items()}
 
     def clear(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: there is no state."""
 
     def containers(self) -> list[Any]:
-        """Nothing is kept."""
+        """Return an empty list: there is no state."""
         return []
 
 
 class ProjectOperator:
-    """Gives the columns at some places of rows with so many, -1 for UNBOUND; rows that become equal add
-    their weights.
+    """Projects rows of a given width to the columns at some places, -1 for UNBOUND; equal rows add their
+    weights.
 
-    >>> Project((1, -1), 2).update({(7, 8): 1, (9, 8): 2})
+    >>> ProjectOperator((1, -1), 2).update({(7, 8): 1, (9, 8): 2})
     {(8, 0): 3}
     """
 
@@ -88,7 +88,7 @@ class ProjectOperator:
         if self._renames:
             return delta
         take = self._row
-        # without a column less, different rows stay different
+        # if no column is dropped, different rows stay different
         if self._keeps:
             return {take(row): weight for row, weight in delta.items()}
         projected: Weights = {}
@@ -97,17 +97,17 @@ class ProjectOperator:
         return projected
 
     def clear(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: there is no state."""
 
     def containers(self) -> list[Any]:
-        """Nothing is kept."""
+        """Return an empty list: there is no state."""
         return []
 
 
 class UnionOperator:
     """Adds its inputs; `columns` has per input the place of each output column, -1 for UNBOUND.
 
-    >>> Union(((0, -1), (-1, 0))).update({(7,): 1}, {(8,): 2})
+    >>> UnionOperator(((0, -1), (-1, 0))).update({(7,): 1}, {(8,): 2})
     {(7, 0): 1, (0, 8): 2}
     """
 
@@ -117,7 +117,7 @@ class UnionOperator:
         self._rows = tuple(row_at(places) for places in columns)
 
     def update(self, *deltas: Weights) -> Weights:
-        """Add the deltas up."""
+        """Add the deltas."""
         added: Weights = {}
         for to_row, delta in zip(self._rows, deltas, strict=True):
             for row, weight in delta.items():
@@ -125,15 +125,15 @@ class UnionOperator:
         return added
 
     def clear(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: there is no state."""
 
     def containers(self) -> list[Any]:
-        """Nothing is kept."""
+        """Return an empty list: there is no state."""
         return []
 
 
 class ValuesOperator:
-    """An operator without inputs: its first update gives all its rows, later ones give nothing.
+    """An operator without inputs: its first update returns all its rows, later ones nothing.
 
     The ids of its rows are held from the start until `clear`, after which it has no rows.
     """
@@ -149,15 +149,15 @@ class ValuesOperator:
         self._fresh = True
 
     def update(self, *deltas: Weights) -> Weights:
-        """Give the rows, once."""
+        """Return the rows, once."""
         if deltas:
             raise ValueError(f"Values has no inputs, {len(deltas)} deltas were given")
-        # Later updates bring deltas of other inputs; these rows never change.
+        # later updates carry deltas of other inputs; these rows never change
         fresh, self._fresh = self._fresh, False
         return dict(self._weights) if fresh else {}
 
     def clear(self) -> None:
-        """Forget the rows."""
+        """Discard the rows."""
         for row in self._weights:
             self._dictionary.drop(row)
         self._weights.clear()

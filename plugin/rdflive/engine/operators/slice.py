@@ -23,15 +23,15 @@ Order: TypeAlias = "SortedKeyList[tuple[Any, Row], Any]"
 
 
 class SliceOperator:
-    """The rows at positions `offset` to `offset + limit`, per partition; a row of weight 2 takes two
-    positions.
+    """The rows at positions `offset` to `offset + limit`, per partition; a row of weight 2 has two positions.
 
-    `key` orders the rows and gives equal keys to equal rows only. `partition` are the context columns: each
-    of their values has positions of its own.
+    `key` orders the rows and is equal for equal rows only. `partition` are the context columns: each of their
+    values has positions of its own.
 
     The slice is the first `offset + limit` rows without the first `offset` rows. Each of the two is a
-    `_SliceHead`, which remembers its last row. So an update costs O(log n) per changed row, and as much as
-    rows move over the two ends. Example: LIMIT 2 over the rows a, c, d; inserting b lets b in and c out.
+    `_SliceHead`, which records its last row. So an update costs O(log n) per changed row, plus the rows that
+    move over the two ends. Example: LIMIT 2 over the rows a, c, d: inserting b adds b to the slice and
+    removes c.
     """
 
     __slots__ = ("_dictionary", "_ends", "_key", "_partition", "_parts")
@@ -51,7 +51,7 @@ class SliceOperator:
         self._parts: dict[Any, _Part] = {}
 
     def update(self, *deltas: Weights) -> Weights:
-        """Give the rows that entered and left the slice."""
+        """Return the rows that entered and left the slice."""
         (delta,) = deltas
         changes: dict[Any, Weights] = {}
         for row, change in delta.items():
@@ -83,11 +83,11 @@ class SliceOperator:
         return changes
 
     def rows(self) -> Weights:
-        """Give the current slice, each partition in its order."""
+        """Return the current slice, each partition in its order."""
         return {row: weight for part in self._parts.values() for row, weight in part.rows()}
 
     def clear(self) -> None:
-        """Forget every row."""
+        """Discard every row."""
         for part in self._parts.values():
             for row in part.weights:
                 self._dictionary.drop(row)
@@ -108,14 +108,14 @@ class _Part:
         self.order: Order = SortedKeyList(key=itemgetter(0))
         self._first, self._last = first, last
         self._heads: list[tuple[int, _SliceHead]] = []
-        # Without LIMIT everything after the offset is in the slice, and no head ends it.
+        # without LIMIT all rows after the offset are in the slice, and no head ends it
         if last is not None:
             self._heads.append((1, _SliceHead(last)))
         if first:
             self._heads.append((-1, _SliceHead(first)))
 
     def update(self, changes: list[Change], moved: Weights) -> None:
-        """Put changed rows, whose weights are new already, into order and move the edges."""
+        """Sort in changed rows, whose weights are new already, and move the ends of the slice."""
         self.order.update([(key, row) for key, row, before, _ in changes if not before])
         for key, row, _, after in changes:
             if not after:
@@ -123,13 +123,13 @@ class _Part:
         if self._last is None:
             _collect(moved, ((row, after - before) for _, row, before, after in changes), 1)
         for sign, head in self._heads:
-            # A row inside both heads cancels out: it is below the offset.
+            # a row inside both heads cancels out: it is before the offset
             head.change(changes, self.weights, self.order)
             _collect(moved, head.moved, sign)
             head.moved.clear()
 
     def rows(self) -> Iterator[tuple[Row, int]]:
-        """Walk through the slice."""
+        """Iterate over the slice."""
         position = 0
         for _, row in self.order:
             start = max(position, self._first)
@@ -144,9 +144,9 @@ class _Part:
 class _SliceHead:
     """The first `size` rows of an order.
 
-    `_edge` is the key of the last row that is in, and `_taken` how many copies of that row are. The key is
-    kept even if its row has gone, since rows before and after it can still be told apart. While there are
-    fewer rows than `size`, `_edge` is None and all rows are in.
+    `_edge` is the key of the last row inside, and `_taken` the number of its copies inside. The key is kept
+    after its row is removed, since it still separates rows before and after it. While there are fewer rows
+    than `size`, `_edge` is None and all rows are inside.
     """
 
     __slots__ = ("_count", "_edge", "_size", "_taken", "moved")
@@ -157,7 +157,7 @@ class _SliceHead:
         self._edge: tuple[Any] | None = None
         self._taken = 0
         self.moved: list[tuple[Row, int]] = []
-        """What entered and left; the reader clears it."""
+        """The rows that entered and left; the reader clears it."""
 
     def change(self, changes: Iterable[Change], weights: Weights, order: Order) -> None:
         """Follow changes that the weights and the order already contain."""
@@ -179,7 +179,7 @@ class _SliceHead:
             self.moved.append((row, weight))
 
     def _shrink(self, weights: Weights, order: Order) -> None:
-        """Let rows out, from the edge backwards, until the size is right."""
+        """Remove rows, from the edge backwards, until the size is right."""
         edge = self._edge
         for key, row in order.irange_key(max_key=edge[0] if edge else None, reverse=True):
             inside = self._taken if edge and key == edge[0] else weights[row]
@@ -190,7 +190,7 @@ class _SliceHead:
                 return
 
     def _grow(self, edge: Any, weights: Weights, order: Order) -> None:
-        """Let rows in, from the edge onwards, until the size is right or no row is left."""
+        """Add rows, from the edge onwards, until the size is right or no row is left."""
         for key, row in order.irange_key(min_key=edge):
             inside = self._taken if key == edge else 0
             come = min(weights[row] - inside, self._size - self._count)

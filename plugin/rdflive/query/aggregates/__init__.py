@@ -1,4 +1,4 @@
-"""The set functions of SPARQL, kept under inserts and deletes."""
+"""The set functions of SPARQL, maintained under inserts and deletes."""
 
 from rdflive.query.aggregates.accumulators import Accumulator, SetFunction, integer, make_accumulator
 

@@ -23,22 +23,25 @@ SetFunction = Literal["COUNT", "SUM", "AVG", "MIN", "MAX", "SAMPLE", "GROUP_CONC
 
 
 class Accumulator(Protocol):
-    """One set function over the multiset of values that were added and not yet taken back."""
+    """One set function over the multiset of values that were added and not removed."""
 
     def add(self, value: Node | None, weight: int) -> None:
-        """Let a value enter (weight > 0) or leave (< 0); None is an expression error."""
+        """Add a value (weight > 0) or remove it (< 0); None is an expression error."""
 
     def result(self) -> Node | None:
-        """Give the function's value now; None is an error."""
+        """Return the present value of the function; None is an error."""
 
     def containers(self) -> list[Any]:
-        """List the containers of the values that are kept, for measuring."""
+        """List the containers of the values, for measuring."""
 
 
 def make_accumulator(
     name: SetFunction, *, distinct: bool, separator: str = " ", meter: Meter | None = None
 ) -> Callable[[], Accumulator]:
-    """Give a factory of accumulators for a set function.
+    """Return a factory of accumulators for a set function.
+
+    COUNT skips errors and SAMPLE takes the least term that is no error; an error among the values is an error
+    of the other functions. MIN, MAX and SAMPLE compare by `term_key`, GROUP_CONCAT joins in that order.
 
     COUNT skips errors and SAMPLE takes the least term that is none; an error among the values is an
     error of the other functions. MIN, MAX and SAMPLE go by `term_key`, GROUP_CONCAT joins in that order.
@@ -61,10 +64,10 @@ def make_accumulator(
     if name not in functions:
         raise ValueError(f"set function {name!r} is unknown: use one of {', '.join(functions)}")
     make = functions[name]
-    if distinct and name not in ("MIN", "MAX", "SAMPLE"):  # where repetition changes nothing
+    if distinct and name not in ("MIN", "MAX", "SAMPLE"):  # for which repetition changes nothing
         made = make
         make = lambda: _Distinct(made())  # noqa: E731 - as the others are
-    # these three keep numbers, however many values they have seen
+    # these three keep numbers only
     if meter is not None and (distinct or name not in ("COUNT", "SUM", "AVG")):
         return lambda: _Metered(make(), meter)
     return make
@@ -72,7 +75,7 @@ def make_accumulator(
 
 @lru_cache(maxsize=4096)
 def integer(count: int) -> Node:
-    """Give a count as a literal. Many groups come to the same few counts, and literals are slow to make."""
+    """Return a count as a literal. Many groups have the same few counts, and literals are slow to make."""
     return rdflib.Literal(count)
 
 
@@ -95,7 +98,7 @@ class _Metered:
 
 
 class _Count:
-    """COUNT: how many values are no errors."""
+    """COUNT: the number of values that are no errors."""
 
     __slots__ = ("_count",)
 
@@ -140,7 +143,7 @@ class _Distinct:
 
 
 class _Numbers:
-    """What SUM and AVG keep: the exact sum and how many values are no numbers."""
+    """The state of SUM and AVG: the exact sum, and the number of values that are no numbers."""
 
     __slots__ = ("_errors", "_sum")
 
@@ -160,12 +163,12 @@ class _Numbers:
         return []
 
     def _binary(self, share: int = 1) -> Node:
-        """Give the sum divided by `share` as a double or float, whichever is the wider type present."""
+        """Return the sum divided by `share` as a double or float, whichever is the wider type present."""
         return number_literal(self._sum.binary(share))
 
 
 class _Sum(_Numbers):
-    """SUM: exact until one rounding of a float or double result; 0 of nothing."""
+    """SUM: exact until one rounding of a float or double result; 0 for no values."""
 
     __slots__ = ()
 
@@ -184,7 +187,9 @@ class _Sum(_Numbers):
 
 
 class _Average(_Numbers):
-    """AVG: the exact sum divided by the count with one rounding, to 28 digits for decimals; 0 of nothing."""
+    """AVG: the exact sum divided by the count with one rounding, to 28 digits for decimals; 0 for no
+    values.
+    """
 
     __slots__ = ()
 
@@ -200,7 +205,7 @@ class _Average(_Numbers):
 
 
 class _SortedTerms:
-    """A multiset of terms in the order of `term_key`, with the count of errors among them."""
+    """A multiset of terms in the order of `term_key`, with the number of errors."""
 
     __slots__ = ("counts", "errors", "order")
 
@@ -216,7 +221,7 @@ class _SortedTerms:
         before = self.counts.get(value, 0)
         after = before + weight
         if after:
-            # equal terms stand in the order once, however many they are
+            # equal terms have one entry, whatever their number
             self.counts[value] = after
             if not before:
                 self.order.add((term_key(value), value))
@@ -226,7 +231,7 @@ class _SortedTerms:
 
 
 class _Ordered:
-    """What MIN, MAX, SAMPLE and GROUP_CONCAT keep: the terms in order."""
+    """The state of MIN, MAX, SAMPLE and GROUP_CONCAT: the terms in order."""
 
     __slots__ = ("_terms",)
 
@@ -238,7 +243,7 @@ class _Ordered:
 
 
 class _Extremum(_Ordered):
-    """MIN and MAX: the first or last term by `term_key`; an error of nothing."""
+    """MIN and MAX: the first or last term by `term_key`; an error for no values."""
 
     __slots__ = ("_place", "add")
 
@@ -268,7 +273,7 @@ class _Sample(_Ordered):
 
 
 class _GroupConcat(_Ordered):
-    """GROUP_CONCAT: the strings of the terms, in their order; what has none is an error."""
+    """GROUP_CONCAT: the strings of the terms, in their order; terms without a string are errors."""
 
     __slots__ = ("_changed", "_joined", "_meter", "_separator")
 
@@ -280,7 +285,7 @@ class _GroupConcat(_Ordered):
         self._joined: Node | None = None
 
     def add(self, value: Node | None, weight: int) -> None:
-        # joined when it is read: a commit may bring a group many values
+        # joined on reading: a commit may add many values to a group
         self._changed = True
         self._terms.add(value, weight)
 
@@ -292,13 +297,13 @@ class _GroupConcat(_Ordered):
 
     def _join(self) -> Node | None:
         terms = self._terms
-        # blank nodes come first in the order, triples last
+        # blank nodes are first in the order, triples last
         ends = (terms.order[0][1], terms.order[-1][1]) if terms.order else ()
         if terms.errors or not all(isinstance(end, rdflib.Literal | rdflib.URIRef) for end in ends):
             return None
         counts = terms.counts
         if self._meter is not None:
-            # before the string is made, whose length nothing else bounds
+            # before the string is made, because nothing else bounds its length
             between = len(self._separator)
             self._meter.make(sum((len(str(term)) + between) * count for term, count in counts.items()))
         strings = (str(term) for _, term in terms.order for _ in range(counts[term]))

@@ -1,4 +1,4 @@
-"""Sums of numbers that lose nothing: integers, decimals, floats and doubles side by side."""
+"""Exact sums of numbers: integers, decimals, floats and doubles side by side."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _ZERO: Final = Decimal(0)
 
 
 class ExactSum:
-    """A sum of numbers kept exactly per type, with counts of what has no sum: NaN and infinities.
+    """A sum of numbers, exact per type, with counts of NaN and infinities, which cannot be summed.
 
-    Integers as one int, decimals as one Decimal of any length with the places of the longest, floats
-    and doubles as an int scaled by 2**1074: what leaves takes back to the last bit what it brought.
+    Integers are one int, decimals one Decimal of any length with the places of the longest, floats and
+    doubles an int scaled by 2**1074. So a removed value takes away exactly what it added.
 
     >>> total = ExactSum()
     >>> for value in (1e16, 0.1, -1e16):
@@ -39,10 +39,10 @@ class ExactSum:
         self.nans = self.plus = self.minus = 0
         self._integer = self._binary = 0
         self._decimal = _ZERO
-        self._places: dict[int, int] = {}  # how many decimals have so many places
+        self._places: dict[int, int] = {}  # number of decimals with so many places
 
     def add(self, value: Number, weight: int) -> None:
-        """Let a number enter or leave."""
+        """Add a number (weight > 0) or remove it (< 0)."""
         self.count += weight
         if isinstance(value, int):
             self._integer += value * weight
@@ -58,7 +58,7 @@ class ExactSum:
 
     def _add_decimal(self, value: Decimal, weight: int) -> None:
         exponent = value.as_tuple().exponent
-        assert isinstance(exponent, int)  # noqa: S101 - `number` lets only finite decimals through
+        assert isinstance(exponent, int)  # noqa: S101 - `number` returns only finite decimals
         places = max(0, -exponent)
         self._decimal = EXACT.fma(value, weight, self._decimal)
         left = self._places.get(places, 0) + weight
@@ -74,7 +74,7 @@ class ExactSum:
             numerator, denominator = value.as_integer_ratio()
             self._binary += weight * numerator << (_BITS + 1 - denominator.bit_length())
         elif value == inf:
-            # counted, because once added to a float an infinity could not be taken back
+            # counted, because once added to a float an infinity could not be removed
             self.plus += weight
         elif value == -inf:
             self.minus += weight
@@ -82,16 +82,16 @@ class ExactSum:
             self.nans += weight
 
     def integer(self) -> int:
-        """Give the sum of the integers, which is all where there are no other numbers."""
+        """Return the sum of the integers, which is the full sum if there are no other numbers."""
         return self._integer
 
     def decimal(self) -> Decimal:
-        """Give the sum of integers and decimals, with as many places as the longest of them."""
+        """Return the sum of integers and decimals, with as many places as the longest of them."""
         places = max(self._places, default=0)
         return _with_places(EXACT.add(self._decimal, self._integer), places)
 
     def binary(self, share: int = 1) -> float:
-        """Give the sum of all numbers, divided by `share`, rounded once: to a `Single` without doubles."""
+        """Return the sum of all numbers, divided by `share`, rounded once: to a `Single` without doubles."""
         exact = self._exact(share)
         return to_double(exact) if self.doubles else to_single(exact)
 
@@ -106,5 +106,5 @@ class ExactSum:
 
 
 def _with_places(value: Decimal, places: int) -> Decimal:
-    """Write a decimal with so many places, which are enough for it; zero has no sign."""
+    """Write a decimal with the given number of places, which is sufficient; zero has no sign."""
     return EXACT.quantize(value, Decimal((0, (1,), -places))) if value else Decimal((0, (0,), -places))

@@ -1,4 +1,4 @@
-"""What filters evaluate: conditions over columns, and those that the planner makes itself."""
+"""Conditions of filters over columns, with those that the planner makes itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ Row: TypeAlias = tuple[int, ...]
 
 
 class Condition(Protocol):
-    """What a filter or an assignment evaluates: see `rdflive.query.expressions.Expression`."""
+    """A condition of a filter or an expression of an assignment: see
+    `rdflive.query.expressions.Expression`.
+    """
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -26,15 +28,15 @@ class Condition(Protocol):
 
     @property
     def is_plain(self) -> bool:
-        """True where a test of one row takes little time and memory, whatever its terms are."""
+        """True if a test of one row takes little time and memory, whatever its terms are."""
 
     def condition(self, columns: Mapping[str, int], terms: Any) -> Callable[[Row], bool]:
-        """Make the test of a row whose variables stand at these places."""
+        """Make the test of a row with the variables at these places."""
 
 
 @dataclass(frozen=True, slots=True)
 class SameTerm:
-    """The condition that two columns hold the same term."""
+    """The condition that two columns have the same term."""
 
     one: str
     other: str
@@ -46,12 +48,12 @@ class SameTerm:
 
     @property
     def text(self) -> str:
-        """Write it as SPARQL does."""
+        """The SPARQL text."""
         return f"sameTerm(?{self.one}, ?{self.other})"
 
     @property
     def is_plain(self) -> bool:
-        """It is."""
+        """Always true."""
         return True
 
     def condition(self, columns: Mapping[str, int], terms: Any) -> Callable[[Row], bool]:  # noqa: ARG002
@@ -68,27 +70,27 @@ class AllOf:
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """What any part reads."""
+        """All variables that some part reads."""
         return tuple(dict.fromkeys(name for part in self.parts for name in part.variables))
 
     @property
     def text(self) -> str:
-        """Write it as SPARQL does."""
+        """The SPARQL text."""
         return " && ".join(part.text for part in self.parts)
 
     @property
     def is_plain(self) -> bool:
-        """True where all parts are."""
+        """True if all parts are plain."""
         return all(part.is_plain for part in self.parts)
 
     def condition(self, columns: Mapping[str, int], terms: Any) -> Callable[[Row], bool]:
-        """Ask the parts in order."""
+        """Test the parts in order."""
         tests = [part.condition(columns, terms) for part in self.parts]
         return lambda row: all(test(row) for test in tests)
 
 
 def conjunction(conditions: Sequence[Condition]) -> Condition | None:
-    """Give the condition that holds where all of some hold; None of none."""
+    """Return the conjunction of some conditions; None without conditions."""
     if len(conditions) < 2:
         return conditions[0] if conditions else None
     return AllOf(tuple(conditions))
@@ -96,7 +98,7 @@ def conjunction(conditions: Sequence[Condition]) -> Condition | None:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """The condition that a column holds one of some constants, or none of them."""
+    """The condition that a column has one of some constants, or none of them."""
 
     name: str
     terms: frozenset[Any]
@@ -109,16 +111,16 @@ class OneOf:
 
     @property
     def text(self) -> str:
-        """Write it as SPARQL does."""
-        # sorted, because a set has no order of its own, and equal conditions must have equal texts
+        """The SPARQL text."""
+        # sorted, because a set has no order, and equal conditions must have equal texts
         return f"?{self.name} {'NOT ' * self.negated}IN ({', '.join(sorted(map(to_text, self.terms)))})"
 
     @property
     def is_plain(self) -> bool:
-        """It is: there is one look-up."""
+        """Always true: it is one look-up."""
         return True
 
     def condition(self, columns: Mapping[str, int], terms: Any) -> Callable[[Row], bool]:
-        """Look the term up."""
+        """Look up the term."""
         place, value, wanted, negated = columns[self.name], terms.value, self.terms, self.negated
         return lambda row: (value(row[place]) in wanted) is not negated

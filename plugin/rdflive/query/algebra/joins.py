@@ -1,4 +1,4 @@
-"""The operators that bring rows of several inputs together."""
+"""The operators that combine rows of several inputs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Join(Binary):
 
 @dataclass(frozen=True, eq=False)
 class LeftJoin(Binary):
-    """OPTIONAL: the compatible pairs that meet the condition, and the left rows that have none."""
+    """OPTIONAL: the compatible pairs that meet the condition, and the left rows without such a pair."""
 
     condition: Condition | None = None
 
@@ -56,7 +56,7 @@ class Minus(Binary):
     """The left rows without a compatible right row that binds a variable in common."""
 
     context: Columns = ()
-    """Columns that are compared but are no variables in common."""
+    """Columns that are compared but do not count as variables in common."""
 
     @property
     def columns(self) -> Columns:
@@ -67,21 +67,21 @@ class Minus(Binary):
         return self.left.certain
 
     def needs(self, wanted: frozenset[Variable]) -> tuple[frozenset[Variable], ...]:
-        # right rows are only asked whether they fit
+        # right rows are only compared
         return wanted.union(self.shared), frozenset(self.shared)
 
 
 @dataclass(frozen=True, eq=False)
 class Exists(Binary):
-    """The left rows that have (or have not) a compatible right row that meets the condition with them, or all
-    of them with a mark.
+    """The left rows with (or without) a compatible right row that meets the condition, or all of them with a
+    mark.
     """
 
     negated: bool = False
     mark: Variable | None = None
-    """The column that tells, in place of keeping some rows only."""
+    """A column for the result, instead of dropping rows."""
     condition: Condition | None = None
-    """Of the left and the right row merged."""
+    """A condition on the merged left and right row."""
 
     @cached_property
     def columns(self) -> Columns:
@@ -118,7 +118,7 @@ class Union(Node):
 
     @cached_property
     def certain(self) -> frozenset[Variable]:
-        # in the rows of one branch, what only the others bind is unbound
+        # in the rows of one branch, variables of only the other branches are unbound
         return frozenset.intersection(*(branch.certain for branch in self.branches))
 
     def needs(self, wanted: frozenset[Variable]) -> tuple[frozenset[Variable], ...]:

@@ -1,4 +1,4 @@
-"""What every operator of the algebra is: a node with columns, and its inputs."""
+"""The base of all operators of the algebra: a node with columns, and its inputs."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ class Node:
         return ()
 
     def needs(self, wanted: frozenset[Variable]) -> tuple[frozenset[Variable], ...]:
-        """Say, per input, which columns it must give so that this node can give the wanted ones."""
+        """Return, per input, the columns that this node needs to compute the wanted ones."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
 class Unary(Node):
-    """A node with one input, whose columns it passes on unless it says otherwise."""
+    """A node with one input, which keeps its columns unless overridden."""
 
     input: Node
 
@@ -85,18 +85,18 @@ class Binary(Node):
 
     @property
     def keys(self) -> Columns:
-        """The shared columns that both inputs are certain of."""
+        """The shared columns that are certain in both inputs."""
         return tuple(v for v in self.shared if v in self.left.certain and v in self.right.certain)
 
     def both(self, wanted: frozenset[Variable]) -> tuple[frozenset[Variable], ...]:
-        """Want columns of both inputs, and those that they share."""
-        # what both have is compared, whether or not a node above wants it
+        """Return the wanted columns of both inputs, with those that they share."""
+        # shared columns are compared, whether or not a node above wants them
         wanted = wanted.union(self.shared)
         return wanted.intersection(self.left.columns), wanted.intersection(self.right.columns)
 
 
 def reads(condition: Condition | None, columns: Columns) -> frozenset[Variable]:
-    """Give those of the columns that a condition or an expression reads."""
+    """Return those of the columns that a condition or an expression reads."""
     names = condition.variables if condition is not None else ()
     # a blank node of the query may have the name of a variable: of `_:b0` and ?b0 an expression means ?b0
     return frozenset(v for v in columns if v.readable and v.name in names)
@@ -117,7 +117,7 @@ def topological(root: Node) -> list[Node]:
 
 
 def with_inputs(node: Node, made: Mapping[Node, Node]) -> Node:
-    """Give a node whose inputs are those that `made` has in the place of its own."""
+    """Return a copy of a node whose inputs are replaced as `made` maps them."""
     changed: dict[str, Any] = {}
     for field in fields(node):
         value = getattr(node, field.name)
@@ -125,5 +125,5 @@ def with_inputs(node: Node, made: Mapping[Node, Node]) -> Node:
             changed[field.name] = made[value]
         elif isinstance(value, tuple) and value and all(isinstance(part, Node) for part in value):
             changed[field.name] = tuple(made[part] for part in value)
-    # a node that nothing below has changed stays, as others may read it
+    # a node without changes below stays, as others may read it
     return replace(node, **changed) if any(changed[n] != getattr(node, n) for n in changed) else node

@@ -1,4 +1,4 @@
-"""The leaves of the algebra: patterns and constants; and the paths that follow a pattern over and over."""
+"""The leaves of the algebra, patterns and constants, and the property paths `+` and `*`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ __all__ = ["CLASSIFIED", "Basic", "Classified", "Closure", "Graph", "Parameters"
 
 
 class Classified(Enum):
-    """Where a pattern looks that takes the instances of a class for those of its superclasses too."""
+    """The graph of patterns for which instances of a class are instances of its superclasses too."""
 
     DEFAULT = "the default graph, with superclasses"
 
 
 CLASSIFIED: Final = Classified.DEFAULT
 Graph: TypeAlias = VarOrTerm
-"""Where a pattern looks: None is the default graph, `CLASSIFIED` the same with more types, a constant one
+"""The graph of a pattern: None is the default graph, `CLASSIFIED` the same with more types, a constant one
 named graph, a variable all of them.
 """
 
@@ -35,7 +35,7 @@ class Basic(Node):
     graph: Graph = None
     conditions: tuple[Condition, ...] = ()
     asked: Columns = ()
-    """Parameters of a family: the pattern is joined with what its members ask for of these."""
+    """Parameters of a family: the pattern is joined with the members' values of these."""
 
     @cached_property
     def columns(self) -> Columns:
@@ -51,7 +51,7 @@ class Basic(Node):
 
 @dataclass(frozen=True, eq=False)
 class Parameters(Node):
-    """What the members of a family ask for of some parameters: the distinct tuples, each once."""
+    """The distinct tuples that the members of a family have for some parameters, each once."""
 
     columns: Columns = ()
 
@@ -65,7 +65,7 @@ class Parameters(Node):
 
 @dataclass(frozen=True, eq=False)
 class Values(Node):
-    """Rows of constants, None where unbound; one empty row is the unit of joins."""
+    """Rows of constants, None for unbound; one empty row is the unit of joins."""
 
     columns: Columns = ()
     rows: tuple[tuple[VarOrTerm | None, ...], ...] = ((),)
@@ -82,18 +82,18 @@ class Values(Node):
 
 @dataclass(frozen=True, eq=False)
 class Closure(Node):
-    """`+` and `*` of a property path: what is reachable from the seeds, or from everywhere."""
+    """`+` and `*` of a property path: the nodes reachable from the seeds, or from every node."""
 
     edges: Node
     source: Variable
     target: Variable
-    """The columns of `edges` that a step leads from and to."""
+    """The columns of `edges` for the two ends of a step."""
     start: Variable
     end: Variable
     """The columns of the rows: a start and an end that it reaches."""
     reflexive: bool
     seeds: Node | None = None
-    """Rows of the context and `start`: nothing else is started from."""
+    """Rows of the context and `start`: the only starts, if given."""
     context: Columns = ()
 
     @property

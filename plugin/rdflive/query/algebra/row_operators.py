@@ -1,4 +1,4 @@
-"""The operators that take each row of one input by itself."""
+"""The operators that handle each row of one input by itself."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Filter(Unary):
 
 @dataclass(frozen=True, eq=False)
 class Clocked(Unary):
-    """The rows of which a comparison with NOW() holds now, or all of them with a mark."""
+    """The rows for which a comparison with NOW() holds now, or all of them with a mark."""
 
     condition: Any
     """The comparison: see `rdflive.query.expressions.ClockComparison`."""
     mark: Variable | None = None
-    """The column that tells, unbound where it is an error, in place of keeping some rows only."""
+    """A column for the result, unbound for an error, instead of dropping rows."""
 
     @property
     def columns(self) -> Columns:
@@ -50,7 +50,7 @@ class Clocked(Unary):
 
 @dataclass(frozen=True, eq=False)
 class Extend(Unary):
-    """BIND: each row with one more column, unbound where the expression fails."""
+    """BIND: each row with one more column, unbound if the expression fails."""
 
     variable: Variable
     expression: Any
@@ -65,7 +65,7 @@ class Extend(Unary):
 
     @property
     def copied(self) -> Variable | None:
-        """The column that the expression is, if it is one."""
+        """The column that the expression copies, if it is a bare variable."""
         text = self.expression.text
         return next((v for v in self.input.columns if v.readable and text == f"?{v.name}"), None)
 
@@ -75,7 +75,7 @@ class Extend(Unary):
 
 @dataclass(frozen=True, eq=False)
 class Project(Unary):
-    """Some columns of each row, under other names where `renamed` says from which column."""
+    """Some columns of each row, some of them renamed."""
 
     kept: Columns
     renamed: tuple[tuple[Variable, Variable], ...] = ()
@@ -83,7 +83,7 @@ class Project(Unary):
     exact: frozenset[Variable] = frozenset()
     """The columns that are certain from here on: keys of a context, unbound or not."""
     closes: bool = False
-    """True at the edge of a subquery, whose other variables are not those of the same name outside."""
+    """True at the edge of a subquery, whose other variables differ from those of the same name outside."""
 
     @property
     def columns(self) -> Columns:
@@ -96,7 +96,7 @@ class Project(Unary):
         return below.intersection(self.kept) | copies | self.exact
 
     def source(self, column: Variable) -> Variable | None:
-        """Name the input's column that a column comes from; None where the input has none."""
+        """Return the input's column of a column; None if the input has none."""
         old = dict(self.renamed).get(column, column)
         return old if old in self.input.columns else None
 
@@ -106,7 +106,7 @@ class Project(Unary):
 
 @dataclass(frozen=True, eq=False)
 class Construct(Unary):
-    """CONSTRUCT: the triples that the template makes of each solution."""
+    """CONSTRUCT: the triples that the template makes from each solution."""
 
     template: tuple[TriplePattern, ...]
     context: Columns = ()
@@ -121,5 +121,5 @@ class Construct(Unary):
         return frozenset(self.columns)
 
     def needs(self, wanted: frozenset[Variable]) -> tuple[frozenset[Variable], ...]:  # noqa: ARG002
-        # `parse` has projected away what the template does not read
+        # `parse` has projected away the columns that the template does not read
         return (frozenset(self.input.columns),)

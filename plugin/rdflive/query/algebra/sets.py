@@ -1,4 +1,4 @@
-"""The operators that look at many rows of one input at once."""
+"""The operators that combine many rows of one input."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Distinct(Unary):
     """Each row once."""
 
     def needs(self, wanted: frozenset[Variable]) -> tuple[frozenset[Variable], ...]:  # noqa: ARG002
-        # without a column, rows that differ in it would become one
+        # without a column, rows that differ only in it would become one
         return (frozenset(self.input.columns),)
 
 
@@ -40,9 +40,9 @@ class Group(Unary):
     keys: Columns
     aggregates: tuple[Aggregate, ...]
     seeds: Node | None = None
-    """The groups that exist even when they are empty (the one group where nothing is grouped by)."""
+    """The groups that exist even when they are empty (the one group of a query without GROUP BY)."""
     unbound: Columns = ()
-    """What is grouped by as well, and no row of the input has."""
+    """Variables of GROUP BY that no row of the input has."""
 
     @property
     def inputs(self) -> tuple[Node, ...]:
@@ -54,7 +54,7 @@ class Group(Unary):
 
     @property
     def certain(self) -> frozenset[Variable]:
-        # aggregates are unbound where they are errors, as SUM over "a" is
+        # aggregates are unbound if they are errors, as SUM over "a" is
         return self.input.certain.intersection(self.keys)
 
     @property
@@ -62,9 +62,9 @@ class Group(Unary):
         return tuple(read for a in self.aggregates if (read := self.argument(a)) is not None)
 
     def argument(self, aggregate: Aggregate) -> Any:
-        """Give the expression that an aggregate evaluates in each row; None where it counts the rows.
+        """Return the expression that an aggregate evaluates in each row; None if it counts the rows.
 
-        COUNT(?x) counts rows where ?x is bound in all of them, so its values are not needed.
+        COUNT(?x) counts rows if ?x is bound in all of them, so its values are not needed.
         """
         expression = aggregate.expression
         if expression is None or aggregate.name != "COUNT" or aggregate.distinct:
@@ -79,7 +79,7 @@ class Group(Unary):
             if expression is not None:
                 rows |= reads(expression, self.input.columns)
             elif aggregate.distinct:
-                # COUNT(DISTINCT *) compares solutions, of which hidden columns are no part
+                # COUNT(DISTINCT *) compares solutions, which have no hidden columns
                 rows |= {v for v in self.input.columns if v.distinguished}
         return (rows,) if self.seeds is None else (rows, frozenset(self.keys))
 

@@ -1,4 +1,4 @@
-"""What a plan is and costs, for people: text, Mermaid, and SVG in notebooks."""
+"""Explanations of plans and their costs: text, Mermaid, and SVG in notebooks."""
 
 from rdflive.query.explain.explanation import Explanation
 

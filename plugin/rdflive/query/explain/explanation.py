@@ -1,4 +1,4 @@
-"""What a plan is and costs, for people: text, Mermaid, and SVG in notebooks."""
+"""Explanations of plans and their costs: text, Mermaid, and SVG in notebooks."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ __all__ = ["Explanation"]
 
 
 class Explanation:
-    """How a query is maintained. `str()` and `print` give text; a notebook shows the picture.
+    """The plan of a query. `str()` and `print` show text; a notebook shows the picture.
 
-    It shows the plan of the query alone. Where that is `shared` with queries that differ in constants, it
-    says what the plan for all of them keeps.
+    It shows the plan of one query. If that is `shared` with queries that differ only in constants, it shows
+    the state of the plan for all of them.
     """
 
     def __init__(
@@ -47,22 +47,24 @@ class Explanation:
         self._plan = plan = running.plan
         self._kept = running.kept
         self.notes = (*query_notes(plan), *notes)
-        """What may be misspelled: variables that nothing binds, and of a subscription also the predicates,
-        classes and graphs that the data do not hold, each with the nearest name that there is. What calls
-        of REPLACE have no value in any row.
+        """Probable misspellings: variables that nothing binds and, for a subscription, predicates, classes
+        and graphs that are not in the data, each with the nearest known name. Also calls of REPLACE that have
+        no value in any row.
         """
         self.entailed = tuple(entailed)
-        """How entailed triples are kept, one line per class or property of which there are any."""
+        """How entailed triples are kept, one line per class or property with such triples."""
         self.windows = tuple(windows)
-        """What each window holds, and how what that entails is kept."""
+        """The contents of each window, and how its entailed triples are kept."""
         self.clock = tuple(clock)
-        """What NOW() is, and when it next changes something."""
+        """The time of NOW(), and when it next changes something."""
         self.members = members
-        """How many queries share the work, each with terms of its own in the place of the constants."""
+        """Number of queries that share the work, each with terms of its own for the constants."""
         self._counted = counted
         names = VariableNames(plan)
         self.demand = tuple(_held(names, *pattern) for pattern in held)
-        """The patterns that hold only what others ask for, or all because that would be most of it."""
+        """The patterns held by demand, and those that hold all of their matches because most are in
+        demand.
+        """
 
     @property
     def form(self) -> str:
@@ -76,9 +78,9 @@ class Explanation:
 
     @property
     def key(self) -> tuple[str, ...] | None:
-        """The variables of GROUP BY, if SELECT shows all of them: no two rows have the same terms there.
+        """The variables of GROUP BY, if SELECT projects all of them: no two rows have the same terms there.
 
-        None where the query does not say what tells its rows apart.
+        None if the query does not determine a key of its rows.
         """
         return row_key(self._plan.query)
 
@@ -98,7 +100,7 @@ class Explanation:
 
     @property
     def algorithm(self) -> Algorithm | None:
-        """What maintains the basic graph pattern: one segment's algorithm, or `product` of several.
+        """The algorithm of the basic graph pattern: one segment's algorithm, or `product` of several.
 
         None for a query that has several basic graph patterns, or none: see `algorithms`.
         """
@@ -106,7 +108,7 @@ class Explanation:
 
     @property
     def algorithms(self) -> tuple[Algorithm, ...]:
-        """What maintains each basic graph pattern, in the order in which the text shows them."""
+        """The algorithm of each basic graph pattern, in the order in which the text shows them."""
         leaves = (branch.step.basic for branch in outline(self._plan).walk())
         return tuple(basic.algorithm for basic in leaves if basic is not None)
 
@@ -133,7 +135,7 @@ class Explanation:
         plan, names = self._plan, VariableNames(self._plan)
         yield from _header(plan, names)
         if self.members > 1:
-            yield f"family: {self.members} members, which differ in constants alone and share this plan"
+            yield f"family: {self.members} members, which differ only in constants and share this plan"
         yield from (f"note: {note}" for note in self.notes)
         basic = plan.steps[-1].basic
         if basic is not None:
@@ -158,7 +160,7 @@ class Explanation:
             yield f"counted so far: {self._counted}"
 
     def _tree(self, branch: OutlineBranch, names: VariableNames, head: str, guide: str) -> Iterator[str]:
-        """Draw a branch: `head` starts its first line, `guide` all others; a lone input stands below it."""
+        """Draw a branch: `head` starts its first line, `guide` all others; a single input is below it."""
         words = describe(branch.step, self._plan, names)
         if branch.again:
             yield f"{head}[{branch.number}] {words.name}, as above"
@@ -176,7 +178,7 @@ class Explanation:
                 yield from self._tree(below, names, f"{guide}├─ ", f"{guide}│  ")
 
     def _body(self, branch: OutlineBranch, words: Words, names: VariableNames) -> Iterator[str]:
-        """Say what a step keeps and costs."""
+        """List the lines about the state and costs of a step."""
         if branch.step.basic is not None:
             lines = leaf_lines(branch.step.basic, names, branch.first_pattern, self._kept)
             yield from (line for line in lines if line != "above the segments: nothing is kept")
@@ -190,15 +192,15 @@ class Explanation:
 def _held(
     names: VariableNames, pattern: TriplePattern, variable: Variable, values: int, is_whole: bool
 ) -> str:
-    """Say what a pattern holds that others ask for."""
+    """Describe the triples that a pattern in demand holds."""
     name = names.variable(variable)
     count = f"{values:,} {'value' if values == 1 else 'values'} of {name}"
-    held = f"all triples; asked for are {count}" if is_whole else f"the triples of {count}"
+    held = f"all triples; in demand are {count}" if is_whole else f"the triples of {count}"
     return f"{names.pattern(pattern)}: {held}"
 
 
 def _header(plan: Plan, names: VariableNames) -> Iterator[str]:
-    """Say what is asked for, and what the operators do not show."""
+    """List the lines about the result that the operators do not show."""
     query = plan.query
     shown = " ".join(f"?{name}" for name in query.names) if query.form == "SELECT" else ""
     distinct = "DISTINCT " if query.form == "SELECT" and _is_distinct(query.root) else ""
@@ -210,7 +212,7 @@ def _header(plan: Plan, names: VariableNames) -> Iterator[str]:
 
 
 def _is_distinct(root: algebra.Node) -> bool:
-    """Tell whether the whole query says DISTINCT, which stands on top or right below LIMIT."""
+    """Return True if the whole query has DISTINCT, which is on top or directly below LIMIT."""
     return isinstance(root.input if isinstance(root, algebra.Slice) else root, algebra.Distinct)
 
 

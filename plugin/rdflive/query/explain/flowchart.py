@@ -24,12 +24,12 @@ class OutlineBranch:
     step: Step
     branches: tuple[OutlineBranch, ...]
     first_pattern: int
-    """The number of a leaf's first pattern: they count through the whole plan."""
+    """The number of a leaf's first pattern: numbers continue through the whole plan."""
     again: bool = False
-    """True where the step is drawn elsewhere: nothing below is repeated."""
+    """True if the step is drawn elsewhere: nothing below is repeated."""
 
     def walk(self) -> Iterator[OutlineBranch]:
-        """List the steps that are drawn, in the order of their numbers."""
+        """List the drawn steps, in the order of their numbers."""
         if not self.again:
             yield self
         for branch in self.branches:
@@ -37,7 +37,7 @@ class OutlineBranch:
 
 
 def outline(plan: Plan) -> OutlineBranch:
-    """Arrange the steps of a plan from the one that gives the answer down to the leaves."""
+    """Arrange the steps of a plan from the answer down to the leaves."""
     drawn: dict[int, OutlineBranch] = {}
     numbers: dict[int, int] = {}
     patterns = 1
@@ -48,7 +48,7 @@ def outline(plan: Plan) -> OutlineBranch:
         if index in drawn:
             known = drawn[index]
             return OutlineBranch(known.number, step, (), known.first_pattern, again=True)
-        # before its inputs get theirs, so that numbers count downwards
+        # before its inputs, so that numbers count downwards
         number = numbers[index] = len(numbers) + 1
         first = patterns
         if step.basic is not None:

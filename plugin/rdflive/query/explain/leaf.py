@@ -1,4 +1,4 @@
-"""A maintained basic graph pattern in words: its segments, what they cache, and what an update visits."""
+"""A maintained basic graph pattern in words: its segments, their state, and the visits of an update."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def leaf_lines(
     first_pattern: int,
     kept: Mapping[tuple[Graph, TriplePattern], Kept],
 ) -> Iterator[str]:
-    """Describe how a basic graph pattern is maintained; its patterns are numbered from the given number."""
+    """Describe how a basic graph pattern is maintained; its patterns are numbered from `first_pattern`."""
     yield f"class: {plan.pattern_class}"
     if plan.algorithm == "product":
         count = len(plan.segments)
@@ -61,7 +61,10 @@ class _Words:
         self.names = names
         self.kept = kept
         self.patterns = [f"p{first_pattern + i}" for i in range(len(segment.patterns))]
-        self.joined = [*self.patterns, *(["what is asked for"] * (len(segment.joined) - len(self.patterns)))]
+        self.joined = [
+            *self.patterns,
+            *(["the requested values"] * (len(segment.joined) - len(self.patterns))),
+        ]
 
     def lines(self) -> Iterator[str]:
         segment = self.segment
@@ -76,14 +79,16 @@ class _Words:
             yield f"f{i}: filter {self.names.text(condition.text)}, {where}"
         if len(segment.patterns) > 1 and len(segment.variables) > 1:
             yield from self._stars()
-            yield "ordered arrays, what an update of a pattern visits:"
+            yield "ordered arrays, the visits of an update of each pattern:"
             for array in segment.arrays[: len(self.patterns)]:
                 yield f"  {self.patterns[array.seed]}: {self._visits(array)}"
         yield f"cached: {'; '.join(self._cached()) or 'nothing'}"
         yield f"an update costs: {self._costs()}"
 
     def _is_late(self, condition: Condition) -> bool:
-        """Tell whether one pattern has all that a filter reads, so that a query by itself tests it sooner."""
+        """Return True if one pattern has all variables of a filter, so that a query by itself tests it
+        sooner.
+        """
         return any(
             reads(condition, pattern.variables) == reads(condition, self.segment.variables)
             for pattern in self.segment.patterns
@@ -92,7 +97,7 @@ class _Words:
     def _costs(self) -> str:
         if self.segment.centres:
             return _COSTS[self.segment.algorithm]
-        # without a match state there is nothing that could save the walk
+        # without a match state nothing could save the walk
         if len(self.patterns) > 1:
             return _COSTS["join"]
         if self.segment.conditions:
@@ -111,7 +116,9 @@ class _Words:
             yield f"  {self.names.variable(star.centre)}: {members} ({state}; overlaps {others})"
 
     def _visits(self, array: OrderedArray) -> str:
-        """Follow an ordered array: what each place binds and by which patterns, and what it tests."""
+        """Describe the steps of an ordered array: the variables that each binds, by which patterns, and its
+        tests.
+        """
         bound = set(self.segment.patterns[array.seed].variables)
         places = [", ".join(self._tests(array.checks, set(), bound))]
         for step in array.steps:
@@ -126,11 +133,11 @@ class _Words:
     def _tests(
         self, checks: tuple[int, ...], before: set[Variable] | frozenset[Variable], bound: set[Variable]
     ) -> list[str]:
-        """Name the patterns and the filters that are tested when variables have been bound."""
+        """Name the patterns and filters that are tested once variables are bound."""
         old, new = ({v.name for v in variables} for variables in (before, bound))
         tests = [self.joined[j] for j in checks]
         for number, condition in enumerate(self.segment.conditions, 1):
-            # tested once, in the step that binds the last variable it reads
+            # tested once, in the step that binds the last of its variables
             if new.issuperset(condition.variables) and not old.issuperset(condition.variables):
                 tests.append(f"f{number}")
         return [f"test {' '.join(tests)}"] if tests else []
@@ -149,7 +156,7 @@ class _Words:
 
 
 def _above(plan: BasicPlan) -> str:
-    # as `engine.leaf.Leaf` decides: rows that show all variables are distinct anyway
+    # as `engine.leaf.Leaf` decides: rows with all variables are distinct anyway
     repeats = any(len(segment.projection) < len(segment.variables) for segment in plan.segments)
     if plan.distinct and not any(segment.projection for segment in plan.segments) and repeats:
         return "a count of solutions"

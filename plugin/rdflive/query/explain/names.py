@@ -1,4 +1,4 @@
-"""How explanations call variables: those the planner made are named by what they stand for."""
+"""Names of variables in explanations; variables of the planner are named by their meaning."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class VariableNames:
                 self._add(variable.name, "[]" if variable in lonely else "_:v")
 
     def _add(self, variable: str, name: str) -> None:
-        """Name a variable that has no name yet, and tell it from others of the same name."""
+        """Name a variable without a name, and make the name unique."""
         if variable in self._names:
             return
         taken = set(self._names.values())
@@ -51,7 +51,7 @@ class VariableNames:
         self._names[variable] = unique
 
     def _computed(self, nodes: Iterable[algebra.Node]) -> Iterator[tuple[Variable, str]]:
-        """Name what an expression computes by its text; the nodes below come first."""
+        """Name the columns of expressions by their text; the nodes below come first."""
         for node in nodes:
             if isinstance(node, algebra.Extend) and not node.variable.distinguished:
                 yield node.variable, self.text(node.expression.text)
@@ -70,7 +70,7 @@ class VariableNames:
         return self._names.get(variable.name, str(variable))
 
     def variables(self, variables: Iterable[Variable], between: str = " ") -> str:
-        """Name variables one after the other."""
+        """Name several variables."""
         return between.join(map(self.variable, variables))
 
     def term(self, term: VarOrTerm) -> str:
@@ -80,11 +80,11 @@ class VariableNames:
         return _printable(expression_text(term) if isinstance(term, Literal) else to_text(term))
 
     def pattern(self, pattern: TriplePattern) -> str:
-        """Write a triple pattern; its graph, if it has one, belongs to the whole."""
+        """Write a triple pattern without its graph, which belongs to the whole basic graph pattern."""
         return " ".join(map(self.term, (pattern.subject, pattern.predicate, pattern.object)))
 
     def text(self, expression: str) -> str:
-        """Put names into the text of an expression."""
+        """Replace the variables in the text of an expression by their names."""
         return _MADE.sub(lambda found: self._names.get(found[1], found[0]), _printable(expression))
 
     def aggregate(self, aggregate: algebra.Aggregate) -> str:
@@ -126,7 +126,7 @@ def _marks(nodes: Iterable[algebra.Node]) -> Iterator[tuple[Variable, str]]:
 
 
 def _nodes(nodes: Iterable[algebra.Node]) -> Iterator[tuple[Variable, str]]:
-    """Name the ends of property paths and of their steps, and the blank nodes that a template makes."""
+    """Name the ends of property paths and of their steps, and the blank nodes of a template."""
     for node in nodes:
         if isinstance(node, algebra.Closure):
             yield node.source, "_:from"
@@ -135,12 +135,12 @@ def _nodes(nodes: Iterable[algebra.Node]) -> Iterator[tuple[Variable, str]]:
                 yield node.start, "_:start"
         elif isinstance(node, algebra.Construct):
             for variable in (v for pattern in node.template for v in pattern.variables):
-                if not variable.distinguished:  # rdflib gives blank nodes random labels
+                if not variable.distinguished:  # rdflib assigns random labels to blank nodes
                     yield variable, "_:new"
 
 
 def _lonely(plan: Plan, nodes: Iterable[algebra.Node]) -> set[Variable]:
-    """Find the variables that occur once and that nothing reads."""
+    """Find the variables that occur once and are not read."""
     places: Counter[Variable] = Counter()
     read: set[str] = {column.name for step in plan.steps for column in step.columns}
     for node in nodes:

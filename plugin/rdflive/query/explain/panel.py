@@ -22,23 +22,23 @@ _RADIUS: Final = 105.0
 _ROUND: Final = 140  # the least arc between two terms on the circle: they are up to 106 wide
 _MARGIN: Final = 66
 _LOW_MARGIN: Final = 40
-"""What a term is high, and an arrow bows, above the uppermost and below the lowest one."""
+"""Margin above the uppermost and below the lowest term, for its height and the bow of arrows."""
 _TITLE: Final = 20
 _TRIES: Final = (0.5, 0.38, 0.62, 0.28, 0.72, 0.2, 0.8)
-"""Where along its arrow a label may stand, best first."""
+"""Positions of a label along its arrow, best first."""
 _ASIDE: Final = (0, -13, 13, -26, 26)
-"""How far below the arrow it may stand, best first."""
+"""Offsets of a label below the arrow, best first."""
 
 
 @dataclass(slots=True)
 class Panel:
-    """The drawing of one segment, of a size that its terms need."""
+    """The drawing of one segment, of a size that fits its terms."""
 
     segment: Segment
     names: VariableNames
     nodes: tuple[VarOrTerm, ...] = ()
     taken: list[Box] = field(default_factory=list)
-    """What labels must not cover."""
+    """Boxes that labels must not cover."""
 
     def __post_init__(self) -> None:
         patterns = self.segment.patterns
@@ -56,7 +56,7 @@ class Panel:
         return _TITLE + (96 if self._is_flat else bottom - top + 2 * self._rise)
 
     def draw(self) -> str:
-        """Give the SVG elements; a thick rim marks a centre with a match state."""
+        """Return the SVG elements; a thick rim marks a centre with a match state."""
         places = {node: self._place(i) for i, node in enumerate(self.nodes)}
         # the title, which labels must not cover
         title = f"algorithm: {self.segment.algorithm}"
@@ -81,13 +81,13 @@ class Panel:
 
     @property
     def _reach(self) -> tuple[float, float]:
-        """How far up and down from the middle the terms stand."""
+        """The distances from the middle to the uppermost and lowest terms."""
         heights = [self._radius * sin(self._angle(i)) for i in range(len(self.nodes))]
         return min(heights), max(heights)
 
     @property
     def _rise(self) -> float:
-        """How far it all reaches above the uppermost term, and below the lowest."""
+        """The extent above the uppermost term, and below the lowest."""
         bends = [bend for _, bend in self._patterns()]
         if any(pattern.subject == pattern.object for pattern in self.segment.patterns):
             return _MARGIN + 12 * max(bends)
@@ -100,7 +100,7 @@ class Panel:
         return self.width / 2, _TITLE + self._rise - self._reach[0]
 
     def _angle(self, i: int) -> float:
-        # the first term stands on the left of a lone pattern, else at the top
+        # the first term is on the left for a single pattern, else at the top
         turn = -pi if self._is_flat else -pi / 2
         return 2 * pi * i / len(self.nodes) + turn
 
@@ -110,10 +110,10 @@ class Panel:
         return x + self._radius * cos(angle), y + self._radius * sin(angle)
 
     def _patterns(self) -> Iterator[tuple[TriplePattern, int]]:
-        """Give each pattern with its number among those between the same ends."""
+        """List each pattern with its number among those between the same ends."""
         drawn: dict[frozenset[VarOrTerm], int] = {}
         for pattern in self.segment.patterns:
-            # whichever way they point: `?a :p ?b` and `?b :q ?a` must not lie on each other
+            # in both directions: `?a :p ?b` and `?b :q ?a` must not overlap
             ends = frozenset((pattern.subject, pattern.object))
             drawn[ends] = drawn.get(ends, 0) + 1
             yield pattern, drawn[ends]
@@ -122,7 +122,7 @@ class Panel:
         (x, y), (u, v) = places[pattern.subject], places[pattern.object]
         label = _short(self.names.term(pattern.predicate))
         length = hypot(u - x, v - y)
-        # a loop, as of `?x :p ?x`
+        # a loop, as for `?x :p ?x`
         if not length:
             yield _arrow(f"M{x - 12:.0f} {y - 17:.0f}c-33 -53 57 -53 24 0")
             yield self._label([(x + 4, y - 45 - 12 * bend), (x + 4, y - 33 + 12 * bend)], label)
@@ -139,7 +139,7 @@ class Panel:
         yield self._label([(a, b + aside) for aside in _ASIDE for a, b in curve], label)
 
     def _label(self, places: list[Point], label: str) -> str:
-        """Put a label at the first place where it covers least."""
+        """Put a label at the position where it covers least."""
         half = 3.2 * len(label)
         boxes = [(x - half, y - 10, x + half, y + 3) for x, y in places]
         covers = [sum(_overlap(box, other) for other in self.taken) for box in boxes]
@@ -148,12 +148,12 @@ class Panel:
         return text_at(*places[best], label, "edge")
 
     def _half(self, node: VarOrTerm) -> Point:
-        """Give half the width and height of a term's shape."""
+        """Return half the width and height of a term's shape."""
         wide = 3.6 * len(_short(self.names.term(node))) + 6
         return (max(20.0, wide), 20.0) if isinstance(node, Variable) else (max(30.0, wide), 13.0)
 
     def _rim(self, node: VarOrTerm, dx: float, dy: float) -> float:
-        """Tell how far a term's shape reaches from its middle in a direction."""
+        """Return the distance from the middle of a term's shape to its rim in a direction."""
         wide, high = self._half(node)
         if isinstance(node, Variable):
             return 1 / hypot(dx / wide, dy / high)
@@ -192,7 +192,7 @@ def _overlap(one: Box, other: Box) -> bool:
 
 
 def _short(text: str) -> str:
-    """Write what fits: the end of an IRI, the start of anything else."""
+    """Shorten a text: to the end of an IRI, or to the start of anything else."""
     if text.startswith("<"):
         text = text.strip("<>").rstrip("/#")
         text = text[max(text.rfind("/"), text.rfind("#"), text.rfind(":")) + 1 :] or text

@@ -22,9 +22,9 @@ _GAP: Final = 28
 _BOX: Final = 300
 _LINE: Final = 16
 _LETTERS: Final = 42
-"""What fits into a line of a box."""
+"""Characters in a line of a box."""
 _MOST: Final = 3
-"""How many lines of a box tell what the operator does."""
+"""Most lines of a box that describe the operator."""
 _STYLE: Final = (
     "text{font:12px sans-serif;fill:#222}",
     ".title{font-weight:bold}",
@@ -46,10 +46,10 @@ _ARROW: Final = (
 
 
 def draw(plan: Plan) -> str:
-    """Draw a plan; the segments of a pattern stand side by side.
+    """Draw a plan; the segments of a pattern are side by side.
 
-    Every box has its own column range, which holds what is below it: so nothing overlaps. A step that
-    feeds several others is drawn once, and dashed boxes refer to it by its number.
+    Every box has its own horizontal range, which contains everything below it, so nothing overlaps. A step
+    that feeds several others is drawn once, and dashed boxes refer to it by its number.
     """
     names = VariableNames(plan)
     last = plan.steps[-1].basic
@@ -83,7 +83,7 @@ def _row(panels: list[Panel], x: float, y: float) -> str:
 
 @dataclass(frozen=True)
 class _Tree:
-    """A step with everything below it; its place is the upper left corner of what it all takes."""
+    """A step with everything below it; its position is the upper left corner of the whole."""
 
     branch: OutlineBranch
     plan: Plan
@@ -138,12 +138,12 @@ class _Tree:
 
     @cached_property
     def centre(self) -> float:
-        """Where the box has its middle, from the left end: between those of its outermost inputs."""
+        """The middle of the box, from the left end: between those of its outermost inputs."""
         if not self.below:
             return self.width / 2
         places = [start + tree.centre for start, tree in self._starts()]
         half = self.box_width / 2
-        # where the outer inputs differ in width, the box could stand out of its range
+        # if the outer inputs differ in width, the box could leave its range
         return min(max((places[0] + places[-1]) / 2, half), self.width - half)
 
     def _starts(self) -> list[tuple[float, _Tree]]:
@@ -157,12 +157,12 @@ class _Tree:
         return starts
 
     def draw(self, x: float, y: float) -> str:
-        """Draw it all with the upper left corner there."""
+        """Draw everything, with the upper left corner at x, y."""
         parts = [self._box(x + self.centre - self.box_width / 2, y)]
         low = y + self.box_height
         for i, (start, tree) in enumerate(self._starts() if self.below else (), 1):
             child = x + start + tree.centre
-            # spread along the lower edge, so that left and right input can be told apart
+            # spread along the lower edge, so that left and right input can be distinguished
             end = x + self.centre + self.box_width * (i / (len(self.below) + 1) - 0.5)
             path = f"M{child:.0f} {low + _GAP:.0f}L{end:.0f} {low:.0f}"
             parts.append(f'<path class="arrow" d="{path}" marker-end="url(#rdflive-arrow)"/>')

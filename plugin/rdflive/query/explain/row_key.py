@@ -1,4 +1,4 @@
-"""Which variables tell the rows of an answer apart, where the text of the query says so."""
+"""The variables that identify the rows of an answer, if the query determines them."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ _KEEPS_ROWS: Final = (
     algebra.Filter,
     algebra.Clocked,
 )
-"""Operators that give at most one row for each row that they take."""
+"""Operators that output at most one row for each input row."""
 
 
 def row_key(query: ParsedQuery) -> tuple[str, ...] | None:
-    """Give variables of which no two rows have the same terms, whatever the data: those of GROUP BY.
+    """Return variables for which no two rows have the same terms, whatever the data: those of GROUP BY.
 
-    Aggregates without GROUP BY make one row, whose key is of no variables. None where the query does not say:
-    that a train has one delay is known to the author of the data, and may end with the next triple.
-
+    Aggregates without GROUP BY make one row, whose key has no variables. None if the query determines no key.
+    Example: that a train has one delay is a property of the data, which the next triple may change.
     >>> from rdflive.query.parse import parse_query
     >>> row_key(parse_query("SELECT ?class (COUNT(?s) AS ?all) { ?s a ?class } GROUP BY ?class"))
     ('class',)
@@ -37,11 +36,11 @@ def row_key(query: ParsedQuery) -> tuple[str, ...] | None:
     if query.form != "SELECT":
         return None
     node = query.root
-    # columns that only ORDER BY reads are no part of a row
+    # columns for ORDER BY alone are no part of a row
     shown = frozenset(column for column in node.columns if column.name in query.names)
     while isinstance(node, _KEEPS_ROWS):
         if isinstance(node, algebra.Project):
-            # outside of a subquery that does not show it, a name may be another variable's
+            # outside of a subquery that does not project it, a name may be another variable's
             shown &= frozenset(node.kept)
         node = node.inputs[0]
     if not isinstance(node, algebra.Group) or not shown.issuperset(node.keys):

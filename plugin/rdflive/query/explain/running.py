@@ -1,9 +1,9 @@
-"""What the patterns of a query keep where its plan runs.
+"""The state of a query's patterns in the plan that runs.
 
-An explanation shows the plan of one query, with its constants. Where queries that differ in constants share a
-plan (`rdflive.query.family`), that one runs, and may keep more. Example: `?t :line ?l ; :delay ?m FILTER(?m >
-5)` by itself keeps the delays above 5. Together with `FILTER(?m > 7)` all delays are kept, because who comes
-later may ask for less.
+An explanation shows the plan of one query, with its constants. Queries that differ only in constants share a
+plan (`rdflive.query.family`), which runs instead and may keep more. Example: `?t :line ?l ; :delay ?m
+FILTER(?m > 5)` by itself keeps the delays above 5. Together with `FILTER(?m > 7)` all delays are kept,
+because a later query may have a lower limit.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from rdflive.query.segment import Segment
 __all__ = ["Kept", "Running", "as_run"]
 
 Kept: TypeAlias = Literal["neighbours", "matches"]
-"""What an access path of a pattern holds: neighbours by some of its variables, or whole matches alone."""
+"""The contents of a pattern's access paths: neighbours by some of its variables, or only full matches."""
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """The plan of one query as it runs: match states and filters are where they are kept and tested."""
+    """The plan of one query as it runs, with its actual match states and filters."""
 
     plan: Plan
     kept: Mapping[tuple[Graph, TriplePattern], Kept]
-    """The patterns that keep something beside match states."""
+    """The patterns that keep state beside match states."""
 
 
 def as_run(
@@ -48,9 +48,9 @@ def as_run(
     lags: bool = False,
     is_whole: bool = False,
 ) -> Running:
-    """Say of the plan of one query what is kept where the `shared` one runs, with these terms for its
-    parameters; over windows, whose content may be ahead of what members know, the plan `lags`. No pattern is
-    held by demand where it `is_whole`.
+    """Return the plan of one query with the state of the running `shared` one, whose parameters have these
+    terms. With `lags` the plan is over windows, whose contents may be ahead of delivery. With `is_whole` no
+    pattern is held by demand.
     """
     way = whole if is_whole else by_demand
     plan, shared = way(plan), way(shared)
@@ -72,14 +72,14 @@ def as_run(
 
 @dataclass(frozen=True, slots=True)
 class _Counterpart:
-    """A segment of a query, and the one of the shared plan that has its patterns, perhaps among others."""
+    """A segment of a query, and the segment of the shared plan with its patterns, perhaps among others."""
 
     segment: Segment
     other: Segment
     places: tuple[int, ...]
-    """For each pattern of the segment, which one of the other it is."""
+    """For each pattern of the segment, the number of its counterpart."""
     values: Mapping[Variable, VarOrTerm]
-    """The constants that parameters of the other stand for."""
+    """The constants of the other segment's parameters."""
 
     @classmethod
     def of(
@@ -89,7 +89,7 @@ class _Counterpart:
         others: list[tuple[Graph, Segment]],
         values: Mapping[Variable, VarOrTerm],
     ) -> _Counterpart:
-        """Find the other one; the segment itself where the plan is not shared."""
+        """Find the counterpart; the segment itself if the plan is not shared."""
         predicates = {getattr(pattern.predicate, "name", None) for pattern in segment.patterns}
         equal = {name: term for name, term in _equal(segment).items() if name not in predicates}
         for number, (its_graph, other) in enumerate(others if values else ()):
@@ -100,7 +100,9 @@ class _Counterpart:
         return cls(segment, segment, tuple(range(len(segment.patterns))), values)
 
     def as_run(self) -> Segment:
-        """Give the segment with the match states of the other one, and its filters where that tests them."""
+        """Return the segment with the match states of its counterpart, and with filters where it tests
+        them.
+        """
         early = tuple(
             tuple(condition for condition in filters if self._is_early(condition, place))
             for place, filters in zip(self.places, self.segment.filters, strict=True)
@@ -112,7 +114,7 @@ class _Counterpart:
         return replace(self.segment, centres=centres, filters=early, conditions=conditions)
 
     def kept(self, *, lags: bool) -> Iterator[tuple[TriplePattern, Kept]]:
-        """Say which patterns keep what."""
+        """List the patterns with state, and its kind."""
         looked_up = set(_looked_up(self.other, lags=lags))
         for pattern, place in zip(self.segment.patterns, self.places, strict=True):
             if (place, False) in looked_up:
@@ -131,7 +133,7 @@ class _Counterpart:
         return any(term == centre and its_term in self.other.centres for term, its_term in pairs)
 
     def _is_early(self, condition: Any, place: int) -> bool:
-        """Tell whether a filter runs before anything is kept: not if a parameter comes from elsewhere."""
+        """Return True if a filter runs before anything is kept: not if a parameter comes from elsewhere."""
         relation = condition.relation if isinstance(condition, Expression) else None
         if relation is None:
             return True
@@ -140,7 +142,7 @@ class _Counterpart:
 
 
 def _equal(segment: Segment) -> dict[str, VarOrTerm]:
-    """List the variables that filters compare with an IRI by `=`: a shared plan has that in their place."""
+    """List the variables that filters equate with an IRI: a shared plan has a parameter in their place."""
     found: dict[str, VarOrTerm] = {}
     for condition in (*chain.from_iterable(segment.filters), *segment.conditions):
         relation = condition.relation if isinstance(condition, Expression) else None
@@ -157,7 +159,7 @@ def _places(
     values: Mapping[Variable, VarOrTerm],
     equal: Mapping[str, VarOrTerm],
 ) -> tuple[int, ...] | None:
-    """Find the patterns of a segment among those of another one; None if some are not there."""
+    """Find the patterns of a segment among those of another one; None if some are missing."""
     left = list(range(len(other.patterns)))
     places = []
     for pattern in segment.patterns:
@@ -178,7 +180,7 @@ def _same(
     values: Mapping[Variable, VarOrTerm],
     equal: Mapping[str, VarOrTerm] = MappingProxyType({}),
 ) -> bool:
-    """Tell whether a term of a shared plan is that of the query; variables without a name may be any."""
+    """Return True if a term of a shared plan is that of the query; variables without a name may differ."""
     its_term = values.get(its_term, its_term) if isinstance(its_term, Variable) else its_term
     if isinstance(term, Variable) and isinstance(its_term, Variable):
         return term == its_term or not (term.distinguished or its_term.distinguished)
@@ -186,12 +188,12 @@ def _same(
 
 
 def _looked_up(segment: Segment, *, lags: bool) -> Iterator[tuple[int, bool]]:
-    """List the look-ups in what patterns keep: the number of the pattern, and whether all of its variables
+    """List the look-ups in the state of patterns: the number of the pattern, and true if all of its variables
     are bound.
     """
     for array in segment.arrays:
         seed = segment.joined[array.seed]
-        # what parameters bind is read from the graph itself when a member comes or goes
+        # values of parameters are read from the graph itself when a member is added or removed
         is_member = isinstance(seed, Asked) and seed.variables == segment.asked
         unkept = frozenset(seed.variables if is_member else ())
         # and so are the matches of the only pattern
@@ -207,7 +209,7 @@ def _looked_up(segment: Segment, *, lags: bool) -> Iterator[tuple[int, bool]]:
 
 
 def _look_ups(segment: Segment, array: OrderedArray) -> Iterator[tuple[int, Sequence[Variable]]]:
-    """List the look-ups of one walk, as `rdflive.engine.connected` writes them: the pattern, and by what."""
+    """List the look-ups of one walk, as `rdflive.engine.connected` writes them: the pattern, and its key."""
     bound = set(segment.joined[array.seed].variables)
     yield from _tests(segment, array.checks)
     for step in array.steps:
@@ -221,6 +223,6 @@ def _look_ups(segment: Segment, array: OrderedArray) -> Iterator[tuple[int, Sequ
 def _tests(segment: Segment, patterns: Sequence[int]) -> Iterator[tuple[int, Sequence[Variable]]]:
     for j in patterns:
         variables = segment.joined[j].variables
-        # else the match state of its only variable says so already
+        # otherwise implied by the match state of its only variable
         if len(variables) > 1 or next(iter(variables), None) not in segment.centres:
             yield j, variables[:1] if len(variables) == 2 else variables

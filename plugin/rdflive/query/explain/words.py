@@ -1,4 +1,4 @@
-"""What each operator is called, does, keeps and costs, for people."""
+"""Name, effect, state and costs of each operator, in words."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SORTED: Final = frozenset({"MIN", "MAX", "SAMPLE", "GROUP_CONCAT"})
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """An operator in words; a row is a changed row of an input where costs are meant."""
+    """An operator in words; in costs, a row is a changed row of an input."""
 
     name: str
     detail: str
@@ -32,12 +32,12 @@ class Words:
 
     @property
     def title(self) -> str:
-        """The name and what the operator does."""
+        """The name and the effect of the operator."""
         return f"{self.name} {self.detail}".rstrip()
 
 
 class _Reading:
-    """What the description of one operator reads."""
+    """The inputs of one operator's description."""
 
     def __init__(self, step: Step, inputs: list[Columns], names: VariableNames) -> None:
         self.columns = step.columns
@@ -60,7 +60,7 @@ class _Reading:
 
 @dataclass(frozen=True, slots=True)
 class _ComparedWords:
-    """The columns that two inputs are compared by, in words."""
+    """The columns by which two inputs are compared, in words."""
 
     keys: str
     maybe: str
@@ -163,7 +163,7 @@ def _minus(node: algebra.Minus, reading: _Reading) -> Words:
 def _exists(node: algebra.Exists, reading: _Reading) -> Words:
     name, more = f"Filter {'NOT EXISTS' if node.negated else 'EXISTS'}", ""
     if node.mark is not None:
-        name, more = "Exists", f", told as a column: {reading.names.variable(node.mark)}"
+        name, more = "Exists", f", as a column: {reading.names.variable(node.mark)}"
     if node.condition is None:
         return _partnered(name, node, reading, more)
     compared = reading.compared(node)
@@ -186,7 +186,7 @@ def _exists(node: algebra.Exists, reading: _Reading) -> Words:
 
 def _partnered(name: str, node: algebra.Minus | algebra.Exists, reading: _Reading, more: str) -> Words:
     compared = reading.compared(node)
-    right = "how often the right side has each of their values" if compared.on else "the number of right rows"
+    right = "the count of each of their values on the right" if compared.on else "the number of right rows"
     return Words(
         name,
         (compared.on or "of any row") + more,
@@ -216,7 +216,7 @@ def _clocked(node: algebra.Clocked, reading: _Reading) -> Words:
 @_describe.register
 def _extend(node: algebra.Extend, reading: _Reading) -> Words:
     expression = reading.names.text(node.expression.text)
-    if not node.variable.distinguished:  # it is called by its expression
+    if not node.variable.distinguished:  # it is named by its expression
         return Words("Extend", f"by {expression}", _NOTHING, _EVALUATION)
     return Words("Extend (BIND)", f"?{node.variable.name} := {expression}", _NOTHING, _EVALUATION)
 
@@ -229,7 +229,7 @@ def _project(node: algebra.Project, reading: _Reading) -> Words:
     for column in reading.columns:
         name = names.variable(column)
         old = names.variable(renamed.get(column, column))
-        # the name of a copy may tell already: *?x of the outer solution*
+        # the name of a copy may contain the other: *?x of the outer solution*
         shown.append(name if old in name else f"{name} := {old}")
     return Words(
         "Project", ", ".join(dict.fromkeys(shown)) or "no columns", _NOTHING, "one row made per changed row"
@@ -248,7 +248,7 @@ def _group(node: algebra.Group, reading: _Reading) -> Words:
     aggregates = ", ".join(dict.fromkeys(map(names.aggregate, node.aggregates)))
     detail = by + (f": {aggregates}" if aggregates else "")
     if node.seeds is not None and node.keys:
-        detail += ", also of no rows"
+        detail += ", also for no rows"
     results = " and one result of each aggregate per touched group" if aggregates else ""
     if any(a.name == "GROUP_CONCAT" for a in node.aggregates):
         results += ", for which GROUP_CONCAT joins all terms of the group again"
@@ -259,7 +259,7 @@ def _group(node: algebra.Group, reading: _Reading) -> Words:
 
 
 def _kept(aggregate: algebra.Aggregate) -> str:
-    """Say what the accumulator of an aggregate keeps (see `rdflive.query.aggregates`)."""
+    """Describe the state of an aggregate's accumulator (see `rdflive.query.aggregates`)."""
     if aggregate.name in ("MIN", "MAX", "SAMPLE"):
         return f"its terms in order for {aggregate.name}"
     kept = {"COUNT": "a number", "GROUP_CONCAT": "its terms in order"}.get(aggregate.name, "an exact sum")
@@ -277,7 +277,7 @@ def _slice(node: algebra.Slice, reading: _Reading) -> Words:
     parts.append(f"by {order}" if order else "by the order of their terms")
     if node.context:
         parts.append(f"per {reading.names.variables(node.context, ', ')}")
-    costs = "O(log n) per changed row, n the rows kept, and what enters and leaves the slice"
+    costs = "O(log n) per changed row, n the rows kept, and the rows that enter and leave the slice"
     return Words("Slice", " ".join(parts), "every row of its input, in order", costs)
 
 
@@ -294,7 +294,7 @@ def _closure(node: algebra.Closure, reading: _Reading) -> Words:
     # a quarter: see `_REBUILD` in `engine.operators.reach`
     costs = (
         "one set operation per step into a node whose starts change; "
-        "a commit that changes more than a quarter of it computes it afresh"
+        "a commit that changes more than a quarter of it computes it again"
     )
     return Words(f"Path {path}", detail, keeps, costs)
 

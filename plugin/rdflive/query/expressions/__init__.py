@@ -1,4 +1,4 @@
-"""Expressions of SPARQL: what they say, and the callables that evaluate them on rows of ids."""
+"""Expressions of SPARQL: their meaning, and the callables that evaluate them on rows of ids."""
 
 from rdflive.query.expressions.clock import ClockComparison, clock_parts, read_comparison, why_never
 from rdflive.query.expressions.expression import (

@@ -29,9 +29,9 @@ __all__ = ["ClockComparison", "clock_parts", "read_comparison", "why_never"]
 
 
 class ClockComparison:
-    """A comparison of a value that a row has with NOW(), which may be moved by what the row has or what is
-    constant: `?t > NOW() - "P1D"^^xsd:dayTimeDuration`, `"P1D"^^xsd:dayTimeDuration < NOW() - ?t`, or with
-    `?t - NOW()` on the right.
+    """A comparison of a row's value with NOW(), which a constant or a value of the row may move: `?t > NOW()
+    - "P1D"^^xsd:dayTimeDuration`, `"P1D"^^xsd:dayTimeDuration < NOW() - ?t`, or with `?t - NOW()` on the
+    right.
     """
 
     __slots__ = ("_moves", "_operator", "_value", "text", "variables")
@@ -51,7 +51,7 @@ class ClockComparison:
 
     @property
     def is_plain(self) -> bool:
-        """True where evaluation takes little time and memory, whatever the terms are."""
+        """True if evaluation takes little time and memory, whatever the terms are."""
         return self._value.is_plain and all(move.is_plain for _, move in self._moves)
 
     def phases(self, columns: Mapping[str, int], terms: RowTerms) -> Callable[[Row], Phases]:
@@ -65,7 +65,7 @@ class ClockComparison:
                 return None, ()
             try:
                 return phases_of(self._operator, value, [move_of(row) for move_of in moves_of])
-            except Exception as error:  # noqa: BLE001 - whatever a value stumbles over is an error of SPARQL
+            except Exception as error:  # noqa: BLE001 - an exception for a value is an error of SPARQL
                 return no_value(error, None), ()
 
         return phases
@@ -87,7 +87,7 @@ def _bracketed(expression: Expression) -> str:
 
 
 def clock_parts(node: Any) -> list[Tree]:
-    """Give the comparisons inside an expression of which one side is NOW(), moved or not."""
+    """List the comparisons inside an expression that have NOW(), moved or not, as one side."""
     if isinstance(node, Tree):
         if node.name in EXISTS:
             return []
@@ -100,24 +100,24 @@ def clock_parts(node: Any) -> list[Tree]:
 
 
 def read_comparison(node: Tree) -> tuple[Any, str, list[tuple[str, Any]]]:
-    """Give what is compared with NOW() in a part that `clock_parts` gave, how with NOW() on the right, and
-    what is added to NOW() and subtracted.
+    """Return the value that a part from `clock_parts` compares with NOW(), the operator with NOW() on the
+    right, and the terms added to and subtracted from NOW().
     """
     found = _sides(node)
-    assert found is not None  # noqa: S101 - it was given
+    assert found is not None  # noqa: S101 - `clock_parts` returned it
     return found
 
 
 def why_never(value: Any, op: str, moves: Sequence[tuple[str, Any]]) -> str:
-    """Say why a comparison is an error in every row: "NOW moved" where what NOW() is moved by is neither a
-    duration nor a time to subtract, "NOW compared" where the value has no order with the result, else "".
+    """Return why a comparison is an error in every row: "NOW moved" if NOW() is moved by neither a duration
+    nor a time to subtract, "NOW compared" if the value has no order with the result, else "".
     """
     kinds = [(sign, _kinds(move)) for sign, move in moves]
     if any(not found & _MOVES[sign] for sign, found in kinds):
         return "NOW moved"
-    if op in ("=", "!="):  # what is of another kind differs
+    if op in ("=", "!="):  # values of another kind differ
         return ""
-    # a time that is subtracted leaves a duration
+    # subtracting a time leaves a duration
     is_age = any(sign == UNTIL or (sign == "-" and Shift not in found) for sign, found in kinds)
     may_be_age = is_age or any(sign == "-" and Timestamp in found for sign, found in kinds)
     wanted = _DURATION if is_age else _EITHER if may_be_age else _TIME
@@ -135,11 +135,11 @@ _RESULTS: Final = dict.fromkeys(("UnaryPlus", "UnaryMinus", "Builtin_TIMEZONE"),
     ("AdditiveExpression", "Builtin_IF", "Builtin_COALESCE", "Builtin_STRDT", "Builtin_SUBJECT",
      "Builtin_PREDICATE", "Builtin_OBJECT", "Function"), _EITHER,
 )  # fmt: skip
-"""Which nodes may have a time or a duration as their value; those that are missing have neither."""
+"""The nodes whose value may be a time or a duration; other nodes have neither."""
 
 
 def _kinds(node: Any) -> frozenset[type]:
-    """Tell whether the value of an expression may be a time, and whether a duration."""
+    """Return the kinds that the value of an expression may have: time, duration, or both."""
     if isinstance(node, Literal):
         return _EITHER & {type(to_move("-", node))}
     if not isinstance(node, Tree):
@@ -150,7 +150,7 @@ def _kinds(node: Any) -> frozenset[type]:
 
 
 def _sides(node: Tree) -> tuple[Any, str, list[tuple[str, Any]]] | None:
-    """Give what is compared with NOW(), how with NOW() on the right, and what moves NOW()."""
+    """Return the value compared with NOW(), the operator with NOW() on the right, and the moves of NOW()."""
     op = str(node.op)
     if node.name != "RelationalExpression" or op not in TURNED:
         return None
@@ -162,8 +162,8 @@ def _sides(node: Tree) -> tuple[Any, str, list[tuple[str, Any]]] | None:
 
 
 def _moved(node: Any) -> list[tuple[str, Any]] | None:
-    """Give what is added to NOW() and subtracted, in order, or with the sign `UNTIL` what NOW() is subtracted
-    from; None for anything else.
+    """Return the terms added to and subtracted from NOW(), in order, or with the sign `UNTIL` the term that
+    NOW() is subtracted from; None for anything else.
     """
     if not isinstance(node, Tree):
         return None

@@ -1,4 +1,4 @@
-"""Which exceptions of Python are errors of SPARQL."""
+"""The exceptions of Python that are errors of SPARQL."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _Otherwise = TypeVar("_Otherwise")
 
 
 def no_value(error: Exception, otherwise: _Otherwise) -> _Otherwise:
-    """Make an exception an error of SPARQL, `otherwise`; raises what is none again.
+    """Return `otherwise` for an exception that is an error of SPARQL; raise any other exception.
 
-    A lack of memory or of stack and a budget that is used up say nothing of the value: a subscription that
-    took them for an error would go on with a wrong answer.
+    Lack of memory or stack and an exhausted budget do not depend on the value: if they counted as errors of
+    SPARQL, a subscription would continue with a wrong answer.
     """
     if isinstance(error, (MemoryError, RecursionError)) or type(error) is BudgetError:
         raise error

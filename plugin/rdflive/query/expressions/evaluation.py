@@ -1,6 +1,6 @@
-"""Expressions to closures over rows of ids, with the error logic of SPARQL 1.1, Section 17.2.
+"""Compiles expressions to closures over rows of ids, with the error logic of SPARQL 1.1, Section 17.2.
 
-The values inside are rdflib terms. None stands for an error: SPARQL never tells one from another.
+The values inside are rdflib terms. None is an error: SPARQL does not distinguish errors.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ __all__ = ["TURNED", "ExpressionCompiler", "guarded"]
 TruthOf: TypeAlias = Callable[[Row], bool | None]
 
 TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
-"""What a comparison becomes when its sides change places."""
+"""The operator of a comparison with swapped sides."""
 TRUE: Final = Literal(True)
 FALSE: Final = Literal(False)
 
 
 class ExpressionCompiler:
-    """Compiles one expression; `columns` tells the place of each variable in a row."""
+    """Compiles one expression; `columns` has the place of each variable in a row."""
 
     def __init__(self, columns: Mapping[str, int], terms: RowTerms, base: str | None = None) -> None:
         self.columns = columns
@@ -59,7 +59,7 @@ class ExpressionCompiler:
         self.base = base
 
     def term(self, node: Any) -> TermOf:
-        """Compile to the value of an expression; None where it is an error or unbound."""
+        """Compile to the value of an expression; None if it is an error or unbound."""
         if isinstance(node, Variable):
             return self._variable(node)
         if not isinstance(node, Tree):
@@ -74,7 +74,7 @@ class ExpressionCompiler:
         return self.call(node, FUNCTIONS.get(name) or rdflib_function(node))
 
     def truth(self, node: Any) -> TruthOf:
-        """Compile to the effective boolean value of an expression; None where it is an error."""
+        """Compile to the effective boolean value of an expression; None if it is an error."""
         name = node.name if isinstance(node, Tree) else ""
         own = _TRUTHS.get(name)
         if own is not None:
@@ -106,16 +106,16 @@ class ExpressionCompiler:
         return variable
 
     def column(self, node: Any) -> int | None:
-        """Give the place of a variable; None for other expressions, and for one without a column."""
+        """Return the place of a variable; None for other expressions, and for a variable without a column."""
         return self.columns.get(str(node)) if isinstance(node, Variable) else None
 
     def constant(self, node: Any) -> Value | None:
-        """Give the value of a constant that is a literal with a datatype; None for other expressions."""
+        """Return the value of a constant that is a literal with a datatype; None for other expressions."""
         is_constant = not isinstance(node, Tree | Variable)
         return typed_value(self.terms.constant(node)) if is_constant else None
 
     def call(self, node: Tree, function: Callable[..., Any]) -> Callable[[Row], Any]:
-        """Compile a function that is an error where one of its arguments is."""
+        """Compile a function that is an error if one of its arguments is."""
         if self.terms.meter is not None:
             function = metered(self.terms.meter, node, function)
         return _strict(function, [self.term(part) for part in arguments(node)])
@@ -131,14 +131,16 @@ def _strict(function: Callable[..., Any], parts: list[TermOf]) -> Callable[[Row]
                     return None
                 values.append(value)
             return function(*values)
-        except Exception as error:  # noqa: BLE001 - whatever a function stumbles over is an error of SPARQL
+        except Exception as error:  # noqa: BLE001 - an exception in a function is an error of SPARQL
             return no_value(error, None)
 
     return call
 
 
 def guarded(function: Callable[[Row], Any], otherwise: Any = None) -> Callable[[Row], Any]:
-    """Let no exception leave an expression but those of `no_value`; RecursionError may come from any part."""
+    """Catch the exceptions of an expression, except those that `no_value` raises. Any part may raise
+    RecursionError.
+    """
 
     def attempt(row: Row) -> Any:
         try:
@@ -171,7 +173,7 @@ def _not(compiler: ExpressionCompiler, node: Tree) -> TruthOf:
 
 
 def _chain(decisive: bool) -> Callable[[ExpressionCompiler, Tree], TruthOf]:
-    """Make `&&` (False decides) or `||` (True decides); without a decision an error stays one."""
+    """Make `&&` (False decides) or `||` (True decides); without a decision an error stays an error."""
 
     def build(compiler: ExpressionCompiler, node: Tree) -> TruthOf:
         truths = [compiler.truth(part) for part in operands(node)]
@@ -180,7 +182,7 @@ def _chain(decisive: bool) -> Callable[[ExpressionCompiler, Tree], TruthOf]:
             result: bool | None = not decisive
             for truth in truths:
                 value = truth(row)
-                # no error ends it: in `1/0 || true` a later part decides
+                # an error does not end it: in `1/0 || true` a later part decides
                 if value is decisive:
                     return decisive
                 if value is None:
@@ -194,13 +196,13 @@ def _chain(decisive: bool) -> Callable[[ExpressionCompiler, Tree], TruthOf]:
 
 def _bound(compiler: ExpressionCompiler, node: Tree) -> TruthOf:
     argument = node.arg
-    # initBindings have put a constant in the variable's place
+    # initBindings have replaced the variable by a constant
     if not isinstance(argument, Variable):
         return lambda _: True
     place = compiler.columns.get(str(argument))
     if place is None:
         return lambda _: False
-    # the id says it: a term that rdflib cannot hold is bound too
+    # by the id: a term that rdflib cannot hold is bound too
     return lambda row: row[place] != 0
 
 
@@ -234,7 +236,7 @@ def _relation(compiler: ExpressionCompiler, node: Tree) -> TruthOf:
 
 
 def _membership(compiler: ExpressionCompiler, node: Tree, positive: bool) -> TruthOf:
-    """Compile IN: `=` with each in turn, as `||` takes errors (Section 17.4.1.9)."""
+    """Compile IN: `=` with each member in turn, with errors as in `||` (Section 17.4.1.9)."""
     term = compiler.term(node.expr)
     members = [compiler.term(part) for part in elements(node.other) or []]
 
@@ -296,7 +298,7 @@ def _coalesce(compiler: ExpressionCompiler, node: Tree) -> TermOf:
 
 
 def _exists(_: ExpressionCompiler, node: Tree) -> TermOf:
-    raise TypeError(f"{node.name} has to be replaced by a variable before an expression is compiled")
+    raise TypeError(f"{node.name} must be replaced by a variable before an expression is compiled")
 
 
 def _calculation(compiler: ExpressionCompiler, node: Tree) -> TermOf:
@@ -340,7 +342,7 @@ def _function(compiler: ExpressionCompiler, node: Tree) -> TermOf:
         return compiler.call(node, CASTS[node.iri])
     if found is None:  # the planner refuses it, but a worker of Spark may lack Oxigraph
         raise UnsupportedQueryError(f"<{node.iri}> {unknown(node.iri)}", construct=f"<{node.iri}>")
-    # it wants rdflib's expression and solution, and evaluates its arguments itself
+    # it takes rdflib's expression and solution, and evaluates its arguments itself
     if found.is_raw:
         return evaluate_with_rdflib(compiler.columns, compiler.terms, node, found.function)
     return compiler.call(node, in_fixed_context(found.function))

@@ -1,4 +1,4 @@
-"""Expressions of a query: what they say, and the callables that evaluate them on rows of ids.
+"""Expressions of a query: their meaning, and the callables that evaluate them on rows of ids.
 
 An error is no value: id 0, None or false.
 """
@@ -32,16 +32,16 @@ _PLAIN = frozenset({
     "Builtin_sameTerm",
     "ConditionalAndExpression", "ConditionalOrExpression", "RelationalExpression", "TrueFilter", "UnaryNot",
 })  # fmt: skip
-"""What compares terms and makes none."""
+"""Operations that compare terms and make none."""
 _ORDERS = frozenset({"<", "<=", ">", ">="})
 _FEW = 100
-"""Parts of an expression that is evaluated in no time."""
+"""Most parts of an expression that counts as evaluated in no time."""
 
 
 class Expression:
-    """An expression of SPARQL over variables; equal ones have equal text.
+    """An expression of SPARQL over variables; equal expressions have equal text.
 
-    `base` is the IRI of the query's BASE, which `IRI()` resolves relative references by.
+    `base` is the IRI of the query's BASE, against which `IRI()` resolves relative references.
 
     >>> from rdflive.syntax.reader import read_query
     >>> query = read_query("ASK { ?s ?p ?age FILTER(?age >= 18) }").query
@@ -74,13 +74,13 @@ class Expression:
 
     @property
     def comparison(self) -> tuple[Any, str, Any] | None:
-        """Give the sides and the operator of `<`, `<=`, `>` or `>=` between variables and constants."""
+        """The sides and the operator of `<`, `<=`, `>` or `>=` between variables and constants."""
         found = self.relation
         return None if found is None or found[1] == "=" else found
 
     @property
     def relation(self) -> tuple[Any, str, Any] | None:
-        """Give the sides and the operator as `comparison` does, also of `=`."""
+        """The sides and the operator as in `comparison`, also for `=`."""
         node = self._node
         if not isinstance(node, Tree) or node.name != "RelationalExpression":
             return None
@@ -90,7 +90,7 @@ class Expression:
 
     @property
     def ordering(self) -> tuple[Expression, str, Expression] | None:
-        """Give the sides and the operator of `<`, `<=`, `>` or `>=`, whatever the sides are."""
+        """The sides and the operator of `<`, `<=`, `>` or `>=`, whatever the sides are."""
         node = self._node
         if not isinstance(node, Tree) or node.name != "RelationalExpression" or str(node.op) not in _ORDERS:
             return None
@@ -98,23 +98,23 @@ class Expression:
 
     @property
     def is_plain(self) -> bool:
-        """True where evaluation takes little time and memory, whatever the terms are."""
+        """True if evaluation takes little time and memory, whatever the terms are."""
         parts = list(_parts(self._node))
         return len(parts) <= _FEW and all(not isinstance(part, Tree) or part.name in _PLAIN for part in parts)
 
     def term(self, columns: Mapping[str, int], terms: RowTerms) -> Callable[[Row], Node | None]:
-        """Compile to the rdflib term of a row; None where SPARQL raises an error.
+        """Compile to the rdflib term of a row; None if SPARQL raises an error.
 
         A variable without a column is unbound.
         """
         return self._evaluated(ExpressionCompiler(columns, terms, self._base).term(self._node), terms)
 
     def value(self, columns: Mapping[str, int], terms: RowTerms) -> Callable[[Row], int]:
-        """Compile to the id of the value of a row; 0 where SPARQL raises an error."""
+        """Compile to the id of the value of a row; 0 if SPARQL raises an error."""
         node = self._node
         if isinstance(node, Variable):
             place = columns.get(str(node))
-            # the id itself: by way of its value a term would be lost that expressions cannot hold
+            # the id itself, because expressions cannot hold the value of every term
             return (lambda _: 0) if place is None else (lambda row: row[place])
         evaluate, intern = ExpressionCompiler(columns, terms, self._base).term(node), terms.intern
 
@@ -125,12 +125,12 @@ class Expression:
         return self._evaluated(value, terms, 0)
 
     def condition(self, columns: Mapping[str, int], terms: RowTerms) -> Callable[[Row], bool]:
-        """Compile to the effective boolean value of a row; false where SPARQL raises an error."""
+        """Compile to the effective boolean value of a row; false if SPARQL raises an error."""
         truth = ExpressionCompiler(columns, terms, self._base).truth(self._node)
         if terms.meter is not None:
             return self._evaluated(lambda row: truth(row) is True, terms, False)
 
-        # as `guarded` does, without a call more for each row
+        # as `guarded` does, without another call for each row
         def holds(row: Row) -> bool:
             try:
                 return truth(row) is True
@@ -142,9 +142,9 @@ class Expression:
     def _evaluated(
         self, function: Callable[[Row], Any], terms: RowTerms, otherwise: Any = None
     ) -> Callable[[Row], Any]:
-        """Guard the compiled expression; within a budget, look before each row whether there is time left."""
+        """Guard the compiled expression; within a budget, check the clock before each row."""
         attempt, meter = guarded(function, otherwise), terms.meter
-        # rows are counted where they are made, and one that takes no time needs no look at the clock
+        # rows are counted when they are made, and a plain expression needs no check of the clock
         if meter is None or self.is_plain:
             return attempt
 
@@ -160,36 +160,36 @@ def _made(node: Any, base: str | None) -> Expression:
 
 
 def conjuncts(node: Any) -> list[Any]:
-    """Split an expression at its outermost `&&`; all parts hold exactly where it does."""
+    """Split an expression at its outermost `&&`; it holds exactly if all parts hold."""
     if not isinstance(node, Tree) or node.name != "ConditionalAndExpression":
         return [node]
     return [conjunct for part in operands(node) for conjunct in conjuncts(part)]
 
 
 def exists_parts(node: Any) -> list[Tree]:
-    """Give the EXISTS and NOT EXISTS inside an expression, not those within another's pattern."""
+    """List the EXISTS and NOT EXISTS inside an expression, without those inside another's pattern."""
     return [part for part in _parts(node) if isinstance(part, Tree) and part.name in EXISTS]
 
 
 def volatile(node: Any) -> Tree | None:
-    """Give the first function inside whose value changes by itself, such as NOW(); None without any."""
+    """Return the first function inside whose value changes by itself, such as NOW(); None without any."""
     return next((part for part in _parts(node) if isinstance(part, Tree) and part.name in _VOLATILE), None)
 
 
 def first_fault(node: Any) -> CallFault | None:
-    """Find the first call inside that is an error whatever the graph; None without any."""
+    """Return the first call inside that is an error whatever the graph; None without any."""
     faults = (fault_of(part) for part in _parts(node) if isinstance(part, Tree))
     return next(filter(None, faults), None)
 
 
 def valueless(node: Any) -> list[str]:
-    """Say which calls inside have no value in any row, and why."""
+    """List the reasons why calls inside have no value in any row."""
     notes = (note_of(part) for part in _parts(node) if isinstance(part, Tree))
     return list(filter(None, notes))
 
 
 def numbered(node: Any, versions: dict[URIRef, int]) -> Any:
-    """Note in each call of a registered function which of that IRI it is; adds them to `versions`."""
+    """Add to each call of a registered function the version under its IRI; add these to `versions`."""
 
     def change(part: Any) -> Any:
         if not isinstance(part, Tree) or part.name != "Function" or part.version is not None:
@@ -204,7 +204,7 @@ def numbered(node: Any, versions: dict[URIRef, int]) -> Any:
 
 
 def _parts(node: Any) -> Iterator[Any]:
-    """Walk an expression and all its parts, outer ones first; not the patterns of EXISTS."""
+    """Iterate over an expression and all its parts, outer ones first, without the patterns of EXISTS."""
     yield node
     if isinstance(node, Tree):
         children = [] if node.name in EXISTS else list(node.fields.values())

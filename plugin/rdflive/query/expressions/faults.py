@@ -1,4 +1,4 @@
-"""Calls that are errors whatever the graph: of unknown functions, and with what is no regular expression."""
+"""Calls that are errors whatever the graph: of unknown functions, and with invalid regular expressions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["CallFault", "fault_of", "note_of"]
 
 
 class CallFault(NamedTuple):
-    """A call that is an error for every row: its node, how it is called, and what is wrong with it."""
+    """A call that is an error for every row: its node, its name, and the reason."""
 
     node: Tree
     construct: str
@@ -24,11 +24,11 @@ class CallFault(NamedTuple):
 
 
 def fault_of(node: Tree) -> CallFault | None:
-    """Find what is wrong with a call itself, whatever its arguments have in them."""
+    """Return the fault of a call that does not depend on the values of its variables, if there is one."""
     if node.name == "Function":
         reason = unknown(node.iri)
         if node.distinct:
-            reason = "with DISTINCT is an aggregate that is not SPARQL's own, of which none is known"
+            reason = "with DISTINCT is an aggregate outside SPARQL, and rdflive knows none"
         count = len(arguments(node))
         if not reason and count != 1 and registered(node.iri, node.version) is None:
             reason = f"is a cast, which takes one argument and not {count}"
@@ -41,12 +41,12 @@ def fault_of(node: Tree) -> CallFault | None:
             pattern, flags = given
             said = f"has {pattern!r}" + (f" with the flags {flags!r}" if flags else "")
             name = node.name.removeprefix("Builtin_")
-            return CallFault(node, name, f"{said}, which cannot be matched as XPath says: {error}")
+            return CallFault(node, name, f"{said}, which cannot be matched as XPath defines: {error}")
     return None
 
 
 def note_of(node: Tree) -> str:
-    """Say why a call has no value in any row, though its pattern is a regular expression; empty if it may."""
+    """Return why a call with a valid regular expression has no value in any row; empty if it may have one."""
     given = _regular(node)
     if given is not None and node.name == "Builtin_REPLACE":
         pattern, flags = given
@@ -58,7 +58,7 @@ def note_of(node: Tree) -> str:
 
 
 def _regular(node: Tree) -> tuple[str, str] | None:
-    """Give the pattern and the flags of a call, where both are constants."""
+    """Return the pattern and the flags of a call, if both are constants."""
     if node.name not in ("Builtin_REGEX", "Builtin_REPLACE"):
         return None
     pattern, flags = _constant(node.pattern), "" if node.flags is None else _constant(node.flags)

@@ -1,7 +1,7 @@
-"""SPARQL's functions where rdflib's own deviate from the recommendation.
+"""SPARQL's functions for which rdflib's deviate from the recommendation.
 
-Arguments are terms. A function gives None or raises where SPARQL has an error; those of `PREDICATES`
-give a truth value.
+Arguments are terms. A function returns None or raises for an error of SPARQL; those of `PREDICATES` return a
+truth value.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["FUNCTIONS", "PREDICATES", "like", "string_literal"]
 
 
 def string_literal(term: Node) -> Literal | None:
-    """Give a string literal: simple, xsd:string or with a language."""
+    """Return a string literal (simple, xsd:string or with a language), or None for other terms."""
     if isinstance(term, Literal) and (term.datatype is None or term.datatype == XSD.string):
         return term
     return None
@@ -38,7 +38,7 @@ def like(characters: str, model: Literal) -> Literal:
 
 
 def _compatible(one: Node, other: Node) -> tuple[Literal, Literal] | None:
-    """Give two arguments that are compatible (Section 17.4.3.1.2): the second has no other language.
+    """Return two compatible arguments (Section 17.4.3.1.2), or None: the second must have no other language.
 
     A base direction belongs to the language, as in SPARQL 1.2.
     """
@@ -57,7 +57,7 @@ def _test(test: Callable[[str, str], bool]) -> Callable[[Node, Node], bool | Non
 
 
 def regex(subject: Node, pattern: Node, flags: Node | None = None) -> bool | None:
-    """Tell whether a pattern matches anywhere (REGEX)."""
+    """Return True if a pattern matches anywhere (REGEX)."""
     string, expression = string_literal(subject), text(pattern)
     options = "" if flags is None else text(flags)
     if string is None or expression is None or options is None:
@@ -66,9 +66,9 @@ def regex(subject: Node, pattern: Node, flags: Node | None = None) -> bool | Non
 
 
 def replace(subject: Node, pattern: Node, replacement: Node, flags: Node | None = None) -> Node | None:
-    """Replace every match; `$1` is a group, `\\$` and `\\\\` stand for themselves (REPLACE).
+    """Replace every match; `$1` is a group, `\\$` and `\\\\` are `$` and `\\` (REPLACE).
 
-    A pattern that matches nothing, such as `b*`, is an error.
+    A pattern that matches the empty string, such as `b*`, is an error.
     """
     string, expression, new = string_literal(subject), text(pattern), text(replacement)
     options = "" if flags is None else text(flags)
@@ -78,30 +78,30 @@ def replace(subject: Node, pattern: Node, replacement: Node, flags: Node | None 
 
 
 def substr(source: Node, start: Node, length: Node | None = None) -> Node | None:
-    """Take the characters at the rounded places from `start`, counted from 1 (SUBSTR)."""
+    """Return the characters at the rounded places from `start`, counted from 1 (SUBSTR)."""
     string, first = string_literal(source), number(start)
     size = None if length is None else number(length)
     if string is None or first is None or (length is not None and size is None):
         return None
     begin = int(rounded(first))
     end = len(string) + 1 if size is None else begin + int(rounded(size))
-    # the places before the first count too: SUBSTR("foobar", 0, 3) is "fo"
+    # places before the first count too: SUBSTR("foobar", 0, 3) is "fo"
     return like(string[max(begin, 1) - 1 : max(end, 1) - 1], string)
 
 
 def strbefore(one: Node, other: Node) -> Node | None:
-    """Give what is before the first occurrence; a simple empty literal without one (STRBEFORE)."""
+    """Return the part before the first occurrence; a simple empty literal without one (STRBEFORE)."""
     pair = _compatible(one, other)
     if pair is None:
         return None
     string, sought = map(str, pair)
-    # Python refuses to look for the empty string, which SPARQL finds at the start
+    # Python refuses to search for the empty string, which SPARQL finds at the start
     before, found, _ = string.partition(sought) if sought else ("", True, "")
     return like(before, pair[0]) if found else Literal("")
 
 
 def strafter(one: Node, other: Node) -> Node | None:
-    """Give what is after the first occurrence; a simple empty literal without one (STRAFTER)."""
+    """Return the part after the first occurrence; a simple empty literal without one (STRAFTER)."""
     pair = _compatible(one, other)
     if pair is None:
         return None
@@ -111,7 +111,7 @@ def strafter(one: Node, other: Node) -> Node | None:
 
 
 def strdt(lexical: Node, datatype: Node) -> Node | None:
-    """Give a simple literal a datatype (STRDT)."""
+    """Add a datatype to a simple literal (STRDT)."""
     form = text(lexical)
     if form is None or not isinstance(datatype, URIRef):
         return None
@@ -119,13 +119,13 @@ def strdt(lexical: Node, datatype: Node) -> Node | None:
 
 
 def strlang(lexical: Node, tag: Node) -> Node | None:
-    """Give a simple literal a language (STRLANG)."""
+    """Add a language to a simple literal (STRLANG)."""
     form, language = text(lexical), text(tag)
     return Literal(form, lang=language.lower()) if form is not None and language else None
 
 
 def strlangdir(lexical: Node, tag: Node, direction: Node) -> Node | None:
-    """Give a simple literal a language and a base direction (STRLANGDIR)."""
+    """Add a language and a base direction to a simple literal (STRLANGDIR)."""
     form, language, towards = text(lexical), text(tag), text(direction)
     if form is None or not language or towards not in ("ltr", "rtl"):
         return None
@@ -133,7 +133,7 @@ def strlangdir(lexical: Node, tag: Node, direction: Node) -> Node | None:
 
 
 def langdir(term: Node) -> Node | None:
-    """Give the base direction of a literal, the empty string where it has none (LANGDIR)."""
+    """Return the base direction of a literal, or the empty string if it has none (LANGDIR)."""
     if not isinstance(term, Literal):
         return None
     return Literal(term.direction if isinstance(term, DirectionalString) else "")
@@ -149,12 +149,12 @@ def _part(place: int) -> Callable[[Node], Node | None]:
 
 
 def string(term: Node) -> Node | None:
-    """Give the characters of a literal or an IRI (STR)."""
+    """Return the characters of a literal or an IRI (STR)."""
     return Literal(str(term)) if isinstance(term, Literal | URIRef) else None
 
 
 def datatype(term: Node) -> Node | None:
-    """Give the datatype of a literal (DATATYPE)."""
+    """Return the datatype of a literal (DATATYPE)."""
     if not isinstance(term, Literal):
         return None
     if term.language:
@@ -162,7 +162,7 @@ def datatype(term: Node) -> Node | None:
     return term.datatype or XSD.string
 
 
-_DIRECTIONAL: Final = URIRef(f"{RDF}dirLangString")  # rdflib's namespace does not know it
+_DIRECTIONAL: Final = URIRef(f"{RDF}dirLangString")  # not in rdflib's namespace
 
 
 def _in_case(change: Callable[[str], str]) -> Callable[[Node], Node | None]:
@@ -182,14 +182,14 @@ def _hash(name: str) -> Callable[[Node], Node | None]:
 
 
 def concat(*parts: Node) -> Node | None:
-    """Join strings; their language, direction or datatype stays where all have the same (CONCAT)."""
+    """Join strings; the result has their language, direction or datatype if all have the same (CONCAT)."""
     strings = [string for part in parts if (string := string_literal(part)) is not None]
     if len(strings) < len(parts):
         return None
     joined = "".join(strings)
     if len({(tag_of(string), string.datatype) for string in strings}) != 1:
         return Literal(joined)
-    # tags that differ in case are the same language, for which there is one spelling
+    # tags that differ in case are the same language, which has one spelling
     model = strings[0]
     if model.language and not isinstance(model, DirectionalString):
         return Literal(joined, lang=model.language.lower())
@@ -203,7 +203,7 @@ def langmatches(tag: Node, range_: Node) -> bool | None:
         return None
     if wanted == "*":
         return language != ""
-    # with the hyphen, so that the range "en" takes "en-GB" and not "eng"
+    # with the hyphen, so that the range "en" includes "en-GB" and not "eng"
     return wanted != "" and f"{language.lower()}-".startswith(f"{wanted.lower()}-")
 
 

@@ -1,7 +1,7 @@
-"""The functions of GeoSPARQL that Oxigraph computes, of terms of rdflib; they need the extra `oxigraph`.
+"""GeoSPARQL functions, computed by Oxigraph on rdflib terms; they need the extra `oxigraph`.
 
-None stands for an error. A call takes about 40 µs, in most of which Oxigraph reads the query that asks it;
-what was asked before is remembered.
+None is an error. A call takes about 40 µs, most of it for parsing the query that calls the function, so
+results are cached.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ _NAMES: Final = (
     "sfWithin", "spatialDimension", "symDifference", "union",
 )  # fmt: skip
 GEOSPARQL: Final = frozenset(URIRef(_NAMESPACE + name) for name in _NAMES)
-"""What Oxigraph 0.5 computes of them."""
+"""The functions that Oxigraph 0.5 computes."""
 
 
 @cache
 def is_computed() -> bool:
-    """Tell whether Oxigraph is installed."""
+    """Return True if Oxigraph is installed."""
     return find_spec("pyoxigraph") is not None
 
 
 @dataclass(frozen=True, slots=True)
 class GeoSparql:
-    """A function, as rdflib's registry takes it."""
+    """A function in the form of rdflib's registry."""
 
     iri: URIRef
 
@@ -59,12 +59,12 @@ def _store() -> Any:
 def _computed(iri: URIRef, terms: tuple[Node, ...]) -> Node | None:
     arguments = ", ".join(map(_written, terms))
     (solution,) = _store().query(f"SELECT ({iri.n3()}({arguments}) AS ?value) {{ }}")
-    value = solution["value"]  # a literal, and no string: a geometry, a number or a truth
+    value = solution["value"]  # a literal, and no string: a geometry, a number or a boolean
     return None if value is None else Literal(value.value, datatype=URIRef(value.datatype.value))
 
 
 def _written(term: Node) -> str:
-    """Write a term as SPARQL; raises ValueError for what cannot stand in an expression."""
+    """Write a term as SPARQL; raises ValueError for terms that cannot be in an expression."""
     import pyoxigraph as native
 
     if isinstance(term, URIRef):

@@ -1,7 +1,7 @@
 """REGEX and REPLACE in time linear in the length of the text, by RE2.
 
-The answers are those of `functions`, which has Python match. One that RE2 cannot match as Python does is
-refused.
+The results are those of `functions`, which uses Python's engine. Patterns that RE2 would match differently
+are refused.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ from rdflive.values import text
 __all__ = ["linear_function", "to_re2"]
 
 _MEMORY: Final = 1 << 20
-"""Bytes for a pattern and what is cached while it is matched."""
+"""Bytes for a pattern and for caches while it is matched."""
 _PER_ROW: Final = 1000
 """Characters times instructions of a pattern that cost as much as a row, where RE2 is slow."""
 
 
 def linear_function(meter: Meter, node: Tree) -> Callable[..., Any]:
-    """Give the function that a call of REGEX or REPLACE is; its pattern and flags must be constants.
+    """Return the function of a call of REGEX or REPLACE, whose pattern and flags must be constants.
 
-    Raises `UnsupportedQueryError` for what RE2 cannot match.
+    Raises `UnsupportedQueryError` for patterns that RE2 cannot match.
     """
     name = node.name.removeprefix("Builtin_")
     flags = Literal("") if node.flags is None else node.flags
     if not (_is_constant(node.pattern) and _is_constant(flags)):
         raise UnsupportedQueryError(
-            f"{name} with a pattern or flags that are no constants cannot be kept within a budget: write "
+            f"{name} with a pattern or flags that are not constants cannot run within a budget: write "
             "them into the query",
             construct=name,
         )
@@ -73,7 +73,7 @@ def linear_function(meter: Meter, node: Tree) -> Callable[..., Any]:
 
 
 def to_re2(regular: Regular) -> str:
-    """Write a regular expression the way RE2 does; raises ValueError for what RE2 has not.
+    """Write a regular expression for RE2; raises ValueError for features that RE2 lacks.
 
     >>> to_re2(parsed(r"^IC[0-9]{3}$"))
     '(?:\\\\A)IC[0-9]{3}(?:\\\\z)'
@@ -105,8 +105,8 @@ def _inner(part: Part) -> tuple[Part, ...]:
 
 
 def _starts_at_end(part: Part, is_last: bool) -> bool:
-    """Tell whether ^ may be met at the end of the text: there RE2 has a line behind a last newline, and XPath
-    none. `is_last` tells whether what follows the part may be empty.
+    """Return True if ^ may match at the end of the text: RE2 sees a line after a last newline there, and
+    XPath none. `is_last` is true if the rest after the part may be empty.
     """
     match part:
         case Start():
@@ -122,12 +122,12 @@ def _starts_at_end(part: Part, is_last: bool) -> bool:
 def _refused_repeat(part: Part) -> str | None:
     """Name the first repeated group that RE2 and Python repeat differently.
 
-    They leave a repeated group that matched nothing at different times, so that in the end `(?:b*?|a)*` may
-    have matched another part of the text, and one with a number a part that is not the same either.
+    They leave a repeated group that matched nothing at different times, so in the end `(?:b*?|a)*` may match
+    another part of the text, and a numbered group may have another part too.
     """
     if isinstance(part, Repeat) and isinstance(part.part, Bracketed) and part.high != 1:
         if _has_number(part.part):
-            return "a repeated group with a number, which (?:...) has not"
+            return "a repeated group with a number, unlike (?:...)"
         if may_be_empty(part.part):
             return "a repeated group that may match nothing"
     return next(filter(None, map(_refused_repeat, _inner(part))), None)
@@ -142,7 +142,7 @@ def _is_constant(node: Any) -> bool:
 
 
 def _never(*_: Node) -> None:
-    """Be an error whatever the text."""
+    """Return None, an error, whatever the text."""
 
 
 @lru_cache(maxsize=256)
@@ -165,8 +165,8 @@ def _compiled(name: str, pattern: str, flags: str) -> Any:
     except (re2.error, ValueError) as error:
         reason = error.args[0].decode() if isinstance(error.args[0], bytes) else error
         raise UnsupportedQueryError(
-            f"{name} with the pattern {pattern!r} cannot be matched in linear time, as a budget asks for: "
-            f"it has {reason}; use what regular expressions of XPath have without back-references",
+            f"{name} with the pattern {pattern!r} cannot be matched in linear time, as a budget requires: "
+            f"it has {reason}; use regular expressions of XPath without back-references",
             construct=name,
         ) from None
     return compiled
@@ -196,7 +196,7 @@ def _replace(
 
 
 def _replaced(meter: Meter, compiled: Any, characters: str, pieces: list[str | int]) -> Iterator[str]:
-    """Give the pieces of the result, each counted before the next is made."""
+    """Yield the pieces of the result, each counted before the next is made."""
     at = 0
     for match in compiled.finditer(characters):
         begin, end = match.span()

@@ -1,4 +1,4 @@
-"""Functions of expressions within a budget: the strings that they make are counted."""
+"""Functions of expressions within a budget, with counts of the strings that they make."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["metered"]
 
 
 def metered(meter: Meter, node: Tree, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a function of terms one that stays within a budget; REGEX and REPLACE take linear time then."""
+    """Wrap a function of terms so that it stays within a budget; REGEX and REPLACE take linear time then."""
     if node.name in ("Builtin_REGEX", "Builtin_REPLACE"):
         return linear_function(meter, node)
     measure = _MEASURES.get(node.name)
@@ -24,7 +24,7 @@ def metered(meter: Meter, node: Tree, function: Callable[..., Any]) -> Callable[
         return _counted(meter, function)
 
     def counted(*arguments: Any) -> Any:
-        # what the function may make is counted before it runs, and put right when it has run
+        # the most that the function may make is counted before it runs, and corrected afterwards
         most = measure(*arguments)
         meter.make(most)
         result = function(*arguments)
@@ -35,7 +35,7 @@ def metered(meter: Meter, node: Tree, function: Callable[..., Any]) -> Callable[
 
 
 def _counted(meter: Meter, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Count what a function has made, which is about as long as what it was given."""
+    """Count the result of a function, which is about as long as its arguments."""
 
     def counted(*arguments: Any) -> Any:
         result = function(*arguments)
@@ -60,4 +60,4 @@ _MEASURES: Final[dict[str, Callable[..., int]]] = {
     "Builtin_ENCODE_FOR_URI": lambda term: 12 * len(term),
     "Builtin_STRDT": _digits,
 }
-"""How many characters these may make; others make about as many as the longest argument has."""
+"""Most characters that these make; the results of others are about as long as the longest argument."""

@@ -10,20 +10,20 @@ __all__ = ["arguments", "elements", "operands"]
 
 
 def elements(node: Any) -> list[Any] | None:
-    """Give the items of a list of expressions; None for anything else."""
+    """Return the items of a list of expressions; None for anything else."""
     return list(node) if isinstance(node, list | tuple) else None
 
 
 def operands(node: Tree) -> list[Any]:
-    """Give the operands of a chain: `expr` and those of `other`."""
+    """Return the operands of a chain: `expr` and those of `other`."""
     return [node.expr, *(elements(node.other) or [])]
 
 
 def arguments(node: Tree) -> list[Any]:
-    """Give the arguments of a function call in the order of the text."""
+    """Return the arguments of a function call in the order of the text."""
     found: list[Any] = []
     for key, value in node.fields.items():
-        # the name of a called function, which of that name it is, and a word before its arguments
+        # not the name of a called function, its version, and a word before its arguments
         if key not in ("iri", "version", "distinct"):
             items = elements(value)
             found.extend([value] if items is None else items)

@@ -1,10 +1,11 @@
-"""When comparisons with NOW() change: the phases of their truth.
+"""The phases of the truth of comparisons with NOW().
 
-The truth of `?t > NOW() - "P1D"^^xsd:dayTimeDuration` for one row is a function of the clock that takes few
-steps: true as long as NOW() is before ?t + 1 day, then false. These steps are the *phases* of the row. So a
-filter need not be tested again and again, but at the steps alone.
+The truth of `?t > NOW() - "P1D"^^xsd:dayTimeDuration` for one row is a step function of the clock: true while
+NOW() is before ?t + 1 day, then false. These steps are the *phases* of the row. So a filter is tested again
+only at the steps.
 
-Instants are whole nanoseconds since 1970 (UTC), as clocks give them, or fractions of one, as literals may.
+Instants are whole nanoseconds since 1970 (UTC), as clocks return them, or fractions of one, as literals may
+have.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ from rdflive.values.moments import FOURTEEN_HOURS, REFERENCES
 __all__ = ["UNTIL", "Move", "Phases", "Shift", "Timestamp", "phases_of", "to_move"]
 
 UNTIL: Final = "until"
-"""The sign of what NOW() is subtracted from."""
+"""The sign of a time from which NOW() is subtracted."""
 
 Truth: TypeAlias = bool | None
 """None is an error."""
 Phases: TypeAlias = tuple[Truth, tuple[tuple[int, Truth], ...]]
-"""The truth at first, and each instant from which on it is another, in order."""
+"""The first truth, and the instants at which it changes, in order, each with the new truth."""
 Instant: TypeAlias = int | Fraction
 
 _ORDERS: Final[dict[str, Callable[[int, int], bool]]] = {
@@ -47,8 +48,8 @@ _SECOND: Final = 10**9
 _DAY: Final = 86_400 * _SECOND
 _OPEN: Final = FOURTEEN_HOURS * _SECOND
 _NEAR: Final = 5
-"""Days that a shift by months may move a day more or less than another: at most three where a month is too
-short, and one on either side.
+"""Most days by which a shift by months may differ from another: three for short months, and one on either
+side.
 """
 _REFERENCES: Final = tuple(day * _DAY for day in REFERENCES)
 """The instants to which durations are added to compare them."""
@@ -56,11 +57,11 @@ _SOME_TIME: Final = Literal("2000-01-01T00:00:00Z", datatype=XSD.dateTime)
 _SOME_DURATION: Final = Literal("P1D", datatype=XSD.dayTimeDuration)
 _SOME_LOCAL_TIME: Final = Literal("2000-01-01T00:00:00", datatype=XSD.dateTime)
 _UNDETERMINED: Final = {op: compare(op, _SOME_LOCAL_TIME, _SOME_TIME) for op in _ORDERS}
-"""What a comparison says where the order is open, as it is of times of which one lacks its zone."""
+"""The result of a comparison if the order is indeterminate, as for two times of which one lacks a zone."""
 
 
 class Timestamp(NamedTuple):
-    """An xsd:dateTime: its instant, or that of its fields in UTC where it has no time zone."""
+    """An xsd:dateTime: its instant, or that of its fields in UTC if it has no time zone."""
 
     instant: Instant
     is_zoned: bool
@@ -73,7 +74,7 @@ class Until(NamedTuple):
 
 
 class Shift(NamedTuple):
-    """A duration that is added to an instant: months of the calendar first, then a length of time."""
+    """A duration that is added to an instant: calendar months first, then a length of time."""
 
     months: int
     length: Instant
@@ -104,23 +105,23 @@ def to_shift(sign: str, term: Node | None) -> Shift | None:
 
 
 Move: TypeAlias = "Shift | Timestamp | Until | None"
-"""What is added to NOW(), subtracted from it, or NOW() from that; None for what cannot be."""
+"""A duration added to NOW(), a time subtracted from it, or a time minus NOW(); None for other terms."""
 
 
 def to_move(sign: str, term: Node | None) -> Move:
-    """Read what is added to NOW() or subtracted from it."""
+    """Read a term that is added to NOW() or subtracted from it."""
     if term is None:
         return None
     if sign == UNTIL:
         end = to_timestamp(term)
         return None if end is None else Until(end)
     shift = to_shift(sign, term)
-    # nothing is the sum of two times
+    # two times have no sum
     return to_timestamp(term) if shift is None and sign == "-" else shift
 
 
 def phases_of(op: str, value: Node, moves: Sequence[Move]) -> Phases:
-    """Give the phases of the comparison of a value with NOW(), which is moved."""
+    """Return the phases of the comparison of a value with NOW() after some moves."""
     holds, undetermined = _ORDERS[op], _UNDETERMINED[op]
     shifts: list[Shift] = []
     for place, move in enumerate(moves):
@@ -132,7 +133,7 @@ def phases_of(op: str, value: Node, moves: Sequence[Move]) -> Phases:
             return None, ()
         shifts.append(move)
     moment = to_timestamp(value)
-    if moment is None:  # no time, so any time tells
+    if moment is None:  # not a time, so any time has the same result
         return compare(op, value, _SOME_TIME), ()
     instant, is_zoned = moment
 
@@ -155,25 +156,25 @@ def _phases_of_age(
     *,
     is_left: bool = False,
 ) -> Phases:
-    """Give the phases of a comparison of a duration with NOW() - since, to which durations may be added; or
-    with what is left, since - NOW().
+    """Return the phases of comparing a duration with NOW() - since, plus durations; or, with `is_left`, with
+    since - NOW().
     """
     added = [move for move in more if isinstance(move, Shift)]
     if not since.is_zoned or len(added) < len(more):
         return None, ()
-    # what is left is the opposite of the age, and so are their orders
+    # the remaining time is the negative age, and so is its order
     wanted = to_shift("-" if is_left else "+", value)
     if wanted is None:
         return compare(op, value, _SOME_DURATION), ()
     holds, undetermined = _ORDERS[TURNED[op] if is_left else op], _UNDETERMINED[op]
     sums = list(accumulate(added, _sum, initial=Shift(0, -since.instant)))
     months, length = sums[-1]
-    # of as many months, the longer rest is longer whenever they begin
+    # with equal months, the longer rest is longer from any start
     references = _REFERENCES if months != wanted.months else _REFERENCES[:1]
     begins = [_add(begin, wanted) for begin in references]
 
     def truth(now: Instant) -> Truth:
-        # an age of months and of a rest that have different signs is no duration
+        # an age of months and a rest with different signs is no duration
         if any(part.months * (part.length + now) < 0 for part in sums):
             return None
         ends = [_add(begin, Shift(months, length + now)) for begin in references]
@@ -193,7 +194,7 @@ def _sum(one: Shift, other: Shift) -> Shift:
 
 
 def _stepped(truth: Callable[[Instant], Truth], edges: set[Instant], shifts: Sequence[Shift]) -> Phases:
-    """Give the phases of what is true of NOW() with some shifts, and changes at some edges."""
+    """Return the phases of a function of shifted NOW() that changes at some edges."""
 
     def shifted(now: int) -> Truth:
         moved: Instant = now
@@ -203,7 +204,7 @@ def _stepped(truth: Callable[[Instant], Truth], edges: set[Instant], shifts: Seq
 
     for shift in reversed(shifts):
         edges = {before for edge in edges for before in _before(edge, shift)}
-    # the first nanosecond that is not before an edge, and the first behind it
+    # the first nanosecond that is not before an edge, and the first after it
     steps = sorted({step for edge in edges for step in (ceil(edge), floor(edge) + 1)})
     first = last = shifted(steps[0] - 1)
     found = []
@@ -216,10 +217,9 @@ def _stepped(truth: Callable[[Instant], Truth], edges: set[Instant], shifts: Seq
 
 
 def _before(edge: Instant, shift: Shift) -> Iterator[Instant]:
-    """List the instants that a shift moves to another one, and those where it jumps near there.
+    """List the instants that a shift moves to another one, and those at which it jumps near there.
 
-    A shift by months moves the days from 28 to 31 March all to 28 February, so it jumps back at each
-    midnight.
+    A shift by months moves all days from 28 to 31 March to 28 February, so it jumps back at each midnight.
     """
     edge -= shift.length
     if not shift.months:

@@ -1,4 +1,6 @@
-"""Expressions by rdflib's own evaluator: functions that need no correction, and the check of the others."""
+"""Evaluation by rdflib: functions that need no correction, and registered functions that take rdflib's
+expressions.
+"""
 
 from __future__ import annotations
 
@@ -27,26 +29,26 @@ class RowTerms(Protocol):
     """The terms behind the ids of rows."""
 
     meter: Meter | None
-    """Counts what evaluation costs; None where nothing is counted."""
+    """Counts the costs of evaluation; None if nothing is counted."""
 
     def value(self, id: int, /) -> Node | None:  # noqa: A002 - it is one
-        """Give the term of an id; None for 0, which is no term."""
+        """Return the term of an id; None for 0, which is no term."""
 
     def content(self, id: int, /) -> Value | None:  # noqa: A002 - it is one
-        """Give the value that the term of an id stands for, if it is a literal with a datatype, else None.
+        """Return the value of an id's term if that is a literal with a datatype, else None.
 
-        It may be known sooner than the term.
+        It may be available sooner than the term.
         """
 
     def constant(self, term: Node, /) -> Node:
-        """Give the value of a constant that is written in an expression."""
+        """Return the value of a constant in an expression."""
 
     def intern(self, term: Node, /) -> int:
-        """Give the id of a term."""
+        """Return the id of a term."""
 
 
 def rdflib_function(node: Tree) -> Callable[..., Node | None]:
-    """Give rdflib's implementation of a built-in function as one of terms, for at most one argument."""
+    """Return rdflib's implementation of a built-in function as a function of at most one term."""
     evaluate: Any = evaluator_of(node.name)
     if evaluate is None or len(node.fields) > 1:
         raise TypeError(f"{node.name} is not a function that rdflib evaluates")
@@ -62,7 +64,7 @@ def rdflib_function(node: Tree) -> Callable[..., Node | None]:
 
 
 class _Solution:
-    """What rdflib's evaluator asks of a solution."""
+    """The part of a solution that rdflib's evaluator uses."""
 
     __slots__ = ("bnodes", "columns", "now", "prologue", "row", "terms")
 
@@ -98,9 +100,9 @@ class _Solution:
 def evaluate_with_rdflib(
     columns: Mapping[str, int], terms: RowTerms, node: Tree, function: Callable[..., Any] | None = None
 ) -> TermOf:
-    """Evaluate a node and all in it the way rdflib does; None is an error or an unbound variable.
+    """Evaluate a node and all its parts as rdflib does; None is an error or an unbound variable.
 
-    `function` is what a call of a registered function calls, in the place of what is registered now.
+    `function` is called for a registered function, instead of the one that is registered now.
     """
     own = to_rdflib(node)  # rdflib keeps the solution in the node while it evaluates
     if function is not None:
@@ -111,7 +113,7 @@ def evaluate_with_rdflib(
     def evaluate(row: Row) -> Node | None:
         try:
             result = own.eval(_Solution(columns, terms, row, prologue, now))
-        except Exception as error:  # noqa: BLE001 - whatever a function stumbles over is an error of SPARQL
+        except Exception as error:  # noqa: BLE001 - an exception in a function is an error of SPARQL
             return no_value(error, None)
         return result if isinstance(result, Node) else None
 

@@ -1,6 +1,6 @@
-"""Functions that have an IRI: SPARQL's casts, GeoSPARQL's, and those that users register.
+"""Functions with an IRI: SPARQL's casts, GeoSPARQL's, and those that users register.
 
-The table of registered ones is rdflib's, so that rdflib's own queries and updates know the same.
+Registered functions are in rdflib's table, so that rdflib's own queries and updates know the same.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ __all__ = [
 
 _LOCAL: Final = re.compile(r"[^/#:]*\Z")
 _VERY_LIKE: Final = 0.8
-"""How like a name of another namespace is to one that may be meant."""
+"""Least similarity of a name in another namespace that is suggested."""
 
 
 class Registered(NamedTuple):
-    """An entry of rdflib's table: a raw function is given rdflib's expression and solution, and no terms."""
+    """An entry of rdflib's table: a raw function takes rdflib's expression and solution instead of terms."""
 
     function: Callable[..., Any]
     is_raw: bool
@@ -41,14 +41,14 @@ class Registered(NamedTuple):
 
 _TERMS: Final = (URIRef, BNode, Literal, TripleTerm)
 _table: Final[MutableMapping[URIRef, tuple[Callable[..., Any], bool]]] = operators._CUSTOM_FUNCTIONS
-"""What rdflib's `register_custom_function` changes."""
+"""The table that rdflib's `register_custom_function` changes."""
 _seen: Final[dict[URIRef, list[Registered]]] = defaultdict(list)
-"""What each IRI has stood for: a query keeps the function that it was planned with."""
+"""All functions that each IRI has had: a query keeps the function that it was planned with."""
 
 
 @dataclass(frozen=True, slots=True)
 class _OfTerms:
-    """A function as rdflib calls it, to which an error is an exception of its own."""
+    """A function in the form that rdflib calls, which raises rdflib's exception for errors."""
 
     function: Callable[..., Node | None]
 
@@ -59,23 +59,24 @@ class _OfTerms:
             no_value(error, None)
             raise SPARQLError(str(error)) from error
         if not isinstance(found, _TERMS) or (isinstance(found, URIRef) and not is_writable(found)):
-            raise SPARQLError(f"{self.function!r} gave {found!r}, which is no term")
+            raise SPARQLError(f"{self.function!r} returned {found!r}, which is not a term")
         return found
 
 
 def register_function(iri: str, function: Callable[..., Node | None]) -> None:
-    """Make a function known to all queries of this process by its IRI, in the place of one of the same IRI.
+    """Register a function under an IRI for all queries of this process, replacing an earlier one.
 
-    `function` takes the terms of rdflib that the call has as arguments, whatever the store, and returns one;
-    None, an exception and what is no term are errors of SPARQL: a FILTER does not let the row pass, and BIND
-    leaves the variable unbound. Where an argument is an error or unbound it is not called. It must give the
-    same for the same terms: what it gave when a triple came is taken back when the triple goes. It is called
-    while the store is locked, so it must not write to the graph, and may be called in any thread.
+    `function` takes the arguments of the call as rdflib terms, whatever the store, and returns a term. None,
+    an exception or a result that is no term is an error of SPARQL: a FILTER drops the row, and BIND leaves
+    the variable unbound. The function is not called if an argument is an error or unbound. It must return the
+    same for the same terms: its result for an inserted triple is computed again when the triple is deleted.
+    It is called while the store is locked, so it must not write to the graph, and may be called in any
+    thread.
 
     A subscription keeps the function that was registered when it was opened. Queries and updates that rdflib
-    evaluates know it too; Oxigraph's have `custom_functions`.
+    evaluates use it too; Oxigraph has `custom_functions` instead.
 
-    Raises ValueError for what is no absolute IRI, and TypeError for what cannot be called.
+    Raises ValueError for a text that is no absolute IRI, and TypeError for an object that cannot be called.
 
     >>> import rdflib, rdflive
     >>> rdflive.register_function("http://e/half", lambda n: rdflib.Literal(n.toPython() / 2))
@@ -94,9 +95,9 @@ def register_function(iri: str, function: Callable[..., Node | None]) -> None:
 
 
 def version_of(iri: URIRef) -> int | None:
-    """Give the number of the function that is registered under an IRI now; None where none is.
+    """Return the number of the function that is registered under an IRI now; None if there is none.
 
-    The number tells it from those that were registered before.
+    The number distinguishes it from earlier functions under this IRI.
     """
     entry = _entry(iri)
     if entry is None:
@@ -108,18 +109,20 @@ def version_of(iri: URIRef) -> int | None:
 
 
 def registered(iri: URIRef, version: int | None) -> Registered | None:
-    """Give a registered function by its number; without one that of now, None where there is none."""
-    # a worker of Spark has seen none, and knows GeoSPARQL's
+    """Return a registered function by its number, or the present one without a number; None if there is
+    none.
+    """
+    # a worker of Spark has no numbers, but knows GeoSPARQL's functions
     return _entry(iri) if version is None or version == version_of(iri) else _seen[iri][version]
 
 
 def is_current(functions: Mapping[URIRef, int]) -> bool:
-    """Tell whether IRIs still stand for the functions with these numbers."""
+    """Return True if IRIs still have the functions with these numbers."""
     return all(version_of(iri) == version for iri, version in functions.items())
 
 
 def users_functions(functions: Mapping[URIRef, int]) -> list[URIRef]:
-    """List those that no other process knows: all but GeoSPARQL's."""
+    """List the functions that only this process knows: all but GeoSPARQL's."""
     return [iri for iri, version in functions.items() if registered(iri, version) != (GeoSparql(iri), False)]
 
 
@@ -128,15 +131,15 @@ def _entry(iri: URIRef) -> Registered | None:
     if found is None and iri in GEOSPARQL and is_computed():
         # in rdflib's table, for the arguments of raw functions and the updates of a server
         found = _table.setdefault(iri, (GeoSparql(iri), False))
-    # rdflib's own casts stand in the same table
+    # rdflib's own casts are in the same table
     return None if found is None or found[0] is operators.default_cast else Registered(*found)
 
 
 def unknown(iri: URIRef) -> str:
-    """Say why a function is not known, and what to do; empty for a known one.
+    """Return why a function is not known, and a remedy; empty for a known function.
 
-    >>> unknown(URIRef("http://www.w3.org/2001/XMLSchema#interger"))[:87]
-    'is no function that is known; the nearest is <http://www.w3.org/2001/XMLSchema#integer>'
+    >>> unknown(URIRef("http://www.w3.org/2001/XMLSchema#interger"))[:84]
+    'is not a known function; the nearest is <http://www.w3.org/2001/XMLSchema#integer>. '
     """
     if iri in CASTS or _entry(iri) is not None:
         return ""
@@ -144,11 +147,11 @@ def unknown(iri: URIRef) -> str:
         return f"is computed by Oxigraph, which is not installed: {install_command('oxigraph')}"
     near = _nearest(iri)
     hint = "" if near is None else f"; the nearest is <{near}>"
-    return f"is no function that is known{hint}. Instead: make it known with rdflive.register_function()"
+    return f"is not a known function{hint}. Instead: register it with rdflive.register_function()"
 
 
 def _nearest(iri: URIRef) -> str | None:
-    """Give the known function whose name is most like one's: of the same namespace, or else of any."""
+    """Return the known function with the most similar name: in the same namespace, or else in any."""
     namespace, name = _parts(iri)
     known = [_parts(each) for each in _known()]
     near = nearest(name, (local for within, local in known if within == namespace))

@@ -27,7 +27,7 @@ _SYNONYMS: Final = {"URI": "IRI", "isURI": "isIRI"}
 
 
 def to_text(node: Any, base: str | None = None) -> str:
-    """Write an expression as SPARQL with full IRIs; only equal expressions give equal texts."""
+    """Write an expression as SPARQL with full IRIs; only equal expressions have equal texts."""
     if isinstance(node, Tree):
         return _compound(node, base)
     items = elements(node)
@@ -39,7 +39,7 @@ def to_text(node: Any, base: str | None = None) -> str:
         return _literal(node)
     if isinstance(node, TripleTerm):
         return f"<<( {' '.join(map(to_text, node.parts))} )>>"
-    # `n3` refuses an IRI with a blank, which a binding may have
+    # `n3` refuses an IRI with a space, which a binding may have
     return _iri(node) if isinstance(node, URIRef) else str(node.n3())
 
 
@@ -48,8 +48,8 @@ def _iri(iri: URIRef) -> str:
 
 
 def _literal(term: Literal) -> str:
-    """Write a literal with its very lexical form, which rdflib's own short forms would lose, and its very
-    language tag, of which LANG tells the case.
+    """Write a literal with its exact lexical form, which rdflib's short forms would lose, and its exact
+    language tag, because LANG returns its case.
     """
     plain = _PLAIN.get(term.datatype) if term.datatype is not None else None
     if plain is not None and plain.fullmatch(term):
@@ -74,7 +74,7 @@ def _compound(node: Tree, base: str | None) -> str:
     if name == "TrueFilter":
         return "true"
     if name == "Function":
-        # what was registered later under the same IRI is another function
+        # a function registered later under the same IRI is another function
         version = f"·{node.version}" if node.version else ""
         return f"{_iri(node.iri)}{version}{to_text(arguments(node), base)}"
     if name in ("Builtin_EXISTS", "Builtin_NOTEXISTS"):
@@ -82,14 +82,14 @@ def _compound(node: Tree, base: str | None) -> str:
     if name.startswith("Builtin_"):
         short = name.removeprefix("Builtin_")
         short = _SYNONYMS.get(short, short)
-        # nothing else reads the base, so `?x + 1` is the same expression in queries of different bases
+        # nothing else reads the base, so `?x + 1` is the same expression in queries with different bases
         relative = f"BASE <{base}> " if short == "IRI" and base is not None else ""
         return f"{relative}{short}{to_text(arguments(node), base)}"
     return _pattern(node)
 
 
 def _operand(node: Any, base: str | None) -> str:
-    """Write a part of an operation, in brackets where it is one itself."""
+    """Write a part of an operation, in brackets if it is an operation itself."""
     text = to_text(node, base)
     return f"({text})" if isinstance(node, Tree) and not _is_call(node) else text
 
@@ -99,14 +99,14 @@ def _is_call(node: Tree) -> bool:
 
 
 def _pattern(node: Any) -> str:
-    """Write the algebra inside an EXISTS that was not replaced: any form will do that tells two apart."""
+    """Write the algebra of an EXISTS that was not replaced, in any form that distinguishes patterns."""
     if isinstance(node, Tree):
         inner = (f"{key}: {_pattern(value)}" for key, value in node.fields.items())
         return f"{node.name}({', '.join(inner)})"
     if isinstance(node, dict):
         return "{" + ", ".join(f"{_pattern(k)}: {_pattern(v)}" for k, v in node.items()) + "}"
     if isinstance(node, set | frozenset):
-        # a set has no order of its own
+        # a set has no order
         return "{" + ", ".join(sorted(map(_pattern, node))) + "}"
     items = elements(node)
     if items is not None:

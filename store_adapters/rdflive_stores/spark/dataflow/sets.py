@@ -1,4 +1,4 @@
-"""Operators over whole rows: DISTINCT and CONSTRUCT with state; FILTER, BIND, projection and UNION without."""
+"""Operators over whole rows: DISTINCT, CONSTRUCT with state; FILTER, BIND and UNION without."""
 
 from __future__ import annotations
 

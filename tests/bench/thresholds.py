@@ -233,7 +233,7 @@ def _drawn(graph: rdflib.Graph) -> tuple[_Triples, _Triples]:
     for triple in graph:
         # False is 0, the instance triples; True is 1, those of the schema
         parts[triple[1] in _SCHEMA].append(triple)
-    draw = random.Random(_SEED)  # noqa: S311 - nothing is kept secret by it
+    draw = random.Random(_SEED)
     instance, schema = (draw.sample(part, min(_UPDATES, len(part))) for part in parts)
     return instance, schema
 

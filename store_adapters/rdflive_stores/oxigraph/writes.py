@@ -1,0 +1,246 @@
+"""The writes of an Oxigraph store as values: each can be foreseen, and made.
+
+If nothing listens, the store runs the operation and no more (`native`). If something listens, the operation
+is run and the difference recorded (`follow`), because that costs less than to foresee it. If guards look on,
+the changes are found first (`find`), and exactly these are written (`make`): alone if they were permitted as
+a commit, and with notes that undo them inside a batch.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Literal
+
+from pyoxigraph import Quad
+
+from rdflive.store import UNION, Changes, QuadTerms
+from rdflive_stores.oxigraph.bulk import Changing, change
+from rdflive_stores.oxigraph.changes import canonical_quad, compare, record, union_changes
+from rdflive_stores.oxigraph.foresight import Foreseen, turn_unspelled
+from rdflive_stores.oxigraph.request import execute
+from rdflive_stores.oxigraph.terms import canonical
+from rdflive_stores.oxigraph.visible import visible
+
+if TYPE_CHECKING:
+    from rdflive_stores.oxigraph.entry import EntryRequest
+    from rdflive_stores.oxigraph.store import LiveStore
+    from rdflive_stores.oxigraph.update import Pattern
+
+__all__ = ["Compared", "EntryWrite", "ManyQuads", "NativeWrite", "OneQuad"]
+
+
+class NativeWrite(ABC):
+    """One write of a `LiveStore`."""
+
+    def __init__(self, live: LiveStore) -> None:
+        self.live = live
+        self._foreseen: Foreseen | None = None
+
+    @abstractmethod
+    def native(self) -> None:
+        """Run the operation on the native store, and no more."""
+
+    @abstractmethod
+    def follow(self) -> None:
+        """Run the operation and record what it changed, also if it raises half-way."""
+
+    @abstractmethod
+    def find(self) -> Foreseen | None:
+        """Find what the operation will change; None if the store is to refuse its arguments."""
+
+    def make(self, foreseen: Foreseen, went: list[Quad], came: list[Quad]) -> None:
+        """Write in one transaction the quads that go and come; with those foreseen come the notes."""
+        execute(self.live.native, foreseen.graphs, went, came)
+
+    def kept(self) -> tuple[list[Quad], list[Quad]]:
+        """Return the quads of the reserved graph that go and those that come."""
+        return [], []
+
+    def foresee(self) -> Changes:
+        """Return the net changes that the operation will make."""
+        self._foreseen = foreseen = self.find()
+        if foreseen is None:
+            return {}
+        changes: dict[QuadTerms, Literal[1, -1]] = {tuple(quad): -1 for quad in foreseen.went}
+        changes.update({tuple(quad): 1 for quad in foreseen.came})
+        if self.live.capture.wants_union:
+            for triple, sign in union_changes(self.live.native, foreseen.went, foreseen.came):
+                changes[triple.subject, triple.predicate, triple.object, UNION] = sign
+        return changes
+
+    def apply(self, *, is_permitted: bool) -> None:
+        """Change the store in the way that costs least, and record each change that really happened."""
+        live, foreseen = self.live, self._foreseen
+        native, capture = live.native, live.capture
+        if foreseen is None:
+            self.follow()
+            return
+        went, came, dropped, made = foreseen
+        try:
+            notes = [] if is_permitted else live.undoing.note(went, came, dropped, made, *self.kept())
+            self.make(foreseen, went, [*came, *notes])
+            turn_unspelled(native, dropped, made)
+        finally:  # all or nothing is done, and where it failed one quad tells which
+            if came[0] in native if came else went and went[0] not in native:
+                record(native, capture, went, came)
+            capture.recorded()
+
+
+class OneQuad(NativeWrite):
+    """Adds or removes one quad."""
+
+    def __init__(self, live: LiveStore, sign: Literal[1, -1], quad: Quad) -> None:
+        super().__init__(live)
+        self._sign = sign
+        self._quad = quad
+
+    def native(self) -> None:
+        """Run the operation on the native store, and no more."""
+        native = self.live.native
+        (native.add if self._sign > 0 else native.remove)(self._quad)
+
+    def follow(self) -> None:
+        """Run the operation, and record the quad, and its triple in the union, if that changed something."""
+        native, capture, quad, sign = self.live.native, self.live.capture, self._quad, self._sign
+        known = quad in native
+        self.native()
+        if known is (sign < 0):
+            s, p, o, graph = quad
+            o = canonical(o)
+            capture.record(sign, s, p, o, graph)
+            if capture.wants_union:
+                held = visible(native).quads_for_pattern(s, p, o, None)
+                if all(other.graph_name == graph for other in held):
+                    capture.record(sign, s, p, o, UNION)
+
+    def find(self) -> Foreseen:
+        """Find whether the quad is there."""
+        is_held = self._quad in self.live.native
+        changed = [] if is_held is (self._sign > 0) else [canonical_quad(self._quad)]
+        return Foreseen([], changed, [], []) if self._sign > 0 else Foreseen(changed, [], [], [])
+
+    def make(self, foreseen: Foreseen, went: list[Quad], came: list[Quad]) -> None:
+        """Write the quad, and the notes if there are any."""
+        if len(went) + len(came) > 1:
+            super().make(foreseen, went, came)
+        else:
+            self.native()
+
+
+class ManyQuads(NativeWrite):
+    """Deletes and inserts quads; `operation` does it natively."""
+
+    def __init__(
+        self,
+        live: LiveStore,
+        operation: Callable[[], object],
+        changes: Changing,
+        graphs: set[Any],
+        *,
+        may_pass: bool,
+    ) -> None:
+        super().__init__(live)
+        self._operation = operation
+        self._changes = changes
+        self._graphs = graphs
+        self._may_pass = may_pass
+
+    def native(self) -> None:
+        """Run the operation on the native store, and no more."""
+        self._operation()
+
+    def follow(self) -> None:
+        """Run the operation, and record what a pattern can match."""
+        live = self.live
+        change(
+            live.native, live.capture, self._operation, self._changes, self._graphs, may_pass=self._may_pass
+        )
+
+    def find(self) -> Foreseen | None:
+        """Find which of the quads are there."""
+        if None in self._graphs:  # one of them is no quad
+            return None
+        native = self.live.native
+        went, came = (dict.fromkeys(map(canonical_quad, quads)) for quads in self._changes)
+        return Foreseen(
+            [quad for quad in went if quad in native], [quad for quad in came if quad not in native], [], []
+        )
+
+    def make(self, foreseen: Foreseen, went: list[Quad], came: list[Quad]) -> None:
+        """Write the quads, and the notes if there are any."""
+        if went:
+            super().make(foreseen, went, came)
+        else:  # not in bulk, of which a part may stay where the program ends in the middle
+            self.live.native.extend(came)
+
+
+class Compared(NativeWrite):
+    """An operation whose changes are found by comparing the quads of some patterns before and after."""
+
+    def __init__(
+        self,
+        live: LiveStore,
+        touched: Callable[[], list[Pattern]],
+        operation: Callable[[], object],
+        foresee: Callable[[list[Pattern]], Foreseen],
+    ) -> None:
+        super().__init__(live)
+        self._touched = touched
+        self._operation = operation
+        self._foresee = foresee
+
+    def native(self) -> None:
+        """Run the operation on the native store, and no more."""
+        self._operation()
+
+    def follow(self) -> None:
+        """Run the operation, and record how the quads differ."""
+        compare(self.live.native, self.live.capture, self._touched, self._operation)
+
+    def find(self) -> Foreseen:
+        """Find what will differ."""
+        return self._foresee(self._touched())
+
+
+class EntryWrite(NativeWrite):
+    """One entry of a feed, in one transaction, with the texts that are kept beside it."""
+
+    def __init__(self, live: LiveStore, entry: EntryRequest) -> None:
+        super().__init__(live)
+        self._entry = entry
+
+    def native(self) -> None:
+        """Run the operation on the native store, and no more."""
+        self._write(*self._entry.changed(self.live.native))
+
+    def follow(self) -> None:
+        """Write the entry, and record what it changed."""
+        native, capture, entry = self.live.native, self.live.capture, self._entry
+        if not entry.is_exact:
+            compare(native, capture, entry.touched, self.native)
+            return
+        went: list[Quad] = []
+        came: list[Quad] = []
+        try:
+            went, came = entry.changed(native)
+            self._write(went, came)
+        finally:  # all or nothing is done, and where it failed one quad tells which
+            if came[0] in native if came else went and went[0] not in native:
+                record(native, capture, went, came)
+            capture.recorded()
+
+    def find(self) -> Foreseen:
+        """Find what the entry will change."""
+        return self._entry.foreseen(self.live.native)
+
+    def make(self, foreseen: Foreseen, went: list[Quad], came: list[Quad]) -> None:
+        """Write what was foreseen in place of the updates."""
+        self._write(went, came, instead=foreseen.graphs)
+
+    def kept(self) -> tuple[list[Quad], list[Quad]]:
+        """Return the quads of the reserved graph that go and those that come."""
+        return self._entry.replaced(self.live.native, self.live.held)
+
+    def _write(self, went: Iterable[Quad], came: Iterable[Quad], instead: list[str] | None = None) -> None:
+        self._entry.write(self.live.native, self.live.held, went, came, instead=instead)
