@@ -176,7 +176,10 @@ CONTRADICTIONS = [
     (["--format", "debezium", "--mapping", "c.rdfp"], "c.rdfp: "),
     (["--to", "ndjson", "--out", "no/such/file"], "no/such/file: No such file or directory"),
     (["--to", "ndjson", "--out", "full"], "full: is not empty; continue it with --resume"),
-    (["--to", "ndjson", "--out", "full", "--resume", "r", "--name", "n"], "full: was not written by an earlier run"),
+    (
+        ["--to", "ndjson", "--out", "full", "--resume", "r", "--name", "n"],
+        "full: was not written by an earlier run",
+    ),
     (["--to", "ndjson", "--out", "c.rdfp"], "c.rdfp: is the file of --changes too; each needs its own file"),
     (["--to", "ndjson", "--out", "./link"], "./link: is the file of --changes too"),
     (["--to", "ndjson", "--out", "q.rq"], "q.rq: is the file of --query too"),

@@ -223,7 +223,7 @@ def test_standard_input_is_resumed_with_a_name(
 
 
 def test_a_resumed_run_in_memory_says_what_it_reads_again(capsys: pytest.CaptureFixture[str]) -> None:
-    """Without --store-path a line tells that the data are loaded anew."""
+    """Without --store-path a note says that the next run loads the data again."""
     resume = ["--resume", "r.sqlite", "--name", "n"]
     hint = "without --store-path DIR the next run loads the data again and reads c.rdfp from its beginning"
     assert watch(*resume) == 0

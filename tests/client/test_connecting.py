@@ -168,7 +168,7 @@ def test_a_strange_server_is_told_from_rdflive(server: EventServer, script: Scri
 
 
 def test_a_server_that_is_not_there_is_named() -> None:
-    """The error says where nobody listens, and what to do."""
+    """The error names the address without a server, and a remedy."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
     with pytest.raises(

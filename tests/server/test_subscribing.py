@@ -241,7 +241,7 @@ def test_a_query_without_clients_is_kept_for_a_while(monkeypatch: pytest.MonkeyP
         until(lambda: not len(server.service.topics))
 
 
-def test_a_query_that_somebody_comes_back_to_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_query_that_a_client_returns_to_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """What it had been given to live without clients is forgotten."""
     monkeypatch.setattr(topics_module, "_LINGER", 0.3)
     with serving() as server:
@@ -355,7 +355,7 @@ def test_terms_that_rdflib_cannot_hold_end_no_subscription(server: Serving) -> N
     assert came["o"]["value"]["object"]["its:dir"] == "ltr"
 
 
-def test_a_client_that_reads_nothing_holds_up_nobody(server: Serving) -> None:
+def test_a_client_that_reads_nothing_delays_no_other(server: Serving) -> None:
     """The writer and others go on, and it gets the sum when it reads again."""
     query = QUERY + " #slow"
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)

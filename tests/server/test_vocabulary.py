@@ -95,7 +95,7 @@ def test_predicates_and_classes_come_by_use(store: str) -> None:
 
 
 def test_count_follows_the_data() -> None:
-    """What is written is counted when somebody asks later, and what is gone is gone."""
+    """A later request counts added names, and no removed ones."""
     dataset = trains("Oxigraph")
     count = Count(dataset)
     assert count.all()["complete"]
@@ -107,7 +107,7 @@ def test_count_follows_the_data() -> None:
 
 
 def test_large_data_are_told_as_they_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever asks waits for half a second at most, gets what was counted, and a query that runs at once."""
+    """A request waits for half a second at most, and gets the counts so far and a quick query."""
     go_on = threading.Event()
     take = slices.QuadSlices.take
 
@@ -144,7 +144,7 @@ def test_more_names_than_are_kept_are_left_out(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_count_that_takes_long_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it has is offered, and said not to be all; it is not begun anew while the data are the same."""
+    """Its partial counts are returned as incomplete; it does not restart while the data are the same."""
     monkeypatch.setattr("rdflive.server.vocabulary._LONGEST", 0.0)
     dataset = trains("Oxigraph", 1000)
     count = Count(dataset)
