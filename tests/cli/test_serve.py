@@ -264,7 +264,7 @@ def test_serve_says_why_the_graph_is_empty(
         (["--queries", "0"], "a number from 1"),
         (["--guard"], "--guard goes with --shapes FILE"),
         (["--shape", "urn:S"], "--shape and --focus go with --shapes FILE"),
-        (["nowhere.ttl", "--shapes", "good.ttl", "--shape", "urn:Nope"], "<urn:Nope> is no shape"),
+        (["nowhere.ttl", "--shapes", "good.ttl", "--shape", "urn:Nope"], "<urn:Nope> is not a shape"),
         (["nowhere.ttl", "--shapes", "absent.ttl"], "absent.ttl: No such file"),
         (["nowhere.ttl", "--shapes", "shapes.ttl"], "sh:minCount"),
         ([".", "other.ttl"], "a store is served alone"),

@@ -1,4 +1,4 @@
-"""Proofs: why a triple is entailed, as uses of rules from explicit triples to it."""
+"""Proofs of entailed triples: applications of rules that lead from explicit triples to the conclusion."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ProofStep:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """A proof of a triple: its steps in order, the last one concluding it; no steps if it is explicit."""
+    """A proof of a triple. The last step concludes it; a proof of an explicit triple has no steps."""
 
     triple: Triple
     steps: tuple[ProofStep, ...] = ()
@@ -40,7 +40,7 @@ class Proof:
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """The names of the rules that are used, in order."""
+        """The names of the rules used, in order."""
         return tuple(dict.fromkeys(step.rule for step in self.steps))
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""What the compiler of shapes hands on: nodes of the algebra with the columns that matter."""
+"""The results of compiling shapes: algebra nodes with their relevant columns."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ __all__ = ["Found", "FoundRows", "Pairs", "ResultSource"]
 
 
 class FoundRows(NamedTuple):
-    """Distinct nodes that a shape is asked of: focus nodes, or value nodes of an outer shape."""
+    """Distinct nodes to validate: focus nodes, or value nodes of an outer shape."""
 
     node: algebra.Node
     column: Variable
 
 
 class Pairs(NamedTuple):
-    """Focus nodes with their value nodes, each pair once; of a node shape both are one column."""
+    """Distinct pairs of focus nodes and value nodes; for a node shape both are one column."""
 
     node: algebra.Node
     focus: Variable
@@ -31,7 +31,7 @@ class Pairs(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ResultSource:
-    """What all results of one constraint have in common."""
+    """The common parts of all results of one constraint."""
 
     component: URIRef
     shape: Node
@@ -42,7 +42,7 @@ class ResultSource:
 
 
 class Found(NamedTuple):
-    """The results of a constraint: the columns of focus node, value, path and message, where it has them."""
+    """The results of a constraint: the columns of focus node, value, path and message, if present."""
 
     node: algebra.Node
     focus: Variable

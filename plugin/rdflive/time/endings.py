@@ -1,4 +1,4 @@
-"""When the solutions of a query will expire, if nothing but time changes."""
+"""The instants at which solutions of a query expire, if only time changes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Bindings: TypeAlias = dict[str, int]
 
 
 class Endings:
-    """Computes when solutions end.
+    """Computes when solutions expire.
 
     A match ends with the first of its triples. A solution with several matches ends with the last of them.
 
@@ -39,7 +39,10 @@ class Endings:
         self._preset = {name: to_native(term) for name, term in plan.query.preset.items()}
 
     def of(self, state: StoreState, use: Use, weights: Mapping[Terms, int]) -> dict[Terms, Instant | None]:
-        """Give the ends of the solutions that appeared, None for never. The caller holds the store's lock."""
+        """Return the ends of the solutions that appeared, None for never.
+
+        The caller holds the store's lock.
+        """
         known, intern = state.dictionary.ids.get, state.dictionary.intern
         asked = zip((v.name for v in use.query.plan.parameters), use.asked, strict=True)
         fixed = {**{name: known(term, -1) for name, term in self._preset.items()}, **dict(asked)}
@@ -60,24 +63,27 @@ class Endings:
 
 
 def _check(plan: Plan) -> None:
-    """Refuse a query whose solutions are not matches of all its patterns at once."""
+    """Raise UnsupportedQueryError unless each solution is a match of all patterns of the query."""
     passing = (algebra.Basic, algebra.Join, algebra.Filter, algebra.Extend, algebra.Project, algebra.Distinct)
     for step in plan.steps:
         if not isinstance(step.node, passing):
             raise UnsupportedQueryError(
-                "expires=True needs a SELECT of joined patterns, with FILTER, BIND and DISTINCT: when a "
-                f"solution of {type(step.node).__name__} ends is not known beforehand",
+                "expires=True needs a SELECT of joined patterns, with FILTER, BIND and DISTINCT: the end "
+                f"of a solution of {type(step.node).__name__} is not known in advance",
                 construct="expires",
             )
     if plan.query.form != "SELECT":
         raise UnsupportedQueryError(
-            f"expires=True needs a SELECT: {plan.query.form} gives no solutions", construct="expires"
+            f"expires=True needs a SELECT: {plan.query.form} has no solutions", construct="expires"
         )
     refuse_hidden(plan, "expires")
 
 
 def _ends(located: Sequence[tuple[View, tuple[Any, ...]]], bindings: Bindings) -> Iterator[Instant | None]:
-    """List the ends of the matches that agree with the bindings; the most bound pattern goes first."""
+    """List the ends of the matches that agree with the bindings.
+
+    The pattern with most bound terms is matched first.
+    """
     if not located:
         yield None
         return

@@ -1,6 +1,4 @@
-"""What a subscription to windows needs beside its query: the windows, the output, and how instants
-are shown.
-"""
+"""The parameters of a subscription to windows: the windows, the output, and the display of instants."""
 
 from __future__ import annotations
 
@@ -19,11 +17,11 @@ from rdflive.time.view import WindowView
 __all__ = ["Output", "Windowed"]
 
 Output: TypeAlias = Literal["delta", "istream", "dstream", "rstream"]
-"""What is reported: added and removed solutions, only one of the two, or at each report the whole answer."""
+"""The reported part: added and removed solutions, only one of the two, or at each report the full answer."""
 
 
 class Windowed:
-    """The windows of a subscription, its form of output, and how instants are shown."""
+    """The windows of a subscription, its form of output, and the display of instants."""
 
     def __init__(
         self,
@@ -40,17 +38,19 @@ class Windowed:
         axes = {source.window.cadence.axis for source in sources}
         counting = {(source.timeline, source.window.cadence.axis) for source in sources}
         if endings is not None and axes != {"time"} and len(counting) > 1:
-            raise ValueError("expires=True needs windows that all go by time, or count the same stream alike")
+            raise ValueError(
+                "expires=True needs windows over time only, or windows that count the same stream"
+            )
         # windows that count end at a number of elements or triples, not at an instant
         self._show_end = show if axes == {"time"} else int
 
     @property
     def has_whole(self) -> bool:
-        """Whether what is reported has a whole answer; a stream of what went has none."""
+        """True if the reports have a full answer; a stream of removed solutions has none."""
         return self.output != "dstream"
 
     def time(self, state: StoreState, query: QueryState) -> Any:
-        """Give the instant of the last report of the query's windows; None before the first."""
+        """Return the instant of the last report of the query's windows; None before the first."""
         views = (view for view in state.watched(query) if isinstance(view, WindowView))
         reports = [at for view in views for pane in view.content.panes if (at := pane.instant()) is not None]
         return self._show(max(reports)) if reports else None
@@ -58,7 +58,7 @@ class Windowed:
     def shown(
         self, weights: TermWeights, *, initial: bool, whole: Callable[[], TermWeights]
     ) -> TermWeights | None:
-        """Give the part of a delta that is reported; None for nothing."""
+        """Return the reported part of a delta; None for nothing."""
         if self.output == "delta":
             return weights
         if self.output == "rstream":
@@ -73,7 +73,7 @@ class Windowed:
         weights: Mapping[Terms, int],
         expired: Mapping[Terms, int],
     ) -> dict[Terms, Any] | None:
-        """Give when the solutions of a delta expire or have expired; None if that is not asked for."""
+        """Return when the solutions of a delta expire or have expired; None without `expires=True`."""
         if self._endings is None:
             return None
         ends = self._endings.of(state, use, weights)

@@ -1,4 +1,4 @@
-"""The union that answers one atom of a query: what its members match, and what each match stands for."""
+"""The union that answers one atom of a query: the patterns of its members, and the answers of each match."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ __all__ = ["Branch", "branches", "variables_of"]
 class Branch:
     """The members of a union that match the same triples.
 
-    Each head stands for one member: per variable of the atom the variable, found in the pattern, or the
-    constant that a rule instantiated it with. For one pattern all heads have constants in the same places.
+    Each head stands for one member. It has, per variable of the atom, the variable, found in the pattern, or
+    the constant that a rule instantiated it with. All heads of one pattern have constants in the same
+    positions.
     """
 
     pattern: Atom | None
-    """What is matched; None where the closed schema has answered the atom."""
+    """The pattern to match; None if the closed schema has answered the atom."""
     not_literal: frozenset[Any]
     heads: tuple[tuple[Any, ...], ...]
 
@@ -39,7 +40,7 @@ def variables_of(*atoms: Atom) -> tuple[Variable, ...]:
 
 
 def branches(schema: KnownSchema, atom: Atom) -> tuple[Branch, ...]:
-    """Reformulate one atom, leaving out the members whose matches another one has or nothing has."""
+    """Reformulate one atom, without members that can add no match."""
     query = PartialQuery(variables_of(atom), (atom,))
     found: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
     for members in rounds(schema, query, ANSWERING):
@@ -51,16 +52,16 @@ def branches(schema: KnownSchema, atom: Atom) -> tuple[Branch, ...]:
 
 
 def _adds(member: PartialQuery, query: PartialQuery) -> bool:
-    """Tell whether a member may match a triple that the query itself does not."""
+    """Return True if a member may match a triple that the query itself does not."""
     if not member.body:
         return True
     ((s, p, _),) = member.body
     if isinstance(s, Literal) or isinstance(p, BNode | Literal):
-        return False  # rules lead through properties that are no IRIs, but no triple has one
+        return False  # rules may produce properties that are not IRIs, but no triple has one
     return member == query or not _is_instance(member, query)
 
 
 def _is_instance(member: PartialQuery, query: PartialQuery) -> bool:
-    """Tell whether a member only instantiates variables."""
+    """Return True if a member only instantiates variables."""
     values = dict(zip(query.head, member.head, strict=True))
     return member.body == (tuple(values.get(term, term) for term in query.body[0]),)

@@ -1,4 +1,4 @@
-"""The rules of Goasdoué et al., Figure 12, and the fixpoint of them."""
+"""The rules of Goasdoué et al., Figure 12, and their fixpoint."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from rdflive.entail.reformulation.schema import KnownSchema
 __all__ = ["ANSWERING", "RULES", "Rule", "rounds"]
 
 Rule: TypeAlias = Callable[[KnownSchema, PartialQuery, int], Iterator[PartialQuery | None]]
-"""Gives what one rule makes of one atom of a query; None where that could match nothing."""
+"""Returns the queries that one rule makes from one atom of a query; None for a query that can match nothing.
+"""
 
 
 def _property(values: Callable[[KnownSchema], Iterable[Any]]) -> Rule:
-    """Make a rule that instantiates a variable in the place of a property (5 to 8)."""
+    """Make a rule that instantiates a variable in the position of a property (5 to 8)."""
 
     def rule(schema: KnownSchema, query: PartialQuery, place: int) -> Iterator[PartialQuery | None]:
         variable = query.body[place][1]
@@ -30,7 +31,7 @@ def _property(values: Callable[[KnownSchema], Iterable[Any]]) -> Rule:
 
 
 def _class(values: Callable[[KnownSchema], Iterable[Any]]) -> Rule:
-    """Make a rule that instantiates a variable in the place of a class (9 to 13)."""
+    """Make a rule that instantiates a variable in the position of a class (9 to 13)."""
 
     def rule(schema: KnownSchema, query: PartialQuery, place: int) -> Iterator[PartialQuery | None]:
         _, p, variable = query.body[place]
@@ -41,7 +42,7 @@ def _class(values: Callable[[KnownSchema], Iterable[Any]]) -> Rule:
 
 
 def _back(step: RuleStep) -> Rule:
-    """Make a rule that replaces an atom by one that it follows from (14 to 17)."""
+    """Make a rule that replaces an atom by one that entails it (14 to 17)."""
 
     def rule(schema: KnownSchema, query: PartialQuery, place: int) -> Iterator[PartialQuery | None]:
         premises = step.premises(query.body[place], schema.below[step.word], RDF.type, Fresh(0))
@@ -75,10 +76,11 @@ RULES: Final[Mapping[int | str, Rule]] = {
 """The rules 5 to 17 by their numbers, and one for the schema."""
 
 ANSWERING: Final = tuple(rule for number, rule in RULES.items() if number not in (6, 8, 9, 11))
-"""The rules that lead to answers.
+"""The rules that can add answers.
 
-Of what only the others instantiate by, nothing follows: it has nothing below it, no domain and no range.
-The instance that they make matches nothing that the variable did not.
+A term that only the other rules instantiate a variable with entails nothing: it has no subproperty or
+subclass, no domain and no range. The instance that they make matches no triple that the variable does not
+match.
 """
 
 
@@ -89,9 +91,9 @@ def rounds(
     *,
     most: int | None = None,
 ) -> Iterator[tuple[PartialQuery, ...]]:
-    """Apply rules until nothing is new; give what each round added, the query itself first.
+    """Apply rules until a fixpoint; yield the members that each round adds, the query itself first.
 
-    It ends as soon as there are more than `most` members, be it in the middle of a round.
+    It stops as soon as there are more than `most` members, even within a round.
     """
     rules = tuple(rules)
     seen = {query}
@@ -106,7 +108,7 @@ def rounds(
     level: tuple[PartialQuery, ...] = (query,)
     while level:
         yield level
-        # one more than `most`, so that the caller can tell that there are more
+        # one more than `most`, so that the caller can detect that the limit is exceeded
         left = None if most is None else max(most + 1 - len(seen), 0)
         level = tuple(islice(added(level), left))
 
