@@ -182,8 +182,8 @@ BAD: list[tuple[list[str], dict[str, Any], str]] = [
     (["--entail", "bad.n3"], {}, "bad.n3: the rules are not N3, line 2"),
     (["--entail", "free.n3"], {}, "free.n3: "),
     (["--entail", "{ ?x a ?y } => "], {}, "--entail: the rules are not N3"),
-    (["--strategy", "saturate"], {}, "--strategy saturate says how"),
-    (["--entail", "turn.n3", "--strategy", "auto"], {}, "--strategy auto goes with --entail rdfs alone"),
+    (["--strategy", "saturate"], {}, "--strategy saturate is for"),
+    (["--entail", "turn.n3", "--strategy", "auto"], {}, "--strategy auto goes with --entail rdfs only"),
     (
         ["--entail", "rdfs"],
         {"query": "SELECT ?g {\n GRAPH ?g { ?x a ?c } }"},
