@@ -106,7 +106,7 @@ def _is_leaving(frame: FrameType) -> bool:
 
 @cache
 def _is_whole(code: CodeType, at: int) -> bool:
-    """Return True if no signal can come between the next instruction and the last one.
+    """Return True if no signal can come between the previous instruction and the next one.
 
     Python checks for signals at none of these places: the end of a `with` block (three None, behind the
     return value, and a call), whose call of a lock is native; an exception that leaves such a block; the word
