@@ -212,7 +212,7 @@ def test_a_log_that_is_cut_needs_a_resync(log: Log, monkeypatch: pytest.MonkeyPa
         log.copy_and_cut()
         log.write(size)
 
-    with pytest.raises(ResyncNeeded, match=r"while it was followed, and what came .* by renaming"):
+    with pytest.raises(ResyncNeeded, match=r"while it was followed, so changes .* by renaming"):
         followed(log, monkeypatch, *steps_of(log, "look"), cut)
 
 
@@ -273,7 +273,7 @@ def test_files_that_came_and_went_are_noticed(log: Log, monkeypatch: pytest.Monk
         os.utime(log.path, ns=(1 << 62, 1 << 62))
         steps_of(log, "rotate+write")[0]()
 
-    with pytest.raises(ResyncNeeded, match=r"and .*\.1 came when the file that was read had gone"):
+    with pytest.raises(ResyncNeeded, match=r"and .*\.1 appeared after the file being read was removed"):
         followed(log, monkeypatch, rotate, *steps_of(log, "look") * 30)
 
 
@@ -282,7 +282,7 @@ def test_a_cursor_in_a_file_that_is_gone(log: Log, monkeypatch: pytest.MonkeyPat
     log.write(2)
     (_, last) = followed(log, monkeypatch)
     log.path.unlink()
-    with pytest.raises(ResyncNeeded, match="is not there, nor is a file that it was renamed to"):
+    with pytest.raises(ResyncNeeded, match="does not exist, nor does a file that it was renamed to"):
         followed(log, monkeypatch, cursor=last.cursor)
     log.reopen()
     log.write()
@@ -309,7 +309,7 @@ def test_cursors_of_earlier_versions_are_read(log: Log, monkeypatch: pytest.Monk
     assert followed(log, monkeypatch)[1].cursor == CURSORS["form 2"]
     assert numbers(followed(log, monkeypatch, cursor=CURSORS[form])) == [2]
     with pytest.raises(
-        RdfliveError, match=r"is a cursor of form 3, .*use the version that made it, or begin"
+        RdfliveError, match=r"is a cursor of form 3, .*use the version that made it, or start"
     ):
         followed(log, monkeypatch, cursor=f"3:{CURSORS[form]}")
 

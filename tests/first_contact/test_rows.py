@@ -87,7 +87,7 @@ def test_an_unknown_name_is_answered_with_the_names(row: Any) -> None:
         row[Variable("train_")]
     with pytest.raises(KeyError, match=r"no variable \?None; it has: "):
         row[None]
-    with pytest.raises(KeyError, match=re.escape("without its ?: 'train' in place of '?train'")):
+    with pytest.raises(KeyError, match=re.escape("no ?: use 'train' instead of '?train'")):
         row["?train"]
     assert not hasattr(row, "_repr_html_")
     solution = Header("SELECT", ("b", "c", "a")).solution((1, 2, 3))  # names that are equally near

@@ -1,4 +1,4 @@
-"""The file that bad records go to, so that nothing is lost when a mirror skips them."""
+"""The file that receives the bad records that a mirror skips."""
 
 from __future__ import annotations
 
@@ -14,36 +14,37 @@ __all__ = ["DeadLetters"]
 
 
 class DeadLetters:
-    """Appends the unit that a bad record is in to a file, under a comment that says what is wrong.
+    """Appends the unit of a bad record to a file, after a comment with the error.
 
-    Results for which a guard refuses an entry follow, each a comment with its terms as N-Triples has them.
-    Mended by hand, the file is a feed of the same format. A line that is not text is only told of. It is
-    written before the mirror goes on, so after a kill in between the unit is there twice.
+    If a guard refuses the unit, one comment per violation follows, with terms in N-Triples syntax.
+    Once its units are corrected by hand, the file is a feed of the same format. A line that is not UTF-8
+    appears only in the comment. The unit is written before the mirror continues, so a crash in between can
+    write it twice.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
         self.count = 0
-        """How many units were appended."""
+        """Number of appended units."""
         with open(self.path, "a", encoding="utf-8"):
-            pass  # that it can be written is known before the first one
+            pass  # an unwritable path fails before the first bad record
 
     def __call__(self, error: FeedError, frame: Frame) -> None:
         """Append one unit."""
         reason = " ".join(str(error).split())
         cause = error.__cause__
         results = cause.results if isinstance(cause, ValidationError) else ()
-        told = map(_told, filter(None, results))  # an ASK has a row without terms
-        # no line ends of the system: mended, it is read as a feed
+        shown = map(_show, filter(None, results))  # an ASK has a row without terms
+        # not the line ends of the system: once corrected, the file is read as a feed
         with open(self.path, "a", encoding="utf-8", newline="\n") as stream:
-            stream.write("\n".join([f"# {reason}", *told, *(line.text for line in frame), ""]))
+            stream.write("\n".join([f"# {reason}", *shown, *(line.text for line in frame), ""]))
             stream.flush()
             with suppress(OSError):  # /dev/null and pipes cannot be synced
                 os.fsync(stream.fileno())
         self.count += 1
 
 
-def _told(result: Any) -> str:
-    """Write a result, or a row of a query that is a guard, in one line."""
+def _show(result: Any) -> str:
+    """Return a SHACL result, or a row of a guard's query, as one line."""
     terms = result.asdict().items()
     return "#   " + ", ".join(f"{name} {to_ntriples(term)}" for name, term in terms if term is not None)

@@ -1,4 +1,4 @@
-"""What a format of change feeds must know: which lines belong together, and what they mean."""
+"""The interface of change-feed decoders: they group lines into units and decode each unit."""
 
 from __future__ import annotations
 
@@ -15,51 +15,51 @@ Frame: TypeAlias = tuple[Line, ...]
 
 
 class Decoded(NamedTuple):
-    """What a frame does to a graph, as one commit: first the updates, then the changes."""
+    """The effect of a frame on a graph, as one commit: first the updates, then the changes."""
 
     changes: tuple[Change, ...]
-    """In order, in rdflib's terms; the default graph is None."""
+    """Changes in order, with rdflib terms; the default graph is None."""
     updates: tuple[str, ...] = ()
-    """SPARQL update requests, for the store to evaluate."""
+    """SPARQL update requests that the store evaluates."""
     kept: Mapping[str, str | None] = {}
-    """What the decoder must be told again when the feed is resumed; None forgets a key."""
+    """Decoder state to pass to `restore` when the feed is resumed; None removes a key."""
 
 
 class Decoder(Protocol):
-    """Decodes one feed; made anew for each reading of it."""
+    """Decodes one feed; each reading of the feed uses a new decoder."""
 
     def restore(self, kept: Mapping[str, str]) -> None:
-        """Take up what `Decoded.kept` of earlier readings summed up to; called once, first of all."""
+        """Restore the merged `Decoded.kept` of earlier readings; called once, before any other method."""
 
     def split(self, lines: Iterator[Line]) -> Iterator[Frame]:
-        """Group lines into frames, each as soon as its last line is there.
+        """Group lines into frames; yield each when its last line arrives.
 
-        Every line that means something is in exactly one frame, in order. A frame that the feed does not
-        end is given too, for `decode` to refuse.
+        Every line that is not empty and no comment is in exactly one frame, in order. A frame that the feed
+        leaves unfinished is yielded too; `decode` refuses it.
         """
         ...
 
     def decode(self, frame: Frame) -> Decoded | None:
-        """Say what a frame does; None for nothing at all, such as an aborted transaction.
+        """Return the effect of a frame; None if it has none, such as an aborted transaction.
 
-        Raises `RowError` where it is malformed, and has then changed nothing of its own state.
+        Raises `RowError` for a malformed frame and then leaves the decoder's state unchanged.
         """
         ...
 
 
 class StatelessDecoder:
-    """The part of a decoder that has nothing to remember and whose frames are single lines."""
+    """Base of decoders that keep no state; each line is a frame."""
 
     def restore(self, kept: Mapping[str, str]) -> None:
-        """Remember nothing."""
+        """Do nothing: the decoder keeps no state."""
 
     def split(self, lines: Iterator[Line]) -> Iterator[Frame]:
-        """Give each line that is neither empty nor a comment."""
+        """Yield each line that is neither empty nor a comment."""
         return ((line,) for line in meaningful(lines))
 
 
 def meaningful(lines: Iterable[Line]) -> Iterator[Line]:
-    """Leave out empty lines and comments (`#`); a line that is no text stays, to be refused.
+    """Skip empty lines and comments (`#`); keep lines that are not UTF-8, which the decoder refuses.
 
     >>> [line.text for line in meaningful([Line("# why", 1), Line("", 2), Line("A", 3)])]
     ['A']

@@ -1,4 +1,4 @@
-"""The driver of every decoder: lines in, entries with a cursor out; bad records are refused or skipped."""
+"""The driver of all decoders: it turns lines into entries with cursors and marks bad records."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OTHER: Final = re.compile(r"(\d+):\d+:\d+:.+")
 
 
 def write_cursor(last: Line) -> str:
-    """Write the cursor behind a line: `form:byte:line:check`, the check being that of all bytes before.
+    """Return the cursor after a line: `form:byte:line:check`, with the checksum of all bytes before it.
 
     >>> write_cursor(Line("", 3, end=120, check=0xBADCAFE))
     '2:120:3:0badcafe'
@@ -31,7 +31,7 @@ def write_cursor(last: Line) -> str:
 
 
 def read_cursor(cursor: str) -> Line:
-    """Read a cursor as the line that it stands behind, also one of form 1, which did not say its form.
+    """Return the line that a cursor follows; a cursor of form 1 names no form.
 
     Raises `RdfliveError` for any other text.
 
@@ -41,55 +41,55 @@ def read_cursor(cursor: str) -> Line:
     match = _CURSOR.fullmatch(cursor)
     if match is not None:
         return Line("", int(match[2]), end=int(match[1]), check=int(match[3], 16))
-    # looks like one of a later version, for which the advice is another
+    # a cursor of a later version needs another remedy
     other = _OTHER.fullmatch(cursor)
     if other is not None:
         raise RdfliveError(
-            f"{cursor!r} is a cursor of form {other[1]}, and this rdflive knows {_FORM} and before: use the "
-            'version that made it, or begin anew with cursor="" and an empty graph, or with a snapshot'
+            f"{cursor!r} is a cursor of form {other[1]}, but this rdflive reads forms up to {_FORM}: use the "
+            'version that made it, or start again with cursor="" and an empty graph, or with a snapshot'
         )
     raise RdfliveError(
-        f"{cursor!r} is no cursor of a file: it would be form:byte:line:check, as mirror gives it"
+        f"{cursor!r} is not a cursor of a file; such a cursor is form:byte:line:check, as mirror returns it"
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One atomic step of a feed, or the bad record that stands in its place."""
+    """One atomic step of a feed, or a bad record."""
 
     batch: Batch
-    """Its changes, numbered from 1 in this reading."""
+    """The changes; batches are numbered from 1 in each reading."""
     cursor: str
-    """Where to go on behind it: opaque to all but the feed that made it."""
+    """The position after the entry; only the feed that made it interprets it."""
     updates: tuple[str, ...] = ()
-    """SPARQL update requests, which come before the changes."""
+    """SPARQL update requests, applied before the changes."""
     kept: Mapping[str, str | None] = field(default_factory=dict)
-    """What the feed must be told again, beside the cursor; None forgets a key."""
+    """Feed state to restore together with the cursor; None removes a key."""
     frame: Frame = ()
-    """The lines it comes from, where it comes from lines."""
+    """The lines of the entry, if the feed consists of lines."""
     error: FeedError | None = None
-    """What is wrong with those lines: whoever reads on skips them, and the batch is empty."""
+    """The fault of a bad record, whose batch is empty; a caller that reads on skips it."""
 
 
 def read_entries(
     form: FeedFormat, lines: Iterable[Line], source: str, *, kept: Mapping[str, str] | None = None
 ) -> Iterator[Entry]:
-    """Decode lines of a format, each entry as soon as its last line is there.
+    """Decode lines of a format; yield each entry when its last line arrives.
 
-    A bad record is an entry with an `error`. What cannot be read at all raises `FeedError`. The cursor of
-    an entry is that of a file, behind its last line.
+    A bad record is an entry with an `error`; an unreadable stream raises `FeedError`. Each cursor is that of
+    a file, after the entry's last line.
     """
     decoder = form.decoder()
     decoder.restore(kept or {})
     sequence = 0
     for frame in decoder.split(iter(lines)):
-        # of a bad record too: who skips it goes on behind it
+        # also set for a bad record: a caller that skips it resumes after it
         cursor = write_cursor(frame[-1])
         try:
             decoded = _decode(decoder, frame)
         except RowError as error:
             failure = _place(error, frame, source)
-            # it is given and not raised, so no `from` can set it
+            # yielded instead of raised, so no `from` sets the cause
             failure.__cause__ = error
             yield Entry(Batch((), sequence), cursor, frame=frame, error=failure)
             continue
@@ -100,7 +100,7 @@ def read_entries(
 
 
 def decode(form: FeedFormat, lines: Iterable[str | Line], source: str = "<lines>") -> Iterator[Batch]:
-    """Decode lines of text to batches, up to the first bad one; SPARQL updates cannot be shown so.
+    """Decode lines of text to batches; the first bad record raises `FeedError`. SPARQL updates are left out.
 
     >>> from rdflive.feeds import feed_format
     >>> [batch.changes[0].sign for batch in decode(feed_format("nquads"), ["- _:a <urn:p> _:b ."])]
@@ -123,6 +123,6 @@ def _decode(decoder: Decoder, frame: Frame) -> Decoded | None:
 
 
 def _place(error: RowError, frame: Frame, source: str) -> FeedError:
-    # an error without a line is one of a frame of a single line
+    # an error without a line number comes from a frame of one line
     line = next((line for line in frame if line.number == error.line), frame[0])
     return FeedError(source, line.number, str(error), offset=line.start)

@@ -1,4 +1,4 @@
-"""Change-feed formats by name and by file ending, as the plugins offer them."""
+"""Lookup of change-feed formats by name and by file ending."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ __all__ = ["FeedFormat", "FeedFormatError", "add_source", "feed_format", "feed_f
 
 
 class FeedFormatError(RdfliveError, LookupError):
-    """No plugin offers the format, or several do."""
+    """No plugin provides the format, or several do."""
 
 
 @dataclass(frozen=True, slots=True)
 class FeedFormat:
-    """A change-feed format: its name, the endings of its files (with the dot), and its decoder."""
+    """A change-feed format: its name, its file endings (with the dot) and its decoder."""
 
     name: str
     endings: tuple[str, ...]
     decoder: Callable[[], Decoder]
-    """Makes a decoder for one reading of a feed."""
+    """Creates a decoder for one reading of a feed."""
     encode: Callable[[Batch], str] | None = None
-    """Writes a batch, ended by a newline; None where the format is only read."""
+    """Writes a batch, ended by a newline; None for a read-only format."""
     replayable: bool = False
-    """True where records have numbers, so that another file which repeats some can be read from its start."""
+    """True if records are numbered, so that a file which repeats some can be read from its start."""
 
 
 Source: TypeAlias = Callable[[], Iterable[FeedFormat]]
 
-# the layer of plugins lies above feeds, so what they offer is handed in
+# the plugin layer lies above feeds, so the plugin manager registers its sources here
 _sources: Final[list[Source]] = []
 
 
 def add_source(source: Source) -> None:
-    """Have formats looked up in what a function lists; the plugin manager adds what its plugins offer."""
+    """Add a function that lists formats; the plugin manager registers its plugins' formats this way."""
     _sources.append(source)
 
 
 def feed_formats() -> dict[str, FeedFormat]:
-    """List the formats that plugins offer, by name.
+    """Return the formats that plugins provide, by name.
 
     >>> sorted(feed_formats())
     ['debezium', 'delta-lake', 'neptune', 'nquads', 'rdf-patch', 'sparql-update', 'wikidata']
@@ -55,14 +55,14 @@ def feed_formats() -> dict[str, FeedFormat]:
         other = formats.setdefault(given.name, given)
         if other is not given:
             raise FeedFormatError(
-                f"two plugins offer the change-feed format {given.name!r}: {other.decoder.__module__} "
+                f"two plugins provide the change-feed format {given.name!r}: {other.decoder.__module__} "
                 f"and {given.decoder.__module__}; rename one or uninstall it"
             )
     return formats
 
 
 def feed_format(name: str) -> FeedFormat:
-    """Find a format by its name."""
+    """Return the format with a name; raises `FeedFormatError`."""
     formats = feed_formats()
     if name not in formats:
         raise FeedFormatError(f"unknown change-feed format {name!r}; offered: {_offered(formats)}")
@@ -70,7 +70,7 @@ def feed_format(name: str) -> FeedFormat:
 
 
 def feed_format_of(path: str) -> FeedFormat:
-    """Find the format of a file by its ending; a `.gz` behind it does not count.
+    """Return the format of a file by its ending, ignoring a final `.gz`.
 
     >>> feed_format_of("changes.rdfp.gz").name
     'rdf-patch'

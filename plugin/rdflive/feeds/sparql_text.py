@@ -1,4 +1,4 @@
-"""SPARQL update requests as lines of text: where one ends."""
+"""Detection of the end of a SPARQL update request in lines of text."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _CLOSING: Final = {quote: re.compile(rf"(?:\\.|[^\\])*?{quote * 3}", re.DOTALL) 
 
 
 class RequestScanner:
-    """Follows a request token by token, as far as it takes to see where it may end."""
+    """Tracks a request token by token, as far as needed to find its end."""
 
     __slots__ = ("_last", "_quote", "depth", "words")
 
     def __init__(self) -> None:
         self.depth = 0
-        """How many braces are open."""
+        """Number of open braces."""
         self.words: list[str] = []
-        """The keywords of the current operation outside of braces, in capitals."""
+        """The keywords of the current operation outside of braces, in upper case."""
         self._last = ""
         self._quote = ""
 
     @property
     def may_end(self) -> bool:
-        """True behind an operation that is complete, or that nothing could complete."""
+        """True after a complete operation, or after one that no further input can complete."""
         words = set(self.words)
         if self._quote or self.depth > 0 or self._last == ";":
             return False
@@ -41,12 +41,12 @@ class RequestScanner:
                 return "TO" in words and self._last in _TARGETS
             if words & _WHOLE_GRAPHS:
                 return self._last in _TARGETS
-            # a prologue alone goes on; what is none of all these nothing could complete
+            # a prologue alone is incomplete; no input completes an unknown operation
             return not words or not words <= _PROLOGUE
         return self._last == "}" and not words.isdisjoint(("DATA", "WHERE"))
 
     def take_line(self, text: str) -> bool:
-        """Take a line; false where there is nothing but space and comments in it."""
+        """Process a line; return False if it has only space and comments."""
         begin = 0
         if self._quote:
             closing = _CLOSING[self._quote].match(text)
@@ -57,14 +57,14 @@ class RequestScanner:
         for token in tokenize(text[begin:]):
             found = True
             self.take(token)
-            # a long string may go on in the next line
+            # a long string may continue in the next line
             if token.kind == "unfinished" and token.text[:3] in ('"""', "'''"):
                 self._quote = token.text[0]
                 break
         return found
 
     def take(self, token: Token) -> None:
-        """Take a token."""
+        """Process a token."""
         if token.text == "{":
             self.depth += 1
         elif token.text == "}":

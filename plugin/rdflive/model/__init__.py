@@ -1,4 +1,4 @@
-"""Values that flow: changes and batches in, solutions and deltas out."""
+"""The input and output values: changes and batches, solutions and deltas."""
 
 from rdflive.model.answers import Answers, Glimpse
 from rdflive.model.change import Batch, Change, Quad

@@ -1,4 +1,4 @@
-"""Values of Python that terms stand for."""
+"""Python values of terms."""
 
 from __future__ import annotations
 
@@ -32,17 +32,16 @@ _EXACT: Final = {
         (Duration, _LENGTH),
     )
 }
-"""The lexical forms that rdflib reads as they are: of others it reads some that have no value, such as 1_000,
-and cuts off the time zone of a date and digits behind the microsecond.
+"""The lexical forms that rdflib reads exactly; it also reads invalid forms such as 1_000, drops the time zone
+of a date, and truncates after the microsecond.
 """
 
 
 def python_value(term: Term | None) -> Any:
-    """Give the value of a literal, the text of any other term, and None for None.
+    """Return the value of a literal, the text of any other term, and None for None.
 
-    A literal without a value of its own (of an unknown datatype, or ill-typed) is its text, and so is a time
-    that Python's types do not hold: beyond the years 1 to 9999, behind the microsecond, or a date with a time
-    zone.
+    A literal of an unknown datatype, or an ill-typed one, becomes its text. So does a time that Python's
+    types cannot hold: beyond the years 1 to 9999, finer than a microsecond, or a date with a time zone.
 
     >>> python_value(Literal("1.50", datatype="http://www.w3.org/2001/XMLSchema#decimal"))
     Decimal('1.50')

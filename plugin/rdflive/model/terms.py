@@ -1,4 +1,4 @@
-"""Terms: those of stores by their names for types, and those of RDF 1.2 that rdflib lacks."""
+"""Type aliases for the terms of stores, and the terms of RDF 1.2 that rdflib lacks."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _DATED: Final = frozenset(str(XSD[name]) for name in ("dateTime", "date", "time"
 _BEYOND: Final = re.compile("-|[0-9]{5}|0000|24:|[0-9]{4}-[0-9]{2}-[0-9]{2}T24:").match
 
 Term: TypeAlias = Any
-"""A term of a store, of whatever library the store has: one of rdflib, of pyoxigraph, or of another adapter.
+"""A term of a store, of the store's library: rdflib, pyoxigraph, or that of another adapter.
 
-It is hashable, and equal to another where the store takes the two for the same term. rdflive looks no deeper:
-an adapter says how it is made of a term of rdflib (`to_native`) and turned back (`to_rdflib`).
+Terms are hashable, and equal if the store treats them as the same term. Only the adapter converts them from
+and to rdflib terms (`to_native`, `to_rdflib`).
 """
 
 Triple: TypeAlias = tuple[Term, Term, Term]
@@ -43,7 +43,7 @@ _ESCAPES: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\
 class DirectionalString(Literal):
     """A string with a language and a base direction, `ltr` or `rtl`.
 
-    It is a literal of rdflib, so that functions of strings take it; it equals none without its direction.
+    It is an rdflib literal, so that string functions accept it. It equals no literal without its direction.
 
     >>> DirectionalString("hi", "EN", "ltr").n3(), DirectionalString("hi", "en", "ltr") == Literal("hi", "en")
     ('"hi"@en--ltr', False)
@@ -54,20 +54,20 @@ class DirectionalString(Literal):
     direction: str
 
     def __new__(cls, characters: str, language: str, direction: str) -> DirectionalString:
-        """Make the literal; a language means the same in any case and is kept in lower case."""
+        """Create the literal; languages ignore case and are kept in lower case."""
         made: DirectionalString = super().__new__(cls, str(characters), lang=language.lower())
         made.direction = direction
         return made
 
     def __eq__(self, other: object) -> bool:
-        # Python asks the subclass first on either side of `==`, so no plain literal equals it either
+        # Python calls the subclass first on either side of `==`, so no plain literal equals it
         return isinstance(other, DirectionalString) and self._parts == other._parts
 
     def __hash__(self) -> int:
         return hash(self._parts)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # that of rdflib's literals would lose the direction
+        # rdflib's method would lose the direction
         return DirectionalString, self._parts
 
     @property
@@ -75,12 +75,12 @@ class DirectionalString(Literal):
         return str(self), str(self.language), self.direction
 
     def n3(self, *_: Any, **__: Any) -> str:
-        """Write it as SPARQL 1.2 does."""
+        """Return the SPARQL 1.2 syntax."""
         return f'"{self.translate(_ESCAPES)}"@{self.language}--{self.direction}'
 
 
 class TripleTerm(Node):
-    """A triple that is a term; its parts are terms, the object perhaps another triple.
+    """A triple as a term; its object may be another triple term.
 
     >>> from rdflib import URIRef
     >>> TripleTerm(URIRef("urn:a"), URIRef("urn:b"), Literal(1)).n3()
@@ -105,12 +105,12 @@ class TripleTerm(Node):
         return self.n3()
 
     def n3(self, *_: Any, **__: Any) -> str:
-        """Write it as SPARQL 1.2 does."""
+        """Return the SPARQL 1.2 syntax."""
         return f"<<( {' '.join(part.n3() for part in self.parts)} )>>"
 
 
 def is_triple(s: Any, p: Any, o: Any) -> bool:
-    """Tell whether RDF 1.2 allows the triple, of which all three parts are terms.
+    """True if RDF 1.2 allows a triple of these terms.
 
     >>> is_triple(Literal("x"), URIRef("urn:p"), Literal("y"))
     False
@@ -121,7 +121,7 @@ def is_triple(s: Any, p: Any, o: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Foreign(Node):
-    """Stands for a store's term that no function of SPARQL knows: it counts, and equals itself.
+    """A store's term that SPARQL functions cannot interpret; it can be counted and equals itself.
 
     >>> Foreign("?") == Foreign("?"), Foreign("?") == Literal("?")
     (True, False)
@@ -130,12 +130,12 @@ class Foreign(Node):
     native: Term
 
     def n3(self, *_: Any, **__: Any) -> str:
-        """Write it such that different terms differ."""
+        """Return a text that differs for different terms."""
         return str(self.native)
 
 
 def exact_literal(lexical: str, language: str | None = None, datatype: str | None = None) -> Literal:
-    """Make a literal as it is spelt: rdflib would write "01" as 1, and take the time zone from a date.
+    """Return a literal with exact spelling; rdflib would write "01" as 1 and drop a date's time zone.
 
     >>> exact_literal("01", datatype="http://www.w3.org/2001/XMLSchema#integer").n3()
     '"01"^^<http://www.w3.org/2001/XMLSchema#integer>'
@@ -146,13 +146,13 @@ def exact_literal(lexical: str, language: str | None = None, datatype: str | Non
         literal = Literal(lexical, datatype=URIRef(datatype), normalize=False)
         if str(literal) == lexical:
             return literal
-    # As pickle does. Otherwise rdflib collapses the blanks of xsd:token all the same, and logs that a year is
-    # none of Python's.
+    # as pickle does; otherwise rdflib collapses the white space of xsd:token and logs a warning for years
+    # that Python does not support
     literal = Literal(lexical)
     literal.__setstate__((None, {"language": None, "datatype": URIRef(datatype)}))
     return literal
 
 
 def is_beyond_python(lexical: str, datatype: str) -> bool:
-    """Tell whether a literal is a date or a time whose year, or hour 24, Python does not have."""
+    """True for a date or time with a year, or hour 24, that Python does not support."""
     return str(datatype) in _DATED and _BEYOND(lexical) is not None

@@ -10,30 +10,38 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Protocol
 
-from pyoxigraph import Quad
+from pyoxigraph import Quad, Store
 
-from rdflive.store import UNION, Changes, QuadTerms
+from rdflive.store import UNION, Capture, Changes, QuadTerms
 from rdflive_stores.oxigraph.bulk import Changing, change
 from rdflive_stores.oxigraph.changes import canonical_quad, compare, record, union_changes
+from rdflive_stores.oxigraph.entry import EntryRequest
 from rdflive_stores.oxigraph.foresight import Foreseen, turn_unspelled
+from rdflive_stores.oxigraph.kept import KeptQuads
 from rdflive_stores.oxigraph.request import execute
 from rdflive_stores.oxigraph.terms import canonical
+from rdflive_stores.oxigraph.undoing import Undoing
+from rdflive_stores.oxigraph.update import Pattern
 from rdflive_stores.oxigraph.visible import visible
 
-if TYPE_CHECKING:
-    from rdflive_stores.oxigraph.entry import EntryRequest
-    from rdflive_stores.oxigraph.store import LiveStore
-    from rdflive_stores.oxigraph.update import Pattern
-
 __all__ = ["Compared", "EntryWrite", "ManyQuads", "NativeWrite", "OneQuad"]
+
+
+class LiveNative(Protocol):
+    """The part of a `LiveStore` that its writes use."""
+
+    native: Store
+    capture: Capture
+    held: KeptQuads
+    undoing: Undoing
 
 
 class NativeWrite(ABC):
     """One write of a `LiveStore`."""
 
-    def __init__(self, live: LiveStore) -> None:
+    def __init__(self, live: LiveNative) -> None:
         self.live = live
         self._foreseen: Foreseen | None = None
 
@@ -90,7 +98,7 @@ class NativeWrite(ABC):
 class OneQuad(NativeWrite):
     """Adds or removes one quad."""
 
-    def __init__(self, live: LiveStore, sign: Literal[1, -1], quad: Quad) -> None:
+    def __init__(self, live: LiveNative, sign: Literal[1, -1], quad: Quad) -> None:
         super().__init__(live)
         self._sign = sign
         self._quad = quad
@@ -133,7 +141,7 @@ class ManyQuads(NativeWrite):
 
     def __init__(
         self,
-        live: LiveStore,
+        live: LiveNative,
         operation: Callable[[], object],
         changes: Changing,
         graphs: set[Any],
@@ -180,7 +188,7 @@ class Compared(NativeWrite):
 
     def __init__(
         self,
-        live: LiveStore,
+        live: LiveNative,
         touched: Callable[[], list[Pattern]],
         operation: Callable[[], object],
         foresee: Callable[[list[Pattern]], Foreseen],
@@ -206,7 +214,7 @@ class Compared(NativeWrite):
 class EntryWrite(NativeWrite):
     """One entry of a feed, in one transaction, with the texts that are kept beside it."""
 
-    def __init__(self, live: LiveStore, entry: EntryRequest) -> None:
+    def __init__(self, live: LiveNative, entry: EntryRequest) -> None:
         super().__init__(live)
         self._entry = entry
 

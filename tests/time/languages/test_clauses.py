@@ -166,7 +166,7 @@ WRONG: dict[str, list[tuple[str, int, int, str]]] = {
     ],
     "names": [
         ("none:s", 3, 13, "declare it as PREFIX none: <...>"),
-        (r"ex:a\b", 3, 13, r"\b is no escape of a name"),
+        (r"ex:a\b", 3, 13, r"\b is not an escape of a name"),
         ("?s", 3, 13, "met '?s', expected the name of a stream"),
         ('"s"', 3, 13, "expected the name of a stream"),
     ],

@@ -1,4 +1,4 @@
-"""Solutions as tables: `weight`, then a text column `v0`… per variable, NULL where unbound."""
+"""Solutions as tables: `weight`, then a text column `v0`… per variable, NULL if unbound."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Texts: TypeAlias = tuple[str | None, ...]
 
 
 def solutions(weight: Any, columns: Iterable[Any]) -> pa.Table:
-    """Put weights and columns of texts together."""
+    """Build a table of solutions from weights and columns of texts."""
     return pa.table({"weight": weight} | {f"v{place}": texts for place, texts in enumerate(columns)})
 
 
@@ -40,13 +40,13 @@ def net(rows: pa.Table) -> pa.Table:
     """
     names = rows.column_names[1:]
     summed = rows.group_by(names, use_threads=False).aggregate([("weight", "sum")])
-    # Arrow gives one sum, NULL, for a table without columns and rows
+    # for a table without columns and rows, Arrow returns one sum, NULL
     summed = summed.filter(pc.fill_null(pc.not_equal(summed["weight_sum"], 0), False))
     return solutions(summed["weight_sum"], (summed[name] for name in names))
 
 
 def pick(rows: pa.Table, places: Sequence[int | None]) -> pa.Table:
-    """Give the columns at some positions, an unbound column for None; rows that become equal are added.
+    """Return the columns at some positions, an unbound column for None; add rows that become equal.
 
     >>> pick(solutions([1, 2], [["a", "a"], ["b", "c"]]), [0, None]).to_pydict()
     {'weight': [3], 'v0': ['a'], 'v1': [None]}
@@ -57,9 +57,9 @@ def pick(rows: pa.Table, places: Sequence[int | None]) -> pa.Table:
 
 
 def hash_rows(rows: pa.Table, places: Iterable[int | None]) -> Numbers:
-    """Hash the texts at some positions of each row, unbound for None. All processes hash a text alike.
+    """Hash the texts at some positions of each row, unbound for None, with one result in all processes.
 
-    Python's `hash` of a string differs between processes, and rows must meet across them.
+    Python's `hash` of a string differs between processes, but rows must meet across them.
     """
     unbound = np.full(rows.num_rows, _hash(None))
     hashes = (unbound if place is None else _numbers(rows[f"v{place}"], _hash) for place in places)
@@ -67,7 +67,7 @@ def hash_rows(rows: pa.Table, places: Iterable[int | None]) -> Numbers:
 
 
 def texts_of(rows: pa.Table, places: Iterable[int]) -> Iterable[Texts]:
-    """Give the texts at some places, row by row."""
+    """Return the texts at some positions, row by row."""
     columns = [rows[f"v{place}"].to_pylist() for place in places]
     return zip(*columns, strict=True) if columns else repeat((), rows.num_rows)
 
@@ -83,16 +83,16 @@ class Cells:
         self._read = tuple(read.values())
         self._terms = terms
         self.places = {name: place for place, name in enumerate(read)}
-        """Position in the rows of ids, by the name of the variable."""
+        """Positions in the rows of ids, by the name of the variable."""
 
     def rows(self, rows: pa.Table) -> Iterator[tuple[int, ...]]:
-        """Give the ids row by row."""
+        """Return the ids row by row."""
         columns = [_numbers(rows[f"v{place}"], self._terms.id).tolist() for place in self._read]
         return zip(*columns, strict=True) if columns else repeat((), rows.num_rows)
 
 
 def _numbers(texts: pa.ChunkedArray, number: Callable[[str | None], int]) -> Numbers:
-    """Give the id of each text, asking once per distinct text."""
+    """Return the id of each text, with one look-up per distinct text."""
     # NULL gets a number too: unbound
     encoded = texts.combine_chunks().dictionary_encode(null_encoding="encode")
     numbers = np.fromiter(map(number, encoded.dictionary.to_pylist()), np.int64, len(encoded.dictionary))

@@ -1,4 +1,4 @@
-"""N-Triples texts as ids and as the rdflib terms that expressions compute with."""
+"""N-Triples texts as ids, and as rdflib terms for expressions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _UNBOUND: Final = 0
 
 
 class TextTerms:
-    """Numbers texts in the order in which they come; 0 is unbound.
+    """Numbers texts in order of arrival; 0 is unbound.
 
     >>> terms = TextTerms()
     >>> terms.value(terms.id('"7"'))
@@ -21,7 +21,7 @@ class TextTerms:
     """
 
     __slots__ = ("_ids", "_terms", "_texts")
-    meter = None  # nobody counts
+    meter = None  # expressions are not metered
 
     def __init__(self) -> None:
         self._ids: dict[str | None, int] = {None: _UNBOUND}
@@ -29,7 +29,7 @@ class TextTerms:
         self._terms: list[Any] = [None]
 
     def id(self, text: str | None) -> int:
-        """Give the number of a text; None is unbound."""
+        """Return the number of a text; None is unbound."""
         number = self._ids.get(text)
         if number is None:
             number = self._ids[text] = len(self._texts)
@@ -38,26 +38,26 @@ class TextTerms:
         return number
 
     def text(self, number: int) -> str | None:
-        """Give the text of a number."""
+        """Return the text of a number."""
         return self._texts[number]
 
     def value(self, number: int, /) -> Any:
-        """Give the rdflib term of a number; None for an unbound one."""
+        """Return the rdflib term of a number; None if unbound."""
         term, text = self._terms[number], self._texts[number]
         if term is None and text is not None:
             term = self._terms[number] = RowReader(text).term("term")
         return term
 
     def content(self, number: int, /) -> Value | None:
-        """Give the value of a number whose text is a literal with a datatype."""
+        """Return the value of a number whose text is a literal with a datatype."""
         return typed_value(self.value(number))
 
     def constant(self, term: Any, /) -> Any:
-        """Give a constant as it is, like the texts."""
+        """Return a constant unchanged, because values are rdflib terms."""
         return term
 
     def intern(self, term: Any, /) -> int:
-        """Give the id of a computed term; unbound if no text can represent it."""
+        """Return the id of a computed term; unbound if no text can represent it."""
         try:
             return self.id(write_term(term))
         except UnwritableError:
