@@ -25,7 +25,7 @@ from rdflib.query import ResultRow
 
 import rdflive
 from rdflive.model import DirectionalString, Header, Origin, exact_literal, hidden_names
-from rdflive.model.python_values import python_value
+from rdflive.model.terms import python_value
 from support.effort import examples
 from support.oracle import from_native
 from support.worlds import KINDS

@@ -17,8 +17,7 @@ from rdflib import Literal, URIRef
 from rdflive import Batch, Change, Quad, RdfliveError, ResyncNeeded
 from rdflive.api.target import GraphTarget
 from rdflive.feeds import FeedFormatError, MappingError, debezium, delta_lake, feed_format
-from rdflive.feeds.decoder import Decoder
-from rdflive.feeds.formats import FeedFormat
+from rdflive.feeds.formats import Decoder, FeedFormat
 from rdflive.feeds.neptune import NEPTUNE
 from rdflive.feeds.nquads import encode_nquads
 from rdflive.feeds.terms import write_quad, write_term

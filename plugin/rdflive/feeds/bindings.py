@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, Literal, NamedTuple
 
 from rdflive.errors import FeedError, ResyncNeeded
-from rdflive.feeds.decoder import meaningful
+from rdflive.feeds.formats import meaningful
 from rdflive.feeds.json_lines import member, optional, read_object, read_solution
 from rdflive.feeds.lines import Line
 from rdflive.feeds.terms import RdflibTerm, RowError

@@ -1,23 +1,24 @@
-"""The driver of all decoders: it turns lines into entries with cursors and marks bad records."""
+"""The driver of all decoders: lines become entries with cursors; bad records are marked or put aside."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
-from rdflive.errors import FeedError, RdfliveError
-from rdflive.feeds.decoder import Decoded, Decoder, Frame
-from rdflive.feeds.formats import FeedFormat
+from rdflive.errors import FeedError, RdfliveError, ValidationError
+from rdflive.feeds.formats import Decoded, Decoder, FeedFormat, Frame
 from rdflive.feeds.lines import Line
 from rdflive.feeds.terms import RowError
-from rdflive.model import Batch
+from rdflive.model import Batch, to_ntriples
 
-__all__ = ["Entry", "decode", "read_cursor", "read_entries", "write_cursor"]
+__all__ = ["DeadLetters", "Entry", "decode", "read_cursor", "read_entries", "write_cursor"]
 
 _FORM: Final = 2
-_CURSOR: Final = re.compile(rf"(?:{_FORM}:)?(\d+):(\d+):([0-9a-f]{{8}})")
+_CURSOR: Final = re.compile(rf"{_FORM}:(\d+):(\d+):([0-9a-f]{{8}})")
 _OTHER: Final = re.compile(r"(\d+):\d+:\d+:.+")
 
 
@@ -31,11 +32,11 @@ def write_cursor(last: Line) -> str:
 
 
 def read_cursor(cursor: str) -> Line:
-    """Return the line that a cursor follows; a cursor of form 1 names no form.
+    """Return the line that a cursor follows.
 
     Raises `RdfliveError` for any other text.
 
-    >>> read_cursor("120:3:0badcafe").end
+    >>> read_cursor("2:120:3:0badcafe").end
     120
     """
     match = _CURSOR.fullmatch(cursor)
@@ -45,7 +46,7 @@ def read_cursor(cursor: str) -> Line:
     other = _OTHER.fullmatch(cursor)
     if other is not None:
         raise RdfliveError(
-            f"{cursor!r} is a cursor of form {other[1]}, but this rdflive reads forms up to {_FORM}: use the "
+            f"{cursor!r} is a cursor of form {other[1]}, but this rdflive reads form {_FORM}: use the "
             'version that made it, or start again with cursor="" and an empty graph, or with a snapshot'
         )
     raise RdfliveError(
@@ -126,3 +127,40 @@ def _place(error: RowError, frame: Frame, source: str) -> FeedError:
     # an error without a line number comes from a frame of one line
     line = next((line for line in frame if line.number == error.line), frame[0])
     return FeedError(source, line.number, str(error), offset=line.start)
+
+
+class DeadLetters:
+    """Appends the unit of a bad record to a file, after a comment with the error.
+
+    If a guard refuses the unit, one comment per violation follows, with terms in N-Triples syntax.
+    Once its units are corrected by hand, the file is a feed of the same format. A line that is not UTF-8
+    appears only in the comment. The unit is written before the mirror continues, so a crash in between can
+    write it twice.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+        self.count = 0
+        """Number of appended units."""
+        with open(self.path, "a", encoding="utf-8"):
+            pass  # an unwritable path fails before the first bad record
+
+    def __call__(self, error: FeedError, frame: Frame) -> None:
+        """Append one unit."""
+        reason = " ".join(str(error).split())
+        cause = error.__cause__
+        results = cause.results if isinstance(cause, ValidationError) else ()
+        shown = map(_show, filter(None, results))  # an ASK has a row without terms
+        # not the line ends of the system: once corrected, the file is read as a feed
+        with open(self.path, "a", encoding="utf-8", newline="\n") as stream:
+            stream.write("\n".join([f"# {reason}", *shown, *(line.text for line in frame), ""]))
+            stream.flush()
+            with suppress(OSError):  # /dev/null and pipes cannot be synced
+                os.fsync(stream.fileno())
+        self.count += 1
+
+
+def _show(result: Any) -> str:
+    """Return a SHACL result, or a row of a guard's query, as one line."""
+    terms = result.asdict().items()
+    return "#   " + ", ".join(f"{name} {to_ntriples(term)}" for name, term in terms if term is not None)

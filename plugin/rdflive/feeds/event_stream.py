@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from rdflive.feeds.decoder import Frame
+from rdflive.feeds.formats import Frame
 from rdflive.feeds.lines import Line
 
 __all__ = ["EVENT_STREAM", "PAUSE", "StreamEvent", "read_events"]

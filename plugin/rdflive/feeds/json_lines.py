@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, NoReturn, TypeVar
 
 from rdflib.term import BNode, Literal, URIRef
 
-from rdflive.feeds.decoder import Frame
+from rdflive.feeds.formats import Frame
 from rdflive.feeds.lines import Line
 from rdflive.feeds.terms import RdflibTerm, RowError
 from rdflive.model import exact_literal

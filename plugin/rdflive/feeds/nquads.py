@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, Literal
 
 from rdflive.errors import FeedError
-from rdflive.feeds.decoder import Decoded, Frame, StatelessDecoder, meaningful
-from rdflive.feeds.formats import FeedFormat
+from rdflive.feeds.formats import Decoded, FeedFormat, Frame, StatelessDecoder, meaningful
 from rdflive.feeds.lines import Line
 from rdflive.feeds.terms import RowError, RowReader, write_quad
 from rdflive.model import Batch, Change, Quad

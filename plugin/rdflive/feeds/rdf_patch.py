@@ -9,8 +9,7 @@ from typing import Final, Literal
 from rdflib.term import Literal as RdfLiteral
 from rdflib.term import URIRef
 
-from rdflive.feeds.decoder import Decoded, Frame, StatelessDecoder, meaningful
-from rdflive.feeds.formats import FeedFormat
+from rdflive.feeds.formats import Decoded, FeedFormat, Frame, StatelessDecoder, meaningful
 from rdflive.feeds.lines import Line
 from rdflive.feeds.terms import RowError, RowReader, plain_quad, write_quad
 from rdflive.model import Batch, Change, Quad

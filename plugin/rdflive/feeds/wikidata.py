@@ -14,8 +14,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from rdflib import RDF, Graph
 from rdflib.term import BNode, URIRef
 
-from rdflive.feeds.decoder import Decoded, Frame, meaningful
-from rdflive.feeds.formats import FeedFormat
+from rdflive.feeds.formats import Decoded, FeedFormat, Frame, meaningful
 from rdflive.feeds.json_lines import UnitPlace, group, member, optional, read_object
 from rdflive.feeds.lines import Line
 from rdflive.feeds.terms import RowError, UnwritableError, write_term

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Generic, SupportsIndex, TypeVar, overload
 
 from rdflive.model.frames import Framed
-from rdflive.model.python_values import python_value
 from rdflive.model.solution import Header, Origin, Terms
 from rdflive.model.tables import SHOWN
+from rdflive.model.terms import python_value
 
 __all__ = ["Rows"]
 

@@ -11,8 +11,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Final, Literal, SupportsIndex, TypeAlias, overload
 from unicodedata import normalize
 
-from rdflive.model.python_values import python_value
-from rdflive.model.terms import Term
+from rdflive.model.terms import Term, python_value
 
 __all__ = ["Header", "Origin", "Solution", "Terms", "hidden_names"]
 

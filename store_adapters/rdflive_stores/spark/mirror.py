@@ -20,7 +20,7 @@ from rdflive.api.interrupts import interrupt_later
 from rdflive.api.target import GraphTarget
 from rdflive.errors import FeedError, RdfliveError
 from rdflive.feeds import FeedFormat, Line
-from rdflive.feeds.dead_letters import DeadLetters
+from rdflive.feeds.entries import DeadLetters
 from rdflive.feeds.terms import write_quad
 from rdflive.model import Change
 from rdflive.store import GraphLike

@@ -13,8 +13,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from rdflive.feeds.decoder import Decoded, Frame, meaningful
-from rdflive.feeds.formats import FeedFormat
+from rdflive.feeds.formats import Decoded, FeedFormat, Frame, meaningful
 from rdflive.feeds.json_lines import member, read_object
 from rdflive.feeds.lines import Line
 from rdflive.feeds.tables.cells import Row, to_row

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final, NamedTuple, NoReturn, TypeAlias
 
-from rdflive.feeds.decoder import Decoded, Decoder
+from rdflive.feeds.formats import Decoded, Decoder
 from rdflive.feeds.lines import Line
 from rdflive.feeds.tables.cells import Cell, Row
 from rdflive.feeds.tables.mapping import RowMapping

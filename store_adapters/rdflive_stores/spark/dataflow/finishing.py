@@ -17,10 +17,9 @@ from rdflive_stores.spark.dataflow.query_plan import JointPlan
 from rdflive_stores.spark.dataflow.runs import Layout
 from rdflive_stores.spark.dataflow.sets import Distincts, TemplateTriples, compile_passes
 from rdflive_stores.spark.dataflow.slices import SlicedRows
-from rdflive_stores.spark.dataflow.solutions import hash_rows, net, pick, solutions
+from rdflive_stores.spark.dataflow.solutions import TextTerms, hash_rows, net, pick, solutions
 from rdflive_stores.spark.dataflow.staging import Constants, PatternRows, Side, Stage, StageOperation
 from rdflive_stores.spark.dataflow.state import Bucket, TaskMoment
-from rdflive_stores.spark.dataflow.terms import TextTerms
 from rdflive_stores.spark.dataflow.walking import arriving, keep
 
 __all__ = ["finish", "folders"]

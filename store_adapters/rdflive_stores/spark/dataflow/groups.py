@@ -20,10 +20,17 @@ from rdflive.model import exact_literal
 from rdflive.query import planning
 from rdflive.query.planning import Accumulator, make_accumulator
 from rdflive_stores.spark.dataflow.runs import Layout, Numbers, Run, expand, sum_rows
-from rdflive_stores.spark.dataflow.solutions import Cells, Texts, hash_rows, solutions, texts_of, width
+from rdflive_stores.spark.dataflow.solutions import (
+    Cells,
+    Texts,
+    TextTerms,
+    hash_rows,
+    solutions,
+    texts_of,
+    width,
+)
 from rdflive_stores.spark.dataflow.staging import Side, StageOperation
 from rdflive_stores.spark.dataflow.state import Bucket
-from rdflive_stores.spark.dataflow.terms import TextTerms
 
 __all__ = ["Groups"]
 

@@ -21,10 +21,9 @@ import pyarrow.compute as pc
 from rdflive.query import planning
 from rdflive_stores.spark.dataflow.runs import Layout, Numbers, Run, equal, expand, sort_rows, sum_rows
 from rdflive_stores.spark.dataflow.sets import Pass, test_rows
-from rdflive_stores.spark.dataflow.solutions import hash_rows, net, pick, solutions, width
+from rdflive_stores.spark.dataflow.solutions import TextTerms, hash_rows, net, pick, solutions, width
 from rdflive_stores.spark.dataflow.staging import Side, StageOperation, exact
 from rdflive_stores.spark.dataflow.state import Bucket
-from rdflive_stores.spark.dataflow.terms import TextTerms
 
 __all__ = ["Joins", "PartnerCounts"]
 

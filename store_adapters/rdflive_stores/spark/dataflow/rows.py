@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from rdflive.query.planning import Condition
 from rdflive_stores.spark.dataflow.runs import Numbers
-from rdflive_stores.spark.dataflow.terms import TextTerms
+from rdflive_stores.spark.dataflow.solutions import TextTerms
 
 __all__ = ["Column", "SolutionRows"]
 

@@ -15,6 +15,7 @@ from rdflive_stores.spark.dataflow.runs import Layout, Numbers, Run, expand
 from rdflive_stores.spark.dataflow.solutions import (
     Cells,
     Texts,
+    TextTerms,
     hash_rows,
     net,
     pick,
@@ -24,7 +25,6 @@ from rdflive_stores.spark.dataflow.solutions import (
 )
 from rdflive_stores.spark.dataflow.staging import Side, StageOperation
 from rdflive_stores.spark.dataflow.state import Bucket
-from rdflive_stores.spark.dataflow.terms import TextTerms
 
 __all__ = ["Distincts", "Pass", "TemplateTriples", "compile_passes", "test_rows"]
 

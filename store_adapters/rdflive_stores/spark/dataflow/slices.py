@@ -18,10 +18,17 @@ import pyarrow as pa
 
 from rdflive.query import planning
 from rdflive_stores.spark.dataflow.runs import Layout, Numbers, Run, expand, sum_rows
-from rdflive_stores.spark.dataflow.solutions import Texts, hash_rows, net, solutions, texts_of, width
+from rdflive_stores.spark.dataflow.solutions import (
+    Texts,
+    TextTerms,
+    hash_rows,
+    net,
+    solutions,
+    texts_of,
+    width,
+)
 from rdflive_stores.spark.dataflow.staging import Side, StageOperation
 from rdflive_stores.spark.dataflow.state import Bucket
-from rdflive_stores.spark.dataflow.terms import TextTerms
 
 __all__ = ["SlicedRows"]
 

@@ -1,22 +1,80 @@
-"""Solutions as tables: `weight`, then a text column `v0`… per variable, NULL if unbound."""
+"""Solutions as tables: `weight`, then a text column `v0`… per variable, NULL if unbound; texts as ids
+and terms.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import repeat
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rdflive.feeds.terms import RowReader, UnwritableError, write_term
 from rdflive.query.planning import Columns, Condition
+from rdflive.values import Value, typed_value
 from rdflive_stores.spark.dataflow.packing import mix
 from rdflive_stores.spark.dataflow.runs import Numbers
-from rdflive_stores.spark.dataflow.terms import TextTerms
 
-__all__ = ["Cells", "Texts", "hash_rows", "net", "pick", "solutions", "texts_of", "width"]
+__all__ = ["Cells", "TextTerms", "Texts", "hash_rows", "net", "pick", "solutions", "texts_of", "width"]
+
+_UNBOUND: Final = 0
+
+
+class TextTerms:
+    """Numbers texts in order of arrival; 0 is unbound.
+
+    >>> terms = TextTerms()
+    >>> terms.value(terms.id('"7"'))
+    rdflib.term.Literal('7')
+    """
+
+    __slots__ = ("_ids", "_terms", "_texts")
+    meter = None  # expressions are not metered
+
+    def __init__(self) -> None:
+        self._ids: dict[str | None, int] = {None: _UNBOUND}
+        self._texts: list[str | None] = [None]
+        self._terms: list[Any] = [None]
+
+    def id(self, text: str | None) -> int:
+        """Return the number of a text; None is unbound."""
+        number = self._ids.get(text)
+        if number is None:
+            number = self._ids[text] = len(self._texts)
+            self._texts.append(text)
+            self._terms.append(None)
+        return number
+
+    def text(self, number: int) -> str | None:
+        """Return the text of a number."""
+        return self._texts[number]
+
+    def value(self, number: int, /) -> Any:
+        """Return the rdflib term of a number; None if unbound."""
+        term, text = self._terms[number], self._texts[number]
+        if term is None and text is not None:
+            term = self._terms[number] = RowReader(text).term("term")
+        return term
+
+    def content(self, number: int, /) -> Value | None:
+        """Return the value of a number whose text is a literal with a datatype."""
+        return typed_value(self.value(number))
+
+    def constant(self, term: Any, /) -> Any:
+        """Return a constant unchanged, because values are rdflib terms."""
+        return term
+
+    def intern(self, term: Any, /) -> int:
+        """Return the id of a computed term; unbound if no text can represent it."""
+        try:
+            return self.id(write_term(term))
+        except UnwritableError:
+            return _UNBOUND
+
 
 Texts: TypeAlias = tuple[str | None, ...]
 """The texts of some columns of one row."""

@@ -56,23 +56,23 @@ class Cursor:
 
     @classmethod
     def from_text(cls, text: str, name: str) -> Cursor:
-        """Read the text stored under a name, also in form 1, which did not contain its number.
+        """Read the text stored under a name.
 
-        Raises `RdfliveError` for a later form, and for a text that is not a cursor.
+        Raises `RdfliveError` for another form, and for a text that is not a cursor.
 
         >>> Cursor.from_text(Cursor("a", 3, [{"log": 5}]).to_text(), "spark").batch
         3
         """
         try:
             kept = dict(json.loads(text))
-            if (form := kept.pop("form", 1)) not in (1, _FORM):
+            if (form := kept.pop("form")) != _FORM:
                 raise RdfliveError(
-                    f"the graph keeps under {name!r} a cursor of form {form!r}, but this rdflive reads forms "
-                    f"up to {_FORM}: use the version that made it, or mirror the source from its "
+                    f"the graph keeps under {name!r} a cursor of form {form!r}, but this rdflive reads form "
+                    f"{_FORM}: use the version that made it, or mirror the source from its "
                     "beginning with a new checkpoint and another name into an empty graph"
                 )
             return cls(**kept)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, KeyError) as error:
             raise RdfliveError(
                 f"the graph keeps under {name!r} the cursor of a feed that is not mirrored through Spark: "
                 f"{text[:60]!r}; pass another name= for this mirror"
