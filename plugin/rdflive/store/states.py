@@ -11,8 +11,9 @@
 | every change of a write is recorded | `WRITING` | without `WRITING` |
 | a subscription begins or ends, or a stream moves | `IDLE`, `OPEN` | the same and `CHANGING` |
 | that is done | `CHANGING` | without `CHANGING` |
-| the store is written to in a write, or must be read again | any | the same and `TORN` |
-| a callback was interrupted | any | the same and `OWED` |
+| a subscription begins or ends in the middle of a write | `WRITING` | the same and `TORN` |
+| the store must be read again: `tear` | any | the same and `TORN` |
+| a callback was interrupted: `owe` | any | the same and `OWED` |
 | a batch ends | `OPEN` | `LEFT`, and what came up inside |
 | a batch that began in the middle of a write ends | `OPEN` | `WRITING` and `TORN` |
 | the store is used next: `settle` | `LEFT` | `IDLE`: the net changes are committed |
