@@ -23,10 +23,9 @@ from rdflive.api.validation import (
     with_rules,
 )
 from rdflive.delivery.guarding import Guards, Refusal
-from rdflive.delivery.members import start
 from rdflive.delivery.question import Question
 from rdflive.delivery.relay import Receiver
-from rdflive.delivery.subscription import Subscription
+from rdflive.delivery.subscription import Subscription, start
 from rdflive.entail.entailment import Regime
 from rdflive.entail.regimes import Rules, refuse_quads, regime_of
 from rdflive.errors import UnsupportedQueryError, ValidationError

@@ -15,12 +15,11 @@ from rdflib.term import Node
 
 from rdflive.api.keeping import join, keep
 from rdflive.api.stream import Stream
-from rdflive.delivery.members import start
 from rdflive.delivery.membership import holds
 from rdflive.delivery.question import Question, check_key
 from rdflive.delivery.relay import Receiver
 from rdflive.delivery.resume import Journal, ResumeError, StreamLog
-from rdflive.delivery.subscription import Subscription
+from rdflive.delivery.subscription import Subscription, start
 from rdflive.delivery.unheld import log_notes, unsaid_notes
 from rdflive.entail.entailment import Regime
 from rdflive.entail.regimes import refuse_quads

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal, TypeAlias
 
-from rdflive.delivery.members import QueuedDelta
+from rdflive.delivery.subscription import QueuedDelta
 from rdflive.errors import UnsupportedStoreError, ValidationError
 from rdflive.model import Delta, Term, TermPattern, Triple
 from rdflive.store import (

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from rdflive.delivery import membership
 from rdflive.delivery.guarding import Guards
-from rdflive.delivery.members import QueuedDelta
-from rdflive.delivery.subscription import Subscription
+from rdflive.delivery.subscription import QueuedDelta, Subscription
 from rdflive.errors import UnsupportedStoreError, ValidationError
 from rdflive.model import Batch, Change, Delta, Quad, Term
 from rdflive.store import UNION, Adapter, Changes, Guardable
