@@ -69,7 +69,7 @@ def _outcome(graph: rdflib.Graph, path: Path, ledger: Ledger) -> str:
             _name(graph, 62)
             answers = Counter(subscription.answers())
     except ResumeError as error:
-        refusals = ("begin anew", "belongs to another program; give the path of a file of its own")
+        refusals = ("start again", "belongs to another program; give the path of a file of its own")
         return "refused" if any(text in str(error) for text in refusals) else str(error)
     finally:
         graph.remove((node("t62"), None, None))
@@ -105,7 +105,7 @@ def test_a_log_that_lost_its_end_is_refused(graph: rdflib.Graph, path: Path) -> 
     content[len(content) // 2] ^= 1
     log.write_bytes(content)
     for _ in range(2):  # SQLite has put what was left into the file meanwhile
-        with pytest.raises(ResumeError, match=r"it is damaged .* told"):
+        with pytest.raises(ResumeError, match=r"it is damaged .* got are not in it"):
             rdflive.subscribe(graph, QUERY, ledger.take, name="board", resume=left)
 
 

@@ -1,7 +1,7 @@
-"""The states of a capture, and the events that lead from one to another.
+"""The states of a capture, and the events that change them.
 
-`Capture.state` is a set of flags, and 0 (`IDLE`) if none is set. A flag that an interruption leaves behind
-(Ctrl-C, no memory, an exception) stays, and the next use of the store calls `Capture.settle`, which mends:
+`Capture.state` is a set of flags, and 0 (`IDLE`) if none is set. After an interruption (Ctrl-C, no memory, an
+exception) a flag stays set, and the next use of the store calls `Capture.settle`, which repairs the state:
 
 | event | before | after |
 |---|---|---|
@@ -13,7 +13,7 @@
 | that is done | `CHANGING` | without `CHANGING` |
 | the store is written to in a write, or must be read again | any | the same and `TORN` |
 | a callback was interrupted | any | the same and `OWED` |
-| a batch ends | `OPEN` | `LEFT`, and what came up inside |
+| a batch ends | `OPEN` | `LEFT`, and flags set inside it |
 | a batch that began in the middle of a write ends | `OPEN` | `WRITING` and `TORN` |
 | the store is used next: `settle` | `LEFT` | `IDLE`: the net changes are committed |
 | the store is used next: `settle` | `OWED` | `IDLE`: the listeners commit |
