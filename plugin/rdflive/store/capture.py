@@ -63,7 +63,7 @@ class _Thread(threading.local):
 
     def __init__(self) -> None:
         self.batches: list[Capture] = []
-        """The captures of all open batches. A list, because tasks of asyncio may leave theirs in any order."""
+        """The captures of all open batches. A list, because asyncio tasks may leave theirs in any order."""
 
     def look(self) -> None:
         """Update the batches after the end of one."""
@@ -163,7 +163,7 @@ class Capture:
 
     @property
     def asks(self) -> bool:
-        """True if an operation that starts now is a whole commit that may be refused: `permit` comes first."""
+        """True if an operation that starts now is a whole commit, and must pass `permit` first."""
         return self.judge is not None and self not in thread.batches
 
     def permit(self, changes: Changes) -> None:
@@ -607,7 +607,7 @@ class Capture:
         self.deliveries.put(delivery)
 
     def deliver(self) -> None:
-        """Run this thread's queued deliveries; while it holds the lock, nothing happens."""
+        """Run this thread's queued deliveries, unless it holds the lock: then they run after its release."""
         if not self.lock._is_owned():  # type: ignore[attr-defined]  # see `_is_held`
             self.deliveries.run()
 

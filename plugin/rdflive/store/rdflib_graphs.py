@@ -141,7 +141,7 @@ def capture_of_watched(store: Any) -> Capture | None:
 
 
 def in_batch(store: Any, operation: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """Run an operation as one batch of a watched store, or of the watched store inside; else without a batch."""
+    """Run an operation as one batch of the store, or of the store inside it, if either is watched."""
     while store is not None and not hasattr(store, ADAPTER):
         store = getattr(store, "store", None)  # a wrapper such as AuditableStore
     capture = None if store is None else capture_of_watched(store)
