@@ -145,11 +145,11 @@ __all__ = [
 ]
 
 __version__ = version("rdflive")
-"""The version that is installed."""
+"""The installed version."""
 
 
 def __dir__() -> list[str]:
-    """List what users call; a submodule is found by importing it."""
+    """List the public names, without submodules."""
     return list(__all__)
 
 

@@ -469,8 +469,8 @@ async def async_generator(delta: rdflive.Delta) -> AsyncIterator[None]:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"throttle": "1s", "callback": None}, "there is none"),
-        ({"executor": ThreadPoolExecutor(1), "callback": None}, "there is none"),
+        ({"throttle": "1s", "callback": None}, "need a callback"),
+        ({"executor": ThreadPoolExecutor(1), "callback": None}, "need a callback"),
         ({"throttle": 0}, "longer than none"),
         ({"throttle": -1}, "longer than none"),
         ({"throttle": "soon"}, "soon"),

@@ -319,7 +319,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "another program's": (_other_program, "belongs to another program"),
     "a newer layout": (_newer, "its layout is 99"),
     "a folder": (lambda path: path.mkdir(), "check the path"),
-    "other rows": (_garbled, "is damaged .*put back a copy"),
+    "other rows": (_garbled, "is damaged .*put back an intact copy"),
 }
 
 
