@@ -361,7 +361,7 @@ def test_a_feed_that_does_not_end_is_left_behind(monkeypatch: pytest.MonkeyPatch
         feed.goes_on.set()
         running._thread.join(PATIENCE)
         # who comes back late does not take the name with it
-        with pytest.raises(rdflive.RdfliveError, match="is at work"):
+        with pytest.raises(rdflive.RdfliveError, match="is running"):
             rdflive.mirror(graph, Silent())
     again.goes_on.set()
     second._thread.join(PATIENCE)

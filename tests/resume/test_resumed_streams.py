@@ -477,7 +477,7 @@ def test_what_cannot_be_resumed_is_refused(tmp_path: Path) -> None:
         assert stream.durable == (1, 5)
         stream.add(triple("a", "b"), at=7)
     stream.add(triple("a", "b"), at=8)
-    with pytest.raises(rdflive.ResumeError, match=r"gone on without it.*new stream"):
+    with pytest.raises(rdflive.ResumeError, match=r"continued without it.*new stream"):
         resumed(stream, path, [])
     begun = rdflive.Stream(delay=1)
     with rdflive.subscribe(begun, QUERY, window=rdflive.Sliding(10)):

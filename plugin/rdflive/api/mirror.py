@@ -294,7 +294,7 @@ def _dead_letters(on_bad: str, path: str | os.PathLike[str] | None, source: Sour
     if on_bad not in ("stop", "skip"):
         raise ValueError(f"on_bad must be 'stop' or 'skip', got {on_bad!r}")
     if (on_bad == "skip") is (path is None):
-        raise ValueError("on_bad='skip' and dead_letters=PATH need each other: no record is thrown away")
+        raise ValueError("on_bad='skip' and dead_letters=PATH go together: nothing is thrown away")
     if path is None:
         return None
     # each bad record would be appended to the feed

@@ -299,10 +299,10 @@ def prepare(query: str | os.PathLike[str], *, initNs: Mapping[str, Any] | None =
 
     >>> trains = prepare("SELECT ?train ?line { ?train <http://e/line> ?line }")
     >>> graph, lines = rdflib.Graph(), [rdflib.URIRef("http://e/S1"), rdflib.URIRef("http://e/S2")]
-    >>> def tell(delta):
+    >>> def report(delta):
     ...     for row in delta.added:
     ...         print(delta.parameters["line"].n3(), "has", row.train.n3())
-    >>> watched = trains.subscribe(graph, tell, [{"line": line} for line in lines])
+    >>> watched = trains.subscribe(graph, report, [{"line": line} for line in lines])
     >>> _ = graph.add((rdflib.URIRef("http://e/IC5"), rdflib.URIRef("http://e/line"), lines[1]))
     <http://e/S2> has <http://e/IC5>
     >>> watched.close()
