@@ -77,7 +77,7 @@ def test_hook_rdflive_rule_sets() -> None:
     mine = plugged(rdflive_rule_sets=lambda: {"mine": "{ ?x <urn:b> ?y } => { ?y <urn:b> ?x } ."})
     with mine, rdflive.subscribe(graph, query, rules="mine") as subscription:
         assert len(list(subscription.answers())) == 1
-    with pytest.raises(rdflive.RuleError, match="'mine' is no rule set"):
+    with pytest.raises(rdflive.RuleError, match="'mine' is not a rule set"):
         rdflive.subscribe(graph, query, rules="mine")
 
 

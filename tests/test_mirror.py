@@ -64,7 +64,7 @@ def test_a_given_cursor_goes_before_the_kept_one(tmp_path: Path, dataset: Any) -
     assert rdflive.mirror(dataset, path, cursor=cursors[0]).entries == 2
     assert rdflive.mirror(dataset, path, cursor="").entries == 3
     assert rdflive.mirror(dataset, path).cursor == last == cursors[-1]
-    with pytest.raises(rdflive.RdfliveError, match="'7' is no cursor of a file"):
+    with pytest.raises(rdflive.RdfliveError, match="'7' is not a cursor of a file"):
         rdflive.mirror(dataset, path, cursor="7")
 
 

@@ -23,7 +23,7 @@ from rdflive.client import ServerError, connect
 from rdflive.delivery.base import Stats
 from rdflive.delivery.resume import ResumeError
 from rdflive.delivery.subscription import Subscription
-from rdflive.entail.proof import Proof, ProofStep
+from rdflive.entail.entailment import Proof, ProofStep
 from rdflive.entail.rules import RuleError
 from rdflive.errors import (
     BudgetError,

@@ -1,4 +1,4 @@
-"""Every error of rdflive has one root; each also derives from the builtin that callers expect."""
+"""The errors of rdflive; all derive from `RdfliveError` and from the builtin error that callers expect."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ __all__ = [
 
 
 class RdfliveError(Exception):
-    """The root of all errors of rdflive."""
+    """The base of all errors of rdflive."""
 
 
 class _PositionedError(RdfliveError, ValueError):
-    """An error at a place of a query: `line` and `column` count from 1, 0 when unknown."""
+    """An error at a position in a query; `line` and `column` count from 1, 0 if unknown."""
 
     def __init__(self, message: str, *, line: int = 0, column: int = 0) -> None:
         super().__init__(message)
@@ -42,22 +42,22 @@ class _PositionedError(RdfliveError, ValueError):
 class QuerySyntaxError(_PositionedError):
     """The text is not SPARQL.
 
-    The first line of the message says it all: where, what was met, what could stand there. Below stand the
-    line of the query and a caret.
+    The first line of the message names the position, the token found and the tokens expected. Below it are
+    the line of the query and a caret.
     """
 
     def saying(self, more: str) -> QuerySyntaxError:
-        """Make the same error with something more at the end of its first line."""
+        """Return the error with text appended to its first line."""
         first, *excerpt = str(self).split("\n", 1)
         return QuerySyntaxError("\n".join([f"{first}; {more}", *excerpt]), line=self.line, column=self.column)
 
 
 class QueryTypeError(QuerySyntaxError, TypeError):
-    """What was given for a query is neither a text nor the path of a file."""
+    """The query is neither a string nor a file path."""
 
 
 class UnsupportedQueryError(_PositionedError):
-    """The query is SPARQL, but it cannot be maintained exactly; `construct` names what stands in the way."""
+    """The query is SPARQL, but rdflive cannot maintain it exactly; `construct` names the obstacle."""
 
     def __init__(self, message: str, *, construct: str, line: int = 0, column: int = 0) -> None:
         super().__init__(message, line=line, column=column)
@@ -65,11 +65,11 @@ class UnsupportedQueryError(_PositionedError):
 
 
 class PlanError(RdfliveError, ValueError):
-    """The algorithm or the key that was asked for does not apply to the query."""
+    """The requested algorithm or key does not apply to the query."""
 
 
 class MissingExtraError(RdfliveError, ImportError):
-    """What was imported or called needs an extra that is not installed; the message has the command."""
+    """An import or call needs an extra that is not installed; the message has the install command."""
 
 
 class UnsupportedStoreError(RdfliveError, TypeError):
@@ -77,17 +77,17 @@ class UnsupportedStoreError(RdfliveError, TypeError):
 
 
 class ClosedError(RdfliveError, RuntimeError):
-    """The subscription was closed."""
+    """The subscription is closed."""
 
 
 class BudgetError(ClosedError):
-    """The subscription would have taken more than its budget allows, so it has ended."""
+    """The subscription has ended because it would have exceeded its budget."""
 
 
 class FeedError(RdfliveError, ValueError):
-    """A change feed is malformed: `source`, `line` (from 1) and `offset` (bytes before it) say where.
+    """A change feed is malformed at `source`, `line` (from 1) and `offset` (bytes before the line).
 
-    One that cannot be opened has line 0.
+    For a feed that cannot be opened, the line is 0.
     """
 
     def __init__(self, source: str, line: int, reason: str, *, offset: int = 0) -> None:
@@ -99,17 +99,17 @@ class FeedError(RdfliveError, ValueError):
         self.reason = reason
 
 
-class ResyncNeeded(RdfliveError, RuntimeError):  # noqa: N818 - it says what to do, not what went wrong
-    """A feed cannot go on from its cursor; only a new snapshot of the whole state leads on."""
+class ResyncNeeded(RdfliveError, RuntimeError):  # noqa: N818 - named after the remedy
+    """A feed cannot continue from its cursor and needs a new snapshot of the full state."""
 
     def __init__(self, source: str, reason: str) -> None:
-        super().__init__(f"{source}: {reason}; resync: give mirror a snapshot of the whole state")
+        super().__init__(f"{source}: {reason}; resync: pass a snapshot of the full state to mirror")
         self.source = source
         self.reason = reason
 
 
 class ValidationError(RdfliveError, ValueError):
-    """A guard refused a commit, which has been undone: `results` are the rows that it would have added."""
+    """A guard refused a commit, which was undone; `results` are the rows that it would have added."""
 
     def __init__(
         self, message: str, results: tuple[Any, ...] = (), reports: tuple[Callable[[], Any], ...] = ()
@@ -120,28 +120,28 @@ class ValidationError(RdfliveError, ValueError):
 
     @classmethod
     def joined(cls, errors: Sequence[ValidationError]) -> ValidationError:
-        """Make one error of those of several guards."""
+        """Combine the errors of several guards."""
         results = tuple(row for error in errors for row in error.results)
         reports = tuple(report for error in errors for report in error._reports)
         return cls("\n".join(map(str, errors)), results, reports)
 
     @property
     def graph(self) -> Any:
-        """The results of shapes as a sh:ValidationReport, an `rdflib.Graph`; None where queries refused."""
+        """The results of shapes as an `rdflib.Graph` with a sh:ValidationReport; None for guard queries."""
         written = [report() for report in self._reports]
-        for other in written[1:]:  # of several guards each has a report
+        for other in written[1:]:  # each guard has a report
             written[0] += other
         return written[0] if written else None
 
 
 class WaitError(RdfliveError, RuntimeError):
-    """Two threads would wait for each other for ever; the one that is told so has changed nothing."""
+    """Two threads would wait for each other forever; the raising call has changed nothing."""
 
 
 def is_interruption(error: BaseException | None) -> bool:
-    """Tell whether an exception came from outside of what it ended: Ctrl-C, or too little memory or stack.
+    """True for an exception from outside of the failed code: Ctrl-C, or a lack of memory or stack.
 
-    Also where the cleaning up behind one raised another one. What failed so may well go the next time.
+    Also true if the cleanup after such an exception raised another one. A retry may succeed.
 
     >>> is_interruption(KeyboardInterrupt()), is_interruption(MemoryError()), is_interruption(KeyError())
     (True, True, False)
@@ -154,12 +154,12 @@ def is_interruption(error: BaseException | None) -> bool:
 
 
 class SchemaError(RdfliveError, ValueError):
-    """A schema triple lies outside the fragment that is reasoned with."""
+    """A schema triple is outside of the supported fragment."""
 
 
 class UnnameableTermError(RdfliveError, ValueError):
-    """SPARQL text would have to name a term that it cannot: a blank node of the data."""
+    """A SPARQL text would have to refer to a blank node of the data, which is impossible."""
 
 
 class ReformulationSizeError(RdfliveError, ValueError):
-    """A reformulation has more members than may be listed."""
+    """A reformulation has more members than the limit."""

@@ -1,4 +1,4 @@
-"""The command that installs an optional part of rdflive, from where rdflive itself was installed."""
+"""The install command of an extra, from the same origin as the installed rdflive."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _EXTRA: Final = re.compile(r"""extra\s*==\s*['"]([\w-]+)['"]""")
 
 @cache
 def install_command(extra: str) -> str:
-    """Give a command for a shell that adds an extra to this installation.
+    """Return a shell command that adds an extra to this installation.
 
-    An index is asked for the extra by name. What was installed from elsewhere (PEP 610) names that place: an
-    editable project, a folder, an archive, a commit of a repository. Where that is gone, or not known, the
-    command names the packages of the extra.
+    For an install from an index, the command names the extra. For any other origin (PEP 610) it names that
+    origin: an editable project, a folder, an archive, or a commit of a repository. If the origin no longer
+    exists or is unknown, the command names the packages of the extra.
 
     >>> "pip install" in install_command("server")
     True
@@ -37,7 +37,7 @@ def install_command(extra: str) -> str:
     try:
         distribution = metadata.distribution("rdflive")
     except metadata.PackageNotFoundError:
-        here = (_PROJECT / "pyproject.toml").exists()  # run out of a checkout
+        here = (_PROJECT / "pyproject.toml").exists()  # run from a checkout
         return _command("-e", f"{_PROJECT}[{extra}]") if here else _command(f"rdflive[{extra}]")
     arguments = _origin(distribution.read_text("direct_url.json"), extra)
     if arguments is None:
@@ -47,7 +47,7 @@ def install_command(extra: str) -> str:
 
 
 def _origin(direct_url: str | None, extra: str) -> list[str] | None:
-    """Read PEP 610's record of a direct install; None where its place is gone, or cannot be understood."""
+    """Return the arguments for a PEP 610 origin; None if it no longer exists or is malformed."""
     if direct_url is None:
         return [f"rdflive[{extra}]"]
     try:
@@ -70,7 +70,7 @@ def _origin(direct_url: str | None, extra: str) -> list[str] | None:
 
 
 def _command(*arguments: str) -> str:
-    """Write a command line: pip of this Python, or uv where that has no pip."""
+    """Return a command line with this Python's pip, or with uv if it has no pip."""
     python = shutil.which("python")
     is_first = python is not None and os.path.realpath(os.path.dirname(python)) == os.path.realpath(
         os.path.dirname(sys.executable)

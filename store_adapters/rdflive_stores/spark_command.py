@@ -1,6 +1,6 @@
-"""`rdflive spark`: what the state of a subscription on Spark holds, and state made again.
+"""The command `rdflive spark`: inspect or rebuild the state of a subscription on Spark.
 
-It is read at each start of `rdflive`, and imports PySpark only when it runs.
+Every start of `rdflive` imports this module, so PySpark is imported only when the command runs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["add"]
 
 _DESCRIPTION: Final = """\
-Look at the state of a subscription that rdflive_stores.spark.subscribe keeps in CHECKPOINT, or make it again
+Inspect the state of a subscription that rdflive_stores.spark.subscribe keeps in CHECKPOINT, or rebuild it
 while the subscription is stopped. CHECKPOINT is a path, or a location such as s3a://bucket/checkpoint."""
 
 _EXAMPLES: Final = """\
@@ -30,35 +30,35 @@ examples:
 
 
 def add(commands: Any) -> None:
-    """Add the command to those of `rdflive`."""
+    """Add the command `spark` to the parser of `rdflive`."""
     command = commands.add_parser(
         "spark",
-        help="look at the state of a subscription on Spark, or make it again",
+        help="inspect or rebuild the state of a subscription on Spark",
         description=_DESCRIPTION,
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     actions = command.add_subparsers(required=True, metavar="ACTION")
-    looking = _action(actions, "inspect", "show what the state holds", _inspect)
+    looking = _action(actions, "inspect", "show the content of the state", _inspect)
     looking.add_argument("--json", action="store_true", help="print one JSON object, with every partition")
-    parting = _action(actions, "repartition", "make the state again in other partitions", _repartition)
-    parting.add_argument("partitions", metavar="N", type=_count, help="how many")
+    parting = _action(actions, "repartition", "rebuild the state in other partitions", _repartition)
+    parting.add_argument("partitions", metavar="N", type=_count, help="number of partitions")
     making = _action(
         actions,
         "rebuild",
-        "make the state again, for another query, or longer paths",
+        "rebuild the state for another query or longer paths",
         _rebuild,
     )
     making.add_argument(
-        "--query", metavar="QUERY", help="a file with the new query, or its text; default: the same"
+        "--query", metavar="QUERY", help="file with the new query, or its text; default: the present query"
     )
     making.add_argument(
         "--path-steps",
         metavar="N",
         type=_count,
-        help="how many steps paths of * and + may have; default: as before",
+        help="largest number of steps of * and + paths; default: unchanged",
     )
-    making.add_argument("--answer", metavar="FOLDER", help="write the answer as Parquet, with a weight")
+    making.add_argument("--answer", metavar="FOLDER", help="write the answer as Parquet files, with weights")
 
 
 def _action(
@@ -73,7 +73,7 @@ def _action(
 def _count(text: str) -> int:
     number = int(text) if text.isdecimal() else 0
     if number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive whole number")
     return number
 
 
@@ -99,7 +99,7 @@ def _rebuild(args: argparse.Namespace) -> None:
     from rdflive_stores.spark import rebuild, session
 
     answer = {} if args.answer is None else {"sink": "parquet", "path": args.answer}
-    # what has no group graph pattern is no query, but the name of a file
+    # every query has braces; a text without them is a file name
     query = Path(args.query) if args.query and "{" not in args.query else args.query
     rebuild(args.checkpoint, query, spark=session(), path_steps=args.path_steps, **answer)
     _inspect(argparse.Namespace(checkpoint=args.checkpoint, json=False))
@@ -110,11 +110,11 @@ def _lines(found: Inspection) -> Iterator[str]:
         yield found.query
     else:
         yield from (f"{name}: {text}" for name, text in found.query.items())
-    done = "no micro-batch done" if found.committed is None else f"micro-batch {found.committed} done"
+    done = "nothing committed" if found.committed is None else f"micro-batch {found.committed} committed"
     made = f"format {found.format}, generation {found.generation}"
     yield f"{done}; {found.partitions} partitions, {made}"
     if not found.parts:
-        yield "written by another version of rdflive, or without a micro-batch that is done"
+        yield "written by another version of rdflive, or no micro-batch is committed"
     for folder in dict.fromkeys(part.folder for part in found.parts):
         held = [part.held for part in found.parts if part.folder == folder]
         sizes = sorted(each.bytes for each in held)

@@ -30,7 +30,7 @@ async def nothing() -> None:
 
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_ends_the_streams_and_is_handed_on(number: signal.Signals) -> None:
-    """Whoever handled it before is told too, and alone after the block."""
+    """The earlier handler is called too, and only it after the block."""
     told: list[Any] = []
 
     async def program() -> None:
@@ -60,7 +60,7 @@ def uvicorns(kind: type[uvicorn.Server], *more: Any) -> Any:
 @pytest.mark.parametrize(
     "handler", [signal.SIG_DFL, signal.SIG_IGN, signal.default_int_handler, uvicorns(AsgiServer, nothing)]
 )
-def test_where_nobody_ends_the_program_nothing_is_changed(handler: Any) -> None:
+def test_signals_without_a_handler_are_left_alone(handler: Any) -> None:
     """A signal does what it does without; the server of `rdflive serve` ends the streams itself."""
 
     async def program() -> None:

@@ -28,7 +28,7 @@ def test_a_query_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_operators_are_printed_as_a_tree(capsys: pytest.CaptureFixture[str]) -> None:
-    """Where nobody reads along, long lines stay whole."""
+    """Without a terminal, long lines are not folded."""
     assert main(["explain", "SELECT * { ?a <u:p> ?b OPTIONAL { ?a <u:q> ?c } }"]) == 0
     out = capsys.readouterr().out
     assert "\n[1] LeftJoin (OPTIONAL) on ?a\n│   keeps the rows of both sides by" in out
@@ -73,7 +73,7 @@ def test_an_algorithm_can_be_forced(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["none.rq"], "none.rq: no such file, and not the text of a query (it would have braces)"),
+        (["none.rq"], "none.rq: no such file, and not the text of a query (which has braces)"),
         (["SELECT ?s { ?s ?p }"], "the query, line 1, column 19: not SPARQL: met"),
         (
             ["SELECT ?s {\n ?s ?p ?o\n FILTER(?o = STR(NOW())) }"],

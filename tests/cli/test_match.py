@@ -42,7 +42,7 @@ def test_solutions_are_printed_per_event(
 @pytest.mark.sampled(by="workers")
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_variable_may_be_called_as_a_method_of_rows(workers: str) -> None:
-    """No process warns of such names, as nobody reads attributes."""
+    """No process warns of such names, as the command reads no attributes."""
     query = "SELECT (?h AS ?count) { ?h <http://e/power> ?p }"
     command = [sys.executable, "-m", "rdflive", "match", query, "events.nq", "--workers", workers]
     ended = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -125,7 +125,7 @@ def test_refused_edit_is_said() -> None:
         told = [program.stderr.readline() for _ in range(3)]
         assert told[0] == "the commit is refused, because it would add 1 result:\n"
         assert told[1].startswith("  e:a  Violation  e:p: ")
-        assert told[2] == "what was read before stays\n"
+        assert told[2] == "the earlier data stay\n"
         data.write_text(text + "e:z e:p 5 .\n")
         assert program.stdout.readline() == "#1  + e:z 5\n"
         program.send_signal(signal.SIGINT)

@@ -35,7 +35,7 @@ def test_a_second_run_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
     assert watch(*STORE, "--no-initial") == 0
     out, err = capsys.readouterr()
     assert uncounted(out) == "- _:x <http://e/o>\n"
-    assert f"s holds what {Path('c.rdfp').absolute()} said before: going on behind it\n" in err
+    assert f"s holds earlier changes of {Path('c.rdfp').absolute()}: resuming after them\n" in err
     assert "s is loaded: data.ttl not loaded again\n" in err
     assert "\n1 entry, 1 change, 1 delta in " in err
 
@@ -91,7 +91,7 @@ def test_data_do_not_come_behind_a_feed(options: list[str], capsys: pytest.Captu
     assert out == ""
     assert err.endswith(
         "rdflive: error: s: is in use already, and data.ttl was never loaded into it; leave data.ttl out to "
-        "go on with what it holds, or name another folder\n"
+        "use its data, or name another folder\n"
     )
     assert watch(*STORE, *options, data="") == 0
 
@@ -122,7 +122,7 @@ def test_data_do_not_go_into_the_reserved_graph(
     assert watch(*store, data=path) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.startswith(f"rdflive: error: {place}the graph {RESERVED} is reserved for what rdflive keeps")
+    assert err.startswith(f"rdflive: error: {place}the graph {RESERVED} is reserved for rdflive")
     if store == STORE:
         pyoxigraph = pytest.importorskip("pyoxigraph", reason="the oxigraph extra is not installed")
         assert not [quad for quad in pyoxigraph.Store("s") if quad.subject.value in ("http://e/s", "e:s")]
@@ -131,11 +131,11 @@ def test_data_do_not_go_into_the_reserved_graph(
 def test_a_file_and_a_folder_of_other_things_are_left_alone(capsys: pytest.CaptureFixture[str]) -> None:
     """The error names them, and nothing is put into the folder; an empty one is taken."""
     assert watch("--store-path", "c.rdfp") == 2
-    assert "c.rdfp: cannot be opened as a store of Oxigraph: " in capsys.readouterr().err
+    assert "c.rdfp: cannot be opened as an Oxigraph store: " in capsys.readouterr().err
     Path("other").mkdir()
     Path("other/notes").touch()
     assert watch("--store-path", "other") == 2
-    assert "other: is no store of Oxigraph and not empty; name a new folder" in capsys.readouterr().err
+    assert "other: is not an Oxigraph store and not empty; name a new folder" in capsys.readouterr().err
     assert [path.name for path in Path("other").iterdir()] == ["notes"]
     Path("s").mkdir()
     assert watch(*STORE) == 0
@@ -171,7 +171,7 @@ def test_a_feed_that_changed_asks_for_a_snapshot(capsys: pytest.CaptureFixture[s
         '- <http://e/a> "1"^^<http://www.w3.org/2001/XMLSchema#integer>',
         '- <http://e/c> "x\\ny"@en',
     ]
-    assert "w.nq has taken the place of what s held\n" in err
+    assert "w.nq has replaced the data of s\n" in err
     assert watch(*options, data="") == 0
     out, err = capsys.readouterr()
     assert out == ""
@@ -195,7 +195,7 @@ def test_deltas_of_a_snapshot_are_sent_before_the_next_entry() -> None:
         process.kill()
         err = process.stderr.read()
     assert line.rstrip() == b"#1  - e:a 1"
-    assert b"w.nt has taken the place of what s held" in err.splitlines()
+    assert b"w.nt has replaced the data of s" in err.splitlines()
 
 
 @pytest.mark.parametrize("options", [[], STORE])
@@ -223,9 +223,9 @@ def test_standard_input_is_resumed_with_a_name(
 
 
 def test_a_resumed_run_in_memory_says_what_it_reads_again(capsys: pytest.CaptureFixture[str]) -> None:
-    """Without --store-path a line tells that the data are loaded anew."""
+    """Without --store-path a note says that the next run loads the data again."""
     resume = ["--resume", "r.sqlite", "--name", "n"]
-    hint = "without --store-path DIR the next run loads the data anew and reads c.rdfp from its beginning"
+    hint = "without --store-path DIR the next run loads the data again and reads c.rdfp from its beginning"
     assert watch(*resume) == 0
     assert hint in capsys.readouterr().err
     assert watch(*resume, *STORE) == 0

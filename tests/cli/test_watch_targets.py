@@ -62,7 +62,7 @@ def test_a_resumed_file_goes_on_behind_what_is_whole(capsys: pytest.CaptureFixtu
     assert [json.loads(line)["sequence"] for line in Path("o").read_text("utf-8").splitlines()] == [1, 2, 3]
     _, err = capsys.readouterr()
     assert "store is loaded: data.ttl not loaded again" in err
-    assert f"store holds what {Path('c.rdfp').absolute()} said before: going on behind it" in err
+    assert f"store holds earlier changes of {Path('c.rdfp').absolute()}: resuming after them" in err
 
 
 @pytest.mark.parametrize("foreign", [b"notes", b"notes\n", b'{"sequence": 1}\nnotes'])
@@ -72,7 +72,7 @@ def test_a_resumed_run_leaves_a_foreign_file_alone(
     """What is not of an earlier run is neither cut nor added to."""
     Path("o").write_bytes(foreign)
     assert watch("--to", "ndjson", "--out", "o", *RESUME) == 2
-    assert "o: is not what an earlier run wrote" in capsys.readouterr().err
+    assert "o: was not written by an earlier run" in capsys.readouterr().err
     assert Path("o").read_bytes() == foreign
 
 
@@ -98,7 +98,7 @@ def test_a_new_subscriber_does_not_go_on_in_a_file(target: str, capsys: pytest.C
     for other in (["--resume", "r.sqlite", "--name", "m"], ["--resume", "new", "--name", "n"]):
         assert watch(*options, *other, query=CONSTRUCT) == 2
         err = capsys.readouterr().err
-        assert f"rdflive: error: o: is not empty, and {other[1]} has told {other[3]!r} nothing yet" in err
+        assert f"rdflive: error: o: is not empty, but {other[1]} has no deltas of {other[3]!r} yet" in err
         assert Path("o").read_bytes() == whole
     assert not Path("new").exists()
 

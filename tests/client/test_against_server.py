@@ -94,7 +94,7 @@ class Follower:
 
 
 class Network:
-    """A dataset, a server of it that can be started anew, and a cable to it."""
+    """A dataset, a server of it that can be restarted, and a cable to it."""
 
     def __init__(self) -> None:
         self.dataset = rdflib.Dataset()
@@ -181,7 +181,7 @@ def check_order(told: list[Rows], states: list[Rows]) -> None:
     phases=[Phase.reuse, Phase.generate],  # a run that fails waits long, so there is no shrinking
 )
 def test_deltas_add_up_whatever_breaks(query: str, begin: Triples, steps: list[tuple[Any, ...]]) -> None:
-    """Cut anywhere and with the server started anew, no solution is lost or told twice."""
+    """With cuts anywhere and restarts of the server, no solution is lost or reported twice."""
     evaluate = QUERIES[query]
     with network() as net:
         net.write(begin, frozenset())

@@ -154,8 +154,8 @@ STRANGE: dict[str, tuple[Script, str]] = {
     "an end": (lambda wire: wire.head().raw(written("end", detail="too large")), "too large"),
     "the end": (lambda wire: wire.head(), "ended before the answer"),
     "half": (lambda wire: wire.head().raw(whole("3-e", "a")[:-1]), "ended before the answer"),
-    "garbage": (lambda wire: wire.head().raw("data: {\n\n"), "sends what cannot be"),
-    "no answer": (lambda wire: wire.head().raw("event: initial\ndata: {}\n\n"), "sends what is no answer"),
+    "garbage": (lambda wire: wire.head().raw("data: {\n\n"), "sends invalid messages"),
+    "no answer": (lambda wire: wire.head().raw("event: initial\ndata: {}\n\n"), "sends an invalid answer"),
 }
 
 
@@ -168,7 +168,7 @@ def test_a_strange_server_is_told_from_rdflive(server: EventServer, script: Scri
 
 
 def test_a_server_that_is_not_there_is_named() -> None:
-    """The error says where nobody listens, and what to do."""
+    """The error names the address without a server, and a remedy."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
     with pytest.raises(
@@ -190,7 +190,7 @@ def beating(wire: Wire) -> None:
     [
         (Wire.wait, "timed out"),
         (lambda wire: wire.head().wait(), "timed out"),
-        (beating, r"no answer of the query came within 0\.05 s"),
+        (beating, r"the answer of the query did not arrive within 0\.05 s"),
     ],
     ids=["no head", "no body", "heartbeats"],
 )

@@ -125,7 +125,7 @@ def test_a_whole_answer_comes_as_what_is_different(server: EventServer) -> None:
     assert [asked.last for asked in server.asked] == [None, "3-e", "20-e"]
 
 
-def test_numbers_go_on_when_a_server_counts_anew(server: EventServer) -> None:
+def test_numbers_continue_when_a_server_restarts(server: EventServer) -> None:
     """A new server begins at 0: numbers go on from where they were, without a gap, and never fall."""
     first = cut(whole("30-e", "a"), update("31-e", "b"))
     second = cut(written("resync", reason="unknown"), whole("0-f", "a", "b"), update("2-f", "c"))
@@ -174,7 +174,7 @@ def test_what_cannot_be_has_the_answer_sent_again(
         (11, "z", "b"),
     ]
     assert [asked.last for asked in server.asked] == [None, None]
-    assert "sends what cannot be" in caplog.text
+    assert "sends invalid messages" in caplog.text
 
 
 def test_silence_is_a_lost_connection(server: EventServer) -> None:
@@ -291,7 +291,7 @@ def test_closing_ends_a_wait_for_the_server(server: EventServer, waits: Script) 
     assert subscription.last_error is None
 
 
-def test_whoever_looks_sees_that_the_server_is_away(server: EventServer) -> None:
+def test_a_lost_server_is_visible(server: EventServer) -> None:
     """While the connection is lost the last known answer is given, and `connected` is False."""
     away, back = threading.Event(), threading.Event()
 
@@ -314,7 +314,7 @@ def test_whoever_looks_sees_that_the_server_is_away(server: EventServer) -> None
 def test_what_must_not_happen_ends_the_subscription(
     server: EventServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever goes wrong in the thread that follows, no subscription looks open that nobody follows."""
+    """Whatever goes wrong in the thread that follows, no subscription looks open without its thread."""
     monkeypatch.setattr("rdflive.client.answer.Answer.update", lambda *_: 1 / 0)
     subscription = ended(server, stay(whole("3-e", "a"), update("4-e", "b")))
     assert isinstance(subscription.last_error, ZeroDivisionError)

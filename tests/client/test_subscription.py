@@ -136,7 +136,7 @@ def test_iterators_begin_with_the_answer(server: EventServer) -> None:
 
 
 def test_a_callback_that_was_interrupted_elsewhere_is_told_the_whole_answer(server: EventServer) -> None:
-    """Nobody knows how much of its delta it has taken; what comes then is told once."""
+    """The callback may have taken a part of its delta; later changes are delivered once."""
     told: list[Any] = []
     begin, done = threading.Event(), threading.Event()
 
@@ -243,7 +243,7 @@ def test_a_construct_query_has_a_live_graph(server: EventServer) -> None:
 
 
 def test_an_iterator_that_is_opened_during_a_delivery_gets_it_once(server: EventServer) -> None:
-    """Whoever sees the graph change and opens an iterator then has that change in its first delta."""
+    """An iterator opened after a change of the graph has that change in its first delta."""
     begin, done = threading.Event(), threading.Event()
     opened: list[Any] = []
 
@@ -340,7 +340,7 @@ def test_the_server_explains(server: EventServer) -> None:
         assert (str(explanation), explanation.svg(), explanation.algorithms) == ("T", "<svg/>", ("star",))
         assert explanation.notes == ("N",)
         assert (server.asked[1].target, server.asked[1].body) == ("/explain?entailment=rdfs", QUERY)
-        for reason in ("no JSON object", "no explanation", "cannot be read"):
+        for reason in ("not a JSON object", "no explanation", "cannot be read"):
             with pytest.raises(rdflive.ServerError, match=reason):
                 subscription.explain()
 

@@ -147,7 +147,7 @@ def test_data_do_not_become_schema(tmp_path: Path, caplog: pytest.LogCaptureFixt
         assert counted(simulation).keys() == simulation.live().keys()
     engine.close()
     messages = [record.getMessage() for record in caplog.records]
-    assert sum(message.startswith("not reasoned with: <urn:below> is made") for message in messages) == 1
+    assert sum(message.startswith("not reasoned with: <urn:below> is declared") for message in messages) == 1
 
 
 def test_words_of_the_schema_are_data_too(tmp_path: Path) -> None:

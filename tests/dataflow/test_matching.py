@@ -32,8 +32,8 @@ def solution(text: str) -> tuple[str, ...]:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (Change("X", *row("a b")), "the operation 'X' is none: op must be A or +, D or -"),
-        (Change(None, *row("a b")), "the operation None is none"),
+        (Change("X", *row("a b")), "'X' is not an operation: op must be A or +, D or -"),
+        (Change(None, *row("a b")), "None is not an operation"),
         (Change("A", None, P, P), "the subject of a change is NULL"),
         (Change("A", P, None, P), "the predicate of a change is NULL"),
         (Change("A", P, P, None), "the object of a change is NULL"),

@@ -164,7 +164,7 @@ def test_recursive_rules_are_refused_where_the_query_needs_them() -> None:
 
 def test_rules_and_entailment_exclude_each_other() -> None:
     """As in one process, which also refuses patterns over all graphs, as each entails by itself."""
-    with pytest.raises(ValueError, match="do not go together"):
+    with pytest.raises(ValueError, match="cannot be combined"):
         plan_queries("ASK { ?x a ?c }", entailment="rdfs", rules=N3 + "{ ?x :p ?y } => { ?x :q ?y } .")
     with pytest.raises(UnsupportedQueryError, match="GRAPH with a variable"):
         plan_queries("ASK { GRAPH ?g { ?x <urn:q> ?y } }", rules=N3 + "{ ?x :p ?y } => { ?x :q ?y } .")
@@ -216,7 +216,7 @@ def test_a_literal_that_would_be_read_as_another_is_refused() -> None:
     one = Literal("01", datatype=XSD.integer, normalize=False)
     x = Variable("x")
     head, body = TriplePattern(x, URIRef(f"{EX}q"), one), TriplePattern(x, URIRef(f"{EX}p"), one)
-    with pytest.raises(rdflive.RuleError, match="read a literal of the rules as another"):
+    with pytest.raises(rdflive.RuleError, match="read a literal of the rules as a different one"):
         plan_queries(PREFIXES + "ASK { ?x :q ?y }", rules=Program((Rule("rule 1", (body,), (head,)),)))
 
 
@@ -225,20 +225,20 @@ def test_other_rules_are_told_before_what_follows_from_them(tmp_path: Path) -> N
     text, rule = PREFIXES + "ASK { ?x :q ?y }", "{{ ?x :p{} ?y }} => {{ ?x :q ?y }} . "
     many = N3 + "".join(rule.format(number) for number in range(50))
     Simulation(text, str(tmp_path), rules=many)
-    with pytest.raises(StateError, match=r"(?s)other rules: .{203}, and here none; .* begin again") as caught:
+    with pytest.raises(StateError, match=r"(?s)other rules: .{203}, not none; .* begin again") as caught:
         Simulation(text, str(tmp_path)).restart()
     assert "rebuild" not in str(caught.value)
 
 
 def test_what_is_too_deep_or_hidden_is_refused() -> None:
-    """A long chain of rules ends planning with a plain error, and so do predicates that must not show."""
+    """A long chain of rules ends planning with a plain error, and so do predicates that are hidden."""
     chain = N3 + "".join(f"{{ ?x :r{n} ?y }} => {{ ?x :r{n + 1} ?y }} . " for n in range(600))
     with pytest.raises(UnsupportedQueryError, match="too deeply"):
         plan_queries(PREFIXES + "SELECT * { ?x :r600 ?y }", rules=chain)
     own = "<urn:x-rdflive:rule:h>"
     hidden = N3 + f"{{ ?x :p ?y }} => {{ ?x {own} ?y }} . {{ ?x {own} ?y }} => {{ ?y :q ?x }} ."
     for query in ("{ ?x :q ?y }", f"{{ ?x {own} ?y }}"):
-        with pytest.raises(UnsupportedQueryError, match="must not show"):
+        with pytest.raises(UnsupportedQueryError, match="are hidden"):
             plan_queries(PREFIXES + f"SELECT * {query}", rules=hidden)
 
 

@@ -58,7 +58,7 @@ def test_any_text_is_a_term_or_refused_as_by_a_reader_of_rows(form: str, text: s
         (("<urn:s>", '"p"', "<urn:o>", None), "the predicate is the literal"),
         (("<urn:s>", "<urn:p>", "<urn:o>", '"g"'), "the graph is the literal"),
         (("<urn:s>", "<urn:p>", "", None), "the object is missing"),
-        (("<urn:s>", "<urn:p>", "<urn:o> <urn:g>", None), "the object goes on behind its term"),
+        (("<urn:s>", "<urn:p>", "<urn:o> <urn:g>", None), "the object has text after its term"),
     ],
 )
 def test_a_term_at_the_wrong_place_is_refused(terms: tuple[str, str, str, str | None], reason: str) -> None:

@@ -127,7 +127,7 @@ ILL_FORMED = {
 )
 def test_what_is_of_another_type_is_named(datatype: Any, text: str, reason: str) -> None:
     """Nothing is rounded, cut or left out; the error says what is wrong with the value."""
-    message = rf"^\?v is .* which is no value for a column of type \S+ \({reason}"
+    message = rf"^\?v is .* which does not fit a column of type \S+ \({reason}"
     with pytest.raises(ValueTypeError, match=message):
         read([text], datatype)
 
@@ -135,8 +135,8 @@ def test_what_is_of_another_type_is_named(datatype: Any, text: str, reason: str)
 def test_types_are_looked_at() -> None:
     """A type without a column, and a name that is no variable, are refused before anything runs."""
     with pytest.raises(
-        ValueError, match=r"no column of Spark is made for .*gYear.* \(\?v\), only for Resource, "
+        ValueError, match=r"Spark has no column type for .*gYear.* \(\?v\), only for Resource, "
     ):
         column_types(["v"], {"v": XSD.gYear})
-    with pytest.raises(ValueError, match="types= names 'w', and the query gives v, x"):
+    with pytest.raises(ValueError, match="types= names 'w', but the query has v, x"):
         column_types(["v", "x"], {"w": XSD.integer})

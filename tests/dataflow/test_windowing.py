@@ -291,7 +291,7 @@ def test_operations_at_one_time_need_an_order(tmp_path: Path) -> None:
     """By their times they have one; at one time positions tell, and the micro-batch."""
     simulation = small(tmp_path, rdflive.Sliding(10))
     simulation.run([at(3), at(4, "D")])
-    with pytest.raises(ChangeError, match="inserted and deleted in one micro-batch, and nothing says in"):
+    with pytest.raises(ChangeError, match="inserted and deleted in one micro-batch, in unknown order"):
         simulation.run([at(5), at(5, "D")])
     with pytest.raises(ChangeError, match="the time of an element is NULL"):
         simulation.run([at(3)._replace(time=None)])
@@ -355,5 +355,5 @@ def test_state_knows_its_window(window: TimeWindow, tmp_path: Path) -> None:
     folder, plan = Folder.local(str(tmp_path)), simulation.joint
     check(folder, describe(replace(plan, window=replace(mine, column="other")), 2))
     for other in (None, replace(mine, delay=0), replace(mine, window=rdflive.Sliding(77))):
-        with pytest.raises(StateError, match=r"is that of another window: .*; take that window again, or"):
+        with pytest.raises(StateError, match=r"belongs to another window: .*; use that window, or"):
             check(folder, describe(replace(plan, window=other), 2))

@@ -28,9 +28,9 @@ EX = rdflib.Namespace("http://example.org/")
         ({"entailment": "rdfs", "counts": "all"}, "counts must be None or 'support' or 'paths', got 'all'"),
         ({"strategy": "saturate"}, "need entailment='rdfs'"),
         ({"counts": "paths"}, "need entailment='rdfs'"),
-        ({"entailment": "rdfs", "rules": "rdfs"}, "do not go together"),
+        ({"entailment": "rdfs", "rules": "rdfs"}, "cannot be combined"),
         ({"rules": "rdfs", "strategy": "reformulate"}, "rules are materialised"),
-        ({"entailment": "rdfs", "counts": "paths", "strategy": "reformulate"}, "needs what is counted"),
+        ({"entailment": "rdfs", "counts": "paths", "strategy": "reformulate"}, "needs counted triples"),
         ({"provenance": True}, "provenance needs entailment="),
     ],
 )

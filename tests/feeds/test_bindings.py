@@ -101,7 +101,7 @@ def test_sepa_counts_one_by_one() -> None:
         (1, False, True),
         (2, False, False),
     ]
-    with pytest.raises(ResyncNeeded, match="feed: notification 3 follows 1; those between are lost"):
+    with pytest.raises(ResyncNeeded, match="feed: notification 3 follows 1; the ones between are lost"):
         read("sepa", sepa(0), sepa(1), sepa(3))
 
 
@@ -110,7 +110,7 @@ def test_new_subscription_begins_anew() -> None:
     first, second = read("sepa", sepa(5), sepa(0, spuid="other"))
     assert (first.initial, second.initial) == (False, True)
     with pytest.raises(
-        FeedError, match="line 3: the notification is of subscription 'other', those before of"
+        FeedError, match="line 3: the notification belongs to subscription 'other', earlier ones to"
     ):
         read("sepa", sepa(5), sepa(6), sepa(7, spuid="other"))
 
@@ -148,7 +148,7 @@ def test_commits_leave_gaps() -> None:
             "'type' of a term must be",
         ),
         ("sparql-incremental", line(1, [{"x": {**WORD, "xml:lang": "?"}}]), "a literal is malformed: "),
-        ("sparql-incremental", {"sequence": 1, "boolean": True}, "the line is of an ASK query"),
+        ("sparql-incremental", {"sequence": 1, "boolean": True}, "the line belongs to an ASK query"),
     ],
 )
 def test_bad_line_names_its_place_and_reason(form: Format, value: object, reason: str) -> None:

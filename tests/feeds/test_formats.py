@@ -63,7 +63,7 @@ def test_a_format_of_a_plugin_is_found_by_its_ending() -> None:
         offered[:] = [FeedFormat("mine", (".mine",), StatelessDecoder)]
         assert feed_format_of("x.mine.gz") is feed_format("mine")
         offered[:] = [FeedFormat("nquads", (".q",), StatelessDecoder)]
-        with pytest.raises(FeedFormatError, match=r"two plugins offer the change-feed format 'nquads'"):
+        with pytest.raises(FeedFormatError, match=r"two plugins provide the change-feed format 'nquads'"):
             feed_format("rdf-patch")
     finally:
         rdflive.unregister_plugin(plugin)

@@ -71,7 +71,7 @@ def test_pretty_printed_json_is_told_how_to_be_written(number: int) -> None:
     if text.strip() == "1":
         return  # a number is a whole value
     with pytest.raises(
-        RowError, match="each line holds one whole JSON value, so write it without line breaks"
+        RowError, match="each line must hold one complete JSON value; write it without line breaks"
     ):
         read_value(Line(text, 1))
 

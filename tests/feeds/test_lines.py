@@ -54,7 +54,7 @@ def test_bytes_that_are_not_utf8_have_a_fault() -> None:
     """The line has no text, and the lines around it are given."""
     lines = list(to_lines(io.BytesIO(b"one\r\ntwo\nab\xffd\nfour"), "latin.rdfp"))
     assert [line.text for line in lines] == ["one", "two", "", "four"]
-    assert [line.fault for line in lines] == ["", "", "not UTF-8: byte 0xff at place 3", ""]
+    assert [line.fault for line in lines] == ["", "", "not UTF-8: byte 0xff at position 3", ""]
     with pytest.raises(FeedError, match=r"latin\.rdfp, line 3: not UTF-8: .* \(byte 9\)"):
         list(decode(NQUADS, lines[2:], "latin.rdfp"))
 
@@ -82,7 +82,7 @@ def test_pieces_make_no_difference(content: bytes, size: int, longest: int) -> N
         assert list(to_lines(to_pieces(io.BytesIO(content)), "x")) == whole
         patch.setattr("rdflive.feeds.lines.LONGEST", longest)
         expected = [
-            line._replace(text="", fault=f"longer than {longest} bytes, the most that a line may have")
+            line._replace(text="", fault=f"longer than {longest} bytes, the maximum for a line")
             if line.end - line.start > longest
             else line
             for line in whole

@@ -56,7 +56,7 @@ def test_empty_lines_and_comments_group_nothing() -> None:
         ("+", "the subject is missing"),
         ("- .", "the subject is missing"),
         (f'+ "s" {TRIPLE} .', "the subject is the literal '\"s\"'; it must be an IRI or a blank node"),
-        (f"+ {TRIPLE} . {TRIPLE} .", "the row goes on behind its dot"),
+        (f"+ {TRIPLE} . {TRIPLE} .", "the row continues after its dot"),
     ],
 )
 def test_a_bad_line_names_its_line_and_reason(line: str, reason: str) -> None:

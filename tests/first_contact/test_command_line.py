@@ -186,9 +186,9 @@ def test_a_file_is_followed_as_it_is_edited() -> None:
         os.replace("new.ttl", "data.ttl")
         assert [program.line(), program.line()] == ["#2  - :T101 :Central", "#2  + :T101 :Mill"]
         Path("data.ttl").write_text(f"{DATA}:T9 :nextStop")
-        program.error("what was read before stays")
+        program.error("the earlier data stay")
         os.remove("data.ttl")
-        program.error("data.ttl: No such file or directory; what was read before stays")
+        program.error("data.ttl: No such file or directory; the earlier data stay")
         Path("data.ttl").write_text(f"{DATA}:T9 :nextStop :Mill .")
         assert program.line() == "#3  + :T9 :Mill"
         Path("data.ttl").write_text("")
@@ -309,10 +309,10 @@ def test_many_blank_nodes_that_look_alike_take_no_time() -> None:
         (["data.ttl", "--pace", "1"], "--pace goes with --changes FILE"),
         (["data.ttl", "--snapshot", "data.nq"], "--snapshot goes with --changes FILE"),
         (["data.ttl", "--on-bad", "skip"], "--on-bad goes with --changes FILE"),
-        (["data.ttl", "--store-path", "db"], "--store-path keeps what a feed has changed"),
+        (["data.ttl", "--store-path", "db"], "--store-path keeps the changes of a feed"),
         (["none.ttl"], "none.ttl: "),
         (["data.ttl", "--token-env", "T"], "--token-env goes with the URL of a server"),
-        (["http://e/", "data.ttl"], "http://e/: a server's graph is its own"),
+        (["http://e/", "data.ttl"], "http://e/: a server has its own graph"),
         (["http://e/", "--changes", "c.rdfp"], "--changes goes with DATA of your own, not with http://e/"),
         (["http://e/", "--union"], "--union goes with DATA of your own"),
         (["http://e/", "--token-env", "NOT_SET"], "the environment variable NOT_SET"),
@@ -338,7 +338,7 @@ def test_a_pipe_cannot_be_followed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["watch", "pipe.ttl", "--query", STOPS]) == 2
     assert (
         capsys.readouterr().err
-        == "rdflive: error: pipe.ttl: is no file that could be edited; give changes with --changes\n"
+        == "rdflive: error: pipe.ttl: is not a file that can be edited; give changes with --changes\n"
     )
 
 

@@ -25,7 +25,7 @@ from rdflib.query import ResultRow
 
 import rdflive
 from rdflive.model import DirectionalString, Header, Origin, exact_literal, hidden_names
-from rdflive.model.python_values import python_value
+from rdflive.model.terms import python_value
 from support.effort import examples
 from support.oracle import from_native
 from support.worlds import KINDS
@@ -87,7 +87,7 @@ def test_an_unknown_name_is_answered_with_the_names(row: Any) -> None:
         row[Variable("train_")]
     with pytest.raises(KeyError, match=r"no variable \?None; it has: "):
         row[None]
-    with pytest.raises(KeyError, match=re.escape("without its ?: 'train' in place of '?train'")):
+    with pytest.raises(KeyError, match=re.escape("no ?: use 'train' instead of '?train'")):
         row["?train"]
     assert not hasattr(row, "_repr_html_")
     solution = Header("SELECT", ("b", "c", "a")).solution((1, 2, 3))  # names that are equally near

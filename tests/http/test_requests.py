@@ -1,4 +1,4 @@
-"""Requests end when they should, say what went wrong, and tell nobody more than they must."""
+"""Requests end in time, report errors, and reveal no more than needed."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_any_thread_can_end_a_wait(server: EventServer, script: Script, end: Cal
 
 
 def test_any_thread_can_end_a_handshake() -> None:
-    """A server that accepts connections and says nothing of TLS holds nobody."""
+    """A server that accepts connections without TLS does not block a request."""
     http = Http()
     with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(1) as other:
         sending = other.submit(send, http, f"https://127.0.0.1:{listening.getsockname()[1]}/")
@@ -86,7 +86,7 @@ def test_a_cut_ends_what_is_under_way_alone(server: EventServer) -> None:
 
 
 def test_what_was_closed_is_not_read(server: EventServer) -> None:
-    """A body that nobody read to its end is lost with the connection."""
+    """An unread rest of a body is lost with the connection."""
     server.play(text(200, "fine"))
     with send(Http(), server.url) as exchange:
         pass

@@ -46,7 +46,7 @@ STRANGERS: list[tuple[str | None, str | None]] = [
 ]
 
 
-def test_nobody_else_is_let_in(access: Access) -> None:
+def test_unknown_clients_are_refused(access: Access) -> None:
     """A wrong token is refused, also beside a right cookie; the digest of a token is no token."""
     for header, cookie in STRANGERS:
         raw = [] if header is None else [(b"authorization", header.encode("latin-1", "replace"))]
@@ -112,16 +112,14 @@ def test_the_first_refusal_of_each_site_is_logged(caplog: pytest.LogCaptureFixtu
                 Headers({"host": "localhost:8000", "origin": f"http://localhost:{number // 2}"})
             )
     texts = [record.getMessage() for record in caplog.records]
-    assert texts[0].startswith(
-        "a page of 'http://localhost:0' may not ask this server: let the page come from"
-    )
+    assert texts[0].startswith("a page of 'http://localhost:0' may not use this server: serve the page from")
     assert len(texts) == len(set(texts)) == 100
 
 
 @pytest.mark.parametrize("scheme", ["http", "https", "ws", "wss"])
 @pytest.mark.parametrize("forwarded", [False, True])
 def test_scheme_of_a_page_is_that_of_its_requests(scheme: str, forwarded: bool) -> None:
-    """The page of the other scheme may be anybody's; a proxy says which one the browser has asked."""
+    """A page of the other scheme is another site; a proxy reports the browser's scheme."""
     page = {"ws": "http", "wss": "https"}.get(scheme, scheme)
     told = {"x-forwarded-proto": scheme} if forwarded else {}
     for origin in ("http", "https"):
@@ -155,8 +153,8 @@ def test_what_other_sites_show_is_not_asked_for() -> None:
     ("text", "message"),
     [
         ("missing", "No such file"),
-        ("", "holds no client"),
-        ("x", "cannot be read as a file of tokens"),
+        ("", "has no client"),
+        ("x", "cannot be read as a token file"),
         ("a = 1", r"\[a\] must be a table"),
         ('[a]\nrights = ["read"]', r"\[a\] must have one of token and sha256"),
         (f'[a]\ntoken = "{ALICE}"\nsha256 = "{digest(BOB)}"\nrights = ["read"]', "must have one of"),

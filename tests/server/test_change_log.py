@@ -97,7 +97,7 @@ def apply(quads: set[Any], text: str) -> None:
 def test_log_adds_up_to_the_dataset(
     kind: str, steps: list[list[int]], reads: list[bool], entries: int, size: int
 ) -> None:
-    """Whoever reads now and then has the dataset in the end; 410 comes exactly where commits are lost."""
+    """A reader that reads now and then has the dataset in the end; 410 occurs exactly if commits are lost."""
     dataset = DATASETS[kind]()
     turn(dataset, range(7))
     with logged(dataset, entries=entries, size=size) as log:
@@ -170,7 +170,7 @@ def test_log_knows_no_other_ids_than_its_own() -> None:
 
 @pytest.mark.parametrize("kind", DATASETS)
 def test_commit_that_no_line_can_hold_is_told_as_a_gap(kind: str) -> None:
-    """A commit with an unwritable term is 410 for whoever has not passed it; later ones are written."""
+    """A commit with an unwritable term is 410 for readers before it; later ones are written."""
     dataset = DATASETS[kind]()
     with logged(dataset) as log:
         if kind == "Memory":
@@ -189,7 +189,7 @@ def test_commit_that_no_line_can_hold_is_told_as_a_gap(kind: str) -> None:
 
 
 def test_waiting_ends_with_a_commit_the_time_or_the_log() -> None:
-    """Who waits is woken from the thread that writes, once; at the end everybody is."""
+    """The writing thread wakes each waiting reader once; `close` wakes all."""
     dataset = rdflib.Dataset()
 
     async def wait(log: CommitLog) -> list[bool]:

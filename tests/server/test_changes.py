@@ -125,7 +125,7 @@ def test_stream_tells_who_cannot_go_on(served: Serving) -> None:
 
 
 def test_stream_tells_of_a_commit_that_is_too_large_to_keep(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client that follows live is told to read anew when a commit exceeds what is kept, and goes on."""
+    """A following client receives `resync` for a commit that exceeds the log, and continues."""
     monkeypatch.setattr(service, "CommitLog", partial(CommitLog, size=1000))
     with serving(rdflib.Dataset()) as served, events(served) as told:
         next(told)
@@ -226,10 +226,10 @@ def test_mirror_over_http_equals_the_dataset(kind: str, monkeypatch: pytest.Monk
                     source.default_graph.add((node, P, Literal("colour", lang="en-GB")))
                 source.graph(GRAPH).remove((None, P, node))
                 mirrored.until(lambda: same(source, target))
-            put(source, "while nobody mirrored")
+            put(source, "while no mirror ran")
             with following(target, _feed(served)) as mirrored:
                 mirrored.until(lambda: same(source, target))
-        put(source, "while nobody served")
+        put(source, "while no server ran")
         with serving(source, port=port) as served, following(target, _feed(served)) as mirrored:
             mirrored.until(lambda: same(source, target))
             put(source, "at last")

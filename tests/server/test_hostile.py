@@ -40,7 +40,7 @@ TOO_LONG = {b"400", b"408", b"414", b"431"}
 
 @pytest.fixture(scope="module")
 def hurried() -> Iterator[Serving]:
-    """A server that lets everybody in, with small limits."""
+    """A server without tokens, with small limits."""
     limits: dict[str, Any] = {"header_seconds": 0.3, "body_seconds": 0.3, "request_bytes": 10_000}
     with serving(rdflib.Dataset(), **limits) as served:
         yield served
@@ -94,7 +94,7 @@ MALFORMED = [
 
 
 def test_malformed_requests_are_refused(hurried: Serving) -> None:
-    """What is no request, or two at once to somebody in between, is 4xx or no answer at all."""
+    """Malformed requests, and those that a proxy may read as two, get 4xx or no response."""
     for request in MALFORMED:
         answer = raw(hurried, request)
         assert answer == b"" or answer.split(b" ")[1][:1] == b"4", (request, answer[:200])

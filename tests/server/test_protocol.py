@@ -1,4 +1,4 @@
-"""The SPARQL 1.1 Protocol, as requests on the wire and as clients that nobody here wrote speak it."""
+"""The SPARQL 1.1 Protocol, with raw requests and with third-party clients."""
 
 from __future__ import annotations
 

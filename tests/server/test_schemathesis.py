@@ -86,7 +86,7 @@ query, and a guard looks at the data: no schema can say so."""
 
 @pytest.mark.parametrize(("path", "method", "mode"), REQUESTS)
 def test_server_does_as_it_is_described(api: Any, path: str, method: str, mode: str) -> None:
-    """Every response has a described status, type and form, and only a token lets anybody in."""
+    """Every response has a described status, type and form, and only a token gives access."""
     excluded = [positive_data_acceptance] if (path, method) in REFUSABLE else []
 
     @given(api[path][method].as_strategy(generation_mode=schemathesis.GenerationMode[mode]))

@@ -39,13 +39,13 @@ def guarded() -> Iterator[Serving]:
 
 @pytest.fixture(scope="module")
 def open_server() -> Iterator[Serving]:
-    """A server that lets everybody in."""
+    """A server without tokens."""
     with serving(rdflib.Dataset()) as served:
         yield served
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_nobody_gets_past_the_gate_without_a_token(guarded: Serving, path: str) -> None:
+def test_the_gate_refuses_requests_without_a_token(guarded: Serving, path: str) -> None:
     """Every route and method but those of /health and /login is 401, with a wrong token too."""
     for method in METHODS:
         expected = {

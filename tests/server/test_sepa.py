@@ -268,7 +268,7 @@ def test_token_comes_with_the_message_or_the_handshake(dataset: rdflib.Dataset) 
     with serving(dataset, tokens=TOKENS) as served:
         with socket(served.url) as client:
             assert client.subscribe()["status_code"] == 401
-            assert client.subscribe(authorization="Bearer nobody")["status_code"] == 401
+            assert client.subscribe(authorization="Bearer unknown")["status_code"] == 401
             assert client.subscribe(authorization="Bearer \u2028")["status_code"] == 401
             assert client.subscribe(authorization=ben)["status_code"] == 403
             told = client.subscribe(authorization=ann)
@@ -278,10 +278,10 @@ def test_token_comes_with_the_message_or_the_handshake(dataset: rdflib.Dataset) 
             assert "unsubscribed" in told
         with socket(served.url, Authorization=ann) as client:
             assert client.subscribe()["sequence"] == 0
-            assert client.subscribe(authorization="Bearer nobody")["status_code"] == 401
+            assert client.subscribe(authorization="Bearer unknown")["status_code"] == 401
 
 
-def test_socket_of_nobody_is_closed_in_time(dataset: rdflib.Dataset) -> None:
+def test_socket_without_a_token_is_closed_in_time(dataset: rdflib.Dataset) -> None:
     """Who shows no token, in the handshake or a message, is let go; who does, stays."""
     with serving(dataset, tokens=TOKENS, header_seconds=0.3) as served:
         with socket(served.url) as stranger, closed_with(1008):
@@ -292,7 +292,7 @@ def test_socket_of_nobody_is_closed_in_time(dataset: rdflib.Dataset) -> None:
 
 
 def test_answer_that_is_read_anew_has_a_new_uri(dataset: rdflib.Dataset, client: Socket) -> None:
-    """What cannot be said as a difference begins anew: sequence 0, the same alias, and so on from there."""
+    """An answer that replaces the last one restarts: sequence 0, the same alias, then differences."""
     put(dataset, 1)
     first = client.subscribe(alias="board")
     with rdflive.subscribe(dataset, ALL) as other:

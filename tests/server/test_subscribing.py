@@ -154,7 +154,7 @@ def test_head_opens_nothing(server: Serving) -> None:
                 assert response.headers["Content-Type"].startswith("text/event-stream")
                 assert response.headers["X-Content-Type-Options"] == "nosniff"
                 response.read()
-    assert not [topic for topic in server.service.topics if topic.asked.query.endswith("#head")]
+    assert not [topic for topic in server.service.topics if topic.live_query.query.endswith("#head")]
 
 
 def test_other_sites_reach_nothing_by_pictures_and_forms(server: Serving) -> None:
@@ -241,7 +241,7 @@ def test_a_query_without_clients_is_kept_for_a_while(monkeypatch: pytest.MonkeyP
         until(lambda: not len(server.service.topics))
 
 
-def test_a_query_that_somebody_comes_back_to_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_query_that_a_client_returns_to_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """What it had been given to live without clients is forgotten."""
     monkeypatch.setattr(topics_module, "_LINGER", 0.3)
     with serving() as server:
@@ -262,7 +262,7 @@ def test_no_more_queries_linger_than_a_client_may_have() -> None:
             with listening(at(server, f"{QUERY} #{number}")) as events:
                 begun(events)
             until(lambda: all(not topic.followers for topic in server.service.topics))
-        assert {topic.asked.query[-1] for topic in server.service.topics} == {"4", "5"}
+        assert {topic.live_query.query[-1] for topic in server.service.topics} == {"4", "5"}
 
 
 def test_a_client_has_no_more_subscriptions_than_it_may() -> None:
@@ -272,7 +272,7 @@ def test_a_client_has_no_more_subscriptions_than_it_may() -> None:
             for events in (one, two):
                 begun(events)
             refused = asked(server, "GET", f"/subscribe?{urlencode({'query': QUERY})}")
-            assert (refused.status, "2 subscriptions open" in refused.json["detail"]) == (429, True)
+            assert (refused.status, "2 open subscriptions" in refused.json["detail"]) == (429, True)
         until(lambda: not any(topic.followers for topic in server.service.topics))
         with listening(at(server)) as events:
             begun(events)
@@ -355,7 +355,7 @@ def test_terms_that_rdflib_cannot_hold_end_no_subscription(server: Serving) -> N
     assert came["o"]["value"]["object"]["its:dir"] == "ltr"
 
 
-def test_a_client_that_reads_nothing_holds_up_nobody(server: Serving) -> None:
+def test_a_client_that_reads_nothing_delays_no_other(server: Serving) -> None:
     """The writer and others go on, and it gets the sum when it reads again."""
     query = QUERY + " #slow"
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
@@ -369,7 +369,7 @@ def test_a_client_that_reads_nothing_holds_up_nobody(server: Serving) -> None:
                     add(server, number, "long " * 60_000)
                 got.append(next(quick))
         answer = total(got)
-        [topic] = [topic for topic in server.service.topics if topic.asked.query == query]
+        [topic] = [topic for topic in server.service.topics if topic.live_query.query == query]
         assert topic.log._backlog.rows < 500
         late = []
         for event in read_events(slow):

@@ -166,7 +166,7 @@ def test_query_that_is_a_guard_has_no_report(server: Serving) -> None:
 
 
 def test_validation_is_for_those_who_may_subscribe() -> None:
-    """As all that follows the data; a refusal is told to whoever may update."""
+    """Results need the right to subscribe; a refusal goes to clients with the right to update."""
     tokens = {digest(right * 9): Client(right, frozenset({right})) for right in RIGHTS - {"read"}}
     dataset = rdflib.Dataset(store="Oxigraph")
     with rdflive.guard(dataset, SHAPES), serving(dataset, tokens=tokens, shapes=SHAPES) as server:

@@ -42,7 +42,7 @@ class Count:
 
     def ask(self) -> dict[str, Any]:
         """Ask once."""
-        told: dict[str, Any] = json.loads(asyncio.run(self.vocabulary.tell()))
+        told: dict[str, Any] = json.loads(asyncio.run(self.vocabulary.result()))
         return told
 
     def all(self) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def test_predicates_and_classes_come_by_use(store: str) -> None:
 
 
 def test_count_follows_the_data() -> None:
-    """What is written is counted when somebody asks later, and what is gone is gone."""
+    """A later request counts added names, and no removed ones."""
     dataset = trains("Oxigraph")
     count = Count(dataset)
     assert count.all()["complete"]
@@ -107,7 +107,7 @@ def test_count_follows_the_data() -> None:
 
 
 def test_large_data_are_told_as_they_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever asks waits for half a second at most, gets what was counted, and a query that runs at once."""
+    """A request waits for half a second at most, and gets the counts so far and a quick query."""
     go_on = threading.Event()
     take = slices.QuadSlices.take
 
@@ -135,7 +135,7 @@ def test_large_data_are_told_as_they_are_counted(monkeypatch: pytest.MonkeyPatch
 def test_more_names_than_are_kept_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """The memory for names is bounded: of more predicates than are counted, the first ones met are told."""
     monkeypatch.setattr("rdflive.server.vocabulary._COUNTED", 20)
-    monkeypatch.setattr("rdflive.server.vocabulary._TOLD", 10)
+    monkeypatch.setattr("rdflive.server.vocabulary._SHOWN", 10)
     dataset = rdflib.Dataset(store="Oxigraph")
     for number in range(100):
         dataset.add((E.x, E[f"p{number}"], Literal(1)))
@@ -144,7 +144,7 @@ def test_more_names_than_are_kept_are_left_out(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_count_that_takes_long_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it has is offered, and said not to be all; it is not begun anew while the data are the same."""
+    """Its partial counts are returned as incomplete; it does not restart while the data are the same."""
     monkeypatch.setattr("rdflive.server.vocabulary._LONGEST", 0.0)
     dataset = trains("Oxigraph", 1000)
     count = Count(dataset)
@@ -212,7 +212,7 @@ def test_first_query_of_a_class_that_is_large_asks_for_one_thing() -> None:
     for expected in (4005, 4006):
         told = count.all()
         assert told["triples"] == expected
-        assert told["first"].startswith("# What is said of T")
+        assert told["first"].startswith("# Triples of T")
         assert solutions(dataset, told["first"]) in (4, 5, 6)
         dataset.add((E.T0, E.late, Literal(True)))
 

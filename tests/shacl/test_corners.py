@@ -212,7 +212,7 @@ def test_results_tell_what_a_solution_binds() -> None:
     ("shapes", "reason"),
     [
         ("<urn:x> sh:entailment <urn:owl> .", "entailment regime <urn:owl>"),
-        ("<urn:x> sh:entailment <http://www.w3.org/ns/entailment/RDFS> .", 'give entailment="rdfs"'),
+        ("<urn:x> sh:entailment <http://www.w3.org/ns/entailment/RDFS> .", 'pass entailment="rdfs"'),
         (
             ":S sh:targetNode :a ; sh:sparql [ sh:select 'SELECT $this FROM <urn:g> { $this ?p ?o }' ] .",
             "has FROM",

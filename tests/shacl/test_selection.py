@@ -65,16 +65,20 @@ def test_names_are_terms_or_texts(given: Any) -> None:
 @pytest.mark.parametrize(
     ("selected", "error", "reason"),
     [
-        ({"use_shapes": [EX.Nope]}, rdflive.ShapesError, r"<http://e/Nope> is no shape.*<http://e/Having>, "),
-        ({"use_shapes": [EX.C]}, rdflive.ShapesError, "is no shape"),
+        (
+            {"use_shapes": [EX.Nope]},
+            rdflive.ShapesError,
+            r"<http://e/Nope> is not a shape.*<http://e/Having>, ",
+        ),
+        ({"use_shapes": [EX.C]}, rdflive.ShapesError, "is not a shape"),
         ({"use_shapes": "http://e/Having"}, TypeError, "use_shapes must be a list"),
         ({"use_shapes": []}, ValueError, "use_shapes is an empty list"),
         ({"focus_nodes": [0]}, TypeError, "focus_nodes must list IRIs"),
         ({"focus_nodes": []}, ValueError, "focus_nodes is an empty list"),
-        ({"use_shapes": ["x y"]}, rdflive.ShapesError, "use_shapes lists 'x y', which is no IRI"),
-        ({"focus_nodes": ["e:a", "<urn:a b>"]}, rdflive.ShapesError, "'<urn:a b>', which is no IRI"),
-        ({"focus_nodes": ["a"]}, rdflive.ShapesError, "which is no IRI"),
-        ({"focus_nodes": [""]}, rdflive.ShapesError, "which is no IRI"),
+        ({"use_shapes": ["x y"]}, rdflive.ShapesError, "use_shapes lists 'x y', which is not an IRI"),
+        ({"focus_nodes": ["e:a", "<urn:a b>"]}, rdflive.ShapesError, "'<urn:a b>', which is not an IRI"),
+        ({"focus_nodes": ["a"]}, rdflive.ShapesError, "which is not an IRI"),
+        ({"focus_nodes": [""]}, rdflive.ShapesError, "which is not an IRI"),
         ({"focus_nodes": EX.a}, TypeError, "focus_nodes must be a list"),
     ],
 )
@@ -100,7 +104,7 @@ def test_a_shape_that_is_named_may_go_and_come() -> None:
             shapes.remove((EX.S, None, None))
         assert list(validation.errors) == [EX.S]
         assert found(validation) == []
-        with pytest.raises(rdflive.ShapesError, match="is no shape"):
+        with pytest.raises(rdflive.ShapesError, match="is not a shape"):
             _ = validation.conforms
         with rdflive.batch(shapes):
             for each in kept:

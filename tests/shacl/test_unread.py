@@ -59,18 +59,20 @@ UNREAD = {
     ":S sh:targetClas :C .": ["sh:targetClas of <http://e/S> is not read; did you mean sh:targetClass?"],
     TARGET + "sh:values [ ] . :T sh:path :p ; sh:values [ ] .": ["sh:values of <http://e/S> and 1 more is"],
     TARGET + "sh:property [ sh:path :p ; sh:flags 'i' ] .": [
-        "sh:flags of a blank node with sh:path <http://e/p> below <http://e/S> is not read, for there is no"
+        "sh:flags of a blank node with sh:path <http://e/p> below <http://e/S> is not read, because there is"
     ],
-    TARGET + "sh:ignoredProperties ( ) .": ["sh:ignoredProperties of <http://e/S> is not read, for there"],
+    TARGET + "sh:ignoredProperties ( ) .": [
+        "sh:ignoredProperties of <http://e/S> is not read, because there"
+    ],
     ":S sh:path :p ; sh:qualifiedMinCount 1 .": ["is no sh:qualifiedValueShape"],
     DASH + TARGET + "dash:singleLine true ; dash:editor dash:X .": ["dash:singleLine of <http://e/S> is not"],
-    TARGET + "sh:rule [ ] .": ["sh:rule is not read: what the rules entail is validated where"],
+    TARGET + "sh:rule [ ] .": ["sh:rule is not read: to validate the conclusions of rules"],
     COMPONENT.format("sh:validator [ sh:ask 'ASK {}' ]") + ":but 1 .": [
-        "<http://e/but> of <http://e/S> is not read, for there is no <http://e/below>"
+        "<http://e/but> of <http://e/S> is not read, because there is no <http://e/below>"
     ],
     COMPONENT.format("sh:validator [ sh:jsFunctionName 'f' ]") + ":below 1 .": [
         "sh:jsFunctionName of a blank node below <http://e/Below> is not read",
-        "<http://e/Below> of <http://e/S> is not validated: it has no query",
+        "<http://e/Below> of <http://e/S> is not validated: it has no SPARQL query",
     ],
     TARGET + "sh:name 'a' ; sh:description 'b' ; sh:order 1 ; sh:group :G ; sh:defaultValue 1 ; "
     "sh:severity sh:Info ; sh:message 'm' ; sh:closed false ; sh:ignoredProperties ( :p ) . "

@@ -133,7 +133,7 @@ def test_sse_closes_at_once_and_twice(graph: rdflib.Graph) -> None:
 def test_sse_closes_though_a_client_takes_nothing(
     graph: rdflib.Graph, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Who does not read is cut off after some seconds, and a delta that comes later is nobody's."""
+    """A client that does not read is cut after some seconds, and later deltas have no reader."""
     sink = SseSink()
     host, port = urlsplit(sink.url).netloc.split(":")
     with (

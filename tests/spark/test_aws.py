@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 import rdflive
 from rdflive_stores.spark.aws.kinesis import _KinesisReader
 from rdflive_stores.spark.aws.kinesis import _settings as kinesis_settings
-from rdflive_stores.spark.aws.neptune import _KinesisReader as _NeptuneReader
+from rdflive_stores.spark.aws.neptune import _NeptuneReader
 from rdflive_stores.spark.aws.neptune import _settings as neptune_settings
 from rdflive_stores.spark.mirror import mirror
 from rdflive_stores.spark.running import DataflowError
@@ -318,10 +318,10 @@ def test_records_that_expired_behind_the_last_one_ask_for_a_resync(monkeypatch: 
     kinesis.wait(71.5)
     assert [row[0] for row in kinesis.reader().read(offset)[0]] == ["not read"]
     kinesis.wait(1)
-    with pytest.raises(rdflive.ResyncNeeded, match=r"96, the record of 0 that was read last, has expired"):
+    with pytest.raises(rdflive.ResyncNeeded, match=r"96, the last read record of 0, has expired"):
         kinesis.reader().read(offset)
     kinesis.put("0", "later")
-    with pytest.raises(rdflive.ResyncNeeded, match=r"96, the record of 0 that was read last, has expired"):
+    with pytest.raises(rdflive.ResyncNeeded, match=r"96, the last read record of 0, has expired"):
         kinesis.reader().read(offset)
 
 
@@ -341,7 +341,7 @@ def test_a_replay_gives_all_that_was_planned_or_asks_for_a_resync(monkeypatch: p
             list(kinesis.reader().readBetweenOffsets({}, end))
     kinesis.replace(["0"], {"2": "012"})
     kinesis.wait(25)
-    with pytest.raises(rdflive.ResyncNeeded, match=r"0 cannot be read from where it was read before: no "):
+    with pytest.raises(rdflive.ResyncNeeded, match=r"0 cannot be read from its last position: no "):
         list(kinesis.reader().readBetweenOffsets({}, end))
 
 
@@ -480,12 +480,12 @@ def test_a_stream_of_neptune_that_expired_asks_for_a_resync(neptune: Neptune) ->
     _, end = reader.read(start)
     neptune.records.pop()
     with pytest.raises(
-        rdflive.ResyncNeeded, match=r"the end of a micro-batch, {'commit': 1, 'operation': 2}, is"
+        rdflive.ResyncNeeded, match=r"the end of a micro-batch, {'commit': 1, 'operation': 2}, no longer"
     ):
         list(reader.readBetweenOffsets(start, end))
     neptune.has_expired = True
     with pytest.raises(
-        rdflive.ResyncNeeded, match=r"stream of http://\S+: what follows .* has expired .*; resync: "
+        rdflive.ResyncNeeded, match=r"stream of http://\S+: the records after .* have expired .*; resync: "
     ):
         reader.read(end)
 
@@ -545,6 +545,6 @@ def test_a_graph_follows_streams_of_aws(
     assert run() == [3, 3]
     neptune.has_expired = True
     with pytest.raises(
-        DataflowError, match=r"^the stream of http\S+: what follows .* has expired .*; resync: "
+        DataflowError, match=r"^the stream of http\S+: the records after .* have expired .*; resync: "
     ):
         run()

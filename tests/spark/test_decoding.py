@@ -13,7 +13,7 @@ from rdflib import BNode, Literal, URIRef
 
 from rdflive import Change, Quad
 from rdflive.feeds import FeedFormat, feed_format
-from rdflive.feeds.decoder import Decoded, StatelessDecoder
+from rdflive.feeds.formats import Decoded, StatelessDecoder
 from rdflive.feeds.neptune import NEPTUNE
 from rdflive.feeds.terms import write_term
 from rdflive.model import Batch

@@ -168,7 +168,7 @@ def test_a_log_cannot_begin_inside_a_batch(subscribed: bool, kind: str, tmp_path
     watching = rdflive.subscribe(graph, "ASK { ?s ?p ?o }") if subscribed else nullcontext()
     with watching, rdflive.batch(graph):
         write(graph, "A <urn:a> <urn:p> <urn:o>")
-        with pytest.raises(RdfliveError, match=r"log.rdfp: a ChangeLog cannot begin inside a batch"):
+        with pytest.raises(RdfliveError, match=r"log.rdfp: a ChangeLog cannot start inside a batch"):
             ChangeLog(graph, path)
         with rdflive.batch(rdflib.Graph()):
             pass
@@ -196,7 +196,9 @@ def test_a_log_that_is_deleted_stops_the_recording(tmp_path: Path, caplog: pytes
 @pytest.mark.parametrize("path", ["none/log.rdfp", "."])
 def test_a_log_that_cannot_be_written_is_refused(path: str, tmp_path: Path) -> None:
     """A folder, or a file in a folder that is not there, is no log."""
-    with pytest.raises(RdfliveError, match=r"cannot be written: .*; a ChangeLog takes a file in a folder"):
+    with pytest.raises(
+        RdfliveError, match=r"cannot be written: .*; a ChangeLog needs a file in an existing folder"
+    ):
         ChangeLog(rdflib.Graph(), tmp_path / path)
 
 
@@ -246,7 +248,7 @@ def test_a_file_that_no_recording_wrote_is_refused(text: str, tmp_path: Path) ->
     """A file that no recording has written stays as it is."""
     path = tmp_path / "log.rdfp"
     path.write_text(text)
-    with pytest.raises(RdfliveError, match="is not what a ChangeLog has written; name another log"):
+    with pytest.raises(RdfliveError, match="was not written by a ChangeLog; name another log"):
         ChangeLog(rdflib.Graph(), path)
     assert path.read_text() == text
 

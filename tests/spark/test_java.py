@@ -120,7 +120,7 @@ def test_java_not_found_says_what_was_seen(make_java: MakeJava) -> None:
     [
         ("#!/bin/sh\necho broken >&2; exit 3\n", "broken"),
         ("#!/bin/sh\nexit 3\n", "exit code 3"),
-        ("#!/bin/sh\necho hello\n", "does not say its version"),
+        ("#!/bin/sh\necho hello\n", "does not report its version"),
         ("not a program", "Exec format error"),
     ],
 )
@@ -217,7 +217,7 @@ def test_stand_in_that_runs_nowhere_is_told(
     monkeypatch.setattr(module.tempfile, "mkdtemp", lambda **_: str(tmp_path / "elsewhere"))
     home = make_java("runtime", "17", modules=False)
     with pytest.raises(
-        JavaNotFoundError, match=r"lacks jdk\.incubator\.vector, and its stand-in fails: .*noexec"
+        JavaNotFoundError, match=r"lacks jdk\.incubator\.vector, and the script fails: .*noexec"
     ):
         find_java({"JAVA_HOME": str(home), "PATH": ""})
 

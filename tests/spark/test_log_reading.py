@@ -316,19 +316,19 @@ def test_available_now_reads_no_further(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"b": ""}, "b.rdfp: ends before byte 76, up to where it was read the last time; resync"),
-        ({"b": "", "c": T}, "b.rdfp: ends before byte 76, up to where it was read the last time; resync"),
+        ({"b": ""}, "b.rdfp: ends before byte 76, where the last reading ended; resync"),
+        ({"b": "", "c": T}, "b.rdfp: ends before byte 76, where the last reading ended; resync"),
         (
             {"b": T},
-            "b.rdfp: ends before byte 76, up to where it was read the last time; resync: with a new ch",
+            "b.rdfp: ends before byte 76, where the last reading ended; resync: read the log from its",
         ),
         (
             {"b": T.replace("urn:o", "urn:x") * 4},
-            "b.rdfp: has changed before byte 76, up to where .*; resync",
+            "b.rdfp: has changed before byte 76, where .*; resync",
         ),
-        ({"b": None}, "b.rdfp: is gone, and may have had more than was read; resync"),
-        ({"a": T * 3}, "a.rdfp: has grown since b.rdfp, which follows it by name, was begun; resync"),
-        ({"0": T}, "0.rdfp: has grown since b.rdfp, which follows it by name, was begun; resync"),
+        ({"b": None}, "b.rdfp: is gone, and may have had unread rows; resync"),
+        ({"a": T * 3}, "a.rdfp: has grown since b.rdfp, which follows it by name, was started; resync"),
+        ({"0": T}, "0.rdfp: has grown since b.rdfp, which follows it by name, was started; resync"),
     ],
 )
 def test_a_log_that_is_not_the_one_read_needs_a_resync(
@@ -456,7 +456,7 @@ def test_a_log_that_changed_where_it_was_not_applied_needs_no_resync(mended: str
     log.write_text(mended)
     stream.restart()
     with pytest.raises(
-        RdfliveError, match=r"has changed behind byte 38, .*a new checkpoint and the same name"
+        RdfliveError, match=r"has changed between byte 38, .*a new checkpoint and the same name"
     ) as caught:
         stream.reader.partitions(stream.offset, end)
     assert not isinstance(caught.value, ResyncNeeded)
@@ -482,8 +482,8 @@ def test_a_micro_batch_whose_file_is_lost_needs_a_resync(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (T.encode() + b"A \xff .\n", r"line 4: not UTF-8: byte 0xff at place 3 \(byte 38\)"),
-        (b"\xef\xbb\xbf\xffA\n", r"line 1: not UTF-8: byte 0xff at place 1$"),
+        (T.encode() + b"A \xff .\n", r"line 4: not UTF-8: byte 0xff at position 3 \(byte 38\)"),
+        (b"\xef\xbb\xbf\xffA\n", r"line 1: not UTF-8: byte 0xff at position 1$"),
         (b"TX .\r\nA x .\r\nTC .\r\n", r"line 2: the subject must be .* \(byte 6\)"),
         (b"#" * ((1 << 20) - 1) + b"\r\nA x .\r\n", r"line 2: the subject must be .* \(byte 1048577\)"),
         (b"A <urn:s> <urn:p> _::b .\n", "line 1: rdflib.term.BNode\\(':b'\\) cannot be written"),

@@ -82,10 +82,19 @@ def test_a_file_is_a_stream_of_its_name(spark: SparkSession, tmp_path: Path) -> 
         ({"path": "/nowhere/log.rdfp"}, "/nowhere/log.rdfp: there is no such file or folder"),
         ({}, "reads one file or folder: give its path to load"),
         ({"path": "hdfs://x/y"}, "logs are read as files, so give a path that every executor can open"),
-        ({"path": "/", "feed": "neptune"}, "feed='neptune' cannot be read in pieces; read are rdf-patch"),
+        (
+            {"path": "/", "feed": "neptune"},
+            "feed='neptune' cannot be read in pieces; supported are rdf-patch",
+        ),
         ({"path": "/", "maxBytes": "1"}, "has no option 'maxBytes'; it has path, feed, maxBytesPerTrigger"),
-        ({"path": "/", "partitionBytes": "0"}, "option partitionBytes is a number of bytes above 0, got '0'"),
-        ({"path": "/", "maxBytesPerTrigger": "1m"}, "option maxBytesPerTrigger is a number of bytes above 0"),
+        (
+            {"path": "/", "partitionBytes": "0"},
+            "option partitionBytes must be a number of bytes above 0, got '0'",
+        ),
+        (
+            {"path": "/", "maxBytesPerTrigger": "1m"},
+            "option maxBytesPerTrigger must be a number of bytes above 0",
+        ),
     ],
 )
 def test_a_wrong_option_is_refused(options: dict[str, str], reason: str) -> None:
@@ -131,5 +140,5 @@ def test_streams_are_known_by_their_columns(spark: SparkSession, tmp_path: Path)
 def test_an_offset_of_another_source_is_refused(offset: dict[str, Any]) -> None:
     """What is neither the offset of files nor Kafka's is an error."""
     assert stream_offsets({"a": {"end": 7, "check": 2, "path": "/a"}}) == {"a": 7}
-    with pytest.raises(RdfliveError, match="is no offset of a positioned source"):
+    with pytest.raises(RdfliveError, match="is not an offset of a positioned source"):
         stream_offsets(offset)

@@ -135,7 +135,7 @@ def test_a_log_takes_what_counts_once(spark: SparkSession, tmp_path: Path) -> No
         (("A", A[0], "_:b", A[2]), "predicate"),
         (("A", *A, '"x"'), "graph"),
         (("A", *A[:2], "x"), "'x"),
-        (("A", *A[:2], '"x" . <urn:a>'), "is no change"),
+        (("A", *A[:2], '"x" . <urn:a>'), "is not a change"),
     ],
 )
 def test_what_is_no_change_is_not_written(row: Any, message: str) -> None:
@@ -154,9 +154,9 @@ def test_a_failed_write_leaves_nothing(spark: SparkSession, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("columns", "options", "message"),
     [
-        ("'A' AS op, 'x' AS s, 'y' AS p", {}, "the columns s, p, o and perhaps g"),
+        ("'A' AS op, 'x' AS s, 'y' AS p", {}, "the columns s, p, o and optionally g"),
         ("'x' AS s, 'y' AS p, 'z' AS o", {}, "op .A or D. or weight"),
-        ("'A' AS op, 'x' AS s, 'y' AS p, 1 AS o", {}, "the columns s, p, o and perhaps g"),
+        ("'A' AS op, 'x' AS s, 'y' AS p, 1 AS o", {}, "the columns s, p, o and optionally g"),
         ("'A' AS op, 'x' AS s, 'y' AS p, 'z' AS o", {"feed": "nquads"}, "no option 'feed' when it writes"),
     ],
 )

@@ -226,7 +226,7 @@ def test_a_lost_checkpoint_is_told_where_rows_have_none(world: World) -> None:
     world.write(line(3))
     text = world.refuse(world.texts(), "nquads")
     assert text.startswith("the mirror ")
-    assert "do not say where they stand; resync: with a new checkpoint and another name" in text
+    assert "its rows have no positions; resync: with a new checkpoint and another name" in text
     assert values(world.graph) == {"1", "2"}
 
 
@@ -362,8 +362,8 @@ def test_a_late_event_is_told_and_put_aside(world: World, caplog: pytest.LogCapt
     done = world.run(world.texts(), debezium(PEOPLE), on_bad="skip", dead_letters=letters)
     assert [batch.skipped for batch in done] == [0, 2]
     assert values(world.graph) == {"Anna"}
-    (warning,) = (record.getMessage() for record in caplog.records if "passed over" in record.msg)
-    assert "2 events are passed over" in warning
+    (warning,) = (record.getMessage() for record in caplog.records if "are skipped" in record.msg)
+    assert "2 events are skipped" in warning
     assert "a later event of the row [1] of people was applied" in warning
     assert all(json.dumps(json.loads(line)) in letters.read_text() for line in first.splitlines())
 
@@ -373,7 +373,7 @@ def test_two_mirrors_of_one_name_are_refused(world: World) -> None:
     world.write(line(1))
     first = mirror(world.texts(), world.graph, "nquads", checkpoint=world.checkpoint)
     try:
-        with pytest.raises(RdfliveError, match="is at work on this store; give this one another name="):
+        with pytest.raises(RdfliveError, match="is running on this store; pass another name="):
             mirror(world.texts(), world.graph, "nquads", checkpoint=world.checkpoint)
         world.run(world.texts(), "nquads", checkpoint=world.folder / "other", name="second")
     finally:

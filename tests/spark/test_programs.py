@@ -78,7 +78,7 @@ def test_a_subscription_runs_on_spark_connect() -> None:
     assert figures["answer"]
     assert figures["rows"]
     assert "name a format of Spark as the sink" in str(figures["refused"])
-    assert str(figures["failed"]).startswith("the operation 'B' is none")
+    assert str(figures["failed"]).startswith("'B' is not an operation")
 
 
 @pytest.mark.hunted("a session of its own, with a connector of 670 MB from Maven")

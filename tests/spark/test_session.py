@@ -95,7 +95,7 @@ def test_session_refuses_a_spark_that_is_too_old(version: str, fits: bool) -> No
     if fits:
         assert _checked(found) is found
     else:
-        with pytest.raises(SessionError, match=rf"runs Spark {version}: 4\.2 is the oldest"):
+        with pytest.raises(SessionError, match=rf"runs Spark {version}: rdflive needs 4\.2 or newer"):
             _checked(found)
 
 
@@ -155,7 +155,7 @@ def test_pyspark_that_is_too_old_is_named(monkeypatch: pytest.MonkeyPatch) -> No
     """The error names both versions."""
     require_spark()
     monkeypatch.setattr("pyspark.__version__", "4.1.0")
-    with pytest.raises(SparkNotFoundError, match=r"pyspark 4\.1\.0 is too old, 4\.2 is the oldest"):
+    with pytest.raises(SparkNotFoundError, match=r"pyspark 4\.1\.0 is too old, rdflive needs 4\.2 or newer"):
         require_spark()
 
 
@@ -171,11 +171,11 @@ def test_packages_and_settings_are_put_together() -> None:
 @pytest.mark.parametrize(
     ("names", "pyspark", "message"),
     [
-        (["kafak"], PYSPARK, "'kafak' is no connector: there are delta, kafka, s3"),
+        (["kafak"], PYSPARK, "'kafak' is not a connector; choose from delta, kafka, s3"),
         (
             ["kafka"],
             "4.3.0",
-            r"PySpark 4.3.0 has no connector 'kafka' that was tried: 4.2.0 .*install.*spark",
+            r"PySpark 4.3.0 has no tested connector 'kafka': 4.2.0 .*install.*spark",
         ),
     ],
 )

@@ -64,7 +64,7 @@ def test_a_snapshot_that_was_interrupted_comes_again(spark: SparkSession, tmp_pa
     initial = spark.createDataFrame(rows, "s string, p string, o string")
     with pytest.raises(OSError, match="the disk is full"):
         world.subscribe(initial=initial).start(Fails(world.found, -1), trigger=AT_ONCE)
-    with pytest.raises(StateError, match=r"a start with initial= in .* was interrupted: give it again"):
+    with pytest.raises(StateError, match=r"a start with initial= in .* was interrupted: pass initial= again"):
         world.subscribe()
     world.write([Operation("D", *rows[1])])
     subscription = world.subscribe(initial=initial)
@@ -78,7 +78,7 @@ def test_a_snapshot_that_was_interrupted_comes_again(spark: SparkSession, tmp_pa
 def test_initial_is_looked_at(spark: SparkSession, tmp_path: Path) -> None:
     """A stream, and a DataFrame without the columns, are refused before anything runs."""
     world = World(spark, tmp_path, PATH, 55)
-    with pytest.raises(ValueError, match="initial must be a DataFrame that is no stream"):
+    with pytest.raises(ValueError, match="initial must not be a streaming DataFrame"):
         world.subscribe(initial=world.files.stream(spark))
     with pytest.raises(ValueError, match="lacks the column 'o'"):
         world.subscribe(initial=spark.createDataFrame([("a", "b")], "s string, p string"))
@@ -111,12 +111,12 @@ def test_state_is_made_for_another_query(spark: SparkSession, tmp_path: Path) ->
     world.add(3)
     world.run()
     other = "SELECT DISTINCT ?x { ?x <urn:p> ?y . ?y <urn:q> ?z FILTER(?x != ?z) }"
-    with pytest.raises(StateError, match="that of another query"):
+    with pytest.raises(StateError, match="belongs to another query"):
         world.subscribe(other).start("noop")
     answer = Nets()
     rebuild(world.checkpoint, other, spark=spark, sink=answer)
     assert answer.total == sum(map(Counter, nets(other, world.batches)), Counter())
-    with pytest.raises(StateError, match="that of another query"):
+    with pytest.raises(StateError, match="belongs to another query"):
         world.subscribe().start("noop")
     world.add(2)
     found = Nets()
@@ -152,7 +152,7 @@ def test_a_folder_has_an_answer_once(spark: SparkSession, tmp_path: Path) -> Non
             world.subscribe(initial=initial).start(sink, path=str(tmp_path / "deltas"))
     deltas, answer = str(tmp_path / "deltas"), str(tmp_path / "answer")
     world.subscribe().start("parquet", trigger=AT_ONCE, path=deltas).awaitTermination()
-    with pytest.raises(ValueError, match="has the files of a stream"):
+    with pytest.raises(ValueError, match="holds the files of a stream"):
         rebuild(world.checkpoint, spark=spark, sink="parquet", path=deltas)
     rebuild(world.checkpoint, spark=spark, sink="parquet", path=answer)
     with pytest.raises(Exception, match="already exists"):
@@ -184,7 +184,7 @@ def test_a_query_that_runs_is_told_of_a_rebuilding(spark: SparkSession, tmp_path
     query.processAllAvailable()
     rebuild(world.checkpoint, spark=spark, partitions=3)
     world.add()
-    with pytest.raises(Exception, match="was made again since, by another start, rebuild"):
+    with pytest.raises(Exception, match="was replaced by another start, rebuild"):
         query.processAllAvailable()
     query.stop()
     world.run()
@@ -196,7 +196,7 @@ def test_state_of_another_query_is_not_compacted(spark: SparkSession, tmp_path: 
     world = World(spark, tmp_path, PATH, 64)
     world.add(2)
     world.run()
-    with pytest.raises(StateError, match="that of another query"):
+    with pytest.raises(StateError, match="belongs to another query"):
         world.subscribe(GROUPS).compact()
     world.subscribe().compact()
     world.add()
@@ -236,7 +236,7 @@ def test_what_state_holds_is_told(
 
     assert main(["spark", "inspect", str(world.checkpoint)]) == 0
     shown = capsys.readouterr().out.splitlines()
-    assert shown[:2] == [GROUPS, f"micro-batch 2 done; 2 partitions, format {FORMAT}, generation 0"]
+    assert shown[:2] == [GROUPS, f"micro-batch 2 committed; 2 partitions, format {FORMAT}, generation 0"]
     assert [line.split()[0] for line in shown[2:]] == ["arranged", "live", "stage-0", "stage-1"]
     assert main(["spark", "inspect", str(world.checkpoint), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["parts"][0]["held"] == held[0]._asdict()
@@ -276,5 +276,5 @@ def test_a_folder_without_state_is_told(
     assert "written by another version of rdflive" in capsys.readouterr().out
     (tmp_path / "commits").mkdir()
     (tmp_path / "commits" / "0").touch()
-    with pytest.raises(StateError, match=f"of format 1, and this rdflive writes {FORMAT}"):
+    with pytest.raises(StateError, match=f"has format 1, but this rdflive writes {FORMAT}"):
         rebuild(tmp_path, spark=spark)

@@ -45,13 +45,13 @@ def test_nets_are_those_of_one_process(spark: SparkSession, tmp_path: Path) -> N
     for batch in merged[:3]:
         play.write(batch)
     subscription = play.subscribe(partitions=3)
-    assert "what they entail by rdfs follows" in subscription.explain()
+    assert "then come their rdfs entailments" in subscription.explain()
     subscription.start(play.found, trigger=AT_ONCE).awaitTermination()
     for batch in merged[3:6]:
         play.write(batch)
     play.run()
     play.check()
-    with pytest.raises(StateError, match="that of another entailment: rdfs, and here none"):
+    with pytest.raises(StateError, match="belongs to another entailment: rdfs, not none"):
         play.subscribe(entailment=None).start(play.found, trigger=AT_ONCE)
 
     folders = {part.folder for part in inspect(play.checkpoint, spark).parts}

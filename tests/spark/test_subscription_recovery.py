@@ -29,14 +29,12 @@ def test_a_subscription_goes_on_where_another_stopped(spark: SparkSession, tmp_p
     world.check()
     assert set(world.found.times.values()) == {1}
 
-    with pytest.raises(StateError, match="is in 3 partitions, and this subscription has 2: take that again"):
+    with pytest.raises(StateError, match="has 3 partitions, but this subscription has 2: use the same"):
         world.subscribe(partitions=2).start("noop")
-    with pytest.raises(StateError, match=r"that of another query: its stages are .* take that query again"):
+    with pytest.raises(StateError, match=r"belongs to another query: its stages are .* use that query"):
         world.subscribe(PATH).start("noop")
     shutil.rmtree(world.checkpoint / "rdflive")
-    with pytest.raises(
-        StateError, match=r"the state of the query should be in .* and is not: it was removed"
-    ):
+    with pytest.raises(StateError, match=r"there is no state of the query in .*: it was removed"):
         world.subscribe().start("noop")
 
 

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from rdflive_stores.spark.dataflow import matching, tasks
 from rdflive_stores.spark.dataflow.files import Folder
-from rdflive_stores.spark.dataflow.identity import check, describe, missing
+from rdflive_stores.spark.dataflow.identity import PLAN, check, describe, missing
 from rdflive_stores.spark.dataflow.query_plan import JointPlan, plan_queries
 from rdflive_stores.spark.dataflow.state import Mark, StateError, TaskMoment, note
 from rdflive_stores.spark.running import DataflowError
@@ -102,7 +102,7 @@ def test_a_part_must_stand_at_its_micro_batch(reached: int | None, batch: int, t
 
     for number in range(-1 if reached is None else reached + 1):
         run(number, "other")
-    with pytest.raises(StateError, match=f"and Spark is at {batch}"):
+    with pytest.raises(StateError, match=f"but Spark is at {batch}"):
         begin("other")
     for number in range(batch + 1):
         run(number, "its own")
@@ -159,7 +159,7 @@ def test_another_query_is_told_apart(query: str, differs: str) -> None:
 def test_columns_are_told_apart() -> None:
     """The same solutions with other columns are another stream of deltas."""
     one, other = (plan_queries(f"SELECT {names} {{ ?x <urn:p> ?y }}") for names in ("?x ?y", "?y ?x"))
-    assert "its columns are ['x', 'y'], and here ['y', 'x']" in str(told(one, other))
+    assert "its columns are ['x', 'y'], not ['y', 'x']" in str(told(one, other))
 
 
 @pytest.mark.parametrize(
@@ -230,8 +230,8 @@ def test_what_quads_a_query_lacks(old: str, new: str, lacks: int) -> None:
 def test_the_state_of_another_version_is_refused(tmp_path: Path) -> None:
     """Its files may mean something else."""
     folder, plan = Folder.local(str(tmp_path)), describe(plan_queries(QUERY), 1)
-    folder.write_text(tasks.PLAN, json.dumps(plan | {"format": 1}))
-    with pytest.raises(StateError, match=r"is of format 1, .* use the version that made it"):
+    folder.write_text(PLAN, json.dumps(plan | {"format": 1}))
+    with pytest.raises(StateError, match=r"has format 1, .* use the version that made it"):
         check(folder, plan)
 
 

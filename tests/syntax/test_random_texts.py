@@ -17,8 +17,9 @@ from support.trees import derived, relabelled
 NAMESPACES = {"": "http://e/", "e": "http://f#"}
 READ = {"Query": read_query, "Update": read_update}
 NOTES = re.compile(
-    "has a value here already|neither grouped by|cannot be grouped|of VALUES has|VALUES has|another group|"
-    "an aggregate can|which has no variables|cannot stand in what is|cannot be annotated|a version stands"
+    "already has a value here|neither grouped nor|cannot be grouped|of VALUES has|VALUES has|another group|"
+    "an aggregate cannot|aggregates are|which DATA does not allow|deleted triples cannot|cannot be annotated|"
+    "a version is a"
 )
 """What the notes of the grammar say, and the table does not."""
 

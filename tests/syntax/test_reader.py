@@ -221,19 +221,22 @@ def test_an_update_is_read_with_its_operations() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("INSERT DATA { ?s <urn:p> 1 }", r"line 1, column 15: \?s stands in DATA, which has no variables"),
-        ("DELETE DATA { _:b <urn:p> 1 }", "line 1, column 15: a blank node cannot stand in what is deleted"),
+        ("INSERT DATA { ?s <urn:p> 1 }", r"line 1, column 15: \?s is a variable, which DATA does not allow"),
+        ("DELETE DATA { _:b <urn:p> 1 }", "line 1, column 15: deleted triples cannot have blank nodes"),
         (
             "DELETE { [] <urn:p> 1 } WHERE { }",
-            "line 1, column 10: a blank node cannot stand in what is deleted",
+            "line 1, column 10: deleted triples cannot have blank nodes",
         ),
         (
             "INSERT DATA { _:b <urn:p> 1 } ; INSERT DATA { _:b <urn:p> 2 }",
-            "line 1, column 47: _:b is used in",
+            "line 1, column 47: _:b is also used in",
         ),
-        ("INSERT DATA { <urn:a> <urn:p>/<urn:q> 1 }", "line 1, column 31: a property path cannot stand in"),
-        ("DELETE WHERE { ?s (<urn:p>) ?o }", "a property path cannot stand in a template, nor in data"),
-        ("INSERT { ?s ^<urn:p> ?o } WHERE { }", "a property path cannot stand in a template, nor in data"),
+        (
+            "INSERT DATA { <urn:a> <urn:p>/<urn:q> 1 }",
+            "line 1, column 31: a template and data cannot have property",
+        ),
+        ("DELETE WHERE { ?s (<urn:p>) ?o }", "a template and data cannot have property paths"),
+        ("INSERT { ?s ^<urn:p> ?o } WHERE { }", "a template and data cannot have property paths"),
         ("INSERT { } ", "expected USING or WHERE"),
         ("CLEAR", "expected SILENT, DEFAULT, NAMED, ALL or GRAPH"),
         ("SELECT * { ?s ?p ?o }", "expected BASE, PREFIX, VERSION, an operation such as INSERT DATA"),

@@ -30,7 +30,7 @@ from rdflive.feeds import (
     open_lines,
     read_nquads,
 )
-from rdflive.feeds.dead_letters import DeadLetters
+from rdflive.feeds.entries import DeadLetters
 from rdflive.feeds.feed import is_number
 from rdflive.feeds.files import FileFeed
 from rdflive.feeds.lines import unreadable

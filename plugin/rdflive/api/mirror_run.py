@@ -20,7 +20,7 @@ from rdflive.errors import (
     ValidationError,
 )
 from rdflive.feeds import Entry, Feed, Frame, Line, Snapshot
-from rdflive.feeds.dead_letters import DeadLetters
+from rdflive.feeds.entries import DeadLetters
 from rdflive.feeds.files import FileFeed
 from rdflive.model import Batch, Change
 

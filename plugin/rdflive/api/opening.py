@@ -28,10 +28,9 @@ from rdflive.plugins import manager
 from rdflive.query.budget import Budget
 from rdflive.query.plan import Plan
 from rdflive.store import Adapter, GraphLike
-from rdflive.time.endings import Endings
 from rdflive.time.expiry import Expiry, choose
 from rdflive.time.opening import Windowing, WindowSource
-from rdflive.time.windowed import Output, Windowed
+from rdflive.time.windowed import Endings, Output, Windowed
 from rdflive.time.windows import Window
 
 __all__ = ["NO_WINDOWS", "Windows", "open_subscriptions"]

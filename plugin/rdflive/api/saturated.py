@@ -10,7 +10,7 @@ import rdflib
 from rdflib.store import Store
 
 from rdflive.delivery import membership
-from rdflive.entail.proof import Proof, ProofStep
+from rdflive.entail.entailment import Proof, ProofStep
 from rdflive.entail.regimes import Counts, Rules, regime_of
 from rdflive.entail.view import EntailedView
 from rdflive.errors import ClosedError, UnsupportedStoreError

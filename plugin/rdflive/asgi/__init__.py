@@ -1,1 +1,1 @@
-"""What serves over HTTP, for the server and the sink of events: addresses, connections, and the process."""
+"""Serving over HTTP, shared by the server and `SseSink`: addresses, connections and the process."""

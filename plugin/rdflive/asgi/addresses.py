@@ -1,4 +1,4 @@
-"""Names of hosts, and where a server may listen."""
+"""Host names, and the sockets that a server listens on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BACKLOG: Final = 2048
 
 
 def hostname(location: str) -> str | None:
-    """Give the host of a `host:port`; None for none, or where that cannot be read.
+    """Return the host of a `host:port`; None if it is missing or malformed.
 
     >>> hostname("[::1]:8000")
     '::1'
@@ -28,7 +28,7 @@ def hostname(location: str) -> str | None:
 
 
 def is_loopback(name: str) -> bool:
-    """Tell whether the name of a host means this machine.
+    """Return True if a host name means this machine.
 
     >>> is_loopback("127.9.9.9"), is_loopback("example.org")
     (True, False)
@@ -42,20 +42,20 @@ def is_loopback(name: str) -> bool:
 
 
 def may_mean(location: str, host: str) -> bool:
-    """Tell whether a `host:port` may mean a server on this machine that listens on `host`.
+    """Return True if a `host:port` may name a server on this machine that listens on `host`.
 
-    A web page can have its own name point to this machine, and read what listens here only for it.
+    The check stops DNS rebinding: a web page resolves its own name to this machine and reads a local server.
 
     >>> may_mean("localhost:80", "127.0.0.1"), may_mean("example.org", "127.0.0.1")
     (True, False)
     """
     name = hostname(location)
-    # a page under a name of loopback comes from this machine, so any such name will do
+    # a page under a loopback name comes from this machine, so any such name is accepted
     return name is not None and (name == host.lower() or is_loopback(name))
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Open a socket to serve on; raises `RdfliveError` where that cannot be."""
+    """Return a listening socket; raise `RdfliveError` if the address cannot be used."""
     if not 0 <= port < 1 << 16:  # the resolver would take the remainder
         raise RdfliveError(f"cannot listen on port {port}: a port is below 65536, and 0 for any free one")
     try:
@@ -68,7 +68,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def _reason(error: OSError | UnicodeError) -> object:
-    """Say what is wrong without the address, which the error of a bind names as well."""
+    """Return the reason of an error without the address, which the error of a bind repeats."""
     if isinstance(error, OSError) and error.errno and not isinstance(error, socket.gaierror):
         return os.strerror(error.errno)
     return getattr(error, "strerror", None) or error

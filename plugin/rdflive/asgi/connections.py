@@ -1,4 +1,4 @@
-"""The connections that clients open: heads of requests in time, and an end whatever is sent or taken."""
+"""Protocols of client connections, with limits for request heads and a way to end any connection."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from websockets.http11 import Request as Handshake
 __all__ = ["CUT", "WebSocket", "http_within", "until_gone"]
 
 CUT: Final = "rdflive.cut"
-"""Where the scope of a request has a function that ends its connection at once."""
+"""The key of a request's scope for the function that ends its connection at once."""
 _UVICORN: Final = logging.getLogger("uvicorn.error")
 
 _LONGEST_HEAD: Final = 65_536
-"""Bytes of the longest head of a request."""
+"""Bytes of the longest accepted request head."""
 
 
 def http_within(seconds: float, log: logging.Logger = _UVICORN) -> type[asyncio.Protocol]:
-    """Make the protocol of a connection: the head of a request must arrive in time, and is not too long.
+    """Return a protocol that limits the time and the length of request heads.
 
-    `log` takes what goes wrong with requests.
+    `log` receives the errors of requests.
     """
 
     class HttpProtocol(HttpToolsProtocol):
         _head_timer: asyncio.TimerHandle | None = None
         _head_bytes = 0
         _earlier: tuple[RequestResponseCycle, ...] = ()
-        """What is being answered while the request behind it has come already."""
+        """Requests that are still being answered while a later one of the same connection has arrived."""
 
         def __init__(self, *args: Any, **options: Any) -> None:
             super().__init__(*args, **options)
@@ -44,7 +44,7 @@ def http_within(seconds: float, log: logging.Logger = _UVICORN) -> type[asyncio.
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._end_head()
-            for cycle in self._earlier:  # uvicorn tells only the last
+            for cycle in self._earlier:  # uvicorn notifies only the last
                 cycle.disconnected = True
                 cycle.message_event.set()
             super().connection_lost(exc)
@@ -95,28 +95,28 @@ def http_within(seconds: float, log: logging.Logger = _UVICORN) -> type[asyncio.
 
 
 class WebSocket(WebSocketsSansIOProtocol):
-    """The protocol of a WebSocket, whose connection ends also when the client takes nothing."""
+    """The protocol of a WebSocket; its connection also ends while the client reads nothing."""
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes: the first are the whole head, and what is no handshake by then is refused."""
+        """Process bytes: the first bytes hold the full head, and are refused if they are no handshake."""
         super().data_received(data)
         if not self.handshake_initiated and not self.transport.is_closing():
             self.transport.write(_bare(b"400 Bad Request"))
             self.transport.close()
 
     def handle_connect(self, event: Handshake) -> None:
-        """Begin; a function in the scope ends the connection at once."""
+        """Begin, and put the function that ends the connection into the scope."""
         super().handle_connect(event)
         if not self.transport.is_closing():  # else the handshake was refused
             self.scope[CUT] = self.transport.abort  # type: ignore[typeddict-unknown-key]
 
     def keepalive_timeout(self) -> None:
-        """End: closing would wait for what the client does not take."""
+        """End the connection at once: closing would wait for a client that reads nothing."""
         super().keepalive_timeout()
         self.transport.abort()
 
     def shutdown(self) -> None:
-        """End with the server."""
+        """End the connection with the server."""
         if self.handshake_initiated:
             super().shutdown()
         else:
@@ -124,12 +124,12 @@ class WebSocket(WebSocketsSansIOProtocol):
 
 
 async def until_gone(receive: Receive, work: Coroutine[Any, Any, None]) -> None:
-    """Do some work for as long as the client stays."""
+    """Run `work` until it ends or the client disconnects."""
     tasks = asyncio.create_task(work), asyncio.create_task(_gone(receive))
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         if tasks[0].done():
-            # to raise what the work has raised: `wait` does not
+            # raises the error of the work, which `wait` does not
             tasks[0].result()
     finally:
         for task in tasks:

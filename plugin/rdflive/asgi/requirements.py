@@ -1,4 +1,4 @@
-"""What serving needs of an installation and of the system."""
+"""Requirements of serving: optional packages, and processes by fork."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["check_fork", "needing_server"]
 
 @contextmanager
 def needing_server(what: str) -> Iterator[None]:
-    """Have what cannot be imported inside the block name the extra that brings it, as `MissingExtraError`."""
+    """Raise `MissingExtraError`, which names the extra to install, if an import inside the block fails."""
     try:
         yield
     except ImportError as error:
@@ -25,11 +25,11 @@ def needing_server(what: str) -> Iterator[None]:
 
 
 def check_fork() -> None:
-    """Raise `RdfliveError` where queries cannot run in processes of their own.
+    """Raise `RdfliveError` if the system cannot run queries in their own processes.
 
     >>> check_fork()
     """
     if not hasattr(os, "fork"):
         raise RdfliveError(
-            "queries run in processes of their own, which needs os.fork: serve on Linux, macOS or WSL"
+            "queries run in their own processes, which needs os.fork: serve on Linux, macOS or WSL"
         )

@@ -1,4 +1,4 @@
-"""The server of an ASGI application: uvicorn, and an end of streams that waits for nobody."""
+"""uvicorn for ASGI applications with endless streams, which are ended at shutdown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Final
 
 import uvicorn
-import uvicorn.lifespan.off  # uvicorn imports these when it runs, and a signal may come then: cli/serve.py
+import uvicorn.lifespan.off  # uvicorn imports these late, when a signal may come: cli/serve.py
 import uvicorn.lifespan.on
 import uvicorn.loops.asyncio
 import uvicorn.loops.auto
@@ -20,38 +20,38 @@ import uvicorn.loops.auto
 __all__ = ["AsgiServer", "ending_at_signals"]
 
 _STEPS: Final = 3
-"""Iterations of the event loop between the accepting of a connection and uvicorn's knowing of it."""
+"""Iterations of the event loop until uvicorn knows an accepted connection."""
 
 
 class AsgiServer(uvicorn.Server):
-    """Serves until `should_exit`; then `stop` ends the streams that would never end by themselves."""
+    """Serves until `should_exit`; then `stop` ends the endless streams."""
 
     def __init__(self, config: uvicorn.Config, stop: Callable[[], Awaitable[None]]) -> None:
         super().__init__(config)
         self._stop = stop
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept nobody else, end all streams, and close the connections."""
+        """Accept no more connections, end all streams, and close the connections."""
         for listener in sockets or ():
             asyncio.get_running_loop().remove_reader(listener)
         await self._stop()
-        for _ in range(_STEPS):  # uvicorn closes the connections that it knows of
+        for _ in range(_STEPS):  # uvicorn closes only the connections that it knows
             await asyncio.sleep(0)
         await super().shutdown(sockets)
 
 
 @contextmanager
 def ending_at_signals(end: Callable[[], Awaitable[None]]) -> Iterator[None]:
-    """Inside the block, in an event loop, run `end` when a signal tells the program to end.
+    """Run `end` in the event loop when SIGINT or SIGTERM arrives inside the block.
 
-    For an application that another server runs, which waits for streams before it ends the lifespan. It is
-    told as before: of a signal that nobody handles, or outside of the main thread, nothing is noticed.
+    For an application under another server, which waits for streams before it ends the lifespan. That
+    server's handlers still run. Signals without a handler, and other threads than the main one, are ignored.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     loop = asyncio.get_running_loop()
-    tasks: list[asyncio.Future[None]] = []  # a loop does not hold its tasks
+    tasks: list[asyncio.Future[None]] = []  # a loop has only weak references to its tasks
 
     def begin() -> None:
         tasks.append(asyncio.ensure_future(end()))
@@ -63,7 +63,7 @@ def ending_at_signals(end: Callable[[], Awaitable[None]]) -> Iterator[None]:
     put = {}
     for number in (signal.SIGINT, signal.SIGTERM):
         before = signal.getsignal(number)
-        # a prompt goes on after Ctrl-C; `AsgiServer` ends the streams itself
+        # an interactive prompt continues after Ctrl-C; `AsgiServer` ends the streams itself
         is_left = before is signal.default_int_handler or isinstance(
             getattr(before, "__self__", None), AsgiServer
         )

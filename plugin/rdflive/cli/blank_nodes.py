@@ -1,4 +1,4 @@
-"""Names of blank nodes that are the same in each reading of a file, as far as what they stand for is."""
+"""Names for blank nodes that stay the same when an edited file is read again."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from rdflive.model import Quad, Term, to_ntriples
 __all__ = ["named_by_content"]
 
 _ROUNDS: Final = 32
-"""So many steps from a blank node are looked at."""
+"""The longest distance, in steps between blank nodes, that names depend on."""
 
 
 def named_by_content(quads: Iterable[Quad]) -> list[Quad]:
-    """Name each blank node by the quads that it is in, and by those of the blank nodes around it.
+    """Rename each blank node by a hash of its quads, and of those of the blank nodes around it.
 
-    A node is named in the first round that tells it from all others: what is further away does not change
-    its name. Nodes that no round tells apart are numbered. Whatever the names, they are those of an
-    isomorphic graph; a node whose own quads have changed is a new one.
+    A node is named in the first round that distinguishes it from all others, so more distant changes keep its
+    name. Nodes that no round distinguishes are numbered. The result is always isomorphic to the input; a node
+    with changed quads gets a new name.
 
     >>> from rdflib import Literal, URIRef
     >>> p = URIRef("urn:p")
@@ -55,7 +55,7 @@ def named_by_content(quads: Iterable[Quad]) -> list[Quad]:
 
 
 def _colour(node: BNode, quads: list[tuple[int, Quad]], colours: dict[BNode, str]) -> str:
-    """Sum up what is known of a node after one more round."""
+    """Return the hash of a node after one more round."""
 
     def shown(term: Term) -> str:
         if not isinstance(term, BNode):

@@ -1,4 +1,4 @@
-"""The feed that `rdflive watch` replays: its format, its name, and whether it can be read."""
+"""The feed of a command: its format, its name and its readability."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from rdflive.feeds.tables.delta_lake import delta_lake
 __all__ = ["check_readable", "feed_name", "format_of", "is_stream"]
 
 _MAPPED: Final[dict[str, Callable[[str], FeedFormat]]] = {"debezium": debezium, "delta-lake": delta_lake}
-"""The formats that need a mapping, and how one of them is made with it."""
+"""The formats that need a mapping, with the functions that take it."""
 _JSON: Final = re.compile(r"\.(jsonl|ndjson|json)(\.gz)?\Z", re.IGNORECASE)
 _URL: Final = re.compile("https?://", re.IGNORECASE)
 
 
 def format_of(args: argparse.Namespace) -> FeedFormat:
-    """Find the format of the feed by the options or the ending of the file; standard input is RDF Patch."""
+    """Return the format of the feed, by options or file ending; standard input is RDF Patch."""
     _check_source(args.changes)
     if (args.mapping is not None) is not (args.format in _MAPPED):
         raise RdfliveError(f"--mapping FILE and --format {' or '.join(_MAPPED)} go together")
@@ -39,17 +39,17 @@ def format_of(args: argparse.Namespace) -> FeedFormat:
     except FeedFormatError as error:
         if not _JSON.search(args.changes):
             raise
-        # what has no ending of its own is JSON Lines, or may be
+        # formats without an ending may be JSON Lines
         names = sorted(name for name, form in feed_formats().items() if not form.endings)
         raise RdfliveError(
-            f"{args.changes}: several feeds are JSON Lines; say with --format which: {', '.join(names)}"
+            f"{args.changes}: several formats are JSON Lines; choose with --format: {', '.join(names)}"
         ) from error
 
 
 def feed_name(args: argparse.Namespace) -> str | None:
-    """Name the feed: as told, or a file by its real path, wherever the command is run.
+    """Return the name of the feed: `--feed-name`, or the real path of a file.
 
-    Nothing says by itself that a stream is the same again.
+    A stream has no default, as it cannot be recognised.
     """
     # a link to the file is the same feed
     default = None if is_stream(args.changes) else os.path.realpath(args.changes)
@@ -57,12 +57,12 @@ def feed_name(args: argparse.Namespace) -> str | None:
 
 
 def is_stream(path: str) -> bool:
-    """Tell standard input and pipes, which cannot be read again, from files."""
+    """Return True for standard input and pipes, which cannot be read again."""
     return path == STDIN or (os.path.exists(path) and not os.path.isfile(path))
 
 
 def check_readable(path: str) -> None:
-    """Raise OSError for a file that cannot be read; a pipe is left alone, whose writer would see it close."""
+    """Raise OSError for an unreadable file; leave a pipe alone, whose writer would see it close."""
     if path != STDIN and not stat.S_ISFIFO(os.stat(path).st_mode):
         open(path, "rb").close()
 

@@ -1,4 +1,4 @@
-"""The commands, their options, and how a run ends."""
+"""The commands, their options, and their exit codes."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 _PLUGGED: Final = "rdflive.commands"
-"""The entry points of commands that packages beside this one bring: each takes the argparse subparsers."""
+"""The entry-point group of other packages' commands: functions of the argparse subparsers."""
 _BAD_INPUT: Final = 2
 _INTERRUPTED: Final = 130  # as a shell reports SIGINT
 _CLOSED_OUTPUT: Final = 141  # as a shell reports SIGPIPE
 
 _QUERY: Final = """\
-Load DATA, or ask a server, and print the answer of the query: what `rdflive watch` begins with.
+Load DATA, or query a server, and print the answer: the answer with which `rdflive watch` begins.
 
   --to table   columns
   --to text    a line for each solution
@@ -41,7 +41,7 @@ Load DATA, or ask a server, and print the answer of the query: what `rdflive wat
   --to csv     SPARQL 1.1 Query Results CSV
   --to patch   the triples of a CONSTRUCT query as RDF Patch
 
-Prefixes that DATA or the store declare may be used in the query, and are used in tables and lines."""
+The query may use the prefixes that DATA or the store declare; tables and lines use them too."""
 
 _QUERY_EXAMPLES: Final = """\
 examples:
@@ -51,9 +51,9 @@ examples:
   rdflive query http://127.0.0.1:8000 --query delayed.rq --to ndjson"""
 
 _WATCH: Final = """\
-Load DATA, subscribe to the query, and send on what each commit adds to and removes from the answer.
+Load DATA, subscribe to the query, and send the solutions that each commit adds and removes.
 
-  --changes FILE   replays a change feed: one entry (a transaction of RDF Patch, a line of signed N-Quads) is
+  --changes FILE   replays a change feed: each entry (a transaction of RDF Patch, a line of signed N-Quads) is
                    one commit
   no --changes     follows DATA as it is edited: each edit is one commit, until Ctrl-C
   http://server/   in place of DATA follows a server (`rdflive serve`), until Ctrl-C
@@ -66,9 +66,9 @@ Load DATA, subscribe to the query, and send on what each commit adds to and remo
   --to sse      server-sent events, for any number of clients
   --to webhook  a POST of JSON for each delta, at least once, with an Idempotency-Key
 
-With --guard SHAPES an entry or an edit that would add a validation result is refused, and its results said.
-With --entail the query is answered over what the data entail, while data and schema change. Text then says
-of a solution of a SELECT of one basic graph pattern whether it was inferred, and by which rules."""
+With --guard SHAPES entries and edits that would add validation results are refused; the results are printed.
+With --entail the answer includes entailed triples, while data and schema change. Text then marks inferred
+solutions of a SELECT with one basic graph pattern, and names the rules."""
 
 _WATCH_EXAMPLES: Final = """\
 examples:
@@ -84,23 +84,23 @@ examples:
   rdflive watch railway.ttl railway_schema.ttl --query vehicles.rq --changes railway.rdfp --entail rdfs
   rdflive watch railway.ttl --query lines.rq --changes railway.rdfp --entail rdfs-plus --entail rules.n3
 
-Bad input ends the replay with its file, line and reason and exit code 2; what was sent before then covers
-all whole entries in front of it. Deltas that cannot be sent end it too. Ctrl-C ends with exit code 130."""
+Bad input ends the replay with its file, line and reason and exit code 2; the changes of all complete entries
+before it have been sent. Deltas that cannot be sent end the replay too. Ctrl-C ends with exit code 130."""
 
 _VALIDATE: Final = """\
-Load DATA, validate it by the shapes of SHACL, and report. What changes then is told result by result: only
-what a change touches is validated again.
+Load DATA, validate it with SHACL shapes, and report. Later changes are reported result by result: only the
+affected nodes are validated again.
 
-  --changes FILE   replays a change feed, and tells what each entry adds to and removes from the results
-  --follow         goes on at the end of the feed; without one, follows DATA as it is edited, until Ctrl-C;
-                   files of --shapes are read once
+  --changes FILE   replays a change feed, and reports the results that each entry adds and removes
+  --follow         continues at the end of the feed; without a feed, follows DATA as it is edited, until
+                   Ctrl-C; files of --shapes are read once
 
   --to text     a report for people; then + for a new result and - for a resolved one
   --to ndjson   a line of JSON for each delta
   --to csv      a line for each result, with the number of the commit, and + or -
-  --to turtle   the sh:ValidationReport, of each edit; with --changes at the beginning and at the end
+  --to turtle   the sh:ValidationReport, after each edit; with --changes at the beginning and at the end
 
-The exit code is 1 where there are results at the end, and 0 where the data conform."""
+The exit code is 1 if there are results at the end, and 0 if the data conform."""
 
 _VALIDATE_EXAMPLES: Final = """\
 examples:
@@ -110,8 +110,8 @@ examples:
   rdflive validate building.ttl Brick.ttl --shapes Brick.ttl --to turtle"""
 
 _SERVE: Final = """\
-Serve DATA, or an Oxigraph store on disk, over HTTP: SPARQL 1.1 queries and updates, and subscriptions whose
-clients are sent what each change adds to and removes from an answer. / is a page that shows them.
+Serve DATA, or an Oxigraph store on disk, over HTTP: SPARQL 1.1 queries and updates, and subscriptions, whose
+clients receive the solutions that each change adds and removes. The path / has a page for browsers.
 
   /query      SPARQL 1.1 Protocol, GET and POST         needs the right to read
   /update     SPARQL 1.1 Protocol, POST                                  update
@@ -120,8 +120,8 @@ clients are sent what each change adds to and removes from an answer. / is a pag
   /changes    the graph's own changes as RDF Patch                       subscribe
   /metrics /health /openapi.json
 
-With --changes the graph follows a change feed as well. With --guard an update, or an entry of the feed, that
-would add a result is refused."""
+With --changes the graph also follows a change feed. With --guard updates, and entries of the feed, that would
+add results are refused."""
 
 _SERVE_EXAMPLES: Final = """\
 examples:
@@ -132,11 +132,11 @@ examples:
   curl -N --get http://127.0.0.1:8000/subscribe --data-urlencode 'query=SELECT ?s { ?s a <http://e/Train> }'
 
 In Python rdflive.connect("http://127.0.0.1:8000").subscribe(query, callback) follows such a server.
-Ctrl-C ends it; clients come back by themselves when it is started again."""
+Ctrl-C ends the server; clients reconnect when it starts again."""
 
 _EXPLAIN: Final = """\
-Show how a query would be kept up to date: its plan from the answer down to the basic graph patterns, what
-each operator keeps, and what an update costs."""
+Show how rdflive would maintain a query: its plan from the answer down to the basic graph patterns, the state
+of each operator, and the cost of an update."""
 
 _EXPLAIN_EXAMPLES: Final = """\
 examples:
@@ -145,11 +145,11 @@ examples:
 
 
 _MATCH: Final = """\
-Match a query with each event of a file of N-Quads, by itself. An event is a small graph: what follows each
-other in the file with the same graph name. The file is read as it grows, and never as a whole.
+Match a query with each single event of a file of N-Quads. An event is a small graph: consecutive quads with
+the same graph name. The file is read as a stream, and may grow.
 
   --format text    a line for each solution: the number of the event, its graph, the bindings
-  --format ndjson  a line of JSON for each event that has solutions, with all of them"""
+  --format ndjson  a line of JSON for each event with solutions"""
 
 _MATCH_EXAMPLES: Final = """\
 examples:
@@ -157,14 +157,14 @@ examples:
   tail -f events.nq | rdflive match overload.rq - --format ndjson
   rdflive match overload.rq events.nq.gz --background houses.ttl --workers 2
 
-An event is done when the next one begins, or the file ends. Bad input ends the run with the number of the
+An event is complete when the next one begins or the file ends. Bad input ends the run with the number of the
 event, its line and the reason, and exit code 2. Ctrl-C ends with exit code 130."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and give the exit code.
+    """Run a command and return the exit code.
 
-    0; 1 where data do not conform to shapes; 2 for bad input; 130 after Ctrl-C; 141 for a closed pipe.
+    0; 1 if data do not conform to shapes; 2 for bad input; 130 after Ctrl-C; 141 for a closed pipe.
     """
     _open_streams()
     try:
@@ -173,7 +173,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(str(error))
     # An ill-typed literal ("x"^^xsd:integer) is valid RDF; rdflib logs a traceback for each.
     logging.getLogger("rdflib.term").setLevel(logging.ERROR)
-    # programs read UTF-8 whatever the locale says; a terminal has an encoding of its own
+    # programs read UTF-8 in any locale; a terminal has its own encoding
     if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
         sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
@@ -182,7 +182,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return int(args.run(args) or 0)
     except KeyboardInterrupt:
         return _INTERRUPTED
-    # as `| head -1` closes it: no error, and nothing to say
+    # a closed pipe, as by `| head -1`, needs no message
     except BrokenPipeError:
         _drop_output()
         return _CLOSED_OUTPUT
@@ -195,16 +195,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _open_streams() -> None:
-    """Let what goes to a standard stream that was closed go nowhere: for Python there is no stream then."""
+    """Redirect closed standard streams to the null device; Python has None for them."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            # left open at exit, as the streams are that Python opens
+            # stays open at exit, as the streams of Python do
             descriptor = os.open(os.devnull, os.O_WRONLY)
             setattr(sys, name, open(descriptor, "w", encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
 def _drop_output() -> None:
-    """Let what is left in the buffer go: Python flushes it once more at exit, which must not fail again."""
+    """Redirect standard output to the null device, so that the flush at exit does not fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -243,7 +243,7 @@ def _add(
     examples: str,
     run: Callable[[argparse.Namespace], int | None],
 ) -> argparse.ArgumentParser:
-    """Add one command, whose texts are shown as they are written."""
+    """Add a command; its texts keep their line breaks."""
     command = commands.add_parser(
         name,
         help=summary,
@@ -264,7 +264,7 @@ def _add_watch(commands: _Commands) -> None:
     command = _add(
         commands,
         "watch",
-        "print how an answer changes, as a feed, files or a server do",
+        "print the changes of an answer as data or a server change",
         _WATCH,
         _WATCH_EXAMPLES,
         watch.run,
@@ -276,7 +276,7 @@ def _add_validate(commands: _Commands) -> None:
     command = _add(
         commands,
         "validate",
-        "report by SHACL, and how the report changes",
+        "validate with SHACL, and report changes of the results",
         _VALIDATE,
         _VALIDATE_EXAMPLES,
         validate.run,
@@ -295,7 +295,7 @@ def _add_explain(commands: _Commands) -> None:
     command = _add(
         commands,
         "explain",
-        "show how a query would be kept up to date",
+        "show how rdflive would maintain a query",
         _EXPLAIN,
         _EXPLAIN_EXAMPLES,
         explain.run,
@@ -317,20 +317,20 @@ def _add_match(commands: _Commands) -> None:
         "--background", metavar="FILE", action="append", help="an RDF file whose triples join every event"
     )
     command.add_argument("--format", choices=match.FORMATS, default="text", help="default: %(default)s")
-    command.add_argument("--full", action="store_true", help="write whole terms in text, without prefixes")
+    command.add_argument("--full", action="store_true", help="write full terms in text, without prefixes")
     command.add_argument(
         "--workers",
         metavar="N",
         type=_count,
         default=1,
-        help="spread the events over N processes; then matches are shown in batches of 256 events",
+        help="spread the events over N processes, with output in batches of 256 events",
     )
 
 
 def _count(text: str) -> int:
     number = int(text) if text.isdecimal() else 0
     if number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of processes from 1 on")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of processes from 1")
     return number
 
 

@@ -1,4 +1,4 @@
-"""Options that several commands have: of change feeds, of the store that they go into, and of entailment."""
+"""Options of several commands: change feeds, stores and entailment."""
 
 from __future__ import annotations
 
@@ -39,32 +39,41 @@ def add_feed_options(group: argparse._ArgumentGroup) -> None:
         metavar="FILE|-",
         help="the change feed, also .gz; - is standard input",
     )
-    add("--follow", action="store_true", help="go on at the end of the file, as it grows, until Ctrl-C")
+    add("--follow", action="store_true", help="continue at the end of the file, as it grows, until Ctrl-C")
     add(
         "--feed-name",
         metavar="NAME",
-        help="under which --store-path remembers how far the feed was read (default: the real path of "
-        "the file; standard input is only resumed with a name, and must begin the same)",
+        help="the name for the feed's position in --store-path (default: the real path of the file; "
+        "standard input is resumed only with a name, and must begin the same)",
     )
     add(
         "--snapshot",
         metavar="FILE",
-        help="N-Triples or N-Quads: the whole state in front of the feed, in place of DATA; also of what "
-        "--store-path holds where the feed cannot be gone on with",
+        help="N-Triples or N-Quads: the full state before the feed, in place of DATA; it also replaces "
+        "the data of --store-path if the feed cannot be resumed",
     )
-    add("--format", metavar="NAME", help="the feed's format, else by file ending (-: rdf-patch)")
-    add("--mapping", metavar="FILE", help="how rows become triples, for --format debezium and delta-lake")
-    add("--on-bad", choices=("stop", "skip"), default="stop", help="at a bad record (default: %(default)s)")
-    add("--dead-letters", metavar="FILE", help="where --on-bad skip puts what it skips")
-    add("--pace", type=_seconds, default=0.0, metavar="SECONDS", help="pause between entries, to watch them")
+    add("--format", metavar="NAME", help="the feed's format (default: by file ending; -: rdf-patch)")
+    add(
+        "--mapping",
+        metavar="FILE",
+        help="the mapping of rows to triples, for --format debezium and delta-lake",
+    )
+    add(
+        "--on-bad",
+        choices=("stop", "skip"),
+        default="stop",
+        help="action at a bad record (default: %(default)s)",
+    )
+    add("--dead-letters", metavar="FILE", help="the file for records that --on-bad skip skips")
+    add("--pace", type=_seconds, default=0.0, metavar="SECONDS", help="pause between entries")
 
 
 def add_store_options(group: argparse._ArgumentGroup, default: str, *, union: str = "") -> None:
-    """Declare the options of the store; `union` goes behind the help of that option."""
+    """Declare the options of the store; `union` is appended to the help of `--union`."""
     add = group.add_argument
     add("--store", choices=STORES, help=f"the store to load into (default: {default})")
     add(
-        "--store-path", metavar="DIR", help="an Oxigraph store on disk; the next run goes on where this ended"
+        "--store-path", metavar="DIR", help="an Oxigraph store on disk; the next run resumes where this ended"
     )
     add("--union", action="store_true", help=f"query the union of all graphs, not the default graph{union}")
 
@@ -74,35 +83,35 @@ def check_feed_options(args: argparse.Namespace) -> None:
     if args.changes == STDIN and sys.stdin is None:
         raise RdfliveError("standard input is closed: name a file with --changes")
     if args.follow and args.changes == STDIN:
-        raise RdfliveError("standard input is read until it is closed: leave --follow out")
+        raise RdfliveError("standard input is read until it closes: leave --follow out")
     if args.follow and (is_stream(args.changes) or args.changes.endswith(".gz")):
-        raise RdfliveError(f"--follow is for files that grow, and {args.changes} is none: leave it out")
+        raise RdfliveError(f"--follow is for files that grow, unlike {args.changes}: leave it out")
     if args.feed_name is not None and args.store_path is None:
-        raise RdfliveError("--feed-name goes with --store-path DIR, which remembers how far feeds were read")
+        raise RdfliveError("--feed-name goes with --store-path DIR, which keeps the positions of feeds")
     if args.feed_name == RESERVED_NAME:
-        raise RdfliveError(f"--feed-name {RESERVED_NAME!r} is that of the load itself: choose another")
+        raise RdfliveError(f"--feed-name {RESERVED_NAME!r} is reserved: choose another")
     if args.snapshot is not None and args.data:
-        raise RdfliveError("--snapshot is the whole state in front of the feed: leave DATA out")
+        raise RdfliveError("--snapshot is the full state before the feed: leave DATA out")
     if args.snapshot is not None and not args.snapshot.endswith(_SNAPSHOTS):
         raise RdfliveError(f"--snapshot takes N-Triples or N-Quads ({' '.join(_SNAPSHOTS)}): {args.snapshot}")
     if (args.on_bad == "skip") is not (args.dead_letters is not None):
-        raise RdfliveError("--on-bad skip and --dead-letters FILE go together: nothing is thrown away")
+        raise RdfliveError("--on-bad skip and --dead-letters FILE go together: skipped records are kept")
     if args.store_path is not None and args.store == "memory":
-        raise RdfliveError("--store-path is a store of Oxigraph: leave --store memory out")
+        raise RdfliveError("--store-path is an Oxigraph store: leave --store memory out")
     if args.feed_name is not None:
         check_name("--feed-name", args.feed_name)
 
 
 def check_name(flag: str, name: str) -> None:
-    """Refuse a name that could not be shown."""
+    """Refuse an empty or unprintable name."""
     if not (name and name.isprintable()):
         raise RdfliveError(f"{flag} takes printable characters, at least one, not {name!r}")
 
 
 def address(text: str) -> tuple[str, int]:
-    """Read a host and a port."""
+    """Return the host and port of a text."""
     number = text.rpartition(":")[2]
-    # urlsplit refuses it too, but the message below would not say that it is the number
+    # for a message about the number; urlsplit refuses it too
     if number.isdecimal() and int(number) > _LAST_PORT:
         raise argparse.ArgumentTypeError(
             f"HOST:PORT with a port from 1 to {_LAST_PORT}, or 0 for any free one, not {text!r}"
@@ -132,9 +141,9 @@ _RDFS: Final = "rdfs"
 
 
 def entailment_options(args: argparse.Namespace) -> dict[str, Any]:
-    """Give the options of `rdflive.subscribe`; none where nothing is to be entailed.
+    """Return the options of entailment for `rdflive.subscribe`; empty without `--entail`.
 
-    Raises `RdfliveError` for what is no rule set, and for rules that cannot be used.
+    Raises `RdfliveError` for unknown rule sets and invalid rules.
 
     >>> entailment_options(argparse.Namespace(entail=["rdfs"], strategy=None))
     {'entailment': 'rdfs', 'strategy': 'auto'}
@@ -142,16 +151,14 @@ def entailment_options(args: argparse.Namespace) -> dict[str, Any]:
     {'rules': ['rdfs-plus']}
     """
     names = list(dict.fromkeys(args.entail))
-    # alone it is the entailment regime; beside other rule sets it stands for its rules
+    # alone it is the entailment regime; with other rule sets it stands for its rules
     if names == [_RDFS]:
         return {"entailment": _RDFS, "strategy": args.strategy or "auto"}
     if args.strategy is not None and not names:
-        raise RdfliveError(
-            f"--strategy {args.strategy} says how to keep what is entailed; add --entail {_RDFS}"
-        )
+        raise RdfliveError(f"--strategy {args.strategy} is for entailed triples; add --entail {_RDFS}")
     if args.strategy is not None:
         raise RdfliveError(
-            f"--strategy {args.strategy} goes with --entail {_RDFS} alone: what rules entail is stored"
+            f"--strategy {args.strategy} goes with --entail {_RDFS} only: other rules always store"
         )
     for name in names:
         _check(name)
@@ -159,7 +166,7 @@ def entailment_options(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _check(rules: str) -> None:
-    """Refuse rules with their file: several may be given."""
+    """Raise `RdfliveError` that names the file of invalid rules, as there may be several."""
     try:
         load_program(rules)
     except RuleError as error:

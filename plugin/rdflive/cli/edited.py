@@ -1,4 +1,4 @@
-"""RDF files that are followed as they are edited: each edit is one commit with what it changes."""
+"""RDF files that are followed as they are edited; each edit is one commit."""
 
 from __future__ import annotations
 
@@ -22,41 +22,41 @@ from rdflive.values import normal
 __all__ = ["EditedFiles"]
 
 _LABELLED: Final = (".nt", ".nq", ".nt.gz", ".nq.gz")
-"""Syntaxes whose blank nodes have labels that stay."""
+"""Syntaxes whose blank nodes keep their labels."""
 _State: TypeAlias = tuple[tuple[int, int, int] | None, ...]
-"""When each file was written, its size, and its number in the file system, which a replaced file has not."""
+"""The modification time, size and inode of each file; None for a missing file."""
 
 
 class EditedFiles:
-    """Keeps a dataset equal to what files hold together.
+    """Keeps a dataset equal to the union of files.
 
-    All are read again when one has changed, by its time and size. They are looked at every so many seconds,
-    and read when they look the same twice: an editor that writes in two steps is not met in between. What
-    cannot be read is reported once, and what was there before stays.
+    The files are checked every `every` seconds for changes of time, size and inode. After a change all files
+    are read again, once two checks agree, so that an editor may write in two steps. Files that cannot be read
+    are reported once, and leave the data as they were.
     """
 
     def __init__(self, dataset: rdflib.Dataset, paths: Sequence[str], every: float) -> None:
         for path in paths:
             if is_stream(path):
-                raise RdfliveError(f"{path}: is no file that could be edited; give changes with --changes")
+                raise RdfliveError(f"{path}: is not a file that can be edited; give changes with --changes")
         self._dataset = dataset
         self._paths = paths
         self._every = every
         self._seen = self._state()
 
     def load(self) -> None:
-        """Read them for the first time; raises what is wrong."""
+        """Read the files for the first time; raise their errors."""
         self._seen = self._state()
         whole = self._dataset
         quads = [
             (s, p, normal(o), whole.default_graph if name is None else whole.graph(name))
             for s, p, o, name in self._quads()
         ]
-        # not by `_take`, whose commit would be the first one of a graph without subscriptions
+        # not by `_take`, which would make the load a numbered commit
         whole.store.addN(quads)
 
     def looks(self) -> Iterator[None]:
-        """Look for edits, for ever, and apply each; what could not be applied is told on standard error."""
+        """Check for edits without end, yield before each check, and print errors to standard error."""
         before = self._seen
         while True:
             yield
@@ -69,7 +69,7 @@ class EditedFiles:
             try:
                 quads = self._quads()
             except (RdfliveError, OSError) as error:
-                print(f"{reason(error)}; what was read before stays", file=sys.stderr, flush=True)
+                print(f"{reason(error)}; the earlier data stay", file=sys.stderr, flush=True)
                 continue
             if self._state() == now:
                 self._take(quads)
@@ -86,11 +86,11 @@ class EditedFiles:
         return quads if all(path.endswith(_LABELLED) for path in self._paths) else named_by_content(quads)
 
     def _take(self, quads: list[Quad]) -> None:
-        """Apply an edit, unless a guard refuses it; that is reported, and what was there before stays."""
+        """Apply an edit; report an edit that a guard refuses, which leaves the data as they were."""
         try:
             GraphTarget(self._dataset).replace(quads, "", {})
         except ValidationError as error:
-            print(f"{error}\nwhat was read before stays", file=sys.stderr, flush=True)
+            print(f"{error}\nthe earlier data stay", file=sys.stderr, flush=True)
         except ValueError as error:
             raise RdfliveError(f"the store refuses a term: {error}") from error
 
@@ -98,6 +98,6 @@ class EditedFiles:
 def _found(path: str) -> tuple[int, int, int] | None:
     try:
         found = os.stat(path)
-    except OSError:  # an editor that replaces a file takes it away for a moment
+    except OSError:  # an editor that replaces a file may remove it for a moment
         return None
     return found.st_mtime_ns, found.st_size, found.st_ino

@@ -1,4 +1,4 @@
-"""`rdflive explain`: how a query would be kept up to date."""
+"""`rdflive explain`: the plan by which rdflive would maintain a query."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ __all__ = ["folded", "run"]
 
 _GUIDE: Final = re.compile("[│├└─ ]*")
 _LEAST: Final = 24
-"""The room that a line keeps however deep it stands in a narrow terminal."""
+"""The least width of a line's text, at any depth in a narrow terminal."""
 
 
 def run(args: argparse.Namespace) -> None:
-    """Print the explanation of a query, or draw it."""
+    """Print or draw the explanation of a query."""
     query = read_query(args.query)
     with query.placed():
-        # a new graph binds the prefixes that `watch` may use as well
+        # a new graph binds the prefixes that `watch` knows too
         explanation = rdflive.explain(
             query.text, initNs=dict(rdflib.Graph().namespaces()), algorithm=args.algorithm
         )
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def folded(text: str, width: int) -> Iterator[str]:
-    """Fold the lines of an explanation, and draw the guides of its tree on through what is folded.
+    """Fold the lines of an explanation, and continue the guides of its tree on the folded lines.
 
     >>> text = "├─ [2] Filter ?x > 1 && ?x < 9\\n│  │   keeps nothing; it costs little"
     >>> print(*folded(text, 32), sep="\\n")
@@ -58,9 +58,9 @@ def folded(text: str, width: int) -> Iterator[str]:
     for line, after in pairwise([*text.splitlines(), ""]):
         guide = _GUIDE.match(line)[0]  # type: ignore[index]  # it matches everywhere
         onwards = guide
-        if line.startswith("[", len(guide)):  # a box: its own guide begins in the line below
+        if line.startswith("[", len(guide)):  # a box: its own guide starts in the next line
             onwards = _GUIDE.match(after)[0]  # type: ignore[index]
-        # at words only: half an IRI is easily taken for another one
+        # at words only: half an IRI looks like another IRI
         yield from textwrap.wrap(
             line[len(guide) :],
             max(width, len(onwards) + _LEAST),

@@ -1,4 +1,4 @@
-"""The files that a command is given: what it writes to is for nothing else."""
+"""The files of a command: a written file may have no other use."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["check_distinct"]
 _READ: Final = ("data", "entail", "guard", "query", "snapshot", "mapping", "changes")
 _WRITTEN: Final = ("out", "dead_letters", "resume")
 _PRINTED: Final = ("text", "table", "ndjson", "csv", "patch")
-"""The targets that write to standard output where no file is named."""
+"""The targets that write to standard output without a file."""
 
 
 def check_distinct(args: argparse.Namespace) -> None:
-    """Refuse a file that is written to and given twice: it would grow under its reader, or be spoilt.
+    """Refuse a written file with a second use: it would grow while it is read, or be corrupted.
 
-    Links are followed. A device such as /dev/null may be given as often as one likes.
+    Links are followed. A device such as /dev/null may have any number of uses.
     """
     seen: dict[Hashable, str] = {}
     for use, path in _given(args, _READ):
@@ -34,11 +34,11 @@ def check_distinct(args: argparse.Namespace) -> None:
         other = use if place is None else seen.setdefault(place, use)
         if other != use:
             shown = f"{use} itself" if isinstance(path, int) else path
-            raise RdfliveError(f"{shown}: is the file of {other} too; each needs a file of its own")
+            raise RdfliveError(f"{shown}: is the file of {other} too; each needs its own file")
 
 
 def _given(args: argparse.Namespace, options: tuple[str, ...]) -> Iterator[tuple[str, str | int]]:
-    """List what each file is given for, and its path or the descriptor of a standard stream."""
+    """Yield the use of each file, with its path or the descriptor of a standard stream."""
     for option in options:
         given = getattr(args, option)
         if option == "data":
@@ -55,16 +55,16 @@ def _given(args: argparse.Namespace, options: tuple[str, ...]) -> Iterator[tuple
 
 def _stream(name: str, stream: object) -> Iterator[tuple[str, int]]:
     try:
-        yield name, stream.fileno()  # type: ignore[attr-defined]  # it is a file, or stands in for one
+        yield name, stream.fileno()  # type: ignore[attr-defined]  # a file, or a stand-in
     except OSError:
-        return  # one in memory has no descriptor
+        return  # a stream in memory has no descriptor
 
 
 def _place(path: str | int) -> Hashable:
-    """Give what two names of one file share; None where sharing does no harm."""
+    """Return the identity of a file, equal for all its names; None for devices, which may be shared."""
     try:
         found = os.stat(path)
-    except (OSError, ValueError):  # a file that is still to be made, or the text of a query
+    except (OSError, ValueError):  # a file that does not exist yet, or the text of a query
         return os.path.realpath(path) if isinstance(path, str) and "\0" not in path else None
     shared = stat.S_ISREG(found.st_mode) or stat.S_ISFIFO(found.st_mode)
     return (found.st_dev, found.st_ino) if shared else None

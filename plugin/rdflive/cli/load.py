@@ -1,4 +1,4 @@
-"""RDF files into a dataset, with a progress bar where it takes long."""
+"""Loading of RDF files into a dataset, with a progress bar for long loads."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ STORES: Final = ("memory", "oxigraph")
 _RDF_TERMS: Final = (rdflib.URIRef, rdflib.BNode, rdflib.Literal)
 
 _RESERVED: Final = rdflib.URIRef("urn:x-rdflive:kept")
-"""The graph in which stores keep how far feeds were read; no user's data go there."""
-_REFUSED: Final = f"the graph <{_RESERVED}> is reserved for what rdflive keeps; rename it in the file"
+"""The graph in which stores keep the positions of feeds; user data may not use it."""
+_REFUSED: Final = f"the graph <{_RESERVED}> is reserved for rdflive; rename it in the file"
 _LONG: Final = 1.0
 """Seconds until a load shows its progress."""
 _BLOCK: Final = 10_000
-"""Quads that go into a store together."""
+"""Quads per call of the store."""
 
 Advance: TypeAlias = Callable[[int], object]
 AnyTerm = TypeVar("AnyTerm")
 
 
 def open_dataset(store: str, *, union: bool) -> rdflib.Dataset:
-    """Make an empty dataset; with `union` a query without GRAPH sees all its graphs."""
+    """Return an empty dataset; with `union` a query without GRAPH reads all graphs."""
     if store == "memory":
         return rdflib.Dataset(default_union=union)
     try:
@@ -58,10 +58,10 @@ def open_dataset(store: str, *, union: bool) -> rdflib.Dataset:
 def load(dataset: rdflib.Dataset, paths: Sequence[str]) -> None:
     """Read RDF files into the dataset: triples into its default graph, quads into theirs.
 
-    The blank nodes of N-Triples and N-Quads keep their labels, so that a change feed can name them; a
-    label that an earlier file used already means another node and is replaced.
+    Blank nodes of N-Triples and N-Quads keep their labels, so that a change feed can name them. A label that
+    an earlier file used is another node, and is replaced.
     """
-    sizes = [os.path.getsize(path) for path in paths]  # a missing file is reported before any is loaded
+    sizes = [os.path.getsize(path) for path in paths]  # a missing file raises before any load
     syntaxes = [syntax_of(path) for path in paths]
     start = time.perf_counter()
     owners: dict[rdflib.BNode, str] = {}
@@ -84,7 +84,7 @@ def _count(dataset: rdflib.Dataset) -> int:
 
 
 def syntax_of(path: str) -> str:
-    """Name the syntax of a file; raises `RdfliveError` where its ending names none."""
+    """Return the syntax of a file by its ending; raise `RdfliveError` for an unknown ending."""
     syntax = guess_format(path.removesuffix(".gz"))
     if syntax is None or syntax == "rdfa":  # rdflib knows the ending but has no parser for it
         known = " ".join(f".{ending}" for ending, name in SUFFIX_FORMAT_MAP.items() if name != "rdfa")
@@ -98,12 +98,12 @@ def _load_lines(
     renamed: dict[rdflib.BNode, rdflib.BNode] = {}
 
     def own(term: AnyTerm) -> AnyTerm | rdflib.BNode:
-        # the first file that uses a label has it, so that a change feed can name its node
+        # the first file that uses a label keeps it, so that a change feed can name its node
         if not isinstance(term, rdflib.BNode) or owners.setdefault(term, path) == path:
             return term
         return renamed.setdefault(term, rdflib.BNode())
 
-    # of the quad that is being read, which does not know its own place
+    # the line of the current quad, for errors
     here = Line("", 0)
 
     def lines() -> Iterator[Line]:
@@ -114,7 +114,9 @@ def _load_lines(
 
     def quads() -> Iterator[tuple[Any, Any, Any, rdflib.Graph]]:
         graphs = {None: dataset.default_graph}
-        is_normal = isinstance(dataset.store, Memory)  # its other files come through rdflib's parsers
+        is_normal = isinstance(
+            dataset.store, Memory
+        )  # rdflib's parsers normalise the literals of other files
         for s, p, o, name in read_nquads(lines(), path):
             if name == _RESERVED:
                 raise FeedError(path, here.number, _REFUSED, offset=here.start)
@@ -138,7 +140,7 @@ def _load_document(dataset: rdflib.Dataset, stream: BinaryIO, path: str, syntax:
     try:
         with _guarded(dataset.store):
             graph.parse(file=stream, format=syntax, publicID=Path(path).absolute().as_uri())
-    except Exception as error:  # each parser of rdflib raises what it likes
+    except Exception as error:  # the parsers of rdflib raise many kinds of errors
         raise RdfliveError(parser_fault(path, error)) from error
     if syntax == "n3" and not all(isinstance(term, _RDF_TERMS) for triple in graph for term in triple):
         raise RdfliveError(f"{path}: formulas and variables of N3 are not RDF; take them out")
@@ -146,8 +148,8 @@ def _load_document(dataset: rdflib.Dataset, stream: BinaryIO, path: str, syntax:
 
 @contextmanager
 def _guarded(store: Any) -> Iterator[None]:
-    """Refuse the reserved graph, which a store that nobody watches yet would take for any other."""
-    # a method of the class comes back when what hides it goes; one of the object must be put back
+    """Refuse the reserved graph, which an unwatched store would accept."""
+    # `del` restores methods of the class; methods of the object must be put back
     own = {name: vars(store)[name] for name in ("add", "addN") if name in vars(store)}
     add, add_all = store.add, store.addN
 
@@ -178,7 +180,7 @@ def _check_graph(graph: Any) -> None:
 
 
 class _CountedFile(io.FileIO):
-    """A file that reports how many bytes were read from it."""
+    """A file that reports the number of bytes read."""
 
     def __init__(self, path: str, advance: Advance) -> None:
         super().__init__(path)
@@ -198,12 +200,12 @@ class _CountedFile(io.FileIO):
 @contextmanager
 def _open(path: str, advance: Advance) -> Iterator[BinaryIO]:
     with io.BufferedReader(_CountedFile(path, advance)) as stream:
-        # both are binary streams, but typeshed does not call them BinaryIO
+        # binary streams, though typeshed does not call them BinaryIO
         yield cast(BinaryIO, gzip.GzipFile(fileobj=stream) if path.endswith(".gz") else stream)
 
 
 def _advance(progress: Progress, task: TaskID, size: int) -> Advance:
-    """Count bytes; when all are read but the parser is still busy, the bar only pulses."""
+    """Return a function that counts bytes; the bar pulses while the parser is busy after the last byte."""
     done = 0
 
     def advance(count: int) -> None:
@@ -216,7 +218,7 @@ def _advance(progress: Progress, task: TaskID, size: int) -> Advance:
 
 @contextmanager
 def _progress() -> Iterator[Progress]:
-    """Show a progress bar on a terminal once it takes long; it leaves no trace."""
+    """Show a progress bar on a terminal after a second, and remove it at the end."""
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -232,8 +234,8 @@ def _progress() -> Iterator[Progress]:
         yield progress
     finally:
         timer.cancel()
-        # it may be showing the bar at this moment
+        # the timer may be starting the bar right now
         if timer.is_alive():
             timer.join()
-        if progress.live.is_started:  # stopping one that is not prints an empty line
+        if progress.live.is_started:  # `stop` without `start` prints an empty line
             progress.stop()

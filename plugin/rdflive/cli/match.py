@@ -23,7 +23,7 @@ __all__ = ["FORMATS", "run", "to_lines", "to_ndjson"]
 
 
 def run(args: argparse.Namespace) -> None:
-    """Match, and print what each event gives as soon as it is found."""
+    """Match, and print the solutions of each event at once."""
     query = read_query(args.query)
     background = None
     prefixes = usual_prefixes()
@@ -50,17 +50,17 @@ def run(args: argparse.Namespace) -> None:
         for one in found:
             try:
                 lines = write(one)
-            except ValueError as error:  # a term that the query made, and rdflib has not
+            except ValueError as error:  # a term of the query that rdflib cannot hold
                 raise RdfliveError(f"event {one.number}: {error}") from error
             for line in lines:
                 print(line)
-            # what was found is shown at once: the events may come from a pipe that stays open
+            # printed at once: the events may come from a pipe that stays open
             if one:
                 print(end="", flush=True)
 
 
 def to_lines(found: Match, write: Callable[[Any], str] = to_ntriples) -> list[str]:
-    """Write each solution as a line behind the number and the name of its event.
+    """Return each solution as a line after the number and the name of its event.
 
     >>> from rdflive.model import Header
     >>> found = Match(Header("SELECT", ("x",)), 7, [(rdflib.Literal(1),)], name=rdflib.URIRef("http://e/g"))
@@ -79,7 +79,7 @@ def to_lines(found: Match, write: Callable[[Any], str] = to_ntriples) -> list[st
 
 
 def to_ndjson(found: Match) -> list[str]:
-    """Write an event that has solutions as one JSON object; of ASK every event.
+    """Return an event with solutions as one JSON object; for ASK every event.
 
     The name is an IRI, or a blank node as `_:b`.
     """

@@ -1,4 +1,4 @@
-"""What commands say on standard error beside the answer."""
+"""Notes of commands on standard error."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from rdflive.model import to_printable
 __all__ = ["introduce", "say_notes", "say_query_notes"]
 
 _LISTED: Final = 3
-"""So many DATA files are named; more are counted."""
+"""Up to this number of DATA files are named; more are counted."""
 
 
 def introduce(args: argparse.Namespace, query: str, form: FeedFormat | None) -> None:
-    """Say what is watched, on a terminal, and what will not be gone on with in the next run."""
+    """Print the watched query and data on a terminal, and what the next run cannot resume."""
     if sys.stderr.isatty():
         print(_introduction(args, query, form), file=sys.stderr)
     source = _source(args)
     if args.store_path is not None and form is not None and feed_name(args) is None:
         print(
-            f"{source} is not resumed: the next run applies all that it is sent; with --feed-name NAME "
-            "one that begins the same is gone on with behind what was read",
+            f"{source} is not resumed: the next run applies its full input; with --feed-name NAME it resumes "
+            "an input that begins the same",
             file=sys.stderr,
         )
     if args.resume is not None and args.store_path is None and form is not None:
         print(
-            f"without --store-path DIR the next run loads the data anew and reads {source} from its "
+            f"without --store-path DIR the next run loads the data again and reads {source} from its "
             "beginning; --resume delivers the difference",
             file=sys.stderr,
         )
 
 
 def say_notes(notes: Iterable[str]) -> None:
-    """Say what may be misspelled."""
+    """Print notes, such as names that may be misspelt."""
     for note in notes:
         print(f"note: {to_printable(note)}", file=sys.stderr, flush=True)
 
 
 def say_query_notes(subscription: Subscription | RemoteSubscription) -> None:
-    """Say what the query names and the data do not hold."""
-    with suppress(ServerError):  # a server that explains nothing may answer all the same
+    """Print the names in the query that are missing from the data."""
+    with suppress(ServerError):  # a server may refuse to explain but still answer
         say_notes(subscription.explain().notes)
 
 

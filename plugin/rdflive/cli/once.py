@@ -24,24 +24,24 @@ __all__ = ["run"]
 
 
 def run(args: argparse.Namespace) -> None:
-    """Load, answer as `rdflive watch` would begin, and print."""
+    """Load, and print the answer with which `rdflive watch` would begin."""
     query = read_query(args.query)
     check_query_options(args, query.form())
     check_query(query)
     if any(map(is_url, args.data)):
         with subscribed_there(args, query, initial=True) as served:
             delta = next(served.deltas())
-            _print(args, query, delta, served.answers())  # it knows the order
+            _print(args, query, delta, served.answers())  # `answers` has the order of ORDER BY
             say_query_notes(served)
         return
     entailed = entailed_options(query, args)
-    entailed.pop("provenance", None)  # it is asked for deltas, and not shown here
+    entailed.pop("provenance", None)  # for deltas only; not shown here
     with opened(args.store, args.store_path, union=args.union) as dataset:
         load_once(dataset, args.data, store_path=args.store_path, feed=None)
         with query.placed(), rdflive.subscribe(dataset, query.text, **entailed) as subscription:
             delta = next(subscription.deltas())
             say_query_notes(subscription)
-        _print(args, query, delta, delta.native.added)  # as the store spells them
+        _print(args, query, delta, delta.native.added)  # with the lexical forms of the store
 
 
 def _print(args: argparse.Namespace, query: QueryText, delta: Delta, rows: Rows[Any]) -> None:
@@ -64,5 +64,5 @@ def _writer(args: argparse.Namespace) -> LineWriter | TableWriter | CsvWriter:
 
 
 def _is_ordered(query: QueryText) -> bool:
-    """Tell whether the query, or a part of it, has ORDER BY: rows are then left in their order."""
+    """Return True if the query, or a subquery, has ORDER BY; rows then keep their order."""
     return any(token.kind == "word" and token.text.upper() == "ORDER" for token in tokenize(query.text))

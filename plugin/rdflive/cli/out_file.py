@@ -1,4 +1,4 @@
-"""The file that deltas are appended to, how a later run continues it, and errors of writing."""
+"""The output file for deltas, its continuation by later runs, and errors of writing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STDOUT: Final = "standard output"
 
 @contextmanager
 def naming(path: str) -> Iterator[None]:
-    """Put the name of what is written into an error of the system that has none; a closed pipe stays.
+    """Add the name of the output to system errors without one, except for a closed pipe.
 
     >>> with naming("standard output"):
     ...     raise OSError(28, "No space left on device")
@@ -38,7 +38,7 @@ def naming(path: str) -> Iterator[None]:
 
 
 def reason(error: Exception) -> str:
-    """Say in one line what went wrong, with the name of the file that the system could not use.
+    """Return the reason of an error on one line, with the name of the file.
 
     >>> reason(OSError(2, "No such file or directory", "data.ttl"))
     'data.ttl: No such file or directory'
@@ -49,11 +49,11 @@ def reason(error: Exception) -> str:
 
 
 _UNITS: Final = {"ndjson": (b'{"sequence": ', b"\n"), "patch": (b"TX .\n", b"\nTC .\n")}
-"""What each unit of a file begins with, and what ends it."""
+"""The beginning and the end of each unit of a file."""
 
 
-class _Told(NamedTuple):
-    """How many deltas a subscriber was given, and how many of them it has acknowledged."""
+class _Delivered(NamedTuple):
+    """Numbers of deltas written to a subscriber, and acknowledged by it."""
 
     written: int = 0
     acknowledged: int = 0
@@ -63,8 +63,8 @@ class _Told(NamedTuple):
 def open_out(path: str, form: str, *, resume: str | None, name: str | None) -> Iterator[TextIO]:
     """Open a file, a pipe or a device to append deltas to; `form` is ndjson or patch.
 
-    With the file and the name of a resumed subscriber the stream's `flush` returns when the text is on
-    disk, and a file that an earlier run left is gone on in. Any other that is not empty is an error.
+    With the `resume` file and `name` of a subscriber, `flush` returns when the text is on disk, and the file
+    of an earlier run is continued. Otherwise a file that is not empty is an error.
     """
     with open(path, "ab") as raw:
         kind: type[TextIOWrapper] = TextIOWrapper
@@ -72,7 +72,7 @@ def open_out(path: str, form: str, *, resume: str | None, name: str | None) -> I
             size = raw.tell()
             if size and (resume is None or name is None):
                 raise RdfliveError(
-                    f"{path}: is not empty; --resume goes on in it, else move it away or name another file"
+                    f"{path}: is not empty; continue it with --resume, move it away or name another file"
                 )
             if resume is not None and name is not None:
                 kind = _DurableText
@@ -87,7 +87,7 @@ def open_out(path: str, form: str, *, resume: str | None, name: str | None) -> I
 
 
 class _DurableText(TextIOWrapper):
-    """A text file whose `flush` returns when the text is on disk: what is acknowledged then must be."""
+    """A text file whose `flush` returns when the text is on disk, as acknowledged deltas must be."""
 
     def flush(self) -> None:
         super().flush()
@@ -95,40 +95,40 @@ class _DurableText(TextIOWrapper):
 
 
 def _go_on(path: str, form: str, resume: str, name: str) -> None:
-    """Cut off a unit that a killed run left unfinished; what it was to hold is delivered again."""
-    told = _told(resume, name)
+    """Cut off the unfinished unit of a killed run; its delta is delivered again."""
+    delivered = _delivered(resume, name)
     with open(path, "r+b") as file:
         whole = _whole(file.fileno(), *_UNITS[form])
         # a run that was killed in its first unit has not acknowledged it
-        if whole is None or (not whole and told.written and told.written == told.acknowledged):
-            raise RdfliveError(f"{path}: is not what an earlier run wrote; name another --out file")
-        if not told.written:
+        if whole is None or (not whole and delivered.written and delivered.written == delivered.acknowledged):
+            raise RdfliveError(f"{path}: was not written by an earlier run; name another --out file")
+        if not delivered.written:
             raise RdfliveError(
-                f"{path}: is not empty, and {resume} has told {name!r} nothing yet; move {path} away or name "
+                f"{path}: is not empty, but {resume} has no deltas of {name!r} yet; move {path} away or name "
                 "another --out file"
             )
         file.truncate(whole)
 
 
 def _whole(descriptor: int, begin: bytes, end: bytes) -> int | None:
-    """Count the bytes of whole units; None where the file holds anything else."""
+    """Return the number of bytes in complete units; None for a file of another form."""
     with mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as content:
-        # from the end, so that of a large file only that is read
+        # from the end, so that a large file is not read completely
         place = content.rfind(end)
         whole = place + len(end) if place >= 0 else 0
         starts = content[: len(begin)], content[whole : whole + len(begin)]
     return whole if all(begin.startswith(start) for start in starts) else None
 
 
-def _told(resume: str, name: str) -> _Told:
-    """Look up a subscriber; a file that is not there is not made."""
+def _delivered(resume: str, name: str) -> _Delivered:
+    """Look up a subscriber, without creating a missing file."""
     if not os.path.exists(resume):
-        return _Told()
+        return _Delivered()
     journal = JournalFile(resume, name)
     with journal.explained(), closing(journal.connect("rw")) as connection:
         if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'subscriber'").fetchone():
-            return _Told()
+            return _Delivered()
         found = connection.execute(
             "SELECT written, acknowledged FROM subscriber WHERE name = ?", (name,)
         ).fetchone()
-        return _Told(*found) if found else _Told()
+        return _Delivered(*found) if found else _Delivered()

@@ -1,4 +1,4 @@
-"""A parser of arguments whose errors are one line that names the argument, and shell completion for it."""
+"""An argument parser with one-line errors, and its shell completion."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["SHELLS", "Parser", "PrintCompletion"]
 
 
 class Parser(argparse.ArgumentParser):
-    """Refuses an option that it does not know before it misses others, and points to --help for the rest.
+    """Reports unknown options before missing ones, and refers to --help.
 
     >>> parser = Parser(prog="rdflive watch")
     >>> _ = parser.add_argument("--query", required=True)
@@ -26,21 +26,21 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override]  # the base's overloads differ in the namespace's type
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[Any, list[str]]:
-        """Parse; an option that begins no known one is an error."""
+        """Parse; an option that is no prefix of a known one is an error."""
         for given in sys.argv[1:] if args is None else args:
             if given == "--" or (self._subparsers is not None and not given.startswith("-")):
-                break  # what follows is not of options, or is for a command
+                break  # the rest is not options, or belongs to a command
             if not self._may_be_known(given):
                 self.error(self._unknown(given))
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
-        """End the program with a line instead of the whole usage."""
+        """End the program with one line instead of the full usage."""
         program = self.prog.partition(" ")[0]
         self.exit(2, f"{program}: error: {message}; see {self.prog} --help\n")
 
     def _may_be_known(self, given: str) -> bool:
-        """Tell whether argparse would take it; as there, what has a space or is a number is no option."""
+        """Return True if argparse would accept it; as there, numbers and texts with spaces are no options."""
         name = given.partition("=")[0]
         if not name.startswith("--"):
             name = name[:2]
@@ -60,19 +60,19 @@ _NO_FILES: Final = ("HOST:PORT", "N", "NAME", "SECONDS", "VARIABLE")
 
 
 class PrintCompletion(argparse.Action):
-    """Prints the script for a shell, and ends the program.
+    """Prints the completion script for a shell, and ends the program.
 
-    shtab makes it from the parser. It is text that the shell reads once, so that no key starts Python.
+    shtab generates it from the parser. The shell reads it once, so that completion does not start Python.
     """
 
     def __call__(
         self,
         parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,  # noqa: ARG002 - as the base has it
+        namespace: argparse.Namespace,  # noqa: ARG002 - the signature of the base class
         values: str | Sequence[Any] | None,
         option_string: str | None = None,  # noqa: ARG002
     ) -> None:
-        """Print it."""
+        """Print the script."""
         try:
             import shtab  # type: ignore[import-not-found,unused-ignore]  # optional
         except ImportError as error:
@@ -83,7 +83,7 @@ class PrintCompletion(argparse.Action):
 
 
 def _mark(parser: argparse.ArgumentParser, file: Any, folder: Any) -> None:
-    """Say of each argument that takes a file or a folder that it does; its name in the help tells."""
+    """Mark the arguments that take files or folders, by their names in the help."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for command in action.choices.values():

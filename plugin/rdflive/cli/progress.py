@@ -1,4 +1,4 @@
-"""A run of `rdflive watch`: the deltas that it sends on, and what it has done so far."""
+"""A run of `rdflive watch`: sending of deltas, and a summary."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ __all__ = ["Progress"]
 
 
 class Progress:
-    """Sends the deltas of a subscription on, and counts them and the entries of the feed behind them.
+    """Sends the deltas of a subscription, and counts them and the entries of the feed.
 
-    Deltas are taken from the subscription's iterator, not in a callback: what a callback raises does not
-    end the run. The iterator acknowledges a delta when it is asked for the next, so that a resumed
-    subscription delivers one again whose sending failed.
+    It uses the subscription's iterator, as errors of a callback would not end the run. The iterator
+    acknowledges a delta when the next one is taken, so a resumed subscription repeats a delta whose sending
+    failed.
     """
 
     def __init__(self, subscription: Subscription, send: Callable[[Delta], object], *, pace: float) -> None:
         self._subscription = subscription
-        # nothing is waited for: what an entry does has been delivered when its commit returns
+        # no wait: the deltas of an entry are delivered when its commit returns
         self._deltas = subscription.deltas(timeout=0)
         self._send = send
         self._pace = pace
@@ -36,13 +36,13 @@ class Progress:
         return f"{', '.join([*applied, *skipped, _count(self._sent, 'delta')])} in {seconds:.2f} s"
 
     def begin(self) -> None:
-        """Send what there is before the feed, and pause."""
+        """Send the deltas from before the feed, and pause."""
         self._send_all()
         self._start = time.perf_counter()
         time.sleep(self._pace)
 
     def take(self, entry: Entry) -> None:
-        """Send what came of an entry of the feed, and pause."""
+        """Count an entry of the feed, send its deltas, and pause."""
         if entry.error is None:
             self._entries += 1
             self._changes += len(entry.batch.changes)
@@ -52,7 +52,7 @@ class Progress:
         time.sleep(self._pace)
 
     def resynced(self) -> None:
-        """Send what came of a snapshot, or of an edit of the data."""
+        """Send the deltas of a snapshot, or of an edit."""
         self._send_all()
 
     def _send_all(self) -> None:
@@ -63,7 +63,7 @@ class Progress:
     def _next(self) -> Delta | None:
         try:
             return next(self._deltas)
-        except TimeoutError:  # none is waiting
+        except TimeoutError:  # no delta is pending
             return None
         except StopIteration:  # the subscription stopped itself
             if self._subscription.last_error is not None:

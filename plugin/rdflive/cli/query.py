@@ -1,4 +1,4 @@
-"""The query a command is given: a file or the text itself."""
+"""The query argument of a command: a file or the text itself."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ __all__ = ["QueryText", "read_query"]
 
 @dataclass(frozen=True, slots=True)
 class QueryText:
-    """The text of a query and what to call it in messages."""
+    """The text of a query, and its name in messages."""
 
     text: str
     source: str
 
     @contextmanager
     def placed(self) -> Iterator[None]:
-        """Put the file and line in front of what is wrong with the query."""
+        """Put the file and line in front of errors of the query."""
         try:
             with rows_unread():
                 yield
         except (QuerySyntaxError, UnsupportedQueryError, PlanError) as error:
-            # no command has this argument of the library's functions
+            # the commands have no such argument
             said = placed(error, self.source).replace(", or in initNs", "", 1)
             raise RdfliveError(said) from error
 
     def form(self) -> str:
-        """Give the form of the query, such as SELECT; empty for what is no query."""
+        """Return the form of the query, such as SELECT; empty if it has none."""
         words = (token.text.upper() for token in tokenize(self.text) if token.kind == "word")
         return next((word for word in words if word not in ("BASE", "PREFIX")), "")
 
     def prefixes(self) -> dict[str, str]:
-        """List the prefixes that the query declares."""
+        """Return the prefixes that the query declares."""
         return declared_prefixes(self.text)
 
     def assumed(self) -> dict[str, str]:
-        """Give a namespace to each prefix that it uses: those of the data are not known before the load.
+        """Return a namespace for each used prefix: the prefixes of the data are unknown before the load.
 
         >>> QueryText("ASK { train:T101 a ?x }", "the query").assumed()["train"]
         'urn:x-rdflive:prefix:train:'
@@ -56,9 +56,9 @@ class QueryText:
 
 
 def read_query(given: str) -> QueryText:
-    """Read the file of that name, or take what has braces for the query itself."""
-    if os.path.exists(given) and not os.path.isdir(given):  # a pipe of the shell is no regular file
+    """Read the file of that name, or treat a text with braces as the query."""
+    if os.path.exists(given) and not os.path.isdir(given):  # a pipe of the shell is not a regular file
         return QueryText(read_file(Path(given)).text, given)
     if "{" not in given:
-        raise RdfliveError(f"{given}: no such file, and not the text of a query (it would have braces)")
+        raise RdfliveError(f"{given}: no such file, and not the text of a query (which has braces)")
     return QueryText(given, "the query")

@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 __all__ = ["run"]
 
 _LOOKS: Final = 0.5
-"""Seconds between two looks for more at the end of a file."""
+"""Seconds between two checks of a file for more content."""
 _GRACE: Final = 10.0
-"""Seconds that an entry of the feed has at the end, which must not be cut in two."""
+"""Seconds for an entry of the feed to complete at shutdown."""
 
 
 def run(args: argparse.Namespace) -> None:
-    """Load and serve until Ctrl-C; what is wrong with the command is found before the load."""
+    """Load and serve until Ctrl-C; errors of the command are raised before the load."""
     check_fork()
     with needing_server("serving"):
         from rdflive.server import service as server
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> None:
     tokens = None if args.tokens is None else read_tokens(args.tokens)
     if tokens is None and not is_loopback(host):
         raise RdfliveError(
-            f"--listen {host}: other machines are served with --tokens FILE only, which says who may do what"
+            f"--listen {host}: other machines need --tokens FILE, with the rights of each client"
         )
     given = {field.name: getattr(args, field.name, None) for field in fields(Limits)}
     limits = Limits(**{name: value for name, value in given.items() if value is not None})
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> None:
     validated = selected(args)
     shapes = check_shapes(args.shapes, validated.get("use_shapes")) if args.shapes else None
     signal.signal(signal.SIGTERM, _end)
-    # before the load, which may take long: a port may be taken
+    # before the load, which may take long: the port may be in use
     listener = listen(host, port)
     with listener, opened(args.store, args.store_path, union=args.union) as dataset:
         name = None if form is None else feed_name(args)
@@ -76,14 +76,14 @@ def run(args: argparse.Namespace) -> None:
             print(_emptiness(paths if is_new else [], args.store_path), file=sys.stderr)
         print(_welcome(listener.getsockname(), args), file=sys.stderr, flush=True)
         server.allow_files()
-        with rows_unread():  # what is not read of the shapes has been said
+        with rows_unread():  # `check_shapes` has reported unread parts of the shapes
             guard = rdflive.guard(dataset, shapes, **validated) if args.guard else nullcontext()
         with guard, _fed(app.state.service, form, args, name):
             server.make_server(app, certificate=args.certificate, key=args.key).run([listener])
 
 
 def _end(*_: object) -> NoReturn:
-    """End as Ctrl-C does, so that everything is put away."""
+    """End as Ctrl-C does, so that all resources are closed."""
     sys.exit(128 + signal.SIGTERM)
 
 
@@ -104,21 +104,21 @@ def _check_certificate(certificate: str, key: str | None) -> None:
     except ssl.SSLError as error:
         names = certificate if key is None else f"{certificate} --key {key}"
         reason = "" if error.reason is None else f" ({error.reason})"
-        hint = "; a key in a file of its own is named with --key FILE" if key is None else ""
+        hint = "; name a key in another file with --key FILE" if key is None else ""
         message = f"--certificate {names}: no certificate with its key in PEM{reason}{hint}"
         raise RdfliveError(message) from error
 
 
 def _scratch(store_path: str | None) -> Path | None:
-    """Name the folder of checkpoints, beside the store: there they share its files."""
+    """Return the folder of checkpoints, beside the store, where they can share its files."""
     return None if store_path is None else Path(os.path.realpath(store_path) + ".rdflive-queries")
 
 
 def _emptiness(loaded: Sequence[str], store_path: str | None) -> str:
     if len(loaded) > 1:
-        reason = f"there is nothing in any of the {len(loaded):,} files of DATA"
+        reason = f"the {len(loaded):,} files of DATA are empty"
     elif loaded or store_path is not None:
-        reason = f"there is nothing in {loaded[0] if loaded else store_path}"
+        reason = f"{loaded[0] if loaded else store_path} is empty"
     else:
         reason = "no DATA was given"
     return f"the graph is empty: {reason}"
@@ -126,12 +126,12 @@ def _emptiness(loaded: Sequence[str], store_path: str | None) -> str:
 
 @contextmanager
 def _fed(service: Service, form: Any, args: argparse.Namespace, name: str | None) -> Iterator[None]:
-    """Have the dataset follow the feed beside the block, in a thread."""
+    """Let the dataset follow the feed in a thread while the block runs."""
     if form is None:
         yield
         return
-    # The store's adapter is imported here: a signal during an import can leave Python's lock of imports
-    # taken, and the thread would wait for that at its own.
+    # imports the store's adapter here: a signal during an import can leave Python's import lock held, and an
+    # import in the thread would then wait for ever
     lock, is_over = service.capture.lock, threading.Event()
     thread = threading.Thread(
         target=_follow, args=(service, form, args, name, is_over), name="rdflive-feed", daemon=True
@@ -142,13 +142,13 @@ def _fed(service: Service, form: Any, args: argparse.Namespace, name: str | None
         yield
     finally:
         is_over.set()
-        # whoever is between two entries need not be waited for
+        # waits for a running entry; between two entries the lock is free
         if lock.acquire(timeout=_GRACE):
             lock.release()
 
 
-class _Over(Exception):  # noqa: N818 - it is no error
-    """The server ends."""
+class _Over(Exception):  # noqa: N818 - not an error
+    """The server is ending."""
 
 
 def _follow(
@@ -156,7 +156,7 @@ def _follow(
 ) -> None:
     def applied(_: Entry) -> None:
         if is_over.wait(args.pace):
-            # between two entries, so that none is cut in two
+            # between two entries, so that none is applied in part
             raise _Over
 
     try:
@@ -176,9 +176,9 @@ def _follow(
     except BaseException as error:
         service.feed = "stopped"
         if not isinstance(error, RdfliveError | OSError):
-            raise  # the thread says where
+            raise  # the thread prints the traceback
         if not is_over.is_set():
-            # what was applied is served on
+            # the applied entries are still served
             print(f"rdflive: error: the feed has stopped: {error}", file=sys.stderr, flush=True)
     else:
         service.feed = "ended"
@@ -197,5 +197,5 @@ def _welcome(address: Any, args: argparse.Namespace) -> str:
     host, port = address[:2]
     scheme = "http" if args.certificate is None else "https"
     shown = f"[{host}]" if ":" in host else host
-    who = "everybody on this machine" if args.tokens is None else f"the clients of {os.fspath(args.tokens)}"
+    who = "all users of this machine" if args.tokens is None else f"the clients of {os.fspath(args.tokens)}"
     return f"serving {scheme}://{shown}:{port}/ to {who}; Ctrl-C ends it"

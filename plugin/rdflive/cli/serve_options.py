@@ -1,4 +1,4 @@
-"""The options of `rdflive serve`, and which of them go together."""
+"""The options of `rdflive serve`, and their checks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LISTEN: Final = ("127.0.0.1", 8000)
 
 
 def add_serve_options(command: argparse.ArgumentParser) -> None:
-    """Declare what `rdflive serve` takes."""
+    """Declare the arguments of `rdflive serve`."""
     command.add_argument(
         "data",
         nargs="*",
@@ -30,9 +30,8 @@ def add_serve_options(command: argparse.ArgumentParser) -> None:
     add_feed_options(command.add_argument_group("a feed that the graph follows"))
     add_store_options(
         command.add_argument_group("the store"),
-        "oxigraph where it is installed",
-        union="; a triple that several graphs hold counts once, but /query on oxigraph gives it once for "
-        "each of them",
+        "oxigraph if it is installed",
+        union="; a triple in several graphs counts once, but /query on oxigraph returns it once for each",
     )
 
 
@@ -43,16 +42,16 @@ def _add_server(group: argparse._ArgumentGroup) -> None:
         type=address,
         default=_LISTEN,
         metavar="HOST:PORT",
-        help="where to serve (default: 127.0.0.1:8000); port 0 takes any free one",
+        help="address to serve on (default: 127.0.0.1:8000); port 0 takes any free port",
     )
     add(
         "--tokens",
         metavar="FILE",
         help="TOML with a table for each client: token (or its sha256) and rights, a list of read, update "
-        "and subscribe; without it everybody on this machine may do everything",
+        "and subscribe; without it all users of this machine have all rights",
     )
     add("--certificate", metavar="FILE", help="serve HTTPS with this certificate (PEM)")
-    add("--key", metavar="FILE", help="the key of the certificate, if that does not hold it")
+    add("--key", metavar="FILE", help="the key of the certificate, if in its own file")
 
 
 def _add_shapes(group: argparse._ArgumentGroup) -> None:
@@ -61,7 +60,7 @@ def _add_shapes(group: argparse._ArgumentGroup) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="RDF files with shapes of SHACL, whose results clients may follow; may be repeated",
+        help="RDF files with SHACL shapes, whose results clients may follow; may be repeated",
     )
     add_selection_options(group)
     group.add_argument(
@@ -81,23 +80,23 @@ def _add_limits(group: argparse._ArgumentGroup) -> None:
         "--commit-seconds",
         type=_positive,
         metavar="N",
-        help="processor time of one subscription for one commit (default: 2); what takes more is ended",
+        help="processor time of one subscription for one commit (default: 2), beyond which it is ended",
     )
     for option, what, most in (
-        ("--commit-rows", "rows that one subscription may make or compare for one commit", 1_000_000),
-        ("--commit-characters", "strings that its functions may make for one commit", 20_000_000),
+        ("--commit-rows", "rows that one subscription may create or compare for one commit", 1_000_000),
+        ("--commit-characters", "characters that its functions may create for one commit", 20_000_000),
         ("--kept-rows", "rows that it may keep", 4_000_000),
-        ("--kept-characters", "strings that its functions have made and it keeps", 100_000_000),
+        ("--kept-characters", "characters of strings from its functions that it may keep", 100_000_000),
     ):
         add(option, type=_positive, metavar="N", help=f"{what} (default: {most:,})")
 
 
 def check_serve_options(args: argparse.Namespace) -> None:
-    """Refuse options that contradict each other; fill in what depends on others."""
+    """Refuse options that contradict each other; set dependent defaults."""
     folders = [path for path in args.data if os.path.isdir(path)]
     if folders and (len(args.data) > 1 or args.store_path is not None):
         raise RdfliveError(
-            f"{folders[0]}: a store is served by itself; leave the other DATA and --store-path out"
+            f"{folders[0]}: a store is served alone; leave the other DATA and --store-path out"
         )
     if folders:
         args.data, args.store_path = [], folders[0]
@@ -107,7 +106,7 @@ def check_serve_options(args: argparse.Namespace) -> None:
     if (args.shape or args.focus) and not args.shapes:
         raise RdfliveError("--shape and --focus go with --shapes FILE")
     if args.guard and not args.shapes:
-        raise RdfliveError("--guard goes with --shapes FILE, which says what is refused")
+        raise RdfliveError("--guard goes with --shapes FILE")
     if args.key is not None and args.certificate is None:
         raise RdfliveError("--key goes with --certificate")
     if args.store_path is not None:
@@ -125,5 +124,5 @@ def _check_no_feed(args: argparse.Namespace) -> None:
 def _positive(text: str) -> int:
     number = int(text) if text.isdecimal() else 0
     if number < 1:
-        raise argparse.ArgumentTypeError(f"a number from 1 on, not {text!r}")
+        raise argparse.ArgumentTypeError(f"a number from 1, not {text!r}")
     return number

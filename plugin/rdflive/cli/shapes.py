@@ -1,4 +1,4 @@
-"""Shapes that a command is given: files of RDF; and guards, which may be queries too."""
+"""Shapes and guards of a command: RDF files, or queries as guards."""
 
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ _QUERIES: Final = (".rq", ".sparql")
 
 
 def read_files(paths: Sequence[str]) -> list[rdflib.Graph]:
-    """Read files with shapes, and those that they import; raises `ShapesError` for what is no RDF."""
+    """Return the shapes of files and their imports; raise `ShapesError` for invalid RDF."""
     for path in paths:
         syntax_of(path)
     return with_imports(map(read_shapes, paths))
 
 
 def check_shapes(paths: Sequence[str], used: Sequence[str] | None = None) -> list[rdflib.Graph]:
-    """Read shapes, and say what of them is not read; raises `ShapesError` for those that cannot be validated,
-    or are used and not there, before a long load.
+    """Return shapes, and print notes on ignored parts; raise `ShapesError` before a long load.
+
+    Errors are unsupported shapes, and shapes of `used` that are missing.
     """
     shapes = read_files(paths)
     with (
@@ -45,16 +46,16 @@ def check_shapes(paths: Sequence[str], used: Sequence[str] | None = None) -> lis
 
 
 def add_selection_options(group: argparse._ArgumentGroup) -> None:
-    """Declare which shapes are used, and at which nodes."""
+    """Declare the options that select shapes and focus nodes."""
     for option, metavar, what in (
-        ("--shape", "IRI", "use this shape alone, or those between commas; may be repeated"),
-        ("--focus", "IRI", "validate this node alone, or those between commas; may be repeated"),
+        ("--shape", "IRI", "use only this shape, or several separated by commas; may be repeated"),
+        ("--focus", "IRI", "validate only this node, or several separated by commas; may be repeated"),
     ):
         group.add_argument(option, action="append", default=[], metavar=metavar, help=what)
 
 
 def selected(args: argparse.Namespace) -> dict[str, Any]:
-    """Give what `rdflive.validate` takes for `--shape` and `--focus`."""
+    """Return the arguments of `rdflive.validate` for `--shape` and `--focus`."""
     given = {"use_shapes": args.shape, "focus_nodes": args.focus}
     return {
         name: [iri.strip() for iri in ",".join(texts).split(",")] for name, texts in given.items() if texts
@@ -62,7 +63,7 @@ def selected(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def check_guards(given: Sequence[str]) -> Guards:
-    """Read what `--guard` is given: shapes of all files together, and each query; raises what is wrong."""
+    """Return the guards of `--guard`: the shapes of all files, and each query; raise their errors."""
     queries = [text for text in given if text.endswith(_QUERIES) or "{" in text]
     files = [path for path in given if path not in queries]
     guards: Guards = [check_shapes(files)] if files else []
@@ -87,6 +88,6 @@ def guarded(dataset: rdflib.Dataset, guards: Guards) -> Iterator[None]:
                 with each.placed():
                     stack.enter_context(rdflive.guard(dataset, each.text))
             else:
-                with rows_unread():  # what is not read of the shapes was said when they were checked
+                with rows_unread():  # `check_shapes` has reported unread parts of the shapes
                     stack.enter_context(rdflive.guard(dataset, each))
         yield

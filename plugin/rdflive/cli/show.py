@@ -20,38 +20,38 @@ __all__ = ["CsvWriter", "LineWriter", "ShownBatch", "TableWriter", "answered"]
 _ORIGIN: Final = "origin"
 _GAP: Final = 2
 _LEAST: Final = 4
-"""The width that a column keeps however narrow the terminal is."""
+"""The least width of a column."""
 _ANY: Final = 100_000
-"""The width of what is no terminal: nothing is cut there."""
+"""The width of output to no terminal, which is not cut."""
 
 Write: TypeAlias = Callable[[Any], str]
 
 
 class _Row(NamedTuple):
-    """A solution that came (+) or went (-), or is there: the texts of its terms in order."""
+    """An added (+), removed (-) or present solution, as the texts of its terms."""
 
     sign: str
     texts: list[str]
     mark: str | None
-    """That it was inferred, and by which rules; empty if it was not, None where it cannot be told."""
+    """The rules that inferred it; empty if it is explicit, None if unknown."""
 
 
 class ShownBatch(NamedTuple):
-    """What is shown together: the rows of a delta, or those of an answer."""
+    """Rows that are shown together: of a delta or of an answer."""
 
     commit: str
     names: tuple[str, ...]
     form: str
     rows: list[_Row]
     word: str | None
-    """What is shown where there are no rows: the answer of an ASK query, or that there is none."""
+    """The text in place of rows: the answer of an ASK query, or a note that there are no rows."""
 
 
 class LineWriter:
     """Prints each solution as a line, `#7  + :T101 :Dunes`, in colour on a terminal.
 
-    The commit is in front where there is one. Unbound variables are UNDEF. With `full` terms are written as
-    N-Triples does, and triples end with a dot. A solution that is known to be inferred ends with the rules.
+    Rows of a delta start with the commit. Unbound variables are UNDEF. With `full`, terms have the syntax of
+    N-Triples, and triples end with a dot. Inferred solutions end with the rules.
     """
 
     def __init__(self, *, full: bool = False) -> None:
@@ -63,7 +63,7 @@ class LineWriter:
         self.show(_changed(delta, self.texts(delta.prefixes)))
 
     def texts(self, prefixes: dict[str, str]) -> Write:
-        """Give what writes terms."""
+        """Return the function that writes terms."""
         return to_ntriples if self._full else TermWriter(prefixes)
 
     def show(self, batch: ShownBatch) -> None:
@@ -91,8 +91,8 @@ _STYLES: Final = {"+": "green", "-": "red", "true": "green", "false": "red"}
 class TableWriter:
     """Prints deltas as one table that scrolls by: the commit, + or -, and the bindings in colour.
 
-    Columns widen as wider terms come, up to the width of the terminal. Where solutions tell their origin,
-    the last column tells it.
+    Columns widen with wider terms, up to the width of the terminal. The last column has the origin of
+    solutions, if known.
     """
 
     def __init__(self, *, full: bool = False) -> None:
@@ -107,12 +107,12 @@ class TableWriter:
         self.show(_changed(delta, self.texts(delta.prefixes)))
 
     def texts(self, prefixes: dict[str, str]) -> Write:
-        """Give what writes terms."""
-        # whatever is longer than a line gets its ellipsis all the same
+        """Return the function that writes terms."""
+        # longer terms get an ellipsis in any case
         return to_ntriples if self._full else TermWriter(prefixes, most=self._console.width + 1)
 
     def show(self, batch: ShownBatch) -> None:
-        """Print rows; without a commit they have no signs either."""
+        """Print rows; rows without a commit have no signs."""
         if batch.word is not None:
             head = f"{batch.commit:>6}  " * bool(batch.commit)
             self._console.print(Text.assemble(head, (batch.word, _STYLES.get(batch.word, "dim"))))
@@ -131,7 +131,7 @@ class TableWriter:
             for row in batch.rows
         ]
         for texts in cells:
-            # never narrower again, so that what scrolls by stays in its columns
+            # never narrower again, so that columns stay aligned
             self._widths = list(map(max, self._widths, map(cell_len, texts)))
         commit, signed = batch.commit, bool(batch.commit)
         table = self._table(headed=self._is_new, signed=signed)
@@ -154,9 +154,9 @@ class TableWriter:
 
 
 class CsvWriter:
-    """Prints the values that SPARQL 1.1 Query Results CSV has, in front the commit and + or -.
+    """Prints values as SPARQL 1.1 Query Results CSV does, after the commit and + or -.
 
-    Its first line names the columns. What is unbound is empty; language and datatype are left out.
+    The first line names the columns. Unbound values are empty; language and datatype are left out.
     """
 
     def __init__(self) -> None:
@@ -168,7 +168,7 @@ class CsvWriter:
         self.show(_changed(delta, _value))
 
     def texts(self, _: dict[str, str]) -> Write:
-        """Give what writes terms."""
+        """Return the function that writes terms."""
         return _value
 
     def show(self, batch: ShownBatch) -> None:
@@ -186,12 +186,12 @@ class CsvWriter:
 
 
 def answered(delta: Delta, rows: Iterable[Any], write: Write, *, ordered: bool) -> ShownBatch:
-    """Make what is shown of a whole answer, which `delta` holds; `ordered` leaves the rows in their order."""
+    """Return the batch of a full answer, which `delta` holds; `ordered` keeps the order of rows."""
     return _batch("", delta, _rows("", rows, write, ordered=ordered))
 
 
 def _changed(delta: Delta, write: Write) -> ShownBatch:
-    """Write what went, then what came, each sorted: equal runs print equal text."""
+    """Return the batch of a delta: removed, then added rows, each sorted to make runs comparable."""
     native = delta.native
     rows = _rows("-", native.removed, write) + _rows("+", native.added, write)
     merged = f"{delta.first_sequence}-" * (delta.first_sequence != delta.sequence)
@@ -211,7 +211,7 @@ def _rows(sign: str, solutions: Iterable[Any], write: Write, *, ordered: bool = 
 
 
 def _value(term: Any) -> str:
-    """Give the value of a term as CSV has it."""
+    """Return the value of a term for CSV."""
     if term is None:
         return ""
     shown = to_json(term)

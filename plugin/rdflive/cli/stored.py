@@ -1,4 +1,4 @@
-"""The dataset that `rdflive watch` works on: loaded anew, or on disk and loaded once."""
+"""The dataset of a command: in memory, or on disk and loaded once."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from rdflive.syntax.prefixes import own_prefixes
 __all__ = ["RESERVED_NAME", "load_once", "opened"]
 
 RESERVED_NAME: Final = "rdflive watch"
-"""Under this name it is kept with the data whether a load has begun and whether it was complete."""
+"""The name under which the store keeps the state of the load: begun or complete."""
 
 
 @contextmanager
 def opened(store: str, path: str | None, *, union: bool) -> Iterator[rdflib.Dataset]:
-    """Open a dataset in memory, or the one on disk; another process that has it open is an error."""
+    """Open a dataset in memory, or the one on disk; raise an error if another process has it open."""
     dataset = open_dataset(store, union=union)
     if path is None:
         yield dataset
@@ -33,11 +33,11 @@ def opened(store: str, path: str | None, *, union: bool) -> Iterator[rdflib.Data
     try:
         dataset.open(path)
     except (OSError, ValueError) as error:
-        if "lock file" in str(error) or "lock hold" in str(error):  # as RocksDB says it
+        if "lock file" in str(error) or "lock hold" in str(error):  # the messages of RocksDB
             raise RdfliveError(
                 f"{path}: is open in another program; end that, or name another folder"
             ) from error
-        raise RdfliveError(f"{path}: cannot be opened as a store of Oxigraph: {error}") from error
+        raise RdfliveError(f"{path}: cannot be opened as an Oxigraph store: {error}") from error
     try:
         yield dataset
     finally:
@@ -45,9 +45,9 @@ def opened(store: str, path: str | None, *, union: bool) -> Iterator[rdflib.Data
 
 
 def _check_folder(path: str) -> None:
-    """Refuse a folder that holds other things, among which Oxigraph would put its files."""
+    """Refuse a folder with other files, to which Oxigraph would add its own."""
     if os.path.isdir(path) and os.listdir(path) and not os.path.exists(os.path.join(path, "CURRENT")):
-        raise RdfliveError(f"{path}: is no store of Oxigraph and not empty; name a new folder")
+        raise RdfliveError(f"{path}: is not an Oxigraph store and not empty; name a new folder")
 
 
 def load_once(
@@ -58,9 +58,9 @@ def load_once(
     feed: str | None,
     is_snapshot: bool = False,
 ) -> bool:
-    """Load the files, unless the store on disk holds them since an earlier run, and tell whether it did.
+    """Load the files unless the store on disk has them from an earlier run; return True if it loaded them.
 
-    A store that holds something else, or what a run that was cut short loaded, is an error.
+    A store with other data, or with an incomplete load, is an error.
     """
     if store_path is None:
         load(dataset, paths)
@@ -71,19 +71,19 @@ def load_once(
         dataset.bind(prefix, namespace, replace=True)
     going_on = feed is not None and bool(target.kept(feed))
     if going_on:
-        print(f"{store_path} holds what {feed} said before: going on behind it", file=sys.stderr)
+        print(f"{store_path} holds earlier changes of {feed}: resuming after them", file=sys.stderr)
     if "loaded" in kept:
-        _tell_loaded(kept["loaded"].split("\n"), paths, store_path)
+        _report_loaded(kept["loaded"].split("\n"), paths, store_path)
         return False
     if going_on and (is_snapshot or not paths):
         return False
     if going_on or next(dataset.quads(), None) is not None:
         _check_foreign(kept.get("loading"), paths, store_path)
     if paths:
-        # before the load: it stays if the run is killed in it
+        # before the load: it stays if the run is killed during the load
         target.write((), (), RESERVED_NAME, {"loading": " ".join(paths)})
     load(dataset, paths)
-    # a run without DATA leaves it to a later one to load some
+    # after a run without DATA a later run may load DATA
     names = "\n".join(map(os.path.realpath, paths))
     loaded = {"loaded": names, "prefixes": _prefixes(dataset)} if paths else {}
     target.write((), (), RESERVED_NAME, {"loading": None, **loaded})
@@ -91,11 +91,11 @@ def load_once(
 
 
 def _prefixes(dataset: rdflib.Dataset) -> str:
-    """Write the prefixes that files have declared, which no store of Oxigraph keeps."""
+    """Return the prefixes of the files as JSON; Oxigraph does not keep them."""
     return json.dumps(own_prefixes(dataset))
 
 
-def _tell_loaded(loaded: Sequence[str], paths: Sequence[str], store_path: str) -> None:
+def _report_loaded(loaded: Sequence[str], paths: Sequence[str], store_path: str) -> None:
     names = " ".join(paths)
     if paths and [os.path.realpath(path) for path in paths] == loaded:
         print(f"{store_path} is loaded: {names} not loaded again", file=sys.stderr)
@@ -111,6 +111,6 @@ def _check_foreign(cut: str | None, paths: Sequence[str], store_path: str) -> No
     if paths:
         names = " ".join(paths)
         raise RdfliveError(
-            f"{store_path}: is in use already, and {names} was never loaded into it; leave {names} out to go "
-            "on with what it holds, or name another folder"
+            f"{store_path}: is in use already, and {names} was never loaded into it; leave {names} out to "
+            "use its data, or name another folder"
         )

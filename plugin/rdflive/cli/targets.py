@@ -1,4 +1,4 @@
-"""Where `rdflive watch` sends deltas: the sink that its options ask for."""
+"""The sink of `rdflive watch` that its options select."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def open_target(args: argparse.Namespace) -> Iterator[Target]:
 
 
 def _naming(path: str | None, send: Target) -> Target:
-    """Have what the system says of a file that is being written name it."""
+    """Return `send` with the name of the output in system errors."""
 
     def named(delta: Delta) -> None:
         with naming(path or STDOUT):
@@ -65,7 +65,7 @@ def _open_out(args: argparse.Namespace) -> Iterator[TextIO]:
 
 
 def _webhook(args: argparse.Namespace) -> WebhookSink:
-    # its bytes as they are, which need not be UTF-8
+    # raw bytes, which need not be UTF-8
     secret = None if args.secret_env is None else os.fsencode(os.environ[args.secret_env])
     try:
         return WebhookSink(args.url, name=args.name, resume=args.resume, secret=secret)

@@ -1,4 +1,4 @@
-"""`rdflive validate`: a report by SHACL, and how it changes with a feed, or as DATA is edited."""
+"""`rdflive validate`: a SHACL report, and its changes with a feed or edits of DATA."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ __all__ = ["add_validate_options", "run"]
 
 _TARGETS: Final = ("text", "ndjson", "csv", "turtle")
 _DIFFERS: Final = 1
-"""The exit code where there are results."""
+"""The exit code for data with results."""
 _FEED: Final = ("feed_name", "snapshot", "format", "mapping", "dead_letters", "pace")
-"""Options that mean something with --changes only."""
+"""Options that need --changes."""
 
 
 def add_validate_options(command: argparse.ArgumentParser) -> None:
-    """Declare what `rdflive validate` takes."""
+    """Declare the arguments of `rdflive validate`."""
     add = command.add_argument
     add("data", nargs="*", metavar="DATA", help="RDF files: .ttl .nt .nq .trig .rdf .jsonld ..., also .gz")
     add(
@@ -47,21 +47,21 @@ def add_validate_options(command: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="RDF files with shapes; may be repeated (default: those that DATA itself has)",
+        help="RDF files with shapes; may be repeated (default: the shapes in DATA)",
     )
-    add_selection_options(command.add_argument_group("what is validated"))
+    add_selection_options(command.add_argument_group("selection"))
     add("--to", choices=_TARGETS, default="text", help="how to write results (default: %(default)s)")
-    group = command.add_argument_group("what the data entail")
-    group.add_argument("--entail", action="append", default=[], metavar="RULES", help="as of rdflive watch")
-    group.add_argument("--strategy", choices=STRATEGIES, help="as of rdflive watch")
+    group = command.add_argument_group("entailment")
+    group.add_argument("--entail", action="append", default=[], metavar="RULES", help="as for rdflive watch")
+    group.add_argument("--strategy", choices=STRATEGIES, help="as for rdflive watch")
     add_feed_options(command.add_argument_group("the feed"))
     add_store_options(command.add_argument_group("the store"), "memory")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Load, validate and report; with a feed or --follow go on. Gives 1 where there are results at the end.
+    """Load, validate and report; with a feed or --follow continue. Return 1 for results at the end.
 
-    Raises `ShapesError` for shapes that cannot be validated.
+    Raises `ShapesError` for unsupported shapes.
     """
     _check(args)
     options = entailment_options(args)
@@ -118,9 +118,9 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _sender(to: str, validation: LiveValidation, *, always: bool) -> Callable[[Delta], object]:
-    """Give what is called with each delta; the first one is the whole answer.
+    """Return the function that writes each delta; the first delta holds the full answer.
 
-    A graph is written at the beginning and at the end of a feed, or `always`.
+    A report in Turtle is written at the beginning and at the end of a feed, or `always`.
     """
     writers: dict[str, Callable[[Delta], object]] = {
         "ndjson": NdjsonSink(sys.stdout),

@@ -1,4 +1,4 @@
-"""`rdflive watch`: replay a change feed on data and send on how the answer of a query changes."""
+"""`rdflive watch`: follow a feed, edited files or a server, and send the changes of an answer."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from rdflive.feeds import FeedFormat, Snapshot
 __all__ = ["LOOKS", "check_query", "entailed_options", "replay", "run", "subscribed_there"]
 
 LOOKS: Final = 0.5
-"""Seconds between two looks for more at the end of a file."""
+"""Seconds between two checks of a file for more content."""
 
 
 def run(args: argparse.Namespace) -> None:
-    """Load, subscribe, replay and send; what is wrong with the command is found before the load."""
+    """Load, subscribe, replay and send; errors of the command are raised before the load."""
     query = read_query(args.query)
     check_options(args, query.form())
     check_query(query)
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> None:
                 say_query_notes(subscription)
             progress = Progress(subscription, send, pace=args.pace)
             with guarded(dataset, guards):
-                # a snapshot that was loaded has nothing left to replace
+                # a snapshot that was loaded above need not replace anything
                 replay(dataset, form, progress, args, name=name, snapshot=None if is_new else args.snapshot)
             if args.to == "sse":
                 print("the feed has ended; Ctrl-C ends the service", file=sys.stderr, flush=True)
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _follow_data(args: argparse.Namespace, query: QueryText, entailed: dict[str, Any]) -> None:
-    """Follow the files themselves, as they are edited."""
+    """Follow the files as they are edited."""
     guards = check_guards(args.guard)
     with opened(args.store, None, union=args.union) as dataset, open_target(args) as send:
         introduce(args, query.source, None)
@@ -88,12 +88,12 @@ def _follow_data(args: argparse.Namespace, query: QueryText, entailed: dict[str,
             progress = Progress(subscription, send, pace=0)
             progress.begin()
             with guarded(dataset, guards):
-                for _ in files.looks():  # also without an edit: time may have changed something
+                for _ in files.looks():  # also without an edit: time may have changed the answer
                     progress.resynced()
 
 
 def _follow_server(args: argparse.Namespace, query: QueryText) -> None:
-    """Follow a server, until it ends the subscription for good."""
+    """Follow a server, until it ends the subscription."""
     with (
         open_target(args) as send,
         subscribed_there(args, query, initial=not args.no_initial) as subscription,
@@ -133,10 +133,10 @@ def replay(
     name: str | None,
     snapshot: str | None,
 ) -> None:
-    """Apply a feed, entry by entry, and say at the end what was done."""
+    """Apply a feed, entry by entry, and print a summary at the end."""
 
     def resynced(_: Snapshot) -> None:
-        print(f"{snapshot} has taken the place of what {args.store_path} held", file=sys.stderr, flush=True)
+        print(f"{snapshot} has replaced the data of {args.store_path}", file=sys.stderr, flush=True)
         progress.resynced()
 
     try:
@@ -155,7 +155,7 @@ def replay(
         )
     except (KeyboardInterrupt, RdfliveError) as error:
         print(f"stopped: {progress}", file=sys.stderr)
-        # its own text names an argument of `mirror`, not an option
+        # its own text names an argument of `mirror`, not an option of the command
         if isinstance(error, ResyncNeeded):
             raise RdfliveError(_advised(error)) from error
         raise
@@ -170,13 +170,13 @@ def _explained(subscription: rdflive.Subscription | RemoteSubscription) -> str:
 
 
 def check_query(query: QueryText) -> None:
-    """Refuse what cannot be watched before a long load; a prefix may be one of the data."""
+    """Refuse an unsupported query before a long load; the data may still declare its prefixes."""
     with query.placed():
         rdflive.explain(query.text, initNs=query.assumed())
 
 
 def subscribed_there(args: argparse.Namespace, query: QueryText, *, initial: bool) -> RemoteSubscription:
-    """Subscribe at the server whose URL is given in place of data."""
+    """Subscribe at the server whose URL is in place of DATA."""
     token = None if args.token_env is None else os.environ[args.token_env]
     try:
         server = rdflive.connect(args.data[0], token)
@@ -188,9 +188,9 @@ def subscribed_there(args: argparse.Namespace, query: QueryText, *, initial: boo
 
 
 def entailed_options(query: QueryText, args: argparse.Namespace) -> dict[str, Any]:
-    """Give the options of entailment, and refuse what cannot be answered with them before a long load.
+    """Return the options of entailment; refuse queries that they do not support before a long load.
 
-    Text says where a solution came from, if a solution of the query can tell.
+    Text and tables show the provenance of solutions, if the query supports that.
     """
     options = entailment_options(args)
     if not options:
@@ -208,13 +208,12 @@ def entailed_options(query: QueryText, args: argparse.Namespace) -> dict[str, An
 
 
 def _try(query: QueryText, **options: Any) -> None:
-    """Subscribe to no data."""
+    """Subscribe to an empty dataset, to raise errors early."""
     rdflive.subscribe(rdflib.Dataset(), query.text, initial=False, initNs=query.assumed(), **options).close()
 
 
 def _advised(error: ResyncNeeded) -> str:
     return (
-        f"{error.source}: {error.reason}; give the whole state in front of this feed as --snapshot FILE "
-        "(N-Quads) in place of DATA, or name another feed with --feed-name if this one goes on from what is "
-        "there"
+        f"{error.source}: {error.reason}; give the full state before this feed as --snapshot FILE (N-Quads) "
+        "in place of DATA, or name another feed with --feed-name if this one continues from the present data"
     )

@@ -1,4 +1,4 @@
-"""The options of `rdflive watch`, and which of them go together."""
+"""The options of `rdflive watch` and `rdflive query`, and their checks."""
 
 from __future__ import annotations
 
@@ -32,36 +32,36 @@ _ONLY: Final = {
     "secret_env": ("webhook",),
     "full": ("text", "table"),
 }
-"""Options that mean something to some targets only."""
+"""Options for some targets only."""
 _FEED: Final = ("feed_name", "snapshot", "format", "mapping", "dead_letters", "pace")
-"""Options that mean something with --changes only."""
+"""Options that need --changes."""
 _OWN: Final = ("changes", "follow", "store", "store_path", "union", "resume", "strategy", "guard")
-"""Options that mean nothing for the data of a server."""
+"""Options that do not apply to the data of a server."""
 _URL: Final = re.compile("https?://", re.IGNORECASE)
 
 
 def add_watch_options(command: argparse.ArgumentParser) -> None:
-    """Declare what `rdflive watch` takes."""
+    """Declare the arguments of `rdflive watch`."""
     _add_question(command)
-    _add_entailment(command.add_argument_group("what the data entail"))
-    _add_guard(command.add_argument_group("what must not come"))
+    _add_entailment(command.add_argument_group("entailment"))
+    _add_guard(command.add_argument_group("guards"))
     add_feed_options(command.add_argument_group("the feed"))
     add_store_options(command.add_argument_group("the store"), "memory")
-    _add_target(command.add_argument_group("where deltas go"))
+    _add_target(command.add_argument_group("output"))
 
 
 def add_query_options(command: argparse.ArgumentParser) -> None:
-    """Declare what `rdflive query` takes."""
+    """Declare the arguments of `rdflive query`."""
     _add_question(command)
-    _add_entailment(command.add_argument_group("what the data entail"))
+    _add_entailment(command.add_argument_group("entailment"))
     add_store_options(command.add_argument_group("the store"), "memory")
-    group = command.add_argument_group("how the answer is written")
+    group = command.add_argument_group("output")
     group.add_argument("--to", choices=ANSWERS, default="table", help="default: %(default)s")
     _add_full(group)
 
 
 def is_url(path: str) -> bool:
-    """Tell the URL of a server from a file."""
+    """Return True for the URL of a server, False for a file."""
     return _URL.match(path) is not None
 
 
@@ -82,7 +82,7 @@ def _add_full(group: argparse._ArgumentGroup) -> None:
         "--full",
         action="store_true",
         default=None,
-        help="write whole terms, as N-Triples does, without prefixes",
+        help="write full terms as in N-Triples, without prefixes",
     )
 
 
@@ -93,14 +93,14 @@ def _add_entailment(group: argparse._ArgumentGroup) -> None:
         action="append",
         default=[],
         metavar="RULES",
-        help="answer over what the data entail: rdfs (subclasses, subproperties, domains, ranges), or the "
-        "name of another rule set (rdfs-plus, owl-rl), or a file with rules in N3; may be repeated",
+        help="include entailed triples: rdfs (subclasses, subproperties, domains, ranges), or the name of "
+        "another rule set (rdfs-plus, owl-rl), or a file with rules in N3; may be repeated",
     )
     add(
         "--strategy",
         choices=STRATEGIES,
-        help="how --entail rdfs is kept: store what is entailed, ask the graph, or whichever costs less "
-        "(default: auto)",
+        help="how --entail rdfs is maintained: store entailed triples, look them up in the graph, or the "
+        "cheaper one (default: auto)",
     )
 
 
@@ -120,17 +120,22 @@ def _add_target(group: argparse._ArgumentGroup) -> None:
     add("--to", choices=TARGETS, default="text", help="how to send deltas (default: %(default)s)")
     _add_full(group)
     add("--out", metavar="FILE", help="write ndjson or patch to FILE, not to standard output")
-    add("--listen", type=address, metavar="HOST:PORT", help="where sse is served (default: 127.0.0.1:8000)")
-    add("--url", help="where webhook posts to")
+    add(
+        "--listen",
+        type=address,
+        metavar="HOST:PORT",
+        help="address of the sse server (default: 127.0.0.1:8000)",
+    )
+    add("--url", help="the URL for the posts of webhook")
     add("--secret-env", metavar="VARIABLE", help="the environment variable with the secret that signs posts")
-    add("--resume", metavar="FILE", help="remember in FILE what was delivered, and go on from there")
+    add("--resume", metavar="FILE", help="keep delivered positions in FILE, and resume from there")
     add("--name", help="the name of this subscriber in the --resume file")
     add("--no-initial", action="store_true", help="leave out the answer before the first change")
     add("--explain", action="store_true", help="show the plan on standard error first")
 
 
 def check_options(args: argparse.Namespace, form: str) -> None:
-    """Refuse options that contradict each other or the query's form; fill in what depends on others."""
+    """Refuse options that contradict each other or the query's form; set dependent defaults."""
     _check_source(args)
     if args.changes is None:
         _check_unfed(args)
@@ -146,9 +151,7 @@ def check_options(args: argparse.Namespace, form: str) -> None:
     _check_target(args, form)
     args.full = bool(args.full)
     if (args.resume is None) is not (args.name is None):
-        raise RdfliveError(
-            "--resume FILE and --name NAME go together: the file remembers subscribers by name"
-        )
+        raise RdfliveError("--resume FILE and --name NAME go together: the file lists subscribers by name")
     check_distinct(args)
     args.store = "oxigraph" if args.store_path is not None else args.store or "memory"
 
@@ -161,7 +164,7 @@ def check_query_options(args: argparse.Namespace, form: str) -> None:
     if args.to == "patch" and form != "CONSTRUCT":
         raise RdfliveError(_NO_TRIPLES.format(form or "this one"))
     if args.store_path is not None and args.store == "memory":
-        raise RdfliveError("--store-path is a store of Oxigraph: leave --store memory out")
+        raise RdfliveError("--store-path is an Oxigraph store: leave --store memory out")
     if args.store_path is None and not args.data:
         raise RdfliveError("no data: give DATA, files or the URL of a server, or --store-path DIR")
     if args.store_path is not None and not args.data and not os.path.isdir(args.store_path):
@@ -171,14 +174,14 @@ def check_query_options(args: argparse.Namespace, form: str) -> None:
 
 
 def _check_source(args: argparse.Namespace) -> None:
-    """Refuse options that mean nothing where the data are those of a server, or need one."""
+    """Refuse options that do not apply to a server, or that need one."""
     urls = [path for path in args.data if is_url(path)]
     if not urls:
         if args.token_env is not None:
             raise RdfliveError("--token-env goes with the URL of a server in place of DATA")
         return
     if len(args.data) > 1:
-        raise RdfliveError(f"{urls[0]}: a server's graph is its own; leave the other DATA out")
+        raise RdfliveError(f"{urls[0]}: a server has its own graph; leave the other DATA out")
     for option in _OWN:
         if getattr(args, option, None):
             raise RdfliveError(f"--{option.replace('_', '-')} goes with DATA of your own, not with {urls[0]}")
@@ -189,7 +192,7 @@ def _check_source(args: argparse.Namespace) -> None:
 
 
 def _check_unfed(args: argparse.Namespace) -> None:
-    """Refuse what goes with a feed only: without one DATA itself is followed."""
+    """Refuse options that need a feed: without one DATA is followed."""
     if not args.data:
         raise RdfliveError("nothing to follow: give DATA, which is followed as it is edited, or --changes")
     given = [option for option in _FEED if getattr(args, option)] + ["on_bad"] * (args.on_bad != "stop")
@@ -197,7 +200,7 @@ def _check_unfed(args: argparse.Namespace) -> None:
         raise RdfliveError(f"--{given[0].replace('_', '-')} goes with --changes FILE")
     if args.store_path is not None:
         raise RdfliveError(
-            "--store-path keeps what a feed has changed: give --changes FILE, or leave it out to follow DATA"
+            "--store-path keeps the changes of a feed: give --changes FILE, or leave it out to follow DATA"
         )
 
 
@@ -209,10 +212,10 @@ def _check_target(args: argparse.Namespace, form: str) -> None:
     if args.to == "sse":
         if args.resume is not None:
             raise RdfliveError(
-                "--resume remembers one consumer, and --to sse has many: each resumes by its Last-Event-ID"
+                "--resume is for one consumer, and --to sse has many: each resumes by its Last-Event-ID"
             )
         if args.no_initial:
-            raise RdfliveError("--to sse tells each client the current answer first: leave --no-initial out")
+            raise RdfliveError("--to sse sends each client the current answer first: leave --no-initial out")
         args.listen = args.listen or _LISTEN
     if args.secret_env is not None and not os.environ.get(args.secret_env):
         raise RdfliveError(

@@ -1,4 +1,4 @@
-"""Subscriptions to the queries of a server, which is another process or another machine."""
+"""Subscriptions to queries of a server in another process or on another machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The answer of a query as a client knows it, brought up to date message by message."""
+"""A client's copy of the answer of a query, updated by each message."""
 
 from __future__ import annotations
 
@@ -21,12 +21,11 @@ _FORMS: Final = frozenset({"SELECT", "ASK", "CONSTRUCT"})
 
 
 class Answer:
-    """Keeps an answer, and makes of each message the delta that it comes to.
+    """Keeps an answer, and turns each message into a delta.
 
-    A whole answer that comes again is compared with the one that is kept, so nobody is told a solution
-    twice. `sequence` is the server's number of the commit; after a restart of the server, which may count
-    from the beginning, numbers go on from where they were. Methods raise `MalformedEvent` and have then
-    changed nothing.
+    A later full answer is compared with the kept one, so no solution is reported twice. `sequence` is the
+    server's number of the commit. A restarted server may count from 1; numbers here still only grow.
+    Methods raise `MalformedEvent` without having changed anything.
 
     >>> answer = Answer({"sequence": 3, "form": "ASK", "head": {"vars": []}, "boolean": True})
     >>> answer.update({"sequence": 5, "first_sequence": 4, "boolean": False}).answer
@@ -34,57 +33,57 @@ class Answer:
     """
 
     def __init__(self, members: Mapping[str, Any], prefixes: Callable[[], Mapping[str, str]] = dict) -> None:
-        """Begin with an initial message; `prefixes` are those to show terms with."""
+        """Start from an initial message; `prefixes` shorten the displayed terms."""
         self.header = replace(_header(members), prefixes=prefixes)
         self._weights: dict[Terms, int] = {}
         self._served = _member(members, "sequence", int)
-        # what is added to the server's numbers since it began to count anew, so that ours never fall
+        # added to the numbers of a restarted server, so that ours never fall
         self._ahead = 0
         self.sequence = self._served
-        self._weights = self._read_whole(members)
+        self._weights = self._read_full(members)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The variables of a SELECT query; else none."""
+        """The variables of a SELECT query; empty for other forms."""
         return self.header.variables
 
     def whole(self) -> Delta:
-        """Give all of it, as an initial delta."""
+        """Return the full answer as an initial delta."""
         return Delta(self.header, dict(self._weights), sequence=self.sequence, initial=True)
 
     def listed(self) -> list[tuple[Terms, int]]:
-        """List its solutions with their weights."""
+        """Return the solutions with their weights."""
         return list(self._weights.items())
 
     def shown(self, listed: Iterable[tuple[Terms, int]]) -> Answers[Solution]:
-        """Show solutions, each as often as its weight says."""
+        """Return solutions as `Answers`, each repeated by its weight."""
         return Answers(self.header, chain.from_iterable(repeat(terms, n) for terms, n in listed))
 
     def glimpse(self) -> Glimpse:
-        """Take its first solutions."""
+        """Return the first solutions."""
         return Glimpse(self.header, list(islice(self._weights.items(), Glimpse.most)))
 
     def replace(self, members: Mapping[str, Any]) -> Delta | None:
-        """Take an initial message; give what is different, None for nothing."""
+        """Apply an initial message; return the difference, None without one."""
         if _header(members) != self.header:
             raise MalformedEvent("the answer has other variables than before")
-        served, weights = _member(members, "sequence", int), self._read_whole(members)
+        served, weights = _member(members, "sequence", int), self._read_full(members)
         net = {terms: n for terms, n in weights.items() if terms not in self._weights}
         for terms, before in self._weights.items():
             if change := weights.get(terms, 0) - before:
                 net[terms] = change
         self._weights, self._served = weights, served
-        # which of the commits since the last delta changed it the server does not say: it may be any
+        # the server does not say which commits since the last delta made the change: it may be any
         return self._delta(net, served, self.sequence + 1)
 
     def update(self, members: Mapping[str, Any]) -> Delta | None:
-        """Take an update; give what it comes to, None for nothing and for what was taken before."""
+        """Apply an update; return its delta, None without changes and for a repeated update."""
         served = _member(members, "sequence", int)
         if served <= self._served:
             return None
         first = _member(members, "first_sequence", int) if "first_sequence" in members else served
         net = self._read_change(members)
-        # checked as a whole before anything is changed, so that a bad message is not half taken
+        # checked completely before any change, so that a bad message is not applied in part
         after = {terms: self._weights.get(terms, 0) + change for terms, change in net.items()}
         if any(weight < 0 for weight in after.values()):
             raise MalformedEvent("a solution is removed that the answer does not have")
@@ -100,24 +99,24 @@ class Answer:
         if not net:
             return None
         before = self.sequence
-        # a server that was started anew: known up to 12 here, it sends 3, which is 13 from now on
+        # a restarted server: after 12 it sends 3, which becomes 13 here
         if served + self._ahead <= before:
             self._ahead = before + 1 - served
         self.sequence = served + self._ahead
-        # the number of another server could lie before the last delta, or behind this one
+        # the first number of a restarted server could lie before the last delta, or after this one
         first = min(max(first + self._ahead, before + 1), self.sequence)
         return Delta(self.header, net, sequence=self.sequence, first_sequence=first)
 
-    def _read_whole(self, members: Mapping[str, Any]) -> dict[Terms, int]:
+    def _read_full(self, members: Mapping[str, Any]) -> dict[Terms, int]:
         if self.header.form == "ASK":
             return {(): 1} if _member(members, "boolean", bool) else {}
         return self._read_rows(members, "added")
 
     def _read_change(self, members: Mapping[str, Any]) -> dict[Terms, int]:
-        """Read the net change; terms that are spelt in two ways may still cancel out here."""
+        """Return the net change; terms with two spellings may cancel out here."""
         if self.header.form == "ASK":
-            # a message of an ASK query has the new truth, not what changed
-            change = len(self._read_whole(members)) - len(self._weights)
+            # a message of an ASK query has the new boolean, not the change
+            change = len(self._read_full(members)) - len(self._weights)
             return {(): change} if change else {}
         net = self._read_rows(members, "added")
         for terms, count in self._read_rows(members, "removed").items():

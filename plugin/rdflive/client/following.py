@@ -18,10 +18,10 @@ log = logging.getLogger("rdflive")
 
 
 class Following:
-    """Takes the messages of a server, and connects again whenever the connection is lost.
+    """Receives the messages of a server, and reconnects when the connection is lost.
 
-    `open_stream` connects behind the message with a given id. `start` is called first, by whoever
-    subscribes; then `run`, by the thread that follows. The other methods may be called from any thread.
+    `open_stream` connects after the message with a given id. The subscribing thread calls `start` first; then
+    the following thread calls `run`. Any thread may call the other methods.
     """
 
     def __init__(self, url: str, open_stream: Callable[[Http, str], Exchange], pace: RetryPace) -> None:
@@ -30,18 +30,18 @@ class Following:
         self._http = Http()
         self._pace = pace
         self._last = ""
-        self._is_anew = False
+        self._needs_full = False
         self._tries = 0
         self._stream: Exchange | None = None
         self._messages: Iterator[Message] | None = None
 
     @property
     def connected(self) -> bool:
-        """Whether there is a connection, as far as is known."""
+        """True if there is a connection, as far as is known."""
         return self._stream is not None and not self._http.closed.is_set()
 
     def start(self, timeout: float) -> dict[str, Any]:
-        """Connect and give the members of the initial message; raises what makes it impossible."""
+        """Connect and return the members of the initial message; raise `ServerError` if that fails."""
         deadline = monotonic() + timeout
         try:
             for message in self._connect():
@@ -50,15 +50,17 @@ class Following:
                     return message.members
                 if message.kind == "end":
                     raise ended(self._url, message.members)
-                # a server that only sends heartbeats is never silent for `timeout` seconds
+                # a server that sends only heartbeats is never silent for `timeout` seconds
                 if monotonic() > deadline:
-                    raise ServerError(f"{self._url}: no answer of the query came within {timeout:g} s")
-            raise ServerError(f"{self._url}: the connection ended before the answer of the query came")
+                    raise ServerError(
+                        f"{self._url}: the answer of the query did not arrive within {timeout:g} s"
+                    )
+            raise ServerError(f"{self._url}: the connection ended before the answer of the query arrived")
         except MalformedEvent as error:
-            raise ServerError(f"{self._url} sends what cannot be: {error}; is it rdflive?") from error
+            raise ServerError(f"{self._url} sends invalid messages: {error}; is it rdflive?") from error
 
     def run(self, take: Callable[[Message], object]) -> Exception | None:
-        """Hand over initial messages and updates until stopped (None), or until an end for good (why)."""
+        """Pass initial messages and updates to `take`; return the final error, or None after `stop`."""
         while not self._http.closed.is_set():
             asked = 0.0
             try:
@@ -67,9 +69,9 @@ class Following:
                     return end
                 log.info("%s: the connection has ended", self._url)
             except MalformedEvent as error:
-                # updates behind this one build on it, and it was not taken
-                log.warning("%s sends what cannot be: %s; asking for the whole answer", self._url, error)
-                self._is_anew = True
+                # later updates build on this one, which was not taken
+                log.warning("%s sends invalid messages: %s; requesting the full answer", self._url, error)
+                self._needs_full = True
             except (QuerySyntaxError, UnsupportedQueryError) as error:
                 return error
             except ServerError as error:
@@ -82,53 +84,53 @@ class Following:
             self._tries += 1
             # not `sleep`: `stop` must end the wait at once
             self._http.closed.wait(self._pace.pause(self._tries, asked))
-        # the first connection, where it was stopped before it followed
+        # the first connection, after a `stop` before this loop
         self._disconnect()
         return None
 
-    def begin_anew(self) -> None:
-        """Have the whole answer sent again."""
-        # before the cut, behind which the thread connects again and looks at it
-        self._is_anew = True
+    def request_full(self) -> None:
+        """Make the server send the full answer again."""
+        # before the cut, after which the thread reconnects and reads it
+        self._needs_full = True
         self._http.cut()
 
     def stop(self) -> None:
-        """Let `run` end, at once where it waits for the server."""
+        """End `run`, also while it waits for the server."""
         self._http.close()
 
     def abandon(self) -> None:
-        """Free the connection, where no thread follows."""
+        """Close the connection if no thread runs `run`."""
         self.stop()
         self._disconnect()
 
     def _follow(self, take: Callable[[Message], object]) -> ServerError | None:
-        """Take messages up to the end of a connection."""
-        # the first connection is that of `start`, which has taken its first message
+        """Take messages until the connection ends."""
+        # `start` made the first connection, and took its first message
         messages = self._messages or self._connect()
-        assert self._stream is not None  # noqa: S101 - it is where there are messages
+        assert self._stream is not None  # noqa: S101 - set together with the messages
         self._stream.wait_up_to(self._pace.silence)
         for message in messages:
             if self._http.closed.is_set():
                 break
             if message.kind == "end":
                 return ended(self._url, message.members)
-            # a resync needs nothing: the whole answer follows it; kinds of a later server are passed over
+            # `resync` needs no action: the full answer follows; kinds of later servers are ignored
             if message.kind in ("initial", "update"):
                 take(message)
-            # behind taking it: what could not be taken is sent again
+            # after `take`: a message that failed there is sent again
             self._last = message.id
             if message.kind in ("update", "heartbeat"):
-                # not behind an initial one: a server that breaks down over it would do so ever again
+                # not after `initial`: a server that fails on it would be retried without pause
                 self._tries = 0
         return None
 
     def _connect(self) -> Iterator[Message]:
         last = self._last
-        if self._is_anew:
-            # without an id of a last event the server sends the whole answer
-            last, self._is_anew = "", False
+        if self._needs_full:
+            # without a last event id the server sends the full answer
+            last, self._needs_full = "", False
         self._stream = self._open(self._http, last)
-        if self._is_anew:  # it was asked for when there was nothing to cut yet
+        if self._needs_full:  # `request_full` came before there was a connection to cut
             self._stream.cut()
         self._messages = messages(self._url, self._stream, last)
         return self._messages

@@ -1,4 +1,4 @@
-"""The order of ORDER BY, as far as the shown variables tell it."""
+"""ORDER BY on the client, as far as the projected variables determine it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Ordering: TypeAlias = Callable[[list[tuple[Terms, int]]], list[tuple[Terms, int]
 
 
 def ordering_of(query: str) -> Ordering:
-    """Make the function that sorts solutions as the query's ORDER BY says.
+    """Return the function that sorts solutions by the query's ORDER BY.
 
-    It leaves them as they are if the client cannot work out the order: where ORDER BY has a variable that is
-    not projected, and where a prefix or a function is one that only the server knows.
+    It keeps their order if the client cannot compute ORDER BY: with a variable that is not projected, or a
+    prefix or function that only the server knows.
 
     >>> sort = ordering_of("SELECT ?s ?o { ?s <http://e/p> ?o } ORDER BY DESC(?s)")
     >>> [terms for terms, _ in sort([(("a", "c"), 1), (("b", "d"), 1)])]
@@ -40,14 +40,14 @@ def ordering_of(query: str) -> Ordering:
     def sort(listed: list[tuple[Terms, int]]) -> list[tuple[Terms, int]]:
         dictionary = Dictionary()
         key = make_sorter(plan, TermTable(dictionary, _same, None))
-        assert key is not None  # noqa: S101 - there is an order
+        assert key is not None  # noqa: S101 - the plan has an order
         return sorted(listed, key=lambda row: key(tuple(_number(dictionary, row[0][p]) for p in places)))
 
     return sort
 
 
 def _places(plan: Plan) -> list[int] | None:
-    """Give the place of each column of the last step in a solution; None where one is not shown."""
+    """Return the place in a solution of each column of the last step; None if one is not projected."""
     shown = {column: place for place, column in enumerate(plan.places) if column is not None}
     columns = range(len(plan.steps[-1].columns))
     return [shown[column] for column in columns] if all(c in shown for c in columns) else None

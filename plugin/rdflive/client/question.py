@@ -1,4 +1,4 @@
-"""What is asked of a server: a query with its prefixes and options."""
+"""A request to a server: a query with its prefixes and options."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _IRI: Final = re.compile(r'[^<>"{}|^`\\\x00-\x20]*')
 
 @dataclass(frozen=True, slots=True)
 class ServedQuestion:
-    """A query as it is sent: initNs is declared on its first line, so that its lines keep their numbers."""
+    """A query as it is sent: its first line declares initNs, so that all lines keep their numbers."""
 
     text: str
-    """As the user gave it."""
+    """The text of the user."""
     prologue: str
     entailment: str | None
 
     @classmethod
     def make(cls, text: str, namespaces: Mapping[str, Any] | None, entailment: str | None) -> ServedQuestion:
-        """Put a question together; raises `QuerySyntaxError` or ValueError for what cannot be sent.
+        """Return a question; raise `QuerySyntaxError` or ValueError for a text that cannot be sent.
 
         >>> ServedQuestion.make("ASK {}", {"ex": "http://example.org/"}, None).body
         b'PREFIX ex: <http://example.org/> ASK {}'
@@ -42,9 +42,9 @@ class ServedQuestion:
             reason = f"half of a surrogate pair (line {line}, column {column}): write the character itself"
             raise QuerySyntaxError(reason, line=line, column=column) from error
         for prefix, iri in namespaces.items():
-            # as an IRI "http://e/> SELECT * {} #" would make another query of it
+            # the "IRI" `http://e/> SELECT * {} #` would turn it into another query
             if not _PREFIX.fullmatch(prefix) or not _IRI.fullmatch(str(iri)):
-                raise ValueError(f"initNs binds {prefix!r} to {str(iri)!r}: no prefix and IRI of SPARQL")
+                raise ValueError(f"initNs binds {prefix!r} to {str(iri)!r}: SPARQL has no such prefix or IRI")
         prologue = "".join(f"PREFIX {prefix}: <{iri}> " for prefix, iri in namespaces.items())
         return cls(text, prologue, entailment)
 
@@ -54,5 +54,5 @@ class ServedQuestion:
         return (self.prologue + self.text).encode()
 
     def target(self, path: str) -> str:
-        """Give a path with the options behind it."""
+        """Return a path with the options as its query string."""
         return path if self.entailment is None else f"{path}?{urlencode({'entailment': self.entailment})}"

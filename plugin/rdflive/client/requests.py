@@ -1,4 +1,4 @@
-"""Requests to a server: its address, one document, or an endless stream of messages."""
+"""Requests to a server, for one document or an endless stream of messages."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ __all__ = ["Address", "Message", "document", "messages", "open_stream", "read_me
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The base of a server's URLs, and the token that is sent with each request."""
+    """The base of a server's URLs, and the token for each request."""
 
     scheme: str
     host: str
     port: int | None
     path: str
-    """Without a slash at its end."""
+    """Without a trailing slash."""
     token: str | None = field(default=None, repr=False)
 
     @classmethod
     def parse(cls, url: str, token: str | None) -> Address:
-        """Read a URL; raises ValueError for what is no http(s) URL of a server.
+        """Return the address of an http(s) URL; raise ValueError for anything else.
 
         >>> Address.parse("https://example.org:8000/trains/", None).url("/query")
         'https://example.org:8000/trains/query'
@@ -40,24 +40,24 @@ class Address:
         if parts is None:
             raise ValueError(f"expected an http or https URL, as 'http://127.0.0.1:8000', got {url!r}")
         if "@" in parts.netloc:
-            # the host alone is named: the URL holds a password
-            raise ValueError(f"the URL of {parts.hostname} holds credentials; give token= instead")
+            # names only the host: the URL contains a password
+            raise ValueError(f"the URL of {parts.hostname} contains credentials; give token= instead")
         if parts.query or parts.fragment:
             raise ValueError(f"expected the URL of a server without ? and #, got {url!r}")
-        # with a line break in it a token could add headers of its own
+        # a line break in a token could add headers
         if token is not None and not (isinstance(token, str) and token and _is_plain(token)):
             raise ValueError("token must be text of ASCII characters without spaces")
         return cls(parts.scheme, parts.hostname or "", parts.port, parts.path.rstrip("/"), token)
 
     def url(self, path: str = "") -> str:
-        """Give the URL of a path of the server."""
-        # `urlsplit` gives an address of IPv6 without its brackets
+        """Return the URL of a path of the server."""
+        # `urlsplit` removes the brackets of an IPv6 address
         host = f"[{self.host}]" if ":" in self.host else self.host
         port = "" if self.port is None else f":{self.port}"
         return f"{self.scheme}://{host}{port}{self.path}{path}"
 
     def headers(self) -> dict[str, str]:
-        """Give the headers of every request."""
+        """Return the headers of every request."""
         headers = {"Cache-Control": "no-cache"}
         return headers if self.token is None else {**headers, "Authorization": f"Bearer {self.token}"}
 
@@ -70,21 +70,21 @@ class Message(NamedTuple):
     """One event."""
 
     id: str
-    """Where a client would go on behind it; empty for nowhere."""
+    """The id to resume after this event; empty if that is impossible."""
     kind: str
     """initial, update, resync, heartbeat or end."""
     members: dict[str, Any]
 
 
 def read_messages(lines: Iterable[Line], last: str = "") -> Iterator[Message]:
-    """Read messages; raises `MalformedEvent` for one that is no JSON object.
+    """Yield messages; raise `MalformedEvent` for data that are no JSON object.
 
     >>> lines = ["id: 3-ab", "event: heartbeat", 'data: {"sequence": 3}', ""]
     >>> list(read_messages(Line(text, 0) for text in lines))
     [Message(id='3-ab', kind='heartbeat', members={'sequence': 3})]
     """
     for event in read_events(lines, last):
-        # one without data tells nothing but an id, which the next event has too
+        # an event without data has only an id, which the next event has too
         if event.frame:
             yield Message(event.id, event.kind, _members(event))
 
@@ -94,7 +94,7 @@ def _members(event: StreamEvent) -> dict[str, Any]:
     if fault:
         raise MalformedEvent(fault)
     try:
-        # Decimal, as `member`, which checks them, has no word for a float
+        # Decimal: `member`, which checks types, has no name for a float
         members = json.loads(
             "\n".join(line.text for line in event.frame), parse_float=Decimal, parse_constant=Decimal
         )
@@ -106,13 +106,13 @@ def _members(event: StreamEvent) -> dict[str, Any]:
 
 
 _ERROR_BYTES: Final = 1 << 16
-"""Bytes of a refusal that are read."""
+"""The longest part of a refusal, in bytes, that is read."""
 
 
 def open_stream(
     http: Http, address: Address, question: ServedQuestion, last: str, timeout: float
 ) -> Exchange:
-    """Subscribe to a query, behind the message with the id `last` if there is one.
+    """Subscribe to a query, after the message with the id `last` if given.
 
     Raises `ServerError`, `QuerySyntaxError` or `UnsupportedQueryError`.
     """
@@ -121,31 +121,31 @@ def open_stream(
     if (kind := media_type(stream.headers)) != EVENT_STREAM:
         stream.close()
         url = address.url("/subscribe")
-        raise ServerError(f"{url}: the answer is {kind}, not {EVENT_STREAM}; is it a server of rdflive?")
+        raise ServerError(f"{url}: the response is {kind}, not {EVENT_STREAM}; is it a server of rdflive?")
     return stream
 
 
 def messages(url: str, stream: Exchange, last: str) -> Iterator[Message]:
-    """Read messages up to the end of a stream; `last` is the id of the one before.
+    """Yield messages up to the end of a stream; `last` is the id of the message before.
 
-    Raises `ServerError` where the connection is lost, or silent for too long, and `MalformedEvent`.
+    Raises `ServerError` for a connection that is lost or silent for too long, and `MalformedEvent`.
     """
     try:
-        # an answer is one line, however large it is
+        # a full answer is one line of any length
         yield from read_messages(to_lines(stream, url, longest=inf), last)
     except HttpFault as fault:
         raise ServerError(f"{url}: the connection was lost: {fault}") from fault
 
 
 def document(address: Address, path: str, question: ServedQuestion | None, timeout: float) -> dict[str, Any]:
-    """Get a JSON object, by posting a query if there is one; raises `ServerError`."""
+    """Return a JSON object, by POST of a query if given; raise `ServerError`."""
     try:
         with _send(Http(), address, path, question, {"Accept": "application/json"}, timeout) as answer:
             found = json.loads(answer.read())
         if not isinstance(found, dict):
-            raise ValueError("it is no JSON object")
+            raise ValueError("it is not a JSON object")
     except (HttpFault, ValueError, RecursionError) as error:
-        raise ServerError(f"{address.url(path)}: the answer cannot be read: {error}") from error
+        raise ServerError(f"{address.url(path)}: the response cannot be read: {error}") from error
     return found
 
 
@@ -157,10 +157,10 @@ def _send(
     headers: Mapping[str, str],
     timeout: float,
 ) -> Exchange:
-    """Send a request; the answer is a success."""
+    """Send a request and return its successful response."""
     url, target, method, body, prologue = address.url(path), address.url(path), "GET", None, ""
     if question is not None:
-        # by POST: a query may be longer than a URL may be
+        # by POST: a query may exceed the length of a URL
         target, method, body, prologue = question.target(url), "POST", question.body, question.prologue
         headers = {"Content-Type": "application/sparql-query", **headers}
     try:
@@ -173,7 +173,7 @@ def _send(
             said = answer.read(_ERROR_BYTES)
     except HttpFault as fault:
         raise ServerError(
-            f"{url} cannot be reached: {fault}; see that the server runs (rdflive serve) and is "
+            f"{url} cannot be reached: {fault}; check that the server runs (rdflive serve) and is "
             "reachable from here"
         ) from fault
     text = "" if question is None else question.text

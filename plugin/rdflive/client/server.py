@@ -1,4 +1,4 @@
-"""A server that offers live queries, as a client sees it."""
+"""The client's object for a server of live queries."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ __all__ = ["Server", "connect"]
 
 
 def connect(url: str, token: str | None = None, *, timeout: float = 30.0) -> Server:
-    """Name a server, which `rdflive serve` runs, to subscribe to queries there.
+    """Return the server at a URL, where `rdflive serve` runs, to subscribe to queries there.
 
-    Nothing is sent yet. `token` is what the server's token file has for you; it goes to this URL only, so
-    give an https one outside of your own machine. `timeout` is how many seconds the server may take to
-    answer a request. Raises ValueError for what is no URL of a server.
+    No request is sent yet. `token` is your token from the server's token file. It is sent to this URL only;
+    use an https URL for another machine. `timeout` is the time in seconds that the server may take for a
+    response. Raises ValueError for an invalid URL.
 
     >>> connect("http://127.0.0.1:8000")
     <Server http://127.0.0.1:8000>
@@ -60,17 +60,16 @@ class Server:
     ) -> RemoteSubscription:
         """Keep the answer of a query up to date here, as `rdflive.subscribe` does for a graph.
 
-        `query` is SPARQL, or the path of a file here that holds it, as a `pathlib.Path`.
-        The prefixes bound on the served graph and those of `initNs` may be used. The first delta holds
-        the current answers (`initial=False` leaves it out). `callback(delta)` runs in a thread of the
-        subscription's own; what it raises, and what ends the subscription for good, is kept as `last_error`
-        and treated as `on_error` says ("log", "ignore", or a function of the subscription and the
-        exception). A lost connection is made again, and the next delta says what has changed meanwhile, also
-        when the server was started anew. An `async def` callback, `throttle` and `executor` are as for
-        `rdflive.subscribe`. With a `key` each delta has `changed`, as `rdflive.subscribe` says.
+        `query` is SPARQL, or a `pathlib.Path` of a local file with the query. It may use the prefixes of the
+        served graph and of `initNs`. The first delta holds the current answers (`initial=False` leaves it
+        out). `callback(delta)` runs in the subscription's own thread. Errors of the callback, and the error
+        that ends the subscription, are kept as `last_error` and handled by `on_error` ("log", "ignore", or a
+        function of the subscription and the exception). After a lost connection, or a restart of the server,
+        the subscription reconnects, and the next delta holds the changes since then. `async def` callbacks,
+        `throttle`, `executor` and `key` work as in `rdflive.subscribe`.
 
-        Raises `QuerySyntaxError` and `UnsupportedQueryError` with the place in the query, and `ServerError`
-        where the server refuses or cannot be reached; `PlanError` for a key that the query does not show.
+        Raises `QuerySyntaxError` and `UnsupportedQueryError` with the place in the query, `ServerError` if
+        the server refuses or cannot be reached, and `PlanError` for a key that is not projected.
         """
         given = read_query(query)
         receiver = Receiver.checked(

@@ -1,4 +1,4 @@
-"""A subscription to a query of a server, and the ways to follow its answer."""
+"""A subscription to a query of a server."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class ServedExplanation:
     text: str
     picture: str
     algorithms: tuple[str, ...]
-    """What maintains each basic graph pattern, in the order in which the text shows them."""
+    """The algorithm of each basic graph pattern, in the order of the text."""
     notes: tuple[str, ...] = ()
-    """What the query names and the data of the server do not hold; the text has it too."""
+    """Warnings of names that are in the query but not in the server's data; the text has them too."""
 
     @classmethod
     def of(cls, members: Mapping[str, Any]) -> ServedExplanation:
-        """Read what `/explain` answers; raises KeyError or TypeError for anything else."""
+        """Return the explanation of a response of `/explain`; raise KeyError or TypeError for others."""
         algorithms, notes = (tuple(map(str, members[name])) for name in ("algorithms", "notes"))
         return cls(str(members["text"]), str(members["svg"]), algorithms, notes)
 
@@ -53,7 +53,7 @@ class ServedExplanation:
         return self.text
 
     def svg(self) -> str:
-        """Give the plan as an SVG image."""
+        """Return the plan as an SVG image."""
         return self.picture
 
     def _repr_svg_(self) -> str:
@@ -66,9 +66,9 @@ OnError: TypeAlias = "Literal['log', 'ignore'] | Callable[[RemoteSubscription, E
 class RemoteSubscription(BaseSubscription):
     """A query of a server, kept up to date here. Close it, or use it as a context manager.
 
-    Made by `Server.subscribe`. Follow it as a `Subscription`: by callback, by iterating `deltas()`, by
-    `async for delta in subscription`, or ask for its `answers()`. A daemon thread of its own reads what the
-    server sends, and connects again whenever the connection is lost.
+    Made by `Server.subscribe`. Use it as a `Subscription`: with a callback, by iterating `deltas()`, by
+    `async for delta in subscription`, or with `answers()`. Its own daemon thread reads the messages of the
+    server, and reconnects when the connection is lost.
     """
 
     def __init__(
@@ -88,8 +88,8 @@ class RemoteSubscription(BaseSubscription):
         self._key = key
         self._lock = threading.RLock()
         self._is_closed = False
-        self._owes = False
-        """Whether the thread that follows gives its callback the whole answer next."""
+        self._full_is_due = False
+        """True if the following thread owes its callback the full answer."""
         self._sort: Ordering | None = None
         self._following = Following(
             address.url("/subscribe"),
@@ -98,7 +98,7 @@ class RemoteSubscription(BaseSubscription):
         )
         try:
             self._begin(self._following.start(timeout))
-        # Ctrl-C too: no thread follows yet that could free the connection
+        # Ctrl-C too: there is no thread yet to close the connection
         except BaseException:
             self._following.abandon()
             raise
@@ -110,26 +110,26 @@ class RemoteSubscription(BaseSubscription):
 
     @property
     def closed(self) -> bool:
-        """True after `close`, and when the server has ended the subscription: see `last_error`."""
+        """True after `close`, and after the server has ended the subscription: see `last_error`."""
         return self._is_closed
 
     @property
     def connected(self) -> bool:
-        """False while the connection is lost; `answers()` is then the last that is known.
+        """False while the connection is lost; `answers()` then returns the last known answer.
 
-        It may take 45 seconds until a server that does not answer any more counts as lost.
+        A server counts as lost after up to 45 seconds of silence.
         """
         return self._following.connected
 
     def answers(self) -> Answers[Solution]:
-        """List the answer as far as it is known here, each solution as often as it occurs.
+        """Return the last known answer, with duplicates.
 
-        ASK gives one empty solution if true, CONSTRUCT gives triples. It is in the order of ORDER BY where
-        the variables that it sorts by are shown, and all prefixes are in the query or in `initNs`.
+        ASK returns one empty solution if true, CONSTRUCT returns triples. The order is that of ORDER BY if
+        its variables are projected and all prefixes are in the query or in `initNs`.
         """
         with self._reading():
             listed = self._answer.listed()
-        # outside of the lock, which the thread that follows takes for each message
+        # outside the lock, which the following thread takes for each message
         if self._sort is None:
             self._sort = ordering_of(self._question.prologue + self._question.text)
         return self._answer.shown(self._sort(listed))
@@ -139,7 +139,7 @@ class RemoteSubscription(BaseSubscription):
             return self._answer.glimpse()
 
     def explain(self) -> ServedExplanation:
-        """Ask the server how it maintains the query. Raises `ServerError`."""
+        """Return the server's explanation of its plan for the query; raise `ServerError`."""
         self._check_open()
         members = document(self._address, "/explain", self._question, self._timeout)
         try:
@@ -151,7 +151,7 @@ class RemoteSubscription(BaseSubscription):
 
     @property
     def stats(self) -> Stats:
-        """Ask the server what it has seen and keeps for the query, for all its subscribers together.
+        """The server's statistics of the query, for all its subscribers together.
 
         `deltas` and `callback_seconds` are this subscription's own. Raises `ServerError`.
         """
@@ -159,7 +159,7 @@ class RemoteSubscription(BaseSubscription):
             path = f"/subscriptions/{quote(self._id, safe='')}"
         counted: Any = document(self._address, path, None, self._timeout).get("stats")
         try:
-            # by the names known here: a later server may tell more, and an earlier one less
+            # only names known here: later servers may send more, and earlier ones fewer
             names = [field.name for field in fields(Stats) if field.name in counted]
             served = Stats(**{name: counted[name] for name in names})
         except (KeyError, TypeError) as error:
@@ -172,17 +172,17 @@ class RemoteSubscription(BaseSubscription):
         )
 
     def resync(self) -> None:
-        """Have the server send the whole answer again, on a new connection.
+        """Make the server send the full answer again, on a new connection.
 
-        What differs from the answer that is known here comes as a delta, as soon as it is there.
+        A delta then reports the differences from the answer known here.
         """
         self._check_open()
-        self._following.begin_anew()
+        self._following.request_full()
 
     def doubt(self) -> None:
-        """Give the callback the whole answer, after it was interrupted."""
+        """Deliver the full answer next, after a callback was interrupted."""
         if self._elsewhere is None:
-            self._owes = True
+            self._full_is_due = True
         else:
             with self._lock:
                 whole = self._answer.whole()
@@ -190,9 +190,9 @@ class RemoteSubscription(BaseSubscription):
                 self._elsewhere.mailbox.put(whole)
 
     def close(self) -> None:
-        """Stop, and let its iterators end. May be repeated, and called from a callback.
+        """Stop, and end all iterators. May be repeated, and called from a callback.
 
-        A delta that comes at the same time may still be delivered by the thread that reads it.
+        A delta that arrives at the same time may still be delivered.
         """
         with self._lock:
             self._is_closed = True
@@ -206,14 +206,14 @@ class RemoteSubscription(BaseSubscription):
             self._answer = Answer(members, Prefixes(self._question.prologue + self._question.text, given))
         except MalformedEvent as error:
             raise ServerError(
-                f"{self._address.url('/subscribe')} sends what is no answer: {error}"
+                f"{self._address.url('/subscribe')} sends an invalid answer: {error}"
             ) from error
-        # the server sends all that came and went, which is paired here
+        # the server sends added and removed solutions, which are paired here
         check_key(self._key, self._answer.header.form, self._answer.names)
         self._answer.header = replace(self._answer.header, key=self._key)
         self._id = str(members.get("subscription", ""))
         warn_of_hidden_names(self.query, self._answer.names)
-        # taken before the thread follows, which changes the answer from then on
+        # before the thread starts, which changes the answer
         first = self._answer.whole() if self._receiver.initial else None
         if self._receiver.callback is None:
             self._queue = Mailbox()
@@ -226,14 +226,14 @@ class RemoteSubscription(BaseSubscription):
         ).start()
 
     def _follow(self, first: Delta | None) -> None:
-        """Deliver until closed, or until the server has ended it; what the thread does."""
+        """Deliver until closed, or until the server ends the subscription; run in the thread."""
         try:
             callback = self._receiver.callback
             if first is not None and callback is not None:
                 self._delivered += 1
                 self._hand(callback, first)
             end = self._following.run(self._take)
-        except Exception as error:  # noqa: BLE001 - it must not look open when nobody follows any more
+        except Exception as error:  # noqa: BLE001 - it must not look open without its thread
             end = error
         if end is not None:
             self.close()
@@ -248,15 +248,15 @@ class RemoteSubscription(BaseSubscription):
                 self._id = str(message.members.get("subscription", ""))
             else:
                 delta = self._answer.update(message.members)
-            # under the lock: a graph made later begins with this delta in it, and must not take it twice
+            # under the lock: a graph made later already contains this delta
             made = self._made
         if delta is None:
             return
         self._delivered += 1
-        # the graph first: whoever is told of a delta by an iterator or callback finds it in the graph
+        # the graph first: it must contain a delta when iterators and callbacks receive the delta
         if made is not None:
             made.take(delta)
-        # an iterator opened since began with an answer that has this delta in it
+        # a newer iterator began with an answer that already contains this delta
         for mailbox, since in self._followers:
             if delta.sequence > since:
                 mailbox.put(delta)
@@ -266,17 +266,17 @@ class RemoteSubscription(BaseSubscription):
 
     def _hand(self, callback: Callback, delta: Delta) -> None:
         if self._elsewhere is None:
-            if self._owes:
+            if self._full_is_due:
                 with self._lock:
-                    self._owes, delta = False, self._answer.whole()
+                    self._full_is_due, delta = False, self._answer.whole()
             try:
                 call(self, callback, delta)
-            except BaseException as error:  # noqa: BLE001 - the thread that follows must go on
+            except BaseException as error:  # noqa: BLE001 - the thread must go on
                 self.doubt()
                 interrupted(self, error)
         else:
             with self._lock:
-                # what was taken while `doubt` gave the whole answer is in that
+                # deltas up to `_doubted` are in the full answer of `doubt`
                 if delta.sequence > self._doubted:
                     self._elsewhere.mailbox.put(delta)
             self._elsewhere.begin()

@@ -23,8 +23,8 @@ from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any, Final, TypeAlias
 
-from rdflive.engine.asked_paths import AskedPaths
 from rdflive.engine.pattern import PatternState, Walk, arguments, each
+from rdflive.engine.relation import AskedPaths
 from rdflive.engine.source import FunctionSource, bind
 from rdflive.errors import BudgetError
 from rdflive.query.bgp import Asked, TriplePattern, Variable

@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterable, MutableMapping, Sequ
 from itertools import chain
 from typing import Any, Final, TypeAlias
 
-from rdflive.engine.asked_paths import AskedPaths
 from rdflive.engine.connected import WalkPlan, compile_walk
 from rdflive.engine.demand import Demand, Fed, Feeding
 from rdflive.engine.gates import Gates
@@ -25,7 +24,7 @@ from rdflive.engine.pattern import (
     pattern_identity,
     pattern_key,
 )
-from rdflive.engine.relation import Relation
+from rdflive.engine.relation import AskedPaths, Relation
 from rdflive.engine.router import Patterns, Router
 from rdflive.engine.star import NO_CENTRE, Star, star_key
 from rdflive.engine.trie import put, take

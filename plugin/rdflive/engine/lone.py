@@ -14,13 +14,13 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, TypeAlias
 
-from rdflive.engine.asked_paths import comparisons_of
 from rdflive.engine.build import readable
 from rdflive.engine.kernel import SegmentState
 from rdflive.engine.leaf import Leaf
 from rdflive.engine.ranges import place_of_id
+from rdflive.engine.relation import comparisons_of
 from rdflive.engine.source import FunctionSource
-from rdflive.engine.steps import ALONE, line_of, row_of, write_step
+from rdflive.engine.straight import ALONE, line_of, row_of, write_step
 from rdflive.engine.terms import TermTable
 from rdflive.model import Term, Terms
 from rdflive.query import algebra

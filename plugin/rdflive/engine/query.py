@@ -27,8 +27,7 @@ from rdflive.engine.multiset import Row, TermWeights, Weights, add_up
 from rdflive.engine.operators import ClockedOperator, Operator
 from rdflive.engine.present import Present
 from rdflive.engine.relation import Relation
-from rdflive.engine.steps import line_of
-from rdflive.engine.straight import Straight, make_straight
+from rdflive.engine.straight import Straight, line_of, make_straight
 from rdflive.engine.terms import TermTable
 from rdflive.errors import BudgetError
 from rdflive.model import Term, Terms

@@ -13,7 +13,6 @@ from time import perf_counter
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from rdflive.engine import batch
-from rdflive.engine.asked_paths import AskedPaths, comparisons_of
 from rdflive.engine.demand import Demand
 from rdflive.engine.dictionary import UNBOUND, Dictionary
 from rdflive.engine.kernel import Kernel, QuadKernel, SegmentState
@@ -21,7 +20,7 @@ from rdflive.engine.lone import News, Tell
 from rdflive.engine.origins import origins
 from rdflive.engine.pattern import PatternState, RowTest, Update, UpdateAll
 from rdflive.engine.ranges import place_of_id
-from rdflive.engine.relation import Listed, Relation
+from rdflive.engine.relation import AskedPaths, Listed, Relation, comparisons_of
 from rdflive.engine.router import EMPTY
 from rdflive.engine.terms import TermTable
 from rdflive.model import Term, TermPattern

@@ -1,1 +1,1 @@
-"""What a graph entails: saturation, reformulation, rules, and the choice between them."""
+"""Entailment of a graph: saturation, reformulation, rules, and the choice between them."""

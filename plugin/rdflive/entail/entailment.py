@@ -1,4 +1,4 @@
-"""The contract between the view of a graph and the code that computes what the graph entails."""
+"""The contract between the view of a graph and the code that computes the entailed triples; and proofs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,53 @@ from rdflib import URIRef
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.terms import TermTable
 from rdflive.engine.view import Lister
-from rdflive.entail.proof import Proof
 from rdflive.model import Term, TermPattern, Triple
 
-__all__ = ["Entailment", "ExplicitGraph", "IdTriple", "Regime", "Sign", "Wanted"]
+__all__ = ["Entailment", "ExplicitGraph", "IdTriple", "Proof", "ProofStep", "Regime", "Sign", "Wanted"]
+
+
+@dataclass(frozen=True, slots=True)
+class ProofStep:
+    """One application of a rule."""
+
+    rule: str
+    """The name of the rule: `rdfs9`, `prp-trp`, ..."""
+    premises: tuple[Triple, ...]
+    conclusion: Triple
+
+    def __str__(self) -> str:
+        body = ", ".join(map(_text, self.premises))
+        return f"{self.rule}: {body} => {_text(self.conclusion)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """A proof of a triple. The last step concludes it; a proof of an explicit triple has no steps."""
+
+    triple: Triple
+    steps: tuple[ProofStep, ...] = ()
+
+    @property
+    def explicit(self) -> tuple[Triple, ...]:
+        """The triples of the graph that the proof starts from, schema triples among them."""
+        concluded = {step.conclusion for step in self.steps}
+        premises = (premise for step in self.steps for premise in step.premises)
+        found = dict.fromkeys(premise for premise in premises if premise not in concluded)
+        return tuple(found) if self.steps else (self.triple,)
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The names of the rules used, in order."""
+        return tuple(dict.fromkeys(step.rule for step in self.steps))
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.steps)) or f"explicit: {_text(self.triple)}"
+
+
+def _text(triple: Triple) -> str:
+    terms = (getattr(term, "n3", None) for term in triple)
+    return " ".join(n3() if n3 else str(term) for n3, term in zip(terms, triple, strict=True))
+
 
 Sign: TypeAlias = Literal[1, -1]
 IdTriple: TypeAlias = tuple[int, int, int]
@@ -29,23 +72,24 @@ class ExplicitGraph:
     triples: Lister
     """Lists the triples that match a pattern. During an update the graph already has its changes."""
     dictionary: Dictionary
-    """Numbers terms for everything on the store; whoever keeps an id must hold it."""
+    """Numbers the terms of the store. A caller that keeps an id must hold it."""
     terms: TermTable
     to_native: Callable[[Any], Term]
-    """Turns an rdflib term into the store's own; ValueError where the store can hold no such term."""
+    """Converts an rdflib term to the store's own class. Raises ValueError if the store cannot hold the term.
+    """
 
     def literal_test(self) -> Callable[[Term], bool]:
-        """Make the test whether a term of the store is a literal."""
+        """Return a test for terms of the store that are literals."""
         # The store's own class of literals, whatever library it uses.
         return _class_test(type(self.to_native(RdflibLiteral(""))))
 
     def iri_test(self) -> Callable[[Term], bool]:
-        """Make the test whether a term of the store is an IRI."""
+        """Return a test for terms of the store that are IRIs."""
         return _class_test(type(self.to_native(URIRef("urn:any"))))
 
 
 def _class_test(wanted: type) -> Callable[[Term], bool]:
-    """Make a quicker `isinstance`.
+    """Return a faster `isinstance`.
 
     rdflib's classes of terms are abstract base classes, whose `isinstance` runs Python code on every call.
     """
@@ -62,43 +106,43 @@ def _class_test(wanted: type) -> Callable[[Term], bool]:
 
 
 class Wanted(Protocol):
-    """Computes triples for *wanted* patterns only, so that nothing is derived that no query reads."""
+    """Derives the triples that match *wanted* patterns, and no triples that no query reads."""
 
     @property
     def looks_up(self) -> bool:
-        """Whether to want the triples of one more subject or object takes little."""
+        """True if it is cheap to want the triples of one more subject or object."""
 
     def want(self, patterns: Iterable[TermPattern]) -> None:
-        """Start maintaining what matches these patterns; each call is undone by one of `unwant`.
+        """Start maintaining the triples that match these patterns; one call of `unwant` undoes one call.
 
-        The graph may already hold any triples. If it raises, what was wanted before is wanted still, and no
-        more.
+        The graph may already hold triples. If the call raises, the wanted patterns are the same as before.
         """
 
     def unwant(self, patterns: Iterable[TermPattern]) -> None:
-        """Stop maintaining what nobody wants any more; without a wanted pattern nothing is kept."""
+        """Stop maintaining patterns that no query wants; without a wanted pattern no triples are kept."""
 
     def check(self, patterns: Iterable[TermPattern]) -> None:
-        """Raise an `RdfliveError` if wanted patterns cannot be computed with the options asked for.
+        """Raise an `RdfliveError` if wanted patterns cannot be computed with the requested options.
 
-        A view calls it after `want`, when a caller can be told. Later, a schema that cannot be reasoned with
-        is logged and its triples are left out.
+        A view calls it after `want`, so that the error reaches the caller of `subscribe`. Later, schema
+        triples that cannot be reasoned with are logged and left out.
         """
 
 
 class Entailment(Wanted, Protocol):
-    """Keeps the triples entailed by one graph; all methods are called under the store's lock."""
+    """Maintains the triples entailed by one graph; callers hold the store's lock."""
 
     def concerns(self, change: Triple) -> bool:
-        """Tell whether a change of the graph may change a wanted triple. It must be cheap, and may err
-        towards True.
+        """Return True if a change of the graph may change a wanted triple.
+
+        It must be cheap, and may return True too often.
         """
 
     def update(self, changes: Sequence[tuple[Sign, Triple]]) -> Iterable[tuple[Sign, IdTriple]]:
-        """Give the net changes of the wanted entailed triples that follow from changes of the graph.
+        """Return the net changes of the wanted entailed triples that follow from changes of the graph.
 
-        The graph already has the changes. Each entailed triple is given at most once: +1 if it was not
-        entailed before and is now, -1 if it was and is not. The ids need not be held.
+        The graph already has the changes. Each entailed triple occurs at most once: +1 if it is newly
+        entailed, -1 if it is no longer entailed. The ids need not be held.
         """
 
     def triples(self, pattern: TermPattern) -> Iterable[Triple]:
@@ -108,25 +152,25 @@ class Entailment(Wanted, Protocol):
         """Count the ways in which a triple is entailed, as the regime counts them; 0 if it is not."""
 
     def why(self, triple: Triple) -> list[Proof]:
-        """Give proofs of a triple, the shortest first; none if it is not entailed."""
+        """Return proofs of a triple, the shortest first; none if it is not entailed."""
 
     def containers(self) -> list[Any]:
-        """List the dictionaries and sets that keep what is entailed, for measuring."""
+        """List the dictionaries and sets that hold the state, for measuring."""
 
     def describe(self) -> list[str]:
-        """Tell how the wanted patterns are maintained and at what cost, in lines for `explain()`."""
+        """Describe how the wanted patterns are maintained and at what cost, in lines for `explain()`."""
 
 
 class Regime(Protocol):
-    """The rules of entailment. Regimes are hashable; equal regimes over one graph share one entailment."""
+    """The rules of entailment. Regimes are hashable; one graph has one entailment for equal regimes."""
 
     def start(self, graph: ExplicitGraph) -> Entailment:
-        """Make the entailment of a graph, with nothing wanted yet."""
+        """Return the entailment of a graph, with no pattern wanted yet."""
 
     @property
     def heard(self) -> frozenset[URIRef] | None:
-        """The predicates of the triples that anything is entailed from; None where it may be any."""
+        """The predicates of the triples that entail others; None if it may be any."""
 
     @property
     def identity(self) -> str:
-        """A text that differs for regimes that may give different answers."""
+        """A text that differs between regimes that may give different answers."""

@@ -1,4 +1,4 @@
-"""The kinds of entailed triples that one graph keeps, how triples find them, and which are counted."""
+"""The kinds of entailed triples that one graph keeps, the routes to them, and the choice of their form."""
 
 from __future__ import annotations
 
@@ -22,22 +22,23 @@ Strategy: TypeAlias = Literal["auto", "saturate", "reformulate"]
 RENT: Final = 1e-5
 """The cost of keeping one entry during one update of the graph, in look-ups."""
 LEAST: Final = 100
-"""Below this many look-ups no change of strategy is worth its cost."""
+"""The least price: below this many look-ups no change of strategy is worth its cost."""
 
 
 def should_count(table: EntailedTable, suspects: int) -> bool:
-    """Tell whether a kind that is reformulated has cost as many look-ups as counting it would.
+    """Return True if a reformulated kind has cost as many look-ups as counting it would.
 
-    The look-ups made so far count, and those that the suspects of the present update would need. This is the
-    ski-rental rule: whoever buys when the rent paid equals the price never pays more than twice the best
-    choice in hindsight. The price is reading every explicit triple that entails one of the kind.
+    The cost is the number of look-ups made so far, plus those for the suspects of the present update. The
+    price is the number of explicit triples that entail a triple of the kind, because counting reads them all.
+    This is the ski-rental rule: buying when the rent paid equals the price costs at most twice the best
+    choice in hindsight.
     """
     # One suspect may need a look-up along every way.
     return table.lookups + suspects * len(table.ways) > _price(table)
 
 
 def should_forget(table: EntailedTable, now: int) -> bool:
-    """Tell whether a kind that is saturated costs more to keep than it saves, by the same rule.
+    """Return True if a saturated kind costs more to keep than it saves, by the same rule.
 
     `now` counts updates of the graph.
     """
@@ -45,14 +46,14 @@ def should_forget(table: EntailedTable, now: int) -> bool:
 
 
 def estimate(table: EntailedTable, now: int) -> str:
-    """Say what a kind costs in either form, as far as that is known."""
+    """Describe the known costs of a kind in either form."""
     if table.is_trivial:
         return "explicit triples only"
     count = len(table.ways.atoms)
     ways = f"{count:,} {'way' if count == 1 else 'ways'} to entail it"
     if table.counts is None:
         return (
-            f"reformulated, {ways}; {table.lookups:,} look-ups for {table.updates:,} changes, to count it "
+            f"reformulated, {ways}; {table.lookups:,} look-ups for {table.updates:,} changes; counting it "
             f"costs {_price(table):,}"
         )
     return (
@@ -71,7 +72,7 @@ def _rent(table: EntailedTable, now: int) -> float:
 
 
 def _saved(table: EntailedTable) -> int:
-    # to ask instead would have cost each change up to one look-up per way
+    # without counts, each change would have cost up to one look-up per way
     return table.updates * len(table.ways)
 
 
@@ -98,31 +99,30 @@ class Kinds:
         self.routes = Routes(self.words.schema)
 
     def find(self, p: Any, o: Any) -> Route | None:
-        """Give what explicit triples with this property and object entail, as far as it is kept; None for
-        nothing.
+        """Return the route from explicit triples with this property and object to kept kinds; None if there
+        is none.
 
         The property must be one that `routes` knows.
         """
         templates = self.templates
-        # as in `source_of`, without its call: every change comes here
+        # inlined `source_of`: this runs for every change
         return self.routes.find(p, o if p in templates.typing and o in templates.classes else None)
 
     def source_of(self, p: Any, o: Any) -> Kind:
-        """Give the kind of an explicit triple as a source; classes that are not known share one."""
+        """Return the kind of an explicit triple as a source; all unknown classes share one kind."""
         templates = self.templates
         return p, o if p in templates.typing and o in templates.classes else None
 
     def kind_of(self, triple: Triple) -> Kind:
-        """Give the kind of an entailed triple."""
+        """Return the kind of an entailed triple."""
         _, p, o = triple
         return (p, o) if p == self.words.type and o in self.templates.classes else (p, None)
 
     def can_count(self, kind: Kind, ways: Ways) -> bool:
-        """Tell whether counting supports can pay.
+        """Return True if counting supports can pay.
 
-        It cannot where only explicit triples are of the kind. Nor for the kind of all classes that the schema
-        does not name: when the schema comes to name one, its triples get a kind of their own and must not be
-        counted here.
+        It cannot if only explicit triples are of the kind. The kind of all classes that the schema does not
+        name must not be counted either: a class that the schema names later gets a kind of its own.
         """
         return kind != (self.words.type, None) and not ways.is_trivial
 
@@ -134,13 +134,13 @@ class Kinds:
 
     def close(self, table: EntailedTable) -> None:
         """Stop keeping a kind."""
-        # first, so that no explicit triple finds a table whose terms are released
+        # first, so that no route leads to a table whose terms are released
         self.route(table, {})
         table.release()
         del self.tables[table.kind]
 
     def route(self, table: EntailedTable, atoms: Atoms) -> None:
-        """Let explicit triples find a table by these atoms, and by no others."""
+        """Replace the routes to a table by the routes of these atoms."""
         old = table.ways.atoms
         for atom, _ in old.items() - atoms.items():
             self.routes.remove(table, atom)
@@ -151,9 +151,9 @@ class Kinds:
         table.is_trivial = table.ways.is_trivial
 
     def wake(self, sources: Iterable[Kind], is_wanted: Callable[[Kind], bool]) -> set[EntailedTable]:
-        """Make what idle kinds entail, before their first explicit triples are followed.
+        """Build the templates of idle sources, before their first explicit triples are followed.
 
-        Gives the tables that they feed. What is counted stays as it is.
+        Returns the tables of the kinds that these sources entail. Existing counts do not change.
         """
         found = set[EntailedTable]()
         for source in sources:
@@ -167,26 +167,28 @@ class Kinds:
         return found
 
     def entailing(self, table: EntailedTable, key: Key, ways: Ways | None = None) -> Iterator[Triple]:
-        """List the explicit triples that entail a triple, by the ways of its table unless others are
-        given.
-        """
+        """List the explicit triples that entail a triple, by the given ways or else those of its table."""
         known = self.templates.classes if ways is None else ways.known
         ways = table.ways if ways is None else ways
-        # for `choice.py`, which compares what asking has cost with what counting would
+        # for `should_count`, which compares the cost of look-ups with the price of counting
         table.lookups += len(ways)
         return ways.entailing(self.sources, known, *table.terms(key))
 
     def holds(self, table: EntailedTable, key: Key, ways: Ways | None = None) -> bool:
-        """Tell whether some explicit triple entails a triple."""
+        """Return True if some explicit triple entails a triple."""
         return next(self.entailing(table, key, ways), None) is not None
 
     def extension(self, table: EntailedTable, atoms: Iterable[Atom], known: Collection[Any]) -> set[Key]:
-        """Give the keys of all triples that these atoms entail, with `known` as the classes of the schema."""
+        """Return the keys of all triples that these atoms entail, with `known` as the classes of the
+        schema.
+        """
         return {key for atom in atoms for key in self.keys(table, atom, known)}
 
     @contextmanager
     def reading_once(self) -> Iterator[None]:
-        """Read the explicit triples of each kind at most once inside the block, while they do not change."""
+        """Read the explicit triples of each kind at most once inside the block; they must not change
+        meanwhile.
+        """
         self._columns = {}
         try:
             yield
@@ -194,11 +196,11 @@ class Kinds:
             self._columns = None
 
     def columns(self, source: Kind, known: Collection[Any], *, other: bool) -> Columns:
-        """Read the explicit triples of a kind. With `other`, only those whose class the schema does
-        not name.
+        """Read the explicit triples of a kind. With `other`, read only those whose class the schema does not
+        name.
         """
         cache = {} if self._columns is None else self._columns
-        # what `other` leaves out depends on `known`, which a change of the schema changes
+        # not cached with `other`: the result depends on `known`, which changes with the schema
         found = cache.get(source) if not other else None
         if found is None:
             p, c = source
@@ -211,12 +213,12 @@ class Kinds:
         return found
 
     def keys(self, table: EntailedTable, atom: Atom, known: Collection[Any]) -> Iterable[Key]:
-        """Give the keys that explicit triples entail by one atom, each as often as it is entailed."""
+        """Return the keys that explicit triples entail by one atom, with repetitions."""
         return table.column(atom, *self.columns(atom.source, known, other=atom.other).of(atom))
 
     def count(self, tables: Mapping[EntailedTable, Atoms], now: int = 0) -> None:
-        """Count the supports of all triples of some kinds, reading each explicit triple once for all
-        of them.
+        """Count the supports of all triples of some kinds, reading each explicit triple once for all of
+        them.
         """
         counts: dict[EntailedTable, Counter[Key]] = {table: Counter() for table in tables}
         sizes = Counter[EntailedTable]()
@@ -234,7 +236,7 @@ class Kinds:
                             counts[table][key] += weight
             for table, counted in counts.items():
                 table.keep(counted, sizes[table], now)
-        # they were sorted when these tables were not counted yet
+        # the sorted routes still treat these tables as not counted
         self.routes.forget()
 
     def forget(self, table: EntailedTable) -> None:

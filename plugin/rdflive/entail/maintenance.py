@@ -1,4 +1,4 @@
-"""How entailed triples follow the explicit ones while the schema stays the same."""
+"""Maintains entailed triples under changes of explicit triples, while the schema stays the same."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ __all__ = ["follow"]
 def follow(
     kinds: Kinds, net: Net, changes: Sequence[tuple[Sign, Triple]], *, everything: bool, now: int | None
 ) -> Sequence[tuple[Sign, Triple]]:
-    """Take net changes of explicit triples; the graph already has them.
+    """Apply net changes of explicit triples; the graph already has them.
 
-    `everything` says that triples of properties that the schema does not name are wanted too. Kinds that are
-    looked up may be counted from now on, and `now` is the time noted for that; with None they may not.
+    With `everything`, triples of properties that the schema does not name are wanted too. `now` is the time
+    to note for kinds that begin to be counted; with None, no reformulated kind may begin to be counted.
 
-    Gives the changes that are left: the first explicit triples of idle kinds. Nothing here looks at them.
+    Returns the changes that were not applied: the first explicit triples of idle kinds.
     """
     intern, is_literal, routes, idle = kinds.intern, kinds.is_literal, kinds.routes, kinds.templates.idle
-    asked: dict[EntailedTable, None] = {}
+    suspected: dict[EntailedTable, None] = {}
     left: list[tuple[Sign, Triple]] = []
     for sign, (s, p, o) in changes:
         route = kinds.find(p, o) if p in routes else None
@@ -36,12 +36,12 @@ def follow(
             elif everything and p not in routes:
                 net.move_explicit((intern(s), intern(p), intern(o)), sign)
             continue
-        # Counted per route, one addition for all its tables; `Routes.forget` hands the sum on.
+        # One addition per route; `Routes.forget` adds the sum to its tables.
         route.hits += 1
         subject, value = intern(s), intern(o)
-        if is_literal(s):  # no RDF, but rdflib accepts it; it entails only itself
+        if is_literal(s):  # not RDF, but rdflib accepts it; such a triple entails only itself
             own = [step for step in route.steps if step[2].own]
-            _step(own, sign, subject, value, net, asked, is_plain=True)
+            _step(own, sign, subject, value, net, suspected, is_plain=True)
             continue
         if route.subjects:
             _count(route.subjects, subject, sign, net)
@@ -50,11 +50,11 @@ def follow(
         if route.pairs:
             _count(route.pairs, (subject, value), sign, net)
         if route.rest:
-            _step(route.rest, sign, subject, value, net, asked, is_plain=not is_literal(o))
-    if asked:
-        # Suspects are decided when all changes are known: a triple may lose one support and gain another.
+            _step(route.rest, sign, subject, value, net, suspected, is_plain=not is_literal(o))
+    if suspected:
+        # After all changes: a suspect may lose one support and gain another.
         came = {triple for sign, triple in changes if sign > 0}
-        for table in asked:
+        for table in suspected:
             _decide(kinds, table, came, net, now)
     return left
 
@@ -76,14 +76,14 @@ def _step(
     subject: int,
     value: int,
     net: Net,
-    asked: dict[EntailedTable, None],
+    suspected: dict[EntailedTable, None],
     *,
     is_plain: bool,
 ) -> None:
-    """Follow one change in tables that need more than adding to a count.
+    """Apply one change to tables that need more than an addition to a count.
 
-    `is_plain` says that the object is not a literal. Reformulated kinds get a suspect, and their tables are
-    collected in `asked`.
+    `is_plain` is True if the object is not a literal. Reformulated kinds get a suspect, and `suspected`
+    collects their tables.
     """
     for table, pick, atom, weight in steps:
         if atom.guard and not is_plain:
@@ -96,14 +96,14 @@ def _step(
             net.move(table, key, sign)
         else:
             table.suspect(key, sign, weight)
-            asked[table] = None
+            suspected[table] = None
 
 
 def _decide(kinds: Kinds, table: EntailedTable, came: set[Any], net: Net, now: int | None) -> None:
-    """Find out whether the suspects of a reformulated kind are entailed now and were before."""
+    """Decide which suspects of a reformulated kind begin or cease to be entailed."""
     suspects, table.suspects = table.suspects, {}
     countable = now is not None and kinds.can_count(table.kind, table.ways)
-    # Counting now also answers the suspects, since it reads the graph after the changes.
+    # Counting also decides the suspects, because it reads the graph after the changes.
     if now is not None and countable and should_count(table, len(suspects)):
         kinds.count({table: table.ways.atoms}, now)
     for key, (went, gained) in suspects.items():
@@ -112,11 +112,11 @@ def _decide(kinds: Kinds, table: EntailedTable, came: set[Any], net: Net, now: i
             # `support` is after the update, and `support - gained` was before it.
             if (support > 0) != (support > gained):
                 net.move(table, key, 1 if support else -1)
-        # Something that entailed the triple went, so it was entailed before; one look-up tells whether it
-        # still is.
+        # An explicit triple that entailed this one was removed, so it was entailed before. One look-up
+        # decides if it still is.
         elif went:
             if not kinds.holds(table, key):
                 net.move(table, key, -1)
-        # Support was only gained. The triple is new if everything that entails it came with this update.
+        # Support was only gained. The triple is new if all triples that entail it are added by this update.
         elif all(triple in came for triple in kinds.entailing(table, key)):
             net.move(table, key, 1)

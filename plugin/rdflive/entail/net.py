@@ -12,15 +12,13 @@ __all__ = ["Net"]
 
 
 class Net:
-    """Collects moves by kind and key. A triple alternates between beginning and ceasing, so two moves
-    cancel.
-    """
+    """Collects moves by kind and key. A triple begins and ceases by turns, so two moves cancel."""
 
     def __init__(self) -> None:
         self._moved: dict[EntailedTable | None, dict[Any, Sign]] = {}
 
     def move(self, table: EntailedTable, key: Key, sign: Sign) -> None:
-        """Note that a triple of a kind has begun (+1) or ceased (-1) to be entailed."""
+        """Record that a triple of a kind begins (+1) or ceases (-1) to be entailed."""
         moved = self._moved.get(table)
         if moved is None:
             self._moved[table] = {key: sign}
@@ -28,26 +26,26 @@ class Net:
             moved[key] = sign
 
     def move_all(self, table: EntailedTable, keys: Iterable[Key], sign: Sign) -> None:
-        """Note the same move of many triples of a kind, each given once."""
+        """Record the same move of many distinct triples of a kind."""
         moved = self._moved.get(table)
         if moved:
             for key in keys:
                 self.move(table, key, sign)
         else:
-            # there is nothing to cancel with, so the dictionary is made at once, in C
+            # no moves to cancel, so `fromkeys` builds the dictionary in C
             self._moved[table] = dict.fromkeys(keys, sign)
 
     def move_explicit(self, ids: IdTriple, sign: Sign) -> None:
-        """Note that an explicit triple came or went whose property the schema does not name."""
+        """Record that an explicit triple is added or removed whose property the schema does not name."""
         moved = self._moved.setdefault(None, {})
         if moved.pop(ids, None) is None:
             moved[ids] = sign
 
     def drain(self, *, mixed: bool) -> Iterable[tuple[Sign, IdTriple]]:
-        """Give the net changes and forget them.
+        """Return the net changes and clear them.
 
-        `mixed` says that data and schema changed together. A triple may then have moved under two kinds, so
-        moves are netted once more by triple.
+        `mixed` is True if data and schema changed together. A triple may then have moved under two kinds, so
+        moves are also netted by triple.
         """
         moved, self._moved = self._moved, {}
         changes = _listed(moved)

@@ -1,11 +1,11 @@
-"""Tells of a query's solutions whether the graph itself has them, or which rules gave them."""
+"""The origin of a query's solutions: the explicit triples of the graph, or rules."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
-from rdflive.entail.proof import Proof
+from rdflive.entail.entailment import Proof
 from rdflive.errors import UnsupportedQueryError
 from rdflive.model import Origin, TermPattern, Terms, Triple
 from rdflive.query import algebra
@@ -19,24 +19,24 @@ Bindings: TypeAlias = dict[str, Any]
 
 
 class Traced(Protocol):
-    """What solutions are matched on: a graph or windows, with what they entail."""
+    """The source of matches: a graph or windows, with the entailed triples."""
 
     def explicit(self, pattern: TermPattern, /) -> Iterable[tuple[Any, ...]]:
-        """List the triples that match and that nothing has to entail."""
+        """List the explicit triples that match."""
 
     def entailed(self, pattern: TermPattern, /) -> Iterable[tuple[Any, ...]]:
         """List the triples that match a wanted pattern, explicit ones too."""
 
     def why(self, triple: Triple, /) -> list[Proof]:
-        """Give proofs of a triple, the shortest first."""
+        """Return proofs of a triple, the shortest first."""
 
 
 class Tracer:
-    """Finds the origin of each solution when it appears, and remembers it until the solution is gone.
+    """Finds the origin of each solution when it appears, and keeps it until the solution disappears.
 
-    A solution is inferred if the graph itself has no match for it. Its rules are then those of one match
-    among the entailed triples. The origin is remembered because, when the solution goes, its triples may be
-    gone too.
+    A solution is inferred if the explicit triples have no match for it. Its rules are then those of one match
+    among the entailed triples. The origin is kept because the triples may be gone when the solution
+    disappears.
     """
 
     def __init__(self, plan: Plan, to_native: Callable[[Any], Any]) -> None:
@@ -47,11 +47,11 @@ class Tracer:
         self._known: dict[Terms, tuple[int, Origin]] = {}
 
     def trace(self, view: Traced, weights: Mapping[Terms, int], *, initial: bool) -> dict[Terms, Origin]:
-        """Give the origin of each solution of a delta; called under the store's lock.
+        """Return the origin of each solution of a delta. The caller holds the store's lock.
 
-        An initial delta must come first, whether it is delivered or not.
+        The first call must be for an initial delta, even if that delta is not delivered.
         """
-        # What was remembered belongs to an answer that is replaced as a whole.
+        # An initial delta replaces the answer.
         if initial:
             self._known.clear()
         origins = {}
@@ -65,7 +65,7 @@ class Tracer:
         return origins
 
     def origins(self) -> dict[Terms, Origin]:
-        """Give the origin of each solution of the present answer."""
+        """Return the origin of each solution of the present answer."""
         return {terms: origin for terms, (_, origin) in self._known.items()}
 
     def _origin(self, view: Traced, terms: Terms) -> Origin:
@@ -74,7 +74,7 @@ class Tracer:
         if next(_matches(self._patterns, bindings, view.explicit), None) is not None:
             return Origin(inferred=False)
         match = next(_matches(self._patterns, bindings, view.entailed), ())
-        # A match may mix explicit and entailed triples; only the latter have rules.
+        # A match may contain explicit triples, which have no rules.
         implied = [triple for triple in match if next(iter(view.explicit(triple)), None) is None]
         proofs = [view.why(triple)[:1] for triple in implied]
         rules = dict.fromkeys(rule for found in proofs for proof in found for rule in proof.rules)
@@ -86,7 +86,7 @@ def _patterns(plan: Plan) -> Sequence[TriplePattern]:
 
 
 def _check(plan: Plan) -> None:
-    """Refuse a query whose solutions are not each a match of one basic graph pattern."""
+    """Raise UnsupportedQueryError unless each solution of the query is a match of one basic graph pattern."""
     row_wise = (algebra.Filter, algebra.Clocked, algebra.Extend, algebra.Project)
     passing = (algebra.Basic, *row_wise, algebra.Distinct)
     plain = all(isinstance(step.node, passing) for step in plan.steps) and len(plan.basics) == 1
@@ -99,7 +99,7 @@ def _check(plan: Plan) -> None:
 
 
 def refuse_hidden(plan: Plan, option: str) -> None:
-    """Refuse a query with a filter on a variable that it does not select.
+    """Raise UnsupportedQueryError if the query filters on a variable that it does not select.
 
     Matches are found again from the selected variables alone, so such a filter could not be applied to them.
     """
@@ -109,7 +109,7 @@ def refuse_hidden(plan: Plan, option: str) -> None:
     read |= {name for step in plan.steps for e in step.node.expressions for name in e.variables}
     if hidden := sorted(read - shown):
         raise UnsupportedQueryError(
-            f"{option}=True needs every variable that is filtered to be selected; ?{hidden[0]} is not",
+            f"{option}=True needs a query that selects every filtered variable; ?{hidden[0]} is not selected",
             construct=option,
         )
 
@@ -128,8 +128,8 @@ def _native(pattern: TriplePattern, to_native: Callable[[Any], Any]) -> tuple[An
 def _matches(
     patterns: Sequence[tuple[Any, ...]], bindings: Bindings, listed: List
 ) -> Iterator[tuple[Triple, ...]]:
-    """List the matches of patterns that agree with the bindings, as triples; the most bound pattern goes
-    first.
+    """List the matches of patterns that agree with the bindings, as triples. The pattern with most bound
+    terms is matched first.
     """
     if not patterns:
         yield ()

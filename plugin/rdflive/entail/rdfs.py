@@ -1,15 +1,16 @@
 """RDFS entailment of one graph, one kind of triples at a time: Goasdoué et al., Sections 5 and 6.
 
-A *kind* is the triples of one property, or the type triples of one class. It is kept in one of two ways.
-*Saturated*: its triples are stored, each with its support, the number of explicit triples that entail it.
-*Reformulated*: nothing is stored, and when an explicit triple changes that may entail some of the kind, the
-graph is asked along rules 14 to 17.
+A *kind* is the triples of one property, or the type triples of one class. It has one of two forms.
+*Saturated*: the table stores its triples, each with its support, the number of explicit triples that entail
+it. *Reformulated*: the table stores no triples. When an explicit triple changes that may entail a triple of
+the kind, the graph is looked up along rules 14 to 17.
 
 Example: `:HighSpeed rdfs:subClassOf :Train` and `:T101 a :HighSpeed, :Train`. The kind of class :Train has
 T101 with support 2. Deleting `:T101 a :Train` leaves support 1, so no solution changes. Reformulated, the
 delete makes T101 a suspect, and one look-up of its classes finds :HighSpeed.
 
-Both ways give the same changes, so a kind can switch at any time; `choice.py` says when.
+Both forms give the same changes, so a kind can switch at any time; `should_count` and `should_forget` in
+`kinds.py` decide when.
 """
 
 from __future__ import annotations
@@ -22,11 +23,10 @@ from typing import Any, Final, Literal, TypeAlias
 
 from rdflib import RDF, RDFS, URIRef
 
-from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Sign
+from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Proof, Sign
 from rdflive.entail.kinds import Kinds, Strategy, estimate, should_forget
 from rdflive.entail.maintenance import follow
 from rdflive.entail.net import Net
-from rdflive.entail.proof import Proof
 from rdflive.entail.reading import list_triples, support, why
 from rdflive.entail.schema_change import follow_schema
 from rdflive.entail.table import EntailedTable, Ways
@@ -45,11 +45,11 @@ Counts: TypeAlias = Literal["support", "paths"]
 ALL: Final[Kind] = ("any", "predicate")
 ALL_TYPES: Final[Kind] = ("any", "class")
 LOOKS: Final = 1024
-"""After this many changes of the graph, counted kinds are checked for being worth their memory."""
+"""Number of changes of the graph after which counted kinds are checked for being worth their memory."""
 NAMES: Final = 100
-"""How many classes and properties that nobody asks for any more are still planned for before a clean-up."""
+"""Number of classes and properties without a query that are kept in the templates before a clean-up."""
 SHOWN: Final = 20
-"""How many classes and properties are described."""
+"""Number of classes and properties that `describe` lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,25 +59,27 @@ class Rdfs:
     strategy: Strategy = "auto"
     counts: Counts = "support"
     only_classes: bool = False
-    """Whether nothing but subclasses is reasoned with: an instance of a class is one of its superclasses."""
+    """True to use subclasses only: an instance of a class is an instance of its superclasses."""
 
     def start(self, graph: ExplicitGraph) -> Entailment:
-        """Make what keeps the triples entailed by a graph."""
+        """Return the entailment of a graph."""
         return RdfsEntailment(graph, self)
 
     @property
     def heard(self) -> frozenset[URIRef] | None:
-        """Types and subclasses where these are all; else any predicate may be below another."""
+        """rdf:type and rdfs:subClassOf if only subclasses are used; else None, as any predicate may be a
+        subproperty.
+        """
         return frozenset({RDF.type, RDFS.subClassOf}) if self.only_classes else None
 
     @property
     def identity(self) -> str:
-        """Name the regime; how it is kept makes no difference to the answers."""
+        """The name of the regime; the strategy makes no difference to the answers."""
         return "subclasses" if self.only_classes else "rdfs"
 
 
 class RdfsEntailment:
-    """Maintains what a graph entails by subclasses, subproperties, domains and ranges."""
+    """Maintains the triples that a graph entails by subclasses, subproperties, domains and ranges."""
 
     looks_up = True
 
@@ -96,14 +98,14 @@ class RdfsEntailment:
         self._asked = 0
 
     def want(self, patterns: Iterable[TermPattern]) -> None:
-        """Start maintaining what matches these patterns.
+        """Start maintaining the triples that match these patterns.
 
         Schema triples that cannot be reasoned with are left out, see `check`.
         """
         requests = list(map(self._request, patterns))
         new = [kind for kind in dict.fromkeys(requests) if kind not in self._wants]
         is_first = bool(requests) and not self._wants
-        # First, so that `_is_wanted` is true for them while tables are opened.
+        # before tables are opened, which reads `_is_wanted`
         self._wants.update(requests)
         try:
             if is_first:
@@ -115,14 +117,14 @@ class RdfsEntailment:
             raise
 
     def unwant(self, patterns: Iterable[TermPattern]) -> None:
-        """Stop maintaining what nobody wants any more."""
+        """Stop maintaining patterns that no query wants."""
         self._unwant(map(self._request, patterns))
 
     def _unwant(self, requests: Iterable[Kind]) -> None:
         kinds = self._kinds
         gone = []
         for kind, count in Counter(requests).items():
-            # what falls to zero is taken out, so that `kind in self._wants` says what is wanted
+            # zero counts are deleted, so that `kind in self._wants` is True for wanted kinds only
             self._wants[kind] -= count
             if self._wants[kind] <= 0:
                 del self._wants[kind]
@@ -136,25 +138,24 @@ class RdfsEntailment:
         for kind in list(kinds.tables) if several else gone:
             if kind in kinds.tables and not self._is_wanted(kind):
                 kinds.close(kinds.tables[kind])
-        # Names stay known after the last query on them, because forgetting rebuilds templates. It is put off
-        # until they are many.
+        # Names stay known after the last query on them, because removing names rebuilds all templates.
         if kinds.templates.cycles or self._asked > 2 * len(self._wants) + NAMES:
             self._route(self._refresh(()))
 
     def _refresh(self, changed: Collection[Triple]) -> dict[Kind, Atoms]:
-        """Make the templates of the kinds that are wanted now, by a schema that was changed."""
+        """Return the atoms of the kinds whose templates changed, by the new templates of the wanted kinds."""
         named = [kind for kind in self._wants if kind not in (ALL, ALL_TYPES)]
         self._asked = len(named)
         templates, sources = self._kinds.templates, self._kinds.sources
         saw_schema = sources.sees_schema
-        # a schema triple may be what a kind is made from: whether there is one is asked before that is known
+        # templates may need to know if schema triples exist, before it is known that queries read them
         sources.sees_schema = True
         found = templates.refresh(changed, named, everything=len(named) < len(self._wants))
         sources.sees_schema = saw_schema
         return found
 
     def _route(self, changed: Iterable[Kind]) -> None:
-        """Update how explicit triples find kinds whose atoms changed while what is entailed did not."""
+        """Update the routes to kinds whose atoms changed while the entailed triples did not."""
         kinds = self._kinds
         for kind in changed:
             if kind in kinds.tables and kind in kinds.templates.atoms:
@@ -164,7 +165,7 @@ class RdfsEntailment:
 
     @uncollected
     def _open(self, new: list[Kind]) -> None:
-        """Make tables for the kinds that are newly wanted."""
+        """Open tables for the newly wanted kinds."""
         kinds, templates = self._kinds, self._kinds.templates
         named = [kind for kind in new if kind not in (ALL, ALL_TYPES)]
         everything = len(named) < len(new)
@@ -174,7 +175,7 @@ class RdfsEntailment:
             self._route(templates.ask(named))
         else:
             self._route(self._refresh(()))
-        # only patterns that may match schema triples need the closed schema
+        # only patterns that may match schema triples read the closed schema
         kinds.sources.sees_schema = self._sees_schema
         opened = [
             kinds.open(kind, templates.atoms.get(kind, {}))
@@ -184,7 +185,7 @@ class RdfsEntailment:
         self._saturate(opened)
 
     def _saturate(self, tables: Iterable[EntailedTable]) -> None:
-        """Count what can be counted of these tables, if that is the strategy."""
+        """Count those of these tables that can be counted, if the strategy is "saturate"."""
         if self._regime.strategy == "saturate":
             kinds = self._kinds
             counted = {
@@ -208,7 +209,7 @@ class RdfsEntailment:
         self._refresh(())
 
     def check(self, patterns: Iterable[TermPattern]) -> None:
-        """Raise `SchemaError` if the schema cannot be reasoned with as it was asked for."""
+        """Raise `SchemaError` if the schema cannot be reasoned with under the requested options."""
         kinds = self._kinds
         if kinds.schema.refused:
             raise SchemaError(refusal(next(iter(kinds.schema.refused))))
@@ -237,7 +238,7 @@ class RdfsEntailment:
         return ALL in wants or kind in wants or (is_type and ALL_TYPES in wants)
 
     def concerns(self, change: Triple) -> bool:
-        """Tell whether a change of the graph may change what is wanted."""
+        """Return True if a change of the graph may change a wanted triple."""
         p, kinds = change[1], self._kinds
         return (
             p in kinds.routes.heard
@@ -246,13 +247,13 @@ class RdfsEntailment:
         )
 
     def update(self, changes: Changes) -> Iterable[tuple[Sign, IdTriple]]:
-        """Give the net changes of what is wanted, by those of the graph."""
-        # the schema is read by `_load` as soon as something is wanted
+        """Return the net changes of the wanted triples that follow from changes of the graph."""
+        # `_load` reads the schema with the first wanted pattern
         if not self._wants:
             return ()
         before, self._updates = self._updates, self._updates + len(changes)
         schema = [change for change in changes if self._is_schema(change[1][1])]
-        # Data first, by the old templates: `follow_schema` then compares templates over the same data.
+        # Data first, by the old templates: `follow_schema` then compares both templates over the same data.
         if schema:
             self._take([change for change in changes if not self._is_schema(change[1][1])])
             self._replan(schema)
@@ -260,23 +261,23 @@ class RdfsEntailment:
             self._take(changes)
         if self._regime.strategy == "auto" and before // LOOKS != self._updates // LOOKS:
             self._forget()
-        # Data and schema changed together, so a triple may have moved as one of several kinds.
+        # If data and schema changed together, a triple may have moved under several kinds.
         return self._net.drain(mixed=0 < len(schema) < len(changes))
 
     def _take(self, changes: Changes) -> None:
-        """Follow changes of explicit triples by the present templates."""
+        """Apply changes of explicit triples by the present templates."""
         kinds = self._kinds
         everything = ALL in self._wants
         left = follow(kinds, self._net, changes, everything=everything, now=self._now)
         if left:
             woken = kinds.wake({kinds.source_of(p, o) for _, (_, p, o) in left}, self._is_wanted)
             follow(kinds, self._net, left, everything=everything, now=self._now)
-            # counted afterwards, because the graph has these changes already
+            # counted afterwards, because the graph already has these changes
             self._saturate(woken)
 
     @property
     def _now(self) -> int | None:
-        """The time from which kinds may be counted; None if the strategy does not allow it."""
+        """The time to note for kinds that begin to be counted; None if the strategy does not switch."""
         return self._updates if self._regime.strategy == "auto" else None
 
     def _forget(self) -> None:
@@ -287,10 +288,10 @@ class RdfsEntailment:
 
     @uncollected
     def _replan(self, changes: Changes) -> None:
-        """Follow changes of the schema: of its closure like data, then of what data entail by it."""
+        """Apply changes of the schema: to its closure, then to the triples that the data entail."""
         kinds, saw_schema = self._kinds, self._sees_schema
         triples = [triple for _, triple in changes]
-        # Schema triples are data too for a query that reads them.
+        # For a query that reads them, schema triples are also data.
         closed = kinds.schema.reaching(triples) if saw_schema else {}
         for sign, triple in changes:
             kinds.schema.change(sign, triple)
@@ -301,7 +302,7 @@ class RdfsEntailment:
         before = self._refresh(triples)
         for cycle in list(kinds.templates.cycles.values())[:1]:
             log.error("%s; supports are counted where paths have no end", _cyclic(cycle))
-        # what no longer reads the schema is compared with what it read
+        # atoms that no longer read the schema are compared with atoms that did
         kinds.sources.sees_schema |= self._sees_schema
         may_count = self._regime.strategy == "saturate"
         with kinds.reading_once():
@@ -317,24 +318,25 @@ class RdfsEntailment:
         return list_triples(self._kinds, self._graph.dictionary.terms, pattern)
 
     def support(self, triple: Triple) -> int:
-        """Count the explicit triples that entail a triple; with counts="paths", its derivations.
+        """Return the number of explicit triples that entail a triple; with counts="paths", of its
+        derivations.
 
-        Raises `SchemaError` if there are endless derivations.
+        Raises `SchemaError` if there are infinitely many derivations.
         """
         kind = self._kinds.kind_of(triple)
         self._check_paths(kind, self._kinds.templates.atoms_of(kind))
         return support(self._kinds, triple)
 
     def why(self, triple: Triple) -> list[Proof]:
-        """Give a proof of a triple from each explicit triple that entails it."""
+        """Return a proof of a triple from each explicit triple that entails it."""
         return why(self._kinds, triple)
 
     def containers(self) -> list[Any]:
-        """List the containers of what is stored, for measuring."""
+        """List the containers of the state, for measuring."""
         return [table.counts for table in self._kinds.tables.values() if table.counts is not None]
 
     def describe(self) -> list[str]:
-        """Tell how each wanted kind is kept and what that costs."""
+        """Describe how each wanted kind is kept and at what cost."""
         self._kinds.routes.forget()
         tables = [table for table in self._kinds.tables.values() if not table.is_trivial]
         shown = [f"{_name(table.kind)}: {estimate(table, self._updates)}" for table in tables[:SHOWN]]
@@ -343,18 +345,18 @@ class RdfsEntailment:
 
 
 def refusal(triple: Triple) -> str:
-    """Say why a schema triple is not reasoned with."""
+    """Return the reason why a schema triple is not reasoned with."""
     s, _, o = triple
     return (
-        f"{s} is made a subproperty of {o}, by which data would become schema: remove this triple, or state "
-        "what follows from it"
+        f"{s} is declared a subproperty of {o}, so data would entail schema triples: remove this triple, or "
+        "add the triples that it entails"
     )
 
 
 def _cyclic(cycle: Iterable[object]) -> str:
     return (
         f"counts='paths' needs a schema without cycles, and this one has {' -> '.join(map(str, cycle))}: "
-        "take counts='support'"
+        "use counts='support'"
     )
 
 

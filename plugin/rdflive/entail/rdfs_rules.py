@@ -1,9 +1,8 @@
-"""RDFS as databases use it, written down once: the ten rules of Goasdoué et al., Figures 6 and 8.
+"""The RDFS rules of databases, written once: the ten rules of Goasdoué et al., Figures 6 and 8.
 
-All that reasons by this fragment reads it here. Windows and proofs by rules take `RDFS_RULES` as they are.
-`schema.py` closes a schema by the rules about schema triples alone, `JOINS`. The other rules have one
-instance triple in their bodies: these are `STEPS`, from that triple to the conclusion. Templates take them
-forward, and their rules 14 to 17 are the same steps, taken backward.
+Windows and proofs by rules use `RDFS_RULES`. `schema.py` closes a schema by `JOINS`, the rules on schema
+triples alone. The other rules, `STEPS`, have one instance triple in their bodies and lead from it to the
+conclusion. Templates use them forward. Rules 14 to 17 are the same steps, used backward.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _SCHEMA: Final = (RDFS.subClassOf, RDFS.subPropertyOf, RDFS.domain, RDFS.range)
 
 
 def _rule(name: str, body: tuple[tuple[Any, Any, Any], ...], head: tuple[Any, Any, Any], *data: Any) -> Rule:
-    """Make a rule; `data` are the predicates of which no schema triple may follow."""
+    """Make a rule; `data` are the predicates for which the rule must not conclude a schema triple."""
     conditions = tuple(Comparison("is not", side, word) for side in data for word in _SCHEMA)
     return Rule(name, tuple(TriplePattern(*p) for p in body), (TriplePattern(*head),), conditions)
 
@@ -46,14 +45,14 @@ RDFS_RULES: Final = Program(
         _rule("ext4", ((_P, RDFS.subPropertyOf, _Q), (_Q, RDFS.range, _C)), (_P, RDFS.range, _C), _Q),
     )
 )  # fmt: skip
-"""The rules of `entailment="rdfs"`; the schema is closed, as patterns on it are answered.
+"""The rules of `entailment="rdfs"`. They also close the schema, so that patterns on it are answered.
 
-Every body is a schema triple first. A literal never becomes a subject.
+The first pattern of every body matches a schema triple. A literal never becomes a subject.
 """
 
 
 class RuleJoin(NamedTuple):
-    """A rule by which two schema triples in a row entail one that spans both; each by its property."""
+    """A rule by which two consecutive schema triples entail a third; fields are their properties."""
 
     rule: str
     first: Any
@@ -64,35 +63,35 @@ class RuleJoin(NamedTuple):
 class RuleStep(NamedTuple):
     """A rule that concludes one triple from another, by a schema triple.
 
-    Example: by rdfs2, `:R7 :stopsAt :Dunes` and `:stopsAt rdfs:domain :Train` entail `:R7 a :Train`. Ahead,
-    the schema triple is found by its subject, at place 1 of the first triple. The conclusion is made of the
-    terms of the triple, of the object of the schema triple (place 3), and of rdf:type (4): 0, 4, 3.
+    Example: by rdfs2, `:R7 :stopsAt :Dunes` and `:stopsAt rdfs:domain :Train` entail `:R7 a :Train`. Forward,
+    the schema triple is looked up by its subject, at position 1 of the premise. The conclusion takes its
+    terms from the premise, the object of the schema triple (position 3) and rdf:type (4): 0, 4, 3.
 
-    Back, the schema triple is found by its object, at place 2 of the conclusion. The premise is made of the
-    terms of the conclusion, of the subject of the schema triple (3), and of any term (4): 0, 3, 4.
+    Backward, the schema triple is looked up by its object, at position 2 of the conclusion. The premise takes
+    its terms from the conclusion, the subject of the schema triple (3) and any term (4): 0, 3, 4.
     """
 
     rule: str
     word: Any
     """The property of the schema triple."""
     at: int
-    """Where the premise has the subject of the schema triple."""
+    """The position of the schema triple's subject in the premise."""
     of_type: bool
-    """Whether the premise must be a type triple."""
+    """True if the premise must be a type triple."""
     conclusion: tuple[int, int, int]
-    """Where each term of the conclusion comes from."""
+    """The source of each term of the conclusion."""
     back_at: int
-    """Where the conclusion has the object of the schema triple."""
+    """The position of the schema triple's object in the conclusion."""
     to_type: bool
-    """Whether the conclusion is a type triple."""
+    """True if the conclusion is a type triple."""
     premise: tuple[int, int, int]
-    """Where each term of the premise comes from."""
+    """The source of each term of the premise."""
 
     def premises(self, goal: Any, edges: Any, word: Any, fresh: Any) -> Iterator[tuple[Any, Any, Any]]:
         """List the triples that the rule concludes a triple from: Figure 12, rules 14 to 17.
 
-        `edges` leads from objects of the schema triples to their subjects, and `word` is rdf:type. A term
-        that the goal does not tell is `fresh`.
+        `edges` maps objects of the schema triples to their subjects, and `word` is rdf:type. A term that the
+        goal does not determine is `fresh`.
         """
         found = edges.get(goal[self.back_at])
         if found and not (self.to_type and goal[1] != word):

@@ -1,4 +1,4 @@
-"""What a graph entails, read from the kinds that are kept: triples, supports and proofs."""
+"""Reads entailed triples, supports and proofs from the kinds that are kept."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from functools import cache
 from itertools import starmap
 from typing import Any
 
+from rdflive.entail.entailment import Proof, ProofStep
 from rdflive.entail.kinds import Kinds
-from rdflive.entail.proof import Proof, ProofStep
 from rdflive.entail.table import EntailedTable
 from rdflive.entail.templates import Atom, Item, Placeholder
 from rdflive.model import TermPattern, Triple
@@ -17,7 +17,7 @@ __all__ = ["list_triples", "support", "why"]
 
 
 def list_triples(kinds: Kinds, terms: Sequence[Any], pattern: TermPattern) -> Iterator[Triple]:
-    """List the entailed triples that match, each once; their kinds must be kept."""
+    """List the distinct entailed triples that match; their kinds must be kept."""
     s, p, o = pattern
     word = kinds.words.type
 
@@ -29,13 +29,13 @@ def list_triples(kinds: Kinds, terms: Sequence[Any], pattern: TermPattern) -> It
         # A kind without a table has explicit triples only.
         yield from kinds.sources.explicit(pattern) if table is None else _list(table, terms, s, o, read)
         return
-    # Kinds without entailed triples are read from the graph in one go.
+    # The explicit triples of all other kinds come from one listing.
     derived = [table for kind, table in kinds.tables.items() if not table.is_trivial and p in (None, kind[0])]
     listed = {table.kind for table in derived}
     for triple in kinds.sources.explicit(pattern):
-        if kinds.kind_of(triple) not in listed:  # the others come with their tables
+        if kinds.kind_of(triple) not in listed:  # those come from their tables
             yield triple
-    # one class entails triples of many, and is read once for all of them
+    # a class entails triples of many classes, so it is read once for all of them
     read_once = cache(lambda atom: list(read(atom)))
     for table in derived:
         yield from _list(table, terms, s, o, read_once)
@@ -46,7 +46,7 @@ def _list(
 ) -> Iterator[Triple]:
     """List the triples of one kind with this subject and object; None matches anything.
 
-    `read` lists the explicit triples that entail one of these by an atom.
+    `read` lists the explicit triples that entail a match by an atom.
     """
     p, c = table.kind
     if c is not None and o not in (None, c):
@@ -59,9 +59,9 @@ def _list(
         if table.support(s, o):
             yield s, p, o if c is None else c
         return
-    # also for counted kinds with one of two ends given: counts are found by whole keys, the graph has indexes
+    # also for counted kinds with one of two ends given: counts have no index by one end, the graph has
     seen: set[tuple[Any, Any]] = set()
-    # Not stored: the explicit triples are read, and their number is noted as the price of counting the kind.
+    # The number of explicit triples read is the price of counting the kind.
     table.size = 0
     for atom in table.ways.atoms:
         for triple in read(atom):
@@ -88,7 +88,9 @@ def _entailing(kinds: Kinds, triple: Triple) -> Iterator[tuple[Atom, int, Triple
 
 
 def support(kinds: Kinds, triple: Triple) -> int:
-    """Count the explicit triples that entail a triple, or with counts="paths" its derivations."""
+    """Return the number of explicit triples that entail a triple, or with counts="paths" of its
+    derivations.
+    """
     table = kinds.tables.get(kinds.kind_of(triple))
     if table is not None and table.counts is not None:
         return table.support(triple[0], triple[2])
@@ -96,8 +98,8 @@ def support(kinds: Kinds, triple: Triple) -> int:
 
 
 def why(kinds: Kinds, triple: Triple) -> list[Proof]:
-    """Give a shortest proof from each explicit triple that entails a triple; if it is explicit, that comes
-    first.
+    """Return a shortest proof from each explicit triple that entails a triple. The proof of an explicit
+    triple comes first.
     """
     proofs = [
         Proof(
@@ -122,7 +124,7 @@ def _instance_steps(kinds: Kinds, atom: Atom, goal: Triple, explicit: Triple) ->
 
     came: dict[Item, tuple[Item, str, Triple]] = {}
     waiting = [start]
-    # `waiting` grows while it is read, so the nearest items come first
+    # `waiting` is a queue that grows while it is read
     for item in waiting:
         if item == wanted:
             break
@@ -143,10 +145,10 @@ def _instance_steps(kinds: Kinds, atom: Atom, goal: Triple, explicit: Triple) ->
 
 
 def _without_circles(explicit: Triple, way: Iterable[ProofStep]) -> list[ProofStep]:
-    """Leave out steps that lead back to a triple that is proved already.
+    """Remove steps that lead back to a triple that is already proved.
 
-    Steps are found for subject and object as such. In `:A rdf:type :A` both are one term, so that a range of
-    rdf:type would prove the triple from itself.
+    The search treats subject and object as different terms. In `:A rdf:type :A` they are the same, so a range
+    of rdf:type would prove the triple from itself.
     """
     steps: list[ProofStep] = []
     passed = [explicit]

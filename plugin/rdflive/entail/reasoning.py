@@ -1,9 +1,9 @@
-"""Entailment for engines other than rdflive's own: what they may use of `rdflive.entail`.
+"""Entailment for other engines: the part of `rdflive.entail` that they may use.
 
-Rules without recursion become a part of the query (`with_rules`), so an engine need not know of them.
+Rules without recursion become a part of the query (`with_rules`), so an engine needs no code for them.
 
-For RDFS terms are texts in N-Triples. A `TextSchema` tells, for each *kind* of explicit triples, what one of
-them entails; how an engine finds the triples of a kind, and counts what they entail, is its own affair. The
+For RDFS, terms are texts in N-Triples. A `TextSchema` lists, for each *kind* of explicit triples, the triples
+that one of them entails. The engine itself finds the triples of a kind and counts the entailed triples. The
 Spark package uses this module and nothing else of `rdflive.entail`.
 
 >>> sub_class, sub_property, domain, range_ = SCHEMA_WORDS
@@ -53,21 +53,21 @@ TextTriple: TypeAlias = tuple[str, str, str]
 
 TYPE: Final = write_term(RDF.type)
 SCHEMA_WORDS: Final = tuple(map(write_term, RdfsTerms().schema))
-"""The predicates that make a triple one of the schema."""
+"""The predicates of schema triples."""
 
 
 class Conclusion(NamedTuple):
-    """A triple that each explicit triple of a kind entails: terms, or places of the explicit triple."""
+    """A triple that each explicit triple of a kind entails: terms, or positions in the explicit triple."""
 
     subject: str | Placeholder
     predicate: str
     object: str | Placeholder
     guard: bool
-    """True if it follows only where the object of the explicit triple is no literal."""
+    """True if the conclusion follows only if the object of the explicit triple is not a literal."""
 
 
 class TextSchema:
-    """The schema of one graph. It does not change: another schema is another object."""
+    """The immutable schema of one graph."""
 
     def __init__(self, triples: Iterable[TextTriple]) -> None:
         self._schema = Schema(RdfsTerms.of(write_term))
@@ -76,13 +76,13 @@ class TextSchema:
         self._templates = KindTemplates(
             self._schema, is_iri=_is_iri, is_literal=_is_literal, is_used=lambda _: False
         )
-        # nothing is used yet, so the conclusions of a kind are made when somebody asks for them
+        # `is_used` is False for all, so the conclusions of a kind are made on demand
         self._templates.refresh((), (), everything=True)
         self._conclusions: dict[Kind, tuple[Conclusion, ...]] = {}
 
     @property
     def refused(self) -> set[TextTriple]:
-        """The triples by which data would become schema: they are in the graph, and entail nothing."""
+        """The triples by which data would entail schema: they are in the graph, and entail nothing."""
         return self._schema.refused
 
     @property
@@ -92,16 +92,16 @@ class TextSchema:
 
     @property
     def classes(self) -> set[str]:
-        """The classes of which triples with such a property are kinds of their own."""
+        """The classes whose type triples form kinds of their own."""
         return self._templates.classes
 
     def kind(self, predicate: str, value: str) -> Kind:
-        """Give the kind of an explicit triple."""
+        """Return the kind of an explicit triple."""
         is_named = predicate in self.typing and value in self.classes
         return predicate, value if is_named else None
 
     def conclusions(self, kind: Kind) -> tuple[Conclusion, ...]:
-        """List what each explicit triple of a kind entails, itself first; no two conclusions are the same."""
+        """List the distinct triples that each explicit triple of a kind entails, itself first."""
         found = self._conclusions.get(kind)
         if found is None:
             found = self._conclusions[kind] = tuple(self._made(kind))
@@ -119,21 +119,21 @@ class TextSchema:
         return {s for s, _, _ in self.refused}.union(*self._schema.above.values())
 
     def closed(self, subject: str) -> set[TextTriple]:
-        """Give the triples of the closed schema with a subject: what explicit triples entail as data do."""
+        """Return the triples of the closed schema with a subject, which are entailed like data."""
         return set(self._schema.entailed((subject, None, None)))
 
     def concerned(self, changed: Iterable[TextTriple]) -> set[str]:
-        """Give the subjects of which triples of the closed schema may come or go with some explicit ones."""
+        """Return the subjects whose triples of the closed schema may change with these explicit triples."""
         return self._schema.concerned(changed)
 
 
 def program_of(entailment: str | None, rules: Rules | None) -> Program | None:
-    """Give the rules that are asked for, in the order of their text; None for none.
+    """Return the requested rules, in the order of their text; None if there are none.
 
-    An engine that keeps `Program.n3` with its state, and plans from it again, plans the same.
+    An engine that stores `Program.n3` with its state and plans from it later gets the same plan.
 
-    Raises ValueError for an entailment that has no such name, or that has rules beside it, and `RuleError`
-    for rules that cannot be used, or would not be read as they are.
+    Raises ValueError for an unknown entailment or one combined with rules, and `RuleError` for rules that
+    cannot be used or that Notation3 cannot write unchanged.
     """
     regime = regime_of(entailment, rules, "auto", None)
     if not isinstance(regime, RuleRegime):
@@ -143,26 +143,28 @@ def program_of(entailment: str | None, rules: Rules | None) -> Program | None:
     if again is None:
         return None
     if again.n3 != program.n3:
-        raise RuleError("Notation3 would read a literal of the rules as another: write it as rdflib does")
+        raise RuleError(
+            "Notation3 would read a literal of the rules as a different one: write it as rdflib does"
+        )
     return program
 
 
 def read_rules(text: str) -> Program | None:
-    """Read what `Program.n3` has written; None for no rules."""
+    """Parse the text of `Program.n3`; None for no rules."""
     return parse(text) if text else None
 
 
 @depth_limited()
 def with_rules(query: ParsedQuery, program: Program) -> ParsedQuery:
-    """Make rules a part of a query.
+    """Return the query with the rules unfolded into it.
 
-    Raises `UnsupportedQueryError` where rules that the query needs are recursive.
+    Raises `UnsupportedQueryError` if rules that the query needs are recursive.
     """
     return replace(query, root=unfold(query.root, program))
 
 
 def check_entailment(plans: Iterable[Plan]) -> None:
-    """Refuse queries that cannot be answered over what a graph entails: raises `UnsupportedQueryError`."""
+    """Raise `UnsupportedQueryError` if a query cannot be answered over entailed triples."""
     for plan in plans:
         refuse_quads(plan)
 

@@ -1,4 +1,4 @@
-"""Chooses the entailment regime for a subscription's options, and refuses queries that none can answer."""
+"""Chooses the entailment regime for the options of a subscription, and rejects unsupported queries."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from rdflive.query.plan import Plan
 __all__ = ["ENTAILMENTS", "Counts", "Rules", "Strategy", "refuse_quads", "regime_of"]
 
 ENTAILMENTS: Final = ("rdfs",)
-"""The regimes that `entailment=` names."""
+"""The accepted values of `entailment=`."""
 
 
 def regime_of(
     entailment: str | None, rules: Rules | None, strategy: Strategy, counts: Counts | None
 ) -> Regime | None:
-    """Give the regime that these options ask for, None for no entailment.
+    """Return the regime for these options; None for no entailment.
 
-    Raises ValueError for options that do not go together, and `RuleError` for rules that cannot be used.
+    Raises ValueError for options that cannot be combined, and `RuleError` for rules that cannot be used.
     """
     for name, value, accepted in (
         ("entailment", entailment, (None, *ENTAILMENTS)),
@@ -35,8 +35,8 @@ def regime_of(
     if rules is not None:
         if entailment is not None:
             raise ValueError(
-                f"entailment={entailment!r} and rules= do not go together: rules=['rdfs', ...] takes RDFS as "
-                "rules, beside others"
+                f"entailment={entailment!r} and rules= cannot be combined: use rules=['rdfs', ...] for RDFS "
+                "with other rules"
             )
         if strategy == "reformulate" or counts is not None:
             raise ValueError("rules are materialised: strategy= and counts= go with entailment='rdfs'")
@@ -47,13 +47,15 @@ def regime_of(
         return None
     if counts == "paths" and strategy != "saturate":
         if strategy == "reformulate":
-            raise ValueError("counts='paths' needs what is counted: strategy='saturate'")
+            raise ValueError("counts='paths' needs counted triples: strategy='saturate'")
         strategy = "saturate"
     return Rdfs(strategy, counts or "support")
 
 
 def refuse_quads(plan: Plan) -> None:
-    """Refuse a query that matches the quads of all graphs: entailment is that of one graph."""
+    """Raise UnsupportedQueryError if a query matches the quads of all graphs: each graph entails by
+    itself.
+    """
     for basic in plan.basics:
         if isinstance(basic.graph, Variable):
             raise UnsupportedQueryError(

@@ -1,4 +1,4 @@
-"""Finds, for an explicit triple, the tables of the kinds that it entails triples of."""
+"""Finds the tables of the kinds that an explicit triple entails triples of."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from rdflive.entail.templates import Atom, Placeholder
 __all__ = ["Contribution", "Counted", "Route", "Routes"]
 
 Contribution: TypeAlias = tuple[EntailedTable, Pick, Atom, int]
-"""A table, what picks the key of the entailed triple, the atom that entails it, and its weight."""
+"""A table, the function that picks the key of the entailed triple, the atom that entails it, and its weight.
+"""
 Counted: TypeAlias = tuple[dict[Key, int], EntailedTable, int]
 """The counts of a table, the table, and the weight."""
 
 
 class Route:
-    """What the explicit triples of one kind entail, sorted by how it can be followed.
+    """The triples that the explicit triples of one kind entail, grouped by the work that a change needs.
 
-    Counted kinds whose key is the subject, the object or both need one dictionary update each. The rest needs
+    Counted kinds whose key is the subject, the object or both need one dictionary update each. The rest need
     tests or look-ups.
 
     Example: `:delay rdfs:domain :Train`, and the kind *a :Train* is counted. Every triple `?x :delay ?y` adds
@@ -38,7 +39,7 @@ class Route:
         self.pairs: list[Counted] = []
         """Counted kinds whose key is (subject, object)."""
         self.rest: list[Contribution] = []
-        """Everything else."""
+        """All other contributions."""
         self.hits = 0
         for step in self.steps:
             table, _, atom, weight = step
@@ -52,20 +53,20 @@ class Route:
         places = (atom.subject, atom.object) if table.kind[1] is None else (atom.subject,)
         if places == (Placeholder.SUBJECT,) and not atom.guard:
             return self.subjects
-        # an object becomes a subject by guarded atoms only; `follow` tests once for all whether it may
+        # only guarded atoms make an object a subject; `follow` tests the guard once for all of them
         if places == (Placeholder.OBJECT,) and atom.guard:
             return self.objects
         return self.pairs if places == (Placeholder.SUBJECT, Placeholder.OBJECT) and not atom.guard else None
 
 
 class Routes:
-    """Finds what explicit triples entail, by their property and, for type triples, their class."""
+    """Finds the routes of explicit triples by their property and, for type triples, their class."""
 
     def __init__(self, schema: Iterable[Any]) -> None:
         self._schema = frozenset(schema)
         self.heard = set(self._schema)
-        """The properties of triples that may change what is entailed: those of the schema, and those whose
-        triples entail what is kept.
+        """The properties of triples that may change the entailed triples: those of the schema, and those of
+        triples that entail kept kinds.
         """
         self._steps: dict[Any, dict[Any, dict[tuple[EntailedTable, Atom], Contribution]]] = {}
         self._sorted: dict[Any, dict[Any, Route]] = {}
@@ -74,7 +75,7 @@ class Routes:
         return predicate in self._steps
 
     def find(self, p: Any, c: Any) -> Route | None:
-        """Give the route for a property that is in `self`, and a class; None if no kept kind is concerned."""
+        """Return the route for a known property and a class; None if no kept kind is concerned."""
         found = self._sorted.get(p)
         if found is None:
             found = self._sorted[p] = {}
@@ -84,16 +85,16 @@ class Routes:
         return route
 
     def add(self, step: Contribution) -> None:
-        """Let a table be found by one more atom."""
-        # routes that were sorted before lack the new step
+        """Add a route to a table by one more atom."""
+        # cached routes lack the new step
         self.forget()
         table, _, atom, _ = step
         p, c = atom.source
-        self.heard.add(p)  # first: what interrupts this may leave one too many, but none too few
+        self.heard.add(p)  # first: an interrupt may leave one too many, but never one too few
         self._steps.setdefault(p, {}).setdefault(c, {})[table, atom] = step
 
     def remove(self, table: EntailedTable, atom: Atom) -> None:
-        """Stop letting a table be found by an atom."""
+        """Remove the route to a table by an atom."""
         self.forget()
         p, c = atom.source
         by_class = self._steps[p]
@@ -106,9 +107,9 @@ class Routes:
                 self.heard.discard(p)
 
     def forget(self) -> None:
-        """Sort routes again when needed, because a table began or ceased to count.
+        """Discard the grouped routes, because a table began or ceased to count.
 
-        Hits are counted per route, which is cheaper than per table, and are handed to the tables here.
+        Hits are counted per route, which is cheaper than per table; this method adds them to the tables.
         """
         for by_class in self._sorted.values():
             for route in by_class.values():

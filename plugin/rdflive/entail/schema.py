@@ -1,4 +1,4 @@
-"""The schema triples of one graph: the explicit ones, and those that follow from them alone."""
+"""The schema triples of one graph: the explicit ones, and those entailed by them alone."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ class RdfsTerms:
     domain: Any = RDFS.domain
     range: Any = RDFS.range
     only_classes: bool = False
-    """Whether only subclasses are reasoned with."""
+    """True if only subclasses are reasoned with."""
 
     @classmethod
     def of(cls, to_native: Callable[[Any], Any], *, only_classes: bool = False) -> RdfsTerms:
-        """Give the words as a store knows them."""
+        """Return the vocabulary in the terms of a store."""
         return replace(cls(*map(to_native, cls().native)), only_classes=only_classes)
 
     @property
     def native(self) -> dict[Any, Any]:
-        """The words of the store, by those of rdflib."""
+        """The terms of the store, by those of rdflib."""
         return {field.default: getattr(self, field.name) for field in fields(self)[:5]}
 
     @property
@@ -51,7 +51,7 @@ _End: TypeAlias = tuple[Any, Any]
 
 
 def reach(edges: Edges, starts: Iterable[Any]) -> set[Any]:
-    """Give the nodes that a path of any length leads to, the starts among them.
+    """Return the nodes reachable by a path of any length, including the starts.
 
     >>> sorted(reach({"a": {"b"}, "b": {"c"}}, ["a"]))
     ['a', 'b', 'c']
@@ -59,7 +59,7 @@ def reach(edges: Edges, starts: Iterable[Any]) -> set[Any]:
     found = set(starts)
     waiting = list(found)
     while waiting:
-        # a cycle ends here, as its nodes are found already
+        # a cycle ends here, because its nodes are already found
         new = edges.get(waiting.pop(), set()) - found
         found |= new
         waiting += new
@@ -70,7 +70,8 @@ class Schema:
     """Subclasses, subproperties, domains and ranges, as terms of a store.
 
     A triple that makes a property a subproperty of one of the four schema properties is left out and listed
-    in `refused`: by it, data would become schema, and the templates assume a schema that data cannot change.
+    in `refused`: with it, data would entail schema triples, and the templates assume a schema that data
+    cannot change.
     """
 
     def __init__(self, vocabulary: RdfsTerms) -> None:
@@ -87,13 +88,13 @@ class Schema:
         self._names = {word: word for word in native.values()}
 
     def change(self, sign: int, triple: Triple) -> None:
-        """Take one schema triple that was added (+1) or removed (-1)."""
+        """Apply the insert (+1) or delete (-1) of one schema triple."""
         s, p, o = triple
-        # A schema property below itself (s == o) adds nothing, and RDFS itself says so of each.
+        # s == o is harmless: RDFS itself makes every property a subproperty of itself.
         if p == self.vocabulary.sub_property and o in self.vocabulary.schema and s != o:
             (self.refused.add if sign > 0 else self.refused.discard)(triple)
             return
-        # One object stands for each name: dictionaries then compare it by identity, which costs much less.
+        # One object per name, so that dictionaries compare names by identity, which is much faster.
         s, o = self._names.setdefault(s, s), self._names.setdefault(o, o)
         _change(self.above[p], sign, s, o)
         _change(self.below[p], sign, o, s)
@@ -123,7 +124,7 @@ class Schema:
     def conclusions(
         self, triple: Any, is_literal: Callable[[Any], bool]
     ) -> Iterator[tuple[Any, RuleStep, Any]]:
-        """List what one step from a triple gives: the conclusion, the step, and the object of the schema
+        """List the results of one step from a triple: the conclusion, the step, and the object of the schema
         triple.
         """
         word = self.vocabulary.type
@@ -136,15 +137,15 @@ class Schema:
                     yield (terms[s], terms[p], terms[o]), step, term
 
     def premises(self, goal: Any) -> Iterator[Any]:
-        """List what one step back from a triple gives; None stands for any term."""
+        """List the results of one step back from a triple; None stands for any term."""
         word = self.vocabulary.type
         for step in self.steps:
-            # most steps lead nowhere, and to look first is quicker than to ask each
+            # most steps have no result, and this check is faster than a call
             if goal[step.back_at] in (edges := self.below[step.word]):
                 yield from step.premises(goal, edges, word, None)
 
     def entailed(self, pattern: TermPattern) -> Iterator[Triple]:
-        """List the triples that match of the closed schema: the explicit ones and what follows (Figure 6)."""
+        """List the matching triples of the closed schema: explicit ones and entailed ones (Figure 6)."""
         s, p, o = pattern
         if s is None and o is not None:
             found: Iterable[Triple] = ((node, word, o) for word, node in self._joined(o, self.below))
@@ -157,9 +158,9 @@ class Schema:
                 yield triple
 
     def proof(self, triple: Triple) -> list[tuple[str, tuple[Triple, Triple], Triple]]:
-        """Prove a triple of the closed schema by a shortest row of rules, premises and conclusions.
+        """Return a shortest proof of a triple of the closed schema: rules with premises and conclusions.
 
-        An explicit triple needs none, and one of the data gets none.
+        The proof is empty for an explicit triple and for a triple of the data.
         """
         s, p, o = triple
         came = self._joined(s, self.above)
@@ -172,32 +173,33 @@ class Schema:
         return steps[::-1]
 
     def concerned(self, changed: Iterable[Triple]) -> set[Any]:
-        """Give the subjects of the closed schema's triples that a change at some triples may concern."""
+        """Return the subjects whose triples of the closed schema may change with these triples."""
         nodes = {s for s, _, _ in changed}
         return nodes.union(node for s in nodes for _, node in self._joined(s, self.below))
 
     def reaching(self, changed: Iterable[Triple]) -> dict[Any, set[Triple]]:
-        """Give the closed schema's triples of these subjects."""
+        """Return the triples of the closed schema with these subjects."""
         return {node: set(self.entailed((node, None, None))) for node in self.concerned(changed)}
 
     def changed(self, before: dict[Any, set[Triple]]) -> list[tuple[Literal[1, -1], Triple]]:
-        """Compare the closed schema's triples of some subjects with what they were before."""
+        """Compare the present triples of the closed schema with earlier ones, for some subjects."""
         after = {node: set(self.entailed((node, None, None))) for node in before}
         gone: list[tuple[Literal[1, -1], Triple]] = [(-1, t) for n in before for t in before[n] - after[n]]
         return [*gone, *((1, t) for n in before for t in after[n] - before[n])]
 
     def _joined(self, start: Any, edges: dict[Any, Edges]) -> dict[_End, tuple[_End, RuleJoin] | None]:
-        """Give what the closed schema's triples from (`above`) or to (`below`) a node have as the other end.
+        """Return the other ends of the closed schema's triples from (`above`) or to (`below`) a node.
 
-        Each end comes with the property, the nearest first, and with what it follows from unless that is
-        explicit. A rule joins two triples in a row, of which one can always be explicit: the farther one.
+        Each end is a property and a node, nearest first. Its value is the end that it was derived from and
+        the rule, or None if it is explicit. A rule joins two consecutive triples, of which the farther one
+        can always be explicit.
         """
         is_up = edges is self.above
         came: dict[_End, tuple[_End, RuleJoin] | None] = {
             (word, node): None for word in edges for node in edges[word].get(start, ())
         }
         waiting = list(came)
-        # it grows while it is read
+        # a queue that grows while it is read
         for end in waiting:
             for join in self._joins:
                 known, explicit = (join.first, join.second) if is_up else (join.second, join.first)

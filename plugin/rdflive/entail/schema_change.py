@@ -1,4 +1,4 @@
-"""How kinds follow a change of the schema. Only explicit triples of kinds that changed are read."""
+"""Applies a change of the schema to kinds, reading only the explicit triples of kinds that changed."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ __all__ = ["follow_schema"]
 def follow_schema(
     kinds: Kinds, kind: Kind, old: Ways, new: Ways, net: Net, *, now: int, may_count: bool
 ) -> None:
-    """Switch a kind from its old ways of being entailed to new ones, and note what that changes.
+    """Replace the ways in which a kind is entailed, and record the moved triples.
 
-    `may_count` says whether a kind that is not counted may be counted from now on.
+    With `may_count`, a kind that is not counted may begin to be counted.
     """
-    # a kind that the schema only begins to name has no table yet
+    # a kind that the schema did not name before has no table yet
     table = kinds.tables.get(kind) or kinds.open(kind, old.atoms)
-    # The kind of type triples whose class the schema does not name. A class that it began or ceased to
-    # name has a kind of its own, which tells of its triples; here it must make no difference.
+    # The kind of type triples whose class the schema does not name. Classes that the schema named before or
+    # names now are excluded: their triples are reported by kinds of their own.
     if kind[1] is None and kind[0] == kinds.words.type:
         either = {*old.known, *new.known}
         old, new = Ways(old.atoms, either), Ways(new.atoms, either)
@@ -32,20 +32,21 @@ def follow_schema(
     else:
         _recount(kinds, table, old, new, net, now=now)
     kinds.route(table, new.atoms)
-    # The schema no longer names it; its explicit triples are those of an unknown kind from now on.
+    # The schema no longer names it, so its explicit triples now belong to the kind of unnamed classes.
     if kind not in kinds.templates.atoms:
         kinds.close(table)
 
 
 def _differs_throughout(old: Ways, new: Ways) -> bool:
-    """Tell whether even unchanged atoms may give other triples: atoms of "any other class" do, when the
-    classes that are named change.
+    """Return True if even unchanged atoms may entail other triples.
+
+    This holds for atoms of "any other class" when the set of named classes changes.
     """
     return old.known != new.known and any(atom.other for atom in (*old.atoms, *new.atoms))
 
 
 def _compare(kinds: Kinds, table: EntailedTable, old: Ways, new: Ways, net: Net) -> None:
-    """Look up every triple that an atom gives which is not in both."""
+    """Look up every triple of an atom that only one of the two has."""
     throughout = _differs_throughout(old, new)
     lost = [atom for atom in old.atoms if throughout or atom not in new.atoms]
     gained = [atom for atom in new.atoms if throughout or atom not in old.atoms]
@@ -58,9 +59,9 @@ def _compare(kinds: Kinds, table: EntailedTable, old: Ways, new: Ways, net: Net)
 
 
 def _shift(kinds: Kinds, table: EntailedTable, old: Ways, new: Ways, net: Net) -> None:
-    """Add and take away the supports that the changed atoms give.
+    """Add and subtract the supports of the changed atoms.
 
-    Gains come first, so that few triples lose their last support only to get a new one.
+    Gains are applied first, so that few triples lose their last support and get a new one.
     """
     weights = {atom: new.atoms.get(atom, 0) - old.atoms.get(atom, 0) for atom in (*old.atoms, *new.atoms)}
     for atom, weight in sorted(weights.items(), key=lambda entry: -entry[1]):
@@ -70,7 +71,7 @@ def _shift(kinds: Kinds, table: EntailedTable, old: Ways, new: Ways, net: Net) -
 
 
 def _recount(kinds: Kinds, table: EntailedTable, old: Ways, new: Ways, net: Net, *, now: int) -> None:
-    """Count from scratch, or stop counting, and compare all triples."""
+    """Count from the start, or stop counting, and compare all triples."""
     before = set(table.counts) if table.counts is not None else kinds.extension(table, old.atoms, old.known)
     kinds.forget(table)
     if kinds.can_count(table.kind, new):

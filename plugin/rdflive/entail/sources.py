@@ -1,4 +1,4 @@
-"""The explicit triples that an atom applies to, of the graph and of the closed schema, one by one or as
+"""The explicit triples that an atom applies to, from the graph and the closed schema, as triples or
 columns.
 """
 
@@ -19,18 +19,18 @@ __all__ = ["Columns", "Pair", "Sources"]
 
 
 class Sources:
-    """The triples that instance rules start from; schema triples are taken from the closed schema."""
+    """The triples that instance rules start from; schema triples come from the closed schema."""
 
     def __init__(self, graph: ExplicitGraph, schema: Schema) -> None:
         self.sees_schema = False
-        """Whether schema triples are asked for."""
+        """True if schema triples are read."""
         self._graph = graph
         self._schema = schema
         self._words = frozenset(schema.vocabulary.schema)
         self.is_literal = graph.literal_test()
 
     def has(self, source: Kind) -> bool:
-        """Tell whether there are explicit triples of a kind."""
+        """Return True if the graph has an explicit triple of a kind."""
         return next(iter(self.explicit((None, *source))), None) is not None
 
     def explicit(self, pattern: Triple) -> Iterable[Triple]:
@@ -42,7 +42,7 @@ class Sources:
         closed = self._schema.entailed(pattern) if self.sees_schema else iter(())
         if p is not None:
             return closed
-        # schema triples of the graph are in the closed schema, and must not come twice
+        # schema triples of the graph are already in the closed schema
         return chain(
             closed, (t for t in map(_triple, self._graph.triples(pattern)) if t[1] not in self._words)
         )
@@ -61,7 +61,7 @@ class Sources:
                 continue
             if place is Placeholder.SUBJECT:
                 wanted_subject = term
-            # the object may be fixed by now, by the source or as the subject; another term matches nothing
+            # the object may already be fixed, by the source or as the subject; another term matches nothing
             elif place is Placeholder.OBJECT and wanted_value in (None, term):
                 wanted_value = term
             elif place != term:
@@ -85,7 +85,7 @@ Pair: TypeAlias = tuple[Sequence[int], Sequence[int]]
 
 
 class Columns:
-    """The triples of one kind. Objects get ids only if somebody reads them."""
+    """The triples of one kind. Objects get ids on first use."""
 
     def __init__(
         self, triples: Iterable[Triple], dictionary: Dictionary, is_literal: Callable[[Any], bool]
@@ -99,13 +99,13 @@ class Columns:
         return len(self.triples)
 
     def of(self, atom: Atom) -> Pair:
-        """Give the columns of the triples that entail something by an atom.
+        """Return the columns of the triples that entail something by an atom.
 
         An atom that does not read objects gets the subjects in their place.
         """
         subjects = self.subjects
         values = self._objects if _reads_object(atom) else subjects
-        # no row has to be left out, so nothing is copied
+        # no row is left out, so no copy is needed
         if not atom.guard and (atom.own or not self._odd):
             return subjects, values
         chosen = self._plain if atom.guard else range(len(subjects))
@@ -119,7 +119,7 @@ class Columns:
 
     @cached_property
     def _odd(self) -> Collection[int]:
-        """The rows whose subject is a literal: no RDF, but rdflib accepts such triples."""
+        """The rows whose subject is a literal: not RDF, but rdflib accepts such triples."""
         return {i for i, triple in enumerate(self.triples) if self._is_literal(triple[0])}
 
     @cached_property
@@ -128,7 +128,7 @@ class Columns:
         return [i for i, triple in enumerate(self.triples) if not self._is_literal(triple[2])]
 
     def _numbered(self, place: int) -> list[int]:
-        # Most terms have ids already, and a dictionary look-up is cheaper than a call. Ids are never 0.
+        # Most terms already have ids, and a dictionary look-up is cheaper than a call. Ids are never 0.
         known, intern = self._dictionary.ids.get, self._dictionary.intern
         return [known(triple[place]) or intern(triple[place]) for triple in self.triples]
 

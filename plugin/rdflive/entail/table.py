@@ -18,9 +18,9 @@ __all__ = ["EntailedTable", "Key", "Pick", "Ways"]
 
 
 class Ways:
-    """The atoms of a kind; for atoms of the past also the classes that were known then.
+    """The atoms of a kind; for former atoms also the classes that the schema named then.
 
-    Most atoms of a class say "belongs to a subclass". A resource has few classes but a class may have
+    Most atoms of a class mean "belongs to a subclass". A resource has few classes but a class may have
     thousands of subclasses, so these atoms are merged: the classes of the resource are listed and looked up
     in a set.
     """
@@ -30,16 +30,16 @@ class Ways:
         self.known = known
 
     def add(self, atom: Atom, weight: int) -> None:
-        """Take one more atom."""
+        """Add one atom."""
         self.atoms[atom] = weight
         if "_sorted" in self.__dict__:
             _sort(atom, *self._sorted)
 
     @cached_property
     def _sorted(self) -> tuple[list[Atom], dict[Any, set[Any]]]:
-        """The atoms that are asked one by one, and the classes of the others by their property.
+        """The atoms that are looked up one by one, and the classes of the merged atoms by their property.
 
-        They are sorted when something is looked up, which may be never.
+        They are computed on the first look-up, which may never happen.
         """
         single: list[Atom] = []
         classes: dict[Any, set[Any]] = {}
@@ -53,7 +53,7 @@ class Ways:
         return all(atom.own for atom in self.atoms)
 
     def __len__(self) -> int:
-        """Give the number of look-ups in the graph that asking for one triple may need."""
+        """Return the greatest number of look-ups in the graph for one triple."""
         return sum(map(len, self._sorted))
 
     def entailing(
@@ -63,7 +63,7 @@ class Ways:
         single, by_property = self._sorted
         for atom in single:
             yield from sources.matches(atom, known, subject, value)
-        # such a triple entails only itself, by an own atom, and these are among the single ones
+        # such a triple entails only itself, by an own atom, and own atoms are single
         if sources.is_literal(subject):
             return
         for p, classes in by_property.items():
@@ -74,7 +74,7 @@ class Ways:
 
 def _sort(atom: Atom, single: list[Atom], classes: dict[Any, set[Any]]) -> None:
     p, c = atom.source
-    # A guard must see the object, and an own atom also takes literal subjects; both are asked singly.
+    # A guard must test the object, and an own atom accepts literal subjects; neither can be merged.
     plain = not (atom.guard or atom.own)
     if plain and c is not None and atom.subject is Placeholder.SUBJECT and atom.object is None:
         classes.setdefault(p, set()).add(c)
@@ -87,14 +87,14 @@ Key: TypeAlias = Any
 object.
 """
 Pick: TypeAlias = Callable[[int, int], Key]
-"""Gives the key that an explicit triple entails, by the ids of its subject and object."""
+"""Returns the key of the triple that an explicit triple entails, by the ids of its subject and object."""
 
 
 class EntailedTable:
     """One kind of entailed triples.
 
     With `counts` (saturated) the triples are stored, each with its support. Without (reformulated) the
-    explicit triples have to be looked up; `ways` tells which.
+    explicit triples are looked up by `ways`.
     """
 
     __slots__ = (
@@ -109,17 +109,20 @@ class EntailedTable:
         """True if only explicit triples are of the kind."""
         self.counts: dict[Key, int] | None = None
         self.suspects: dict[Key, tuple[bool, int]] = {}
-        """Triples of a reformulated kind that the present update may have changed: whether something that
-        entails them went, and the net gain of support.
+        """Triples of a reformulated kind that the present update may have changed.
+
+        The value is True if an explicit triple that entails them was removed, and the net gain of support.
         """
         self.lookups = 0
         """Look-ups in the graph since the present form was chosen."""
         self.updates = 0
-        """Changes of explicit triples that entail one of the kind, since then."""
+        """Number of changes of explicit triples that entail a triple of the kind, since then."""
         self.since = 0
-        """When the present form was chosen, in updates of the graph."""
+        """The time of that choice, in updates of the graph."""
         self.size = 0
-        """How many explicit triples entail one of the kind, as of the last count or listing and since."""
+        """Number of explicit triples that entail a triple of the kind, as of the last count or listing and
+        since.
+        """
         self._dictionary = dictionary
         self._constants: dict[Any, int] = {}
         p, c = kind
@@ -127,27 +130,27 @@ class EntailedTable:
         self._object = None if c is None else self._hold(c)
 
     def ids(self, key: Key) -> IdTriple:
-        """Give the triple of a key."""
+        """Return the triple of a key."""
         if self._object is not None:
             return key, self._predicate, self._object
         return key[0], self._predicate, key[1]
 
     def terms(self, key: Key) -> tuple[Any, Any]:
-        """Give the subject and object of a key; of a class the object is None."""
+        """Return the subject and object of a key; for a class the object is None."""
         terms = self._dictionary.terms
         return (terms[key], None) if self._object is not None else (terms[key[0]], terms[key[1]])
 
     def support(self, subject: Any, value: Any) -> int:
-        """Give the support of a triple of a counted kind by its terms; for a class the object is ignored."""
-        assert self.counts is not None  # noqa: S101 - asked where it is counted only
+        """Return the support of a triple of a counted kind. For a class, `value` is ignored."""
+        assert self.counts is not None  # noqa: S101 - called for counted kinds only
         known = self._dictionary.ids.get
         s = known(subject, -1)
         return self.counts.get(s if self._object is not None else (s, known(value, -1)), 0)
 
     def pick(self, atom: Atom) -> Pick:
-        """Make the function that gives the key of the triple that an atom entails.
+        """Return the function that computes the key of the triple that an atom entails.
 
-        Constants of the atom are held in the dictionary as long as the table.
+        The table holds the constants of the atom in the dictionary until it is released.
         """
         subject = self._index(atom.subject)
         if self._object is not None:
@@ -163,7 +166,7 @@ class EntailedTable:
         return general
 
     def column(self, atom: Atom, subjects: Sequence[int], values: Sequence[int]) -> Iterable[Key]:
-        """Give the keys that an atom entails, from many explicit triples at once."""
+        """Return the keys that an atom entails, from many explicit triples at once."""
         if self._object is not None and isinstance(atom.subject, Placeholder):
             return subjects if atom.subject is Placeholder.SUBJECT else values
         if (atom.subject, atom.object) == (Placeholder.SUBJECT, Placeholder.OBJECT):
@@ -183,9 +186,9 @@ class EntailedTable:
         return number
 
     def shift(self, keys: Iterable[Key], weight: int) -> list[Key]:
-        """Add to the supports of many triples; gives those that began or ceased to be entailed."""
+        """Add to the supports of many triples; return those that begin or cease to be entailed."""
         counts = self.counts
-        assert counts is not None  # noqa: S101 - asked where it is counted only
+        assert counts is not None  # noqa: S101 - called for counted kinds only
         moved = []
         # Keys are added up first, so that each entry changes once and holds its ids once.
         for key, times in Counter(keys).items():
@@ -201,7 +204,7 @@ class EntailedTable:
         return moved
 
     def settle(self) -> None:
-        """Release constants that no atom has any more."""
+        """Release constants that no atom uses."""
         if len(self._constants) == len(self.kind) - self.kind.count(None):
             return
         used = {*self.kind, *(term for atom in self.ways.atoms for term in (atom.subject, atom.object))}
@@ -209,9 +212,9 @@ class EntailedTable:
             self._dictionary.drop([self._constants.pop(term)])
 
     def settle_key(self, key: Key) -> None:
-        """Hold the ids of a key that is new, or release those of a key without support."""
+        """Hold the ids of a new key, or release those of a key without support."""
         counts = self.counts
-        assert counts is not None  # noqa: S101 - asked where it is counted only
+        assert counts is not None  # noqa: S101 - called for counted kinds only
         terms = self._terms_of(key)
         if counts[key]:
             self._dictionary.hold(terms)
@@ -220,15 +223,16 @@ class EntailedTable:
             self._dictionary.drop(terms)
 
     def suspect(self, key: Key, sign: int, weight: int) -> None:
-        """Note that something that entails a triple came or went, for a kind that is not counted."""
+        """Record that an explicit triple that entails a triple was added or removed, for a kind that is not
+        counted.
+        """
         self.size += sign
         went, gained = self.suspects.get(key, (False, 0))
         self.suspects[key] = went or sign < 0, gained + sign * weight
 
     def keep(self, counts: Counter[Key], size: int, now: int) -> None:
         """Start counting, with the support of each triple; `size` explicit triples were read for that."""
-        # Held before the counts are in place: an interruption may leave a reference too many, not one too
-        # few.
+        # Held before the counts are set: an interruption may leave a reference too many, not one too few.
         self._change_all(self._dictionary.hold, counts)
         self.counts = dict(counts)  # deleting from a Counter is slower: it runs Python code
         self.lookups = self.updates = 0
@@ -242,7 +246,7 @@ class EntailedTable:
         self._change_all(self._dictionary.drop, counts or ())
 
     def release(self) -> None:
-        """Release everything; the table is not used any more."""
+        """Release all held terms; the table must not be used after this."""
         self.forget()
         self._dictionary.drop(self._constants.values())
 

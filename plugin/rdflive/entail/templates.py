@@ -1,18 +1,18 @@
-"""How explicit triples entail those of a kind, computed once per kind and not per triple.
+"""Templates: the triples that explicit triples entail, computed once per kind and not per triple.
 
-Every instance rule of Goasdoué et al., Figure 8, has exactly one instance triple in its body. So what an
-explicit triple entails depends only on its *kind*: its property, or for a type triple its class. The template
-of a kind is closed under the rules once, over placeholders for subject and object. No derivation is followed
-per triple, so cycles of the schema do no harm.
+Every instance rule of Goasdoué et al., Figure 8, has exactly one instance triple in its body. So the triples
+that an explicit triple entails depend only on its *kind*: its property, or for a type triple its class. The
+template of a kind is closed under the rules once, over placeholders for subject and object. No derivation is
+followed per triple, so cycles of the schema are harmless.
 
 Example: with `:delay rdfs:domain :Train` and `:Train rdfs:subClassOf :Vehicle`, the template of kind :delay
 is (SUBJECT, :delay, OBJECT), (SUBJECT, a, :Train), (SUBJECT, a, :Vehicle). Each of the three is an atom of
-the kind that it gives: kind :Vehicle has the atom "every subject of :delay".
+the kind of its triple: kind :Vehicle has the atom "every subject of :delay".
 
-There are two ways to the same atoms. *Back* from each kind that is asked for, by the rules turned around:
-this costs as much as leads to these kinds. *Ahead* from each kind of which there are explicit triples, if
-all kinds are asked for: this costs as much as they entail, and of a class without instances nothing is made
-until it gets one.
+The same atoms can be built in two directions. *Backward* from each requested kind, by the inverted rules: the
+cost depends on the kinds that lead to these. *Forward* from each kind with explicit triples, if all kinds are
+requested: the cost depends on the kinds that these entail. A class without instances has no template until
+its first instance.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from rdflive.model import Triple
 __all__ = ["Atom", "Atoms", "Item", "Kind", "KindTemplates", "Placeholder", "self_atom"]
 
 Kind: TypeAlias = tuple[Any, Any]
-"""(property, None), or (`rdf:type` or a subproperty of it, class); (`rdf:type`, None) is the type triples of
-all classes that are not known.
+"""(property, None), or (`rdf:type` or a subproperty of it, class). (`rdf:type`, None) is the type triples of
+all unknown classes.
 """
 
 
@@ -38,7 +38,7 @@ class Placeholder(Enum):
     SUBJECT = "subject"
     OBJECT = "object"
 
-    # The one of Enum is written in Python, and items are hashed all the time.
+    # faster than the one of Enum, which is written in Python
     __hash__ = object.__hash__
 
 
@@ -60,7 +60,7 @@ class Atom(NamedTuple):
     guard: bool = False
     """True if the object of the explicit triple must not be a literal (it would become a subject)."""
     other: bool = False
-    """True if the object must not be a known class: each of these is a source of its own."""
+    """True if the object must not be a known class, because each known class is a source of its own."""
     own: bool = False
     """True if the explicit triple entails itself, which holds even with a literal as subject."""
 
@@ -72,12 +72,12 @@ Entailed: TypeAlias = tuple[Kind, Atom, int]
 
 
 def self_atom(kind: Kind, *, other: bool = False) -> Atom:
-    """Give the atom by which explicit triples of a kind entail themselves."""
+    """Return the atom by which explicit triples of a kind entail themselves."""
     return Atom(kind, SUBJECT, OBJECT if kind[1] is None else None, other=other, own=True)
 
 
 class KindTemplates:
-    """The atoms of all kinds that are asked for, and of others that the way to these leads through."""
+    """The atoms of all requested kinds, and of kinds on the way to them."""
 
     def __init__(
         self,
@@ -92,29 +92,29 @@ class KindTemplates:
         self._word = schema.vocabulary.type
         self._is_iri, self._is_literal, self._is_used, self._paths = is_iri, is_literal, is_used, paths
         self.classes: set[Any] = set()
-        """The classes whose triples may entail one of a kind that is asked for."""
+        """The classes whose triples may entail a triple of a requested kind."""
         self.properties: set[Any] = set()
         self.typing: set[Any] = {self._word}
         """`rdf:type` and its subproperties."""
         self.goes_ahead = False
-        """Whether atoms are made from their sources."""
+        """True if atoms are built forward, from their sources."""
         self.idle: set[Kind] = set()
-        """The sources that are left out because there are no explicit triples of them."""
+        """The sources that have no template because they have no explicit triples."""
         self.atoms: dict[Kind, Atoms] = {}
         """Per kind, the atoms that entail its triples."""
         self.cycles: dict[Kind, list[Any]] = {}
-        """With counts="paths": kinds or sources with endless derivations, each with the cycle of the schema
-        that is the cause.
+        """With counts="paths": kinds or sources with infinitely many derivations, each with the cycle of the
+        schema that causes this.
         """
         self._made: dict[Kind, list[Entailed]] = {}
-        """The atoms by what they were made from: the kind that they entail, or their source."""
+        """The atoms by the kind that they were built from: the entailed kind, or their source."""
         self._visits: dict[Kind, set[Any]] = {}
-        """The classes and properties that were passed on the way, to find what a change makes stale."""
+        """The classes and properties visited while building, to find the atoms that a change makes stale."""
         self._visitors: dict[Any, set[Kind]] = {}
         """The same by class or property."""
 
     def atoms_of(self, kind: Kind) -> Atoms:
-        """Give the atoms that entail the triples of any kind, known or not."""
+        """Return the atoms that entail the triples of any kind, known or not."""
         found = self.atoms.get(kind)
         return self._unknown(kind, self.atoms) if found is None else found
 
@@ -131,7 +131,7 @@ class KindTemplates:
     def refresh(
         self, changed: Collection[Triple], asked: Collection[Kind], *, everything: bool
     ) -> dict[Kind, Atoms]:
-        """Follow changes of the schema, and of the kinds asked for by name or altogether.
+        """Apply changes of the schema and of the requested kinds; `everything` requests all kinds.
 
         Returns the kinds whose atoms changed, or that became or ceased to be known, each with its old atoms.
         """
@@ -141,7 +141,7 @@ class KindTemplates:
         is_new = typing != self.typing or went_ahead != self.goes_ahead
         is_new |= any(self._word == s for s, _, _ in changed)
         self.typing = typing
-        # one end of a new schema triple was passed, at which it leads on
+        # a changed schema triple affects the templates that visited one end of it
         changed_ends = {triple[0 if self.goes_ahead else 2] for triple in changed}
         before: dict[Kind, Atoms] = {}
         for start in list(self._made) if is_new else self._visiting(changed_ends):
@@ -156,7 +156,7 @@ class KindTemplates:
         return self._renew(before, starts, {(self._word, c) for c in known ^ self.classes})
 
     def ask(self, asked: Collection[Kind]) -> dict[Kind, Atoms]:
-        """Make more kinds known. Returns what `refresh` does, although nothing new is entailed."""
+        """Request more kinds. Returns the same as `refresh`, although no new triple is entailed."""
         classes, properties = self._leading(asked)
         sources = self._sources(classes - self.classes, properties - self.properties)
         self.classes |= classes
@@ -164,15 +164,16 @@ class KindTemplates:
         return self._renew({}, self._starts(asked, sources), ())
 
     def wake(self, source: Kind) -> list[Entailed]:
-        """Make the atoms of a source that was idle; nothing of it may be explicit yet."""
+        """Build the atoms of an idle source; the graph must not have had triples of it before."""
         self.idle.discard(source)
         self._add(source, None)
         return self._made[source]
 
     def must_go_ahead(self, *, everything: bool) -> bool:
-        """Tell whether atoms are made from their sources.
+        """Return True if atoms are built forward.
 
-        A rule about rdf:type itself may lead from any class to any other: all of them are then known.
+        A schema triple about rdf:type itself may lead from any class to any other, so all of them are then
+        known.
         """
         words, above = self._schema.vocabulary, self._schema.above
         return (
@@ -182,9 +183,9 @@ class KindTemplates:
         )
 
     def _leading(self, asked: Collection[Kind]) -> tuple[set[Any], set[Any]]:
-        """Give the classes and properties whose triples may entail one of the kinds that are asked for.
+        """Return the classes and properties whose triples may entail a triple of a requested kind.
 
-        A large ontology costs nothing for the parts that no query reads.
+        The parts of a large ontology that no query reads cost nothing.
         """
         schema, words = self._schema, self._schema.vocabulary
         classes = {c for _, c in asked if c is not None}
@@ -202,10 +203,10 @@ class KindTemplates:
         return {(p, None) for p in properties} | {(p, c) for p in self.typing for c in classes}
 
     def _starts(self, asked: Collection[Kind], sources: set[Kind]) -> set[Kind]:
-        """Give what atoms are made from: the kinds that are asked for, or the sources that are used."""
+        """Return the kinds to build atoms from: the requested kinds, or the used sources."""
         if not self.goes_ahead:
             return {(self._word, None), *asked}
-        # the triples of all other classes and of the schema are never asked for one by one
+        # the kinds of all other classes and of the schema are never requested one by one
         always = {(p, None) for p in (*self.typing, *self._schema.vocabulary.schema)}
         self.idle -= always
         self.idle |= {s for s in sources.difference(self._made, self.idle, always) if not self._is_used(s)}
@@ -217,7 +218,7 @@ class KindTemplates:
     def _renew(
         self, before: dict[Kind, Atoms], starts: set[Kind], named: Collection[Kind]
     ) -> dict[Kind, Atoms]:
-        """Make what is missing, and compare with what was before; `named` began or ceased to be known."""
+        """Build the missing atoms, and compare with the old ones; `named` became or ceased to be known."""
         for start in starts.difference(self._made):
             self._add(start, before)
         for kind in before:
@@ -229,7 +230,7 @@ class KindTemplates:
             for kind, atoms in before.items()
             if atoms != self.atoms.get(kind, {})
         }
-        # also without atoms it has triples of its own now, or has them no more
+        # even without atoms it begins or ceases to have triples of its own
         return different | {kind: self._unknown(kind, old) for kind in named if kind not in old}
 
     def _drop(self, start: Kind, before: dict[Kind, Atoms]) -> None:
@@ -242,7 +243,7 @@ class KindTemplates:
             del self._touch(kind, before)[atom]
 
     def _touch(self, kind: Kind, before: dict[Kind, Atoms] | None) -> Atoms:
-        """Give the atoms of a kind for changing, after saving the old ones in `before`."""
+        """Return the atoms of a kind for changing, after saving the old ones in `before`."""
         if before is None:
             return self.atoms.setdefault(kind, {})
         if kind not in before:
@@ -259,15 +260,15 @@ class KindTemplates:
             self._visitors.setdefault(node, set()).add(start)
 
     def _back(self, kind: Kind) -> Iterator[Entailed]:
-        """Give the atoms of a kind by the rules turned around: the items that lead to a triple of it."""
+        """Build the atoms of a kind by the inverted rules: the items that entail a triple of it."""
         p, c = kind
         goal: Item = (SUBJECT, p, OBJECT if c is None else c)
-        # A schema may speak of a literal or blank node as of a property, but no triple can have one.
+        # A schema may name a literal or blank node as a property, but no triple can have one.
         steps = self._schema.premises if self._is_iri(p) else lambda _: ()
         for item, weight in self._closed(kind, goal, steps).items():
             s, q, o = item
             source = (q, o) if q == self._word and c is not None else (q, None)
-            # the subject of the goal is the object of a triple whose property has a range
+            # with a range, the subject of the goal is the object of the explicit triple
             guard = s is not SUBJECT
             place = OBJECT if guard else SUBJECT
             is_own = item == goal
@@ -275,11 +276,11 @@ class KindTemplates:
             yield kind, Atom(source, place, OBJECT if c is None else None, guard, other, is_own), weight
 
     def _ahead(self, source: Kind) -> Iterator[Entailed]:
-        """Give the atoms that a source has: its template."""
+        """Build the atoms of a source: its template."""
         p, c = source
         start: Item = (SUBJECT, p, OBJECT if c is None else c)
-        # With a literal as object, ranges do not apply and fewer items follow. Both templates are made; what
-        # only the larger one has gets a guard.
+        # With a literal as object, ranges do not apply and fewer items follow. Both templates are built.
+        # Items that are in the larger one only get a guard.
         items = self._template(source, start, self._is_literal)
         is_typed = c is None and any(item[0] is OBJECT for item in items)
         always = self._template(source, start, self._is_literal_object) if is_typed else items
@@ -308,13 +309,15 @@ class KindTemplates:
         return self._closed(source, start, steps)
 
     def _closed(self, start: Kind, item: Item, steps: Callable[[Item], Iterable[Item]]) -> dict[Item, int]:
-        """List what steps lead to from an item, with the weight of each: 1, or the number of paths."""
+        """List the items reachable by steps from an item, with the weight of each: 1, or the number of
+        paths.
+        """
         ways = {item: 1}
         if self._paths:
             ways = self._counted(start, item, steps)
         else:
             waiting = [item]
-            # it grows while it is read
+            # a queue that grows while it is read
             for passed in waiting:
                 new = dict.fromkeys((new for new in steps(passed) if new not in ways), 1)
                 ways |= new
@@ -328,7 +331,7 @@ class KindTemplates:
             self.cycles[start] = [o if p == self._word else p for _, p, o in cycle]
             return dict.fromkeys(ordered, 1)
         ways = {item: 1}
-        # An item comes after all that lead to it, so its number of paths is complete when it is passed on.
+        # An item comes after all its predecessors, so its number of paths is complete here.
         for passed in reversed(ordered):
             for new in steps(passed):
                 ways[new] = ways.get(new, 0) + ways[passed]
@@ -338,7 +341,7 @@ class KindTemplates:
 def _depth_first(
     start: Item, successors: Callable[[Item], Iterable[Item]]
 ) -> tuple[list[Item], list[Item] | None]:
-    """List what can be reached, each item after all items that it leads to, and one cycle if there is any."""
+    """List the reachable items, each after its successors, and one cycle if there is any."""
     done: list[Item] = []
     finished: set[Item] = set()
     path: dict[Item, None] = {start: None}

@@ -1,4 +1,4 @@
-"""The view of a graph together with what it entails: patterns match entailed triples like explicit ones."""
+"""The view of a graph with its entailed triples: patterns match entailed triples like explicit ones."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from rdflive.engine.origins import origins
 from rdflive.engine.pattern import PatternState
 from rdflive.engine.relation import Relation
 from rdflive.engine.view import Lister, State, View
-from rdflive.entail.entailment import Entailment, ExplicitGraph, Regime, Sign, Wanted
-from rdflive.entail.proof import Proof
+from rdflive.entail.entailment import Entailment, ExplicitGraph, Proof, Regime, Sign, Wanted
 from rdflive.model import Term, TermPattern, Triple
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.segment import Segment
@@ -35,7 +34,7 @@ class WantedView(View, ABC):
     def __init__(self, state: State, triples: Lister) -> None:
         super().__init__(state, triples)
         self._wants: dict[SegmentState | tuple[PatternState, int], list[TermPattern]] = {}
-        """What segments want, and patterns of families for each value that is asked for."""
+        """The wanted patterns of segments, and of patterns of families for each requested value."""
 
     @property
     @abstractmethod
@@ -43,17 +42,19 @@ class WantedView(View, ABC):
 
     @property
     def is_by_demand(self) -> bool:
-        """Whether patterns may be held by demand: what follows for one value is worked out soon."""
+        """True if patterns may be maintained for requested values only, because computing one value is
+        cheap.
+        """
         return self.looks_up and self._worked_out.looks_up
 
     def add(
         self, segment: Segment, relation: Relation | None = None, rows: Relation | None = None
     ) -> SegmentState:
-        """Start maintaining a segment on what is computed now."""
-        # a pattern that is fed wants nothing before a value is in demand, see `open_to`
+        """Start maintaining a segment on the present triples."""
+        # a fed pattern wants no triples before a value is requested, see `open_to`
         fed = origins(self, segment, relation)
         patterns = [self._wanted(pattern) for j, pattern in enumerate(segment.patterns) if j not in fed]
-        # before `add`, which reads what matches the patterns
+        # before `add`, which reads the matches of the patterns
         self._worked_out.want(patterns)
         try:
             state = super().add(segment, relation, rows)
@@ -64,12 +65,12 @@ class WantedView(View, ABC):
         return state
 
     def remove(self, state: SegmentState) -> None:
-        """Stop maintaining a segment, and stop computing what only it wanted."""
+        """Stop maintaining a segment, and the triples that only this segment wanted."""
         super().remove(state)
         self._unwant(self._wants.pop(state, ()))
 
     def open_to(self, pattern: PatternState, place: int, value: int) -> None:
-        """Have triples with a value worked out, and taken to a pattern of a family."""
+        """Compute the triples with a value, and pass them to a pattern of a family."""
         wanted = [self._terms_at((*pattern.key[:place], value, *pattern.key[place + 1 :]))]
         self._worked_out.want(wanted)
         self._wants[pattern, value] = wanted
@@ -81,7 +82,7 @@ class WantedView(View, ABC):
         self._unwant(self._wants.pop((pattern, value), ()))
 
     def open_all(self, pattern: PatternState) -> None:
-        """Have all triples that match worked out, and taken to a pattern that is fed."""
+        """Compute all triples that match a fed pattern, and pass them to it."""
         wanted = [self._terms_at(pattern.key)]
         self._worked_out.want(wanted)
         self._wants[pattern, UNBOUND] = wanted
@@ -93,18 +94,20 @@ class WantedView(View, ABC):
         self._unwant(self._wants.pop((pattern, UNBOUND), ()))
 
     def wanted(self) -> set[Term] | None:
-        """Look at every change: what follows from it depends on more than its predicate."""
+        """Return None: a change may entail triples with any predicate."""
         return None
 
     def check(self, states: Iterable[SegmentState], asked: tuple[int, ...] = ()) -> None:
-        """Raise if what segments match cannot be computed as it was asked for, for what somebody asks."""
+        """Raise if the patterns of segments cannot be computed with the requested options, for the requested
+        values.
+        """
         patterns = [
             p for state in states for p in (*self._wants.get(state, ()), *self._asked_for(state, asked))
         ]
         self._worked_out.check(patterns)
 
     def _asked_for(self, state: SegmentState, asked: tuple[int, ...]) -> Iterator[TermPattern]:
-        """List the patterns of a family with what somebody asks for in the place of its parameters."""
+        """List the patterns of a family with requested values for its parameters."""
         if state.relation is not None and asked:
             values = dict(zip(state.relation.columns, state.relation.part(asked), strict=True))
             for pattern in state.segment.patterns:
@@ -115,14 +118,15 @@ class WantedView(View, ABC):
                     yield self._terms_at(tuple(ids))
 
     def asked_places(self, pattern: TriplePattern, relation: Relation) -> list[int]:
-        """List where the parameters of a family stand in a pattern; what is worked out depends on the class
-        of `?x a ?class` more than on its subject.
+        """List the positions of a family's parameters in a pattern, most selective first.
+
+        For `?x a ?class` the class comes first: the triples to compute depend on it more than on the subject.
         """
         places = super().asked_places(pattern, relation)
         return places[::-1] if pattern.predicate == RDF.type else places
 
     def _terms_at(self, ids: tuple[Any, ...]) -> TermPattern:
-        """Give the terms of a pattern of ids, in which variables are negative or `UNBOUND`."""
+        """Return the terms of a pattern of ids, in which variables are negative or `UNBOUND`."""
         terms = self._dictionary.terms
         s, p, o = (terms[max(term, UNBOUND)] for term in ids)
         return s, p, o
@@ -140,23 +144,25 @@ class WantedView(View, ABC):
 
 
 class EntailedView(WantedView):
-    """Collects the changes of its graph and follows them at the commit, since only their net effect
+    """Collects the changes of its graph and processes them at the commit, because only their net effect
     matters.
     """
 
     def __init__(self, state: State, triples: Lister, regime: Regime) -> None:
         self.explicit = triples
-        """Lists the triples of the graph itself."""
+        """Lists the explicit triples of the graph."""
         self._graph = ExplicitGraph(triples, state.dictionary, state.terms, state.to_native)
         self._regime = regime
         self.entailment: Entailment = regime.start(self._graph)
-        # looked up each time, because `reset` puts another entailment in its place
+        # reads the attribute at each call, because `reset` replaces the entailment
         super().__init__(state, lambda pattern: self.entailment.triples(pattern))
         self._changes: list[tuple[Sign, Triple]] = []
         self._all = 0
-        """How often `want_all` was called and not undone."""
-        self._told = 0
-        """How many of these calls the present entailment knows of; a new one knows of none, see `reset`."""
+        """Number of calls of `want_all` that are not undone."""
+        self._registered = 0
+        """Number of these calls that the present entailment has received; after `reset` it has received
+        none.
+        """
 
     def apply(self, sign: Literal[1, -1], change: tuple[Term, ...], /) -> bool:
         """Keep a change for `flush`, unless it concerns no wanted pattern."""
@@ -164,7 +170,7 @@ class EntailedView(WantedView):
         try:
             concerned = self.entailment.concerns(change)
         except BaseException:
-            # The change is not in `_changes`, so what is entailed would miss it for ever.
+            # The change is not in `_changes`, so the entailment would never see it.
             self.state.give_up(self)
             raise
         if not concerned:
@@ -175,11 +181,11 @@ class EntailedView(WantedView):
         return True
 
     def flush(self) -> None:
-        """Take what the changes since the last commit entail."""
+        """Apply the changes since the last commit, and their consequences."""
         start = perf_counter()
         changes, self._changes = self._changes, []
         entailed = self.entailment.update(changes)
-        # Without a query, as with `saturate`, the entailment is maintained for readers of its triples.
+        # Without a query, for example with `saturate`, only readers of `entailed` need the triples.
         if self.kernel.patterns:
             changes = list(entailed)
             deletes = [ids for sign, ids in changes if sign < 0]
@@ -187,12 +193,12 @@ class EntailedView(WantedView):
         self.seconds += perf_counter() - start
 
     def count(self, key: tuple[int, ...], most: int) -> int:
-        """Count the triples of the graph itself, for what they entail may not have been worked out."""
+        """Count explicit triples only, because entailed triples may not be computed yet."""
         terms = self._dictionary.terms
         return sum(1 for _ in islice(self.explicit((terms[key[0]], terms[key[1]], terms[key[2]])), most))
 
     def wanted(self) -> set[Term] | None:
-        """Give what patterns match, and what anything is entailed from."""
+        """Return the predicates that patterns match and that entail others; None for all."""
         matched, heard = View.wanted(self), self._regime.heard
         if matched is None or heard is None or self.wants_all:
             return None
@@ -200,11 +206,11 @@ class EntailedView(WantedView):
 
     @property
     def wants_all(self) -> bool:
-        """True while all entailed triples are wanted, whatever queries want."""
+        """True while all entailed triples are wanted, independent of queries."""
         return self._all > 0
 
     def want_all(self) -> None:
-        """Start maintaining all entailed triples, whether a query wants them or not."""
+        """Start maintaining all entailed triples, independent of queries."""
         self.entailment.want([ANY])
         try:
             self.entailment.check([ANY])
@@ -212,14 +218,14 @@ class EntailedView(WantedView):
             self._unwant([ANY])
             raise
         self._all += 1
-        self._told += 1
+        self._registered += 1
         self._dictionary.sweep()
 
     def unwant_all(self) -> None:
         """Undo one call of `want_all`."""
         self._all -= 1
-        if self._told:
-            self._told -= 1
+        if self._registered:
+            self._registered -= 1
             self._unwant([ANY])
         self._dictionary.sweep()
 
@@ -228,40 +234,40 @@ class EntailedView(WantedView):
         return self.entailment.triples(pattern)
 
     def why(self, triple: Triple) -> list[Proof]:
-        """Give proofs of a triple."""
+        """Return proofs of a triple."""
         return self.entailment.why(triple)
 
     def reset(self) -> None:
-        """Start with a new entailment, because the old one failed.
+        """Replace an entailment that failed by a new one.
 
-        What the old one held in the dictionary stays held: its counts cannot be trusted.
+        The old one's references in the dictionary are never released, because its counts cannot be trusted.
         """
         super().reset()
         self.entailment = self._regime.start(self._graph)
         self._wants.clear()
         self._changes.clear()
-        self._told = 0
+        self._registered = 0
 
     def forget(self) -> None:
-        """Forget everything except that all entailed triples are wanted."""
+        """Clear the state, except the calls of `want_all`."""
         super().forget()
         self.queries = self._all
 
     def reload(self) -> None:
-        """Compute again what is wanted without a query."""
+        """Compute again the triples that `want_all` requested."""
         self._changes.clear()
-        told, self._told = self._told, 0
-        self.entailment.unwant([ANY] * told)
+        registered, self._registered = self._registered, 0
+        self.entailment.unwant([ANY] * registered)
         if self._all:
             self.entailment.want([ANY] * self._all)
-            self._told = self._all
+            self._registered = self._all
 
     def describe(self) -> list[str]:
-        """Tell how entailed triples are kept, in lines for `explain()`."""
+        """Describe how entailed triples are kept, in lines for `explain()`."""
         return self.entailment.describe()
 
     def containers(self) -> list[Any]:
-        """List the containers of what is entailed."""
+        """List the containers of the entailed triples."""
         return self.entailment.containers()
 
     @property

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from rdflive.feeds.bindings import read_bindings
-from rdflive.feeds.decoder import Decoded, Decoder, Frame, StatelessDecoder, meaningful
 from rdflive.feeds.entries import Entry, decode, read_entries
 from rdflive.feeds.feed import NAMED_GRAPHS, EndpointOptions, Feed, Snapshot, Target
 from rdflive.feeds.formats import (
+    Decoded,
+    Decoder,
     FeedFormat,
     FeedFormatError,
+    Frame,
+    StatelessDecoder,
     feed_format,
     feed_format_of,
     feed_formats,
+    meaningful,
 )
 from rdflive.feeds.lines import STDIN, Line, open_bytes, open_lines, to_lines
 from rdflive.feeds.nquads import read_nquads

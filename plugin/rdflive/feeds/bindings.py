@@ -1,9 +1,10 @@
-"""Notifications of the answers of a query, as other engines and `rdflive watch` send them.
+"""Notifications about the answer of a query, as other engines and `rdflive watch` send them.
 
-`sepa`: those of the SPARQL Event Processing Architecture, http://vaimee.org/TR/sparql11-subscribe.html .
+`sepa`: notifications of the SPARQL Event Processing Architecture,
+http://vaimee.org/TR/sparql11-subscribe.html .
 `sparql-incremental`: the lines that `rdflive watch --to ndjson` writes, `{"sequence": 7, "initial": false,
-"added": [binding, …], "removed": [binding, …]}`, a binding as in SPARQL results. The engine of that name
-(Incremunica) gives bindings with a flag inside of a program only, and fixes no text of them.
+"added": [binding, …], "removed": [binding, …]}`, with bindings as in SPARQL results. The engine of that name
+(Incremunica) defines no text format; it yields flagged bindings within a program.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, Literal, NamedTuple
 
 from rdflive.errors import FeedError, ResyncNeeded
-from rdflive.feeds.decoder import meaningful
+from rdflive.feeds.formats import meaningful
 from rdflive.feeds.json_lines import member, optional, read_object, read_solution
 from rdflive.feeds.lines import Line
 from rdflive.feeds.terms import RdflibTerm, RowError
@@ -39,13 +40,12 @@ def read_bindings(
     *,
     format: Literal["sepa", "sparql-incremental"],  # noqa: A002 - as in `mirror`
 ) -> Iterator[Delta]:
-    """Decode notifications of one subscription to a SELECT query, each as soon as its line is there.
+    """Decode notifications of one subscription to a SELECT query, each when its line arrives.
 
-    The columns of a delta are all names that came so far, in the order they came; so rows of several deltas
-    are compared by what they bind, `row.asdict()`. A notification whose sequence is not above the last one's
-    is passed over, unless it begins anew. `sepa` counts one by one, so a gap raises `ResyncNeeded`; elsewhere
-    the sequence numbers commits, and those without a change leave gaps. Raises `FeedError` for what is
-    malformed.
+    The columns of a delta are all names seen so far, in order of arrival; compare rows of different deltas
+    by `row.asdict()`. A notification whose sequence is not above the last one's is skipped, unless it is
+    initial. `sepa` counts one by one, so a gap raises `ResyncNeeded`. `sparql-incremental` numbers commits;
+    commits without a change leave gaps. Malformed lines raise `FeedError`.
 
     >>> text = '{"sequence": 7, "initial": true, "added": [{"x": {"type": "uri", "value": "urn:a"}}]}'
     >>> print(*read_bindings([Line(text, 1)], "feed", format="sparql-incremental"))
@@ -66,7 +66,7 @@ def read_bindings(
 
 
 class _BindingsReader:
-    """Follows one subscription."""
+    """Reads the notifications of one subscription."""
 
     def __init__(self, source: str, form: str) -> None:
         self._source = source
@@ -84,28 +84,29 @@ class _BindingsReader:
         self._names |= dict.fromkeys((*found.names, *(name for row in rows for name in row)))
         names = tuple(self._names)
         weights = Counter(tuple(map(row.get, names)) for row in found.added)
-        # a row of a column that is not bound has None there
+        # None stands for an unbound variable
         weights.subtract(tuple(map(row.get, names)) for row in found.removed)
         net = {terms: weight for terms, weight in weights.items() if weight}
         return Delta(Header("SELECT", names), net, sequence=found.sequence, initial=found.is_initial)
 
     def _is_next(self, found: _Notification) -> bool:
         last = self._last
-        # the very same once more is a repetition, also an initial one
+        # an equal notification is a repetition, even an initial one
         if last is None or found == last:
             return last is None
         is_same = found.subscription == last.subscription
-        # number 0 of the same subscription of SEPA is an old one; elsewhere an initial line may come any time
+        # in SEPA, number 0 of the same subscription is old; otherwise an initial line may come at any time
         if found.is_initial and not (self._counts_by_one and is_same):
             return True
         if not is_same:
             raise RowError(
-                f"the notification is of subscription {found.subscription!r}, those before of "
-                f"{last.subscription!r}; a feed has one, so keep those of each apart"
+                f"the notification belongs to subscription {found.subscription!r}, earlier ones to "
+                f"{last.subscription!r}; write each subscription to its own feed"
             )
         if self._counts_by_one and found.sequence > last.sequence + 1:
             raise ResyncNeeded(
-                self._source, f"notification {found.sequence} follows {last.sequence}; those between are lost"
+                self._source,
+                f"notification {found.sequence} follows {last.sequence}; the ones between are lost",
             )
         return found.sequence > last.sequence
 
@@ -125,11 +126,11 @@ def _read_sepa(record: Mapping[str, Any]) -> _Notification | None:
 
 def _read_incremental(record: Mapping[str, Any]) -> _Notification:
     if "boolean" in record:
-        raise RowError("the line is of an ASK query; only those of SELECT queries hold bindings")
+        raise RowError("the line belongs to an ASK query; only SELECT queries have bindings")
     added, removed = ([*(optional(record, name, list) or [])] for name in ("added", "removed"))
-    for pair in optional(record, "changed", list) or []:  # of a subscription with a key
+    for pair in optional(record, "changed", list) or []:  # written for subscriptions with a key
         if not isinstance(pair, dict):
-            raise RowError(f"an entry of changed is an object with old and new, got {pair!r}")
+            raise RowError(f"an entry of 'changed' must be an object with 'old' and 'new', got {pair!r}")
         removed.append(member(pair, "old", dict))
         added.append(member(pair, "new", dict))
     return _Notification(
@@ -151,7 +152,7 @@ def _read_results(
     notification: Mapping[str, Any], name: str
 ) -> tuple[tuple[str, ...], list[dict[str, RdflibTerm]]]:
     results = optional(notification, name, dict, "the notification")
-    if not results:  # the published first notification has an empty object for what went
+    if not results:  # SEPA's first notification has an empty object for the removed results
         return (), []
     head = optional(results, "head", dict, repr(name)) or {}
     names = optional(head, "vars", list, "'head'") or []

@@ -1,28 +1,29 @@
-"""The driver of every decoder: lines in, entries with a cursor out; bad records are refused or skipped."""
+"""The driver of all decoders: lines become entries with cursors; bad records are marked or put aside."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
-from rdflive.errors import FeedError, RdfliveError
-from rdflive.feeds.decoder import Decoded, Decoder, Frame
-from rdflive.feeds.formats import FeedFormat
+from rdflive.errors import FeedError, RdfliveError, ValidationError
+from rdflive.feeds.formats import Decoded, Decoder, FeedFormat, Frame
 from rdflive.feeds.lines import Line
 from rdflive.feeds.terms import RowError
-from rdflive.model import Batch
+from rdflive.model import Batch, to_ntriples
 
-__all__ = ["Entry", "decode", "read_cursor", "read_entries", "write_cursor"]
+__all__ = ["DeadLetters", "Entry", "decode", "read_cursor", "read_entries", "write_cursor"]
 
 _FORM: Final = 2
-_CURSOR: Final = re.compile(rf"(?:{_FORM}:)?(\d+):(\d+):([0-9a-f]{{8}})")
+_CURSOR: Final = re.compile(rf"{_FORM}:(\d+):(\d+):([0-9a-f]{{8}})")
 _OTHER: Final = re.compile(r"(\d+):\d+:\d+:.+")
 
 
 def write_cursor(last: Line) -> str:
-    """Write the cursor behind a line: `form:byte:line:check`, the check being that of all bytes before.
+    """Return the cursor after a line: `form:byte:line:check`, with the checksum of all bytes before it.
 
     >>> write_cursor(Line("", 3, end=120, check=0xBADCAFE))
     '2:120:3:0badcafe'
@@ -31,65 +32,65 @@ def write_cursor(last: Line) -> str:
 
 
 def read_cursor(cursor: str) -> Line:
-    """Read a cursor as the line that it stands behind, also one of form 1, which did not say its form.
+    """Return the line that a cursor follows.
 
     Raises `RdfliveError` for any other text.
 
-    >>> read_cursor("120:3:0badcafe").end
+    >>> read_cursor("2:120:3:0badcafe").end
     120
     """
     match = _CURSOR.fullmatch(cursor)
     if match is not None:
         return Line("", int(match[2]), end=int(match[1]), check=int(match[3], 16))
-    # looks like one of a later version, for which the advice is another
+    # a cursor of a later version needs another remedy
     other = _OTHER.fullmatch(cursor)
     if other is not None:
         raise RdfliveError(
-            f"{cursor!r} is a cursor of form {other[1]}, and this rdflive knows {_FORM} and before: use the "
-            'version that made it, or begin anew with cursor="" and an empty graph, or with a snapshot'
+            f"{cursor!r} is a cursor of form {other[1]}, but this rdflive reads form {_FORM}: use the "
+            'version that made it, or start again with cursor="" and an empty graph, or with a snapshot'
         )
     raise RdfliveError(
-        f"{cursor!r} is no cursor of a file: it would be form:byte:line:check, as mirror gives it"
+        f"{cursor!r} is not a cursor of a file; such a cursor is form:byte:line:check, as mirror returns it"
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One atomic step of a feed, or the bad record that stands in its place."""
+    """One atomic step of a feed, or a bad record."""
 
     batch: Batch
-    """Its changes, numbered from 1 in this reading."""
+    """The changes; batches are numbered from 1 in each reading."""
     cursor: str
-    """Where to go on behind it: opaque to all but the feed that made it."""
+    """The position after the entry; only the feed that made it interprets it."""
     updates: tuple[str, ...] = ()
-    """SPARQL update requests, which come before the changes."""
+    """SPARQL update requests, applied before the changes."""
     kept: Mapping[str, str | None] = field(default_factory=dict)
-    """What the feed must be told again, beside the cursor; None forgets a key."""
+    """Feed state to restore together with the cursor; None removes a key."""
     frame: Frame = ()
-    """The lines it comes from, where it comes from lines."""
+    """The lines of the entry, if the feed consists of lines."""
     error: FeedError | None = None
-    """What is wrong with those lines: whoever reads on skips them, and the batch is empty."""
+    """The fault of a bad record, whose batch is empty; a caller that reads on skips it."""
 
 
 def read_entries(
     form: FeedFormat, lines: Iterable[Line], source: str, *, kept: Mapping[str, str] | None = None
 ) -> Iterator[Entry]:
-    """Decode lines of a format, each entry as soon as its last line is there.
+    """Decode lines of a format; yield each entry when its last line arrives.
 
-    A bad record is an entry with an `error`. What cannot be read at all raises `FeedError`. The cursor of
-    an entry is that of a file, behind its last line.
+    A bad record is an entry with an `error`; an unreadable stream raises `FeedError`. Each cursor is that of
+    a file, after the entry's last line.
     """
     decoder = form.decoder()
     decoder.restore(kept or {})
     sequence = 0
     for frame in decoder.split(iter(lines)):
-        # of a bad record too: who skips it goes on behind it
+        # also set for a bad record: a caller that skips it resumes after it
         cursor = write_cursor(frame[-1])
         try:
             decoded = _decode(decoder, frame)
         except RowError as error:
             failure = _place(error, frame, source)
-            # it is given and not raised, so no `from` can set it
+            # yielded instead of raised, so no `from` sets the cause
             failure.__cause__ = error
             yield Entry(Batch((), sequence), cursor, frame=frame, error=failure)
             continue
@@ -100,7 +101,7 @@ def read_entries(
 
 
 def decode(form: FeedFormat, lines: Iterable[str | Line], source: str = "<lines>") -> Iterator[Batch]:
-    """Decode lines of text to batches, up to the first bad one; SPARQL updates cannot be shown so.
+    """Decode lines of text to batches; the first bad record raises `FeedError`. SPARQL updates are left out.
 
     >>> from rdflive.feeds import feed_format
     >>> [batch.changes[0].sign for batch in decode(feed_format("nquads"), ["- _:a <urn:p> _:b ."])]
@@ -123,6 +124,43 @@ def _decode(decoder: Decoder, frame: Frame) -> Decoded | None:
 
 
 def _place(error: RowError, frame: Frame, source: str) -> FeedError:
-    # an error without a line is one of a frame of a single line
+    # an error without a line number comes from a frame of one line
     line = next((line for line in frame if line.number == error.line), frame[0])
     return FeedError(source, line.number, str(error), offset=line.start)
+
+
+class DeadLetters:
+    """Appends the unit of a bad record to a file, after a comment with the error.
+
+    If a guard refuses the unit, one comment per violation follows, with terms in N-Triples syntax.
+    Once its units are corrected by hand, the file is a feed of the same format. A line that is not UTF-8
+    appears only in the comment. The unit is written before the mirror continues, so a crash in between can
+    write it twice.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+        self.count = 0
+        """Number of appended units."""
+        with open(self.path, "a", encoding="utf-8"):
+            pass  # an unwritable path fails before the first bad record
+
+    def __call__(self, error: FeedError, frame: Frame) -> None:
+        """Append one unit."""
+        reason = " ".join(str(error).split())
+        cause = error.__cause__
+        results = cause.results if isinstance(cause, ValidationError) else ()
+        shown = map(_show, filter(None, results))  # an ASK has a row without terms
+        # not the line ends of the system: once corrected, the file is read as a feed
+        with open(self.path, "a", encoding="utf-8", newline="\n") as stream:
+            stream.write("\n".join([f"# {reason}", *shown, *(line.text for line in frame), ""]))
+            stream.flush()
+            with suppress(OSError):  # /dev/null and pipes cannot be synced
+                os.fsync(stream.fileno())
+        self.count += 1
+
+
+def _show(result: Any) -> str:
+    """Return a SHACL result, or a row of a guard's query, as one line."""
+    terms = result.asdict().items()
+    return "#   " + ", ".join(f"{name} {to_ntriples(term)}" for name, term in terms if term is not None)

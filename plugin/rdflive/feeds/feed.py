@@ -1,4 +1,4 @@
-"""What a mirror can follow: a feed, and what a feed may ask of the graph it is mirrored into."""
+"""The interface of feeds, which a mirror follows, and the view that a feed has of the target graph."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class _Any(Enum):
 
 
 NAMED_GRAPHS: Final = _Any.NAMED_GRAPHS
-"""In place of a graph's name in a pattern: any graph but the default one."""
+"""Stands for any named graph in the graph position of a pattern."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A whole state, and where its feed goes on from there."""
+    """A full state of the source, and the cursor from which the feed continues."""
 
     quads: tuple[Quad, ...]
     cursor: str
@@ -31,81 +31,81 @@ class Snapshot:
 
 
 class Target(Protocol):
-    """The graph that a feed is mirrored into, for those feeds that need to know what it holds."""
+    """The graph that a feed is mirrored into, as far as a feed may inspect it."""
 
     def quads(self) -> Iterator[Quad]:
-        """List what the graph holds now, in rdflib's terms; the default graph is None."""
+        """Yield the current quads, with rdflib terms; the default graph is None."""
         ...
 
     def spelled(self, quads: Iterable[Quad]) -> list[Quad]:
-        """Spell quads as `quads` would give them back, each once; one it cannot hold stays as it is."""
+        """Spell quads as `quads` yields them, without duplicates; keep those that the store cannot hold."""
         ...
 
     def patterns(self) -> list[Quad]:
-        """List the patterns that the open subscriptions need; None matches anything.
+        """Return the quad patterns that the open subscriptions read; None matches any term.
 
-        As graph, None is the default graph, and `NAMED_GRAPHS` stands for all others.
+        In the graph position, None is the default graph, and `NAMED_GRAPHS` stands for all others.
         """
         ...
 
 
 @runtime_checkable
 class Feed(Protocol):
-    """A source of changes with a place to go on from.
+    """A source of changes that can be resumed from a cursor.
 
-    A feed may also have `seen_until`, for `rdflive.BackgroundMirror.lag`: the `time.monotonic()` of its last
-    look at the source of which all that was there has been given, and taken; None before the first.
+    For `rdflive.BackgroundMirror.lag`, a feed may also have `seen_until`: the `time.monotonic()` of its last
+    read of the source whose entries were all yielded and consumed; None before the first.
     """
 
     source: str
-    """What messages call it, and the name under which its cursor is kept by default."""
+    """Name of the feed in messages; also the default name under which the mirror stores its cursor."""
 
     def entries(self, cursor: str | None, kept: Mapping[str, str], target: Target) -> Iterator[Entry]:
-        """Give what came behind the cursor, or everything there is without one.
+        """Yield the entries after the cursor, or all entries without one.
 
-        Raises `FeedError` for what is malformed and `ResyncNeeded` where it cannot go on from the cursor.
-        An endless feed blocks; closing the iterator ends it.
+        Raises `FeedError` for malformed input and `ResyncNeeded` if the feed cannot continue from the
+        cursor. An endless feed blocks; closing the iterator ends it.
         """
         ...
 
     def snapshot(self, target: Target) -> Snapshot | None:
-        """Give the whole state as it is now; None where the feed has nothing but changes."""
+        """Return the current full state; None if the feed has only changes."""
         ...
 
     def close(self) -> None:
-        """End `entries`, from any thread, and let later ones have nothing. May be repeated.
+        """End `entries`, from any thread; later calls of it yield nothing. May be repeated.
 
-        A wait for more ends at once. Whoever made the feed closes it; a mirror does
-        when it is stopped in the background, or cancelled, and not at its end.
+        A wait for more input ends at once. The creator of the feed closes it; a mirror does when it is
+        stopped in the background or cancelled, but not at its end.
         """
         ...
 
 
 class EndpointOptions(TypedDict, total=False):
-    """The options of `rdflive.endpoint` for a URL of http or https."""
+    """The options of `rdflive.endpoint` for an http or https URL."""
 
     every: float | None
-    """Seconds between polls, by default 5; None polls once."""
+    """Seconds between polls, default 5; None polls once."""
     page: int
-    """Rows in a request, by default 10,000; larger states are read in several, and twice."""
+    """Rows per request, default 10,000; a larger state is read in several requests, and twice."""
     log: str | None
-    """The URL of a change log, which is followed in place of polling."""
+    """URL of a change log to follow instead of polling."""
     headers: Mapping[str, str] | None
     """Sent with each request to the endpoint and to its log."""
     auth: tuple[str, str] | None
     """User and password, sent with each request."""
     timeout: float
-    """Seconds that a server may be silent, by default 30."""
+    """Seconds that a server may be silent, default 30."""
     tries: int
-    """How often a request is made until an error comes of it, by default 6."""
+    """Number of attempts at a request before it fails, default 6."""
     backoff: float
-    """The first wait between two tries in seconds, by default 0.5."""
+    """Seconds before the second attempt, default 0.5."""
     stable_labels: bool
-    """Whether the endpoint gives a blank node the same label in every answer, and in its log."""
+    """True if the endpoint gives a blank node the same label in every answer and in its log."""
 
 
 def is_number(given: object) -> TypeGuard[float]:
-    """Tell whether something is a number, which True and False are not meant to be.
+    """Return True for a number that is neither a boolean nor NaN.
 
     >>> is_number(1), is_number(0.5), is_number("1"), is_number(True), is_number(float("nan"))
     (True, True, False, False, False)

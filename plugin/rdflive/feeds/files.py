@@ -1,4 +1,4 @@
-"""A feed in a file or a stream: it goes on where its cursor says, if what lies before is unchanged."""
+"""A feed in a file or a stream; it resumes at its cursor if the bytes before it are unchanged."""
 
 from __future__ import annotations
 
@@ -23,19 +23,18 @@ __all__ = ["FileFeed"]
 
 
 class _Closed(Exception):  # noqa: N818 - never leaves the feed
-    """The feed was closed while it waited for more."""
+    """The feed was closed while it waited for input."""
 
 
 class FileFeed:
     """Decodes a file (its path, `-` for standard input) or an open binary stream to entries.
 
-    A cursor is `form:byte:line:check`, with the CRC-32 of all bytes before it: a file that is shorter, or
-    that holds something else there, is not the one that was read, and needs a resync, unless its format
-    is replayable. A stream is read from where it stands, which is byte 0 for its cursors.
+    A cursor is `form:byte:line:check`, with the CRC-32 of all bytes before it. A file that is shorter or has
+    other bytes before the cursor needs a resync, unless its format is replayable. For a stream, byte 0 is its
+    position when the feed is made.
 
-    With `follow` the end of a file is not the end of the feed: every so many seconds it is looked for more,
-    and for the file that follows it when the log is rotated (`RotatedLog`). A line counts when its end is
-    there.
+    With `follow`, the feed does not end at the end of the file. Every `follow` seconds it checks for more
+    input, and for the next file of a rotated log (`RotatedLog`). A line counts once its line end is written.
     """
 
     def __init__(
@@ -47,7 +46,7 @@ class FileFeed:
         self._form = form
         self.source = _name(self._given)
         self.is_stream = not isinstance(self._given, str) or _is_pipe(self._given)
-        """True where nothing says that the next reading is of the same feed."""
+        """True if the next reading may be of another feed."""
         if follow is not None and (self.is_stream or self.source.endswith(".gz")):
             raise ValueError(f"{self.source} cannot be followed: follow= is for files that grow")
         if follow is not None and not 0 < follow <= threading.TIMEOUT_MAX:
@@ -60,11 +59,11 @@ class FileFeed:
 
     @property
     def seen_until(self) -> float | None:
-        """See `Feed`. What is not followed has been seen when it has been read to its end."""
+        """See `Feed`; without `follow`, the time at which the last reading reached the end."""
         return self._seen_until if self._log is None else self._log.seen_until
 
-    def entries(self, cursor: str | None, kept: Mapping[str, str], target: Target) -> Iterator[Entry]:  # noqa: ARG002 - a file asks nothing of it
-        """Decode what is behind the cursor, up to the end, or until the feed is closed."""
+    def entries(self, cursor: str | None, kept: Mapping[str, str], target: Target) -> Iterator[Entry]:  # noqa: ARG002 - unused for files
+        """Decode the lines after the cursor, up to the end or until the feed is closed."""
         if self._closed.is_set():
             return
         try:
@@ -77,13 +76,13 @@ class FileFeed:
             return
 
     def close(self) -> None:
-        """End `entries` from any thread: at once, or when the stream that is read gives something."""
+        """End `entries` from any thread: at once, or when a blocked read of a stream returns."""
         self._closed.set()
 
     def _entries(self, cursor: str | None, kept: Mapping[str, str]) -> Iterator[Entry]:
         begin = read_cursor(cursor) if cursor else None
         if self._follow is not None:
-            # a file that is followed may have been rotated since, so its place is looked for in others too
+            # the file may have been rotated since, so the position may be in another file
             log = RotatedLog(self.source, self._follow, self._wait, replayable=self._form.replayable)
             self._log = log
             yield from read_entries(self._form, log.lines(begin), self.source, kept=kept)
@@ -93,13 +92,13 @@ class FileFeed:
             if lines is not None:
                 yield from read_entries(self._form, lines, self.source, kept=kept)
                 return
-        # anew: what was passed over is now a part of the feed; the decoder knows what it has applied
+        # start again: the decoder skips the records that it has applied
         with self._open() as stream:
             lines = self._lines(stream, Line("", 0))
             yield from read_entries(self._form, lines, self.source, kept=kept)
 
-    def snapshot(self, target: Target) -> Snapshot | None:  # noqa: ARG002 - there is none
-        """Say that a file of changes has no whole state."""
+    def snapshot(self, target: Target) -> Snapshot | None:  # noqa: ARG002 - unused
+        """Return None: a file of changes has no full state."""
         return None
 
     def _wait(self, seconds: float) -> None:
@@ -119,17 +118,17 @@ class FileFeed:
             yield stream
 
     def _lines(self, stream: BinaryIO, last: Line) -> Iterator[Line]:
-        """Decode what comes behind a line."""
+        """Yield the lines after a line."""
         pieces = chain(to_pieces(stream), self._at_end())
         return to_lines(pieces, self.source, number=last.number, end=last.end, check=last.check)
 
     def _at_end(self) -> Iterator[bytes]:
-        """Note when the end is reached, and give nothing."""
+        """Note the time at which the end is reached; yield nothing."""
         self._end = time.monotonic()
         yield from ()
 
     def _skip(self, stream: BinaryIO, begin: Line) -> Iterator[Line] | None:
-        """Pass over what was read before; None where it is gone and the format can do without."""
+        """Yield the lines after `begin`; return None if its bytes are gone and the format is replayable."""
         start = stream.tell() if stream.seekable() else None
         reason = passes(stream, begin)
         if reason is None:
@@ -139,10 +138,10 @@ class FileFeed:
         if self.is_stream:
             if start is None:
                 raise RdfliveError(
-                    f"{self.source}: {reason}, and a stream cannot be read again: give it from its beginning "
-                    'with cursor=""'
+                    f"{self.source}: {reason}, and a stream cannot be read again: pass the stream from its "
+                    'beginning with cursor=""'
                 )
-            # whoever begins anew with a snapshot reads it from where it stood
+            # a caller that starts again with a snapshot reads from the same position
             stream.seek(start)
         raise ResyncNeeded(self.source, reason)
 

@@ -1,51 +1,122 @@
-"""Change-feed formats by name and by file ending, as the plugins offer them."""
+"""The interface of change-feed decoders, and the formats by name and by file ending."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from rdflive.errors import RdfliveError
-from rdflive.feeds.decoder import Decoder
-from rdflive.model import Batch
+from rdflive.feeds.lines import Line
+from rdflive.model import Batch, Change
 
-__all__ = ["FeedFormat", "FeedFormatError", "add_source", "feed_format", "feed_format_of", "feed_formats"]
+__all__ = [
+    "Decoded",
+    "Decoder",
+    "FeedFormat",
+    "FeedFormatError",
+    "Frame",
+    "StatelessDecoder",
+    "add_source",
+    "feed_format",
+    "feed_format_of",
+    "feed_formats",
+    "meaningful",
+]
+
+Frame: TypeAlias = tuple[Line, ...]
+"""The lines of one atomic unit of a feed, such as a transaction; never empty."""
+
+
+class Decoded(NamedTuple):
+    """The effect of a frame on a graph, as one commit: first the updates, then the changes."""
+
+    changes: tuple[Change, ...]
+    """Changes in order, with rdflib terms; the default graph is None."""
+    updates: tuple[str, ...] = ()
+    """SPARQL update requests that the store evaluates."""
+    kept: Mapping[str, str | None] = {}
+    """Decoder state to pass to `restore` when the feed is resumed; None removes a key."""
+
+
+class Decoder(Protocol):
+    """Decodes one feed; each reading of the feed uses a new decoder."""
+
+    def restore(self, kept: Mapping[str, str]) -> None:
+        """Restore the merged `Decoded.kept` of earlier readings; called once, before any other method."""
+
+    def split(self, lines: Iterator[Line]) -> Iterator[Frame]:
+        """Group lines into frames; yield each when its last line arrives.
+
+        Every line that is not empty and no comment is in exactly one frame, in order. A frame that the feed
+        leaves unfinished is yielded too; `decode` refuses it.
+        """
+        ...
+
+    def decode(self, frame: Frame) -> Decoded | None:
+        """Return the effect of a frame; None if it has none, such as an aborted transaction.
+
+        Raises `RowError` for a malformed frame and then leaves the decoder's state unchanged.
+        """
+        ...
+
+
+class StatelessDecoder:
+    """Base of decoders that keep no state; each line is a frame."""
+
+    def restore(self, kept: Mapping[str, str]) -> None:
+        """Do nothing: the decoder keeps no state."""
+
+    def split(self, lines: Iterator[Line]) -> Iterator[Frame]:
+        """Yield each line that is neither empty nor a comment."""
+        return ((line,) for line in meaningful(lines))
+
+
+def meaningful(lines: Iterable[Line]) -> Iterator[Line]:
+    """Skip empty lines and comments (`#`); keep lines that are not UTF-8, which the decoder refuses.
+
+    >>> [line.text for line in meaningful([Line("# why", 1), Line("", 2), Line("A", 3)])]
+    ['A']
+    """
+    for line in lines:
+        text = line.text.lstrip(" \t")
+        if line.fault or (text and not text.startswith("#")):
+            yield line
 
 
 class FeedFormatError(RdfliveError, LookupError):
-    """No plugin offers the format, or several do."""
+    """No plugin provides the format, or several do."""
 
 
 @dataclass(frozen=True, slots=True)
 class FeedFormat:
-    """A change-feed format: its name, the endings of its files (with the dot), and its decoder."""
+    """A change-feed format: its name, its file endings (with the dot) and its decoder."""
 
     name: str
     endings: tuple[str, ...]
     decoder: Callable[[], Decoder]
-    """Makes a decoder for one reading of a feed."""
+    """Creates a decoder for one reading of a feed."""
     encode: Callable[[Batch], str] | None = None
-    """Writes a batch, ended by a newline; None where the format is only read."""
+    """Writes a batch, ended by a newline; None for a read-only format."""
     replayable: bool = False
-    """True where records have numbers, so that another file which repeats some can be read from its start."""
+    """True if records are numbered, so that a file which repeats some can be read from its start."""
 
 
 Source: TypeAlias = Callable[[], Iterable[FeedFormat]]
 
-# the layer of plugins lies above feeds, so what they offer is handed in
+# the plugin layer lies above feeds, so the plugin manager registers its sources here
 _sources: Final[list[Source]] = []
 
 
 def add_source(source: Source) -> None:
-    """Have formats looked up in what a function lists; the plugin manager adds what its plugins offer."""
+    """Add a function that lists formats; the plugin manager registers its plugins' formats this way."""
     _sources.append(source)
 
 
 def feed_formats() -> dict[str, FeedFormat]:
-    """List the formats that plugins offer, by name.
+    """Return the formats that plugins provide, by name.
 
     >>> sorted(feed_formats())
     ['debezium', 'delta-lake', 'neptune', 'nquads', 'rdf-patch', 'sparql-update', 'wikidata']
@@ -55,14 +126,14 @@ def feed_formats() -> dict[str, FeedFormat]:
         other = formats.setdefault(given.name, given)
         if other is not given:
             raise FeedFormatError(
-                f"two plugins offer the change-feed format {given.name!r}: {other.decoder.__module__} "
+                f"two plugins provide the change-feed format {given.name!r}: {other.decoder.__module__} "
                 f"and {given.decoder.__module__}; rename one or uninstall it"
             )
     return formats
 
 
 def feed_format(name: str) -> FeedFormat:
-    """Find a format by its name."""
+    """Return the format with a name; raises `FeedFormatError`."""
     formats = feed_formats()
     if name not in formats:
         raise FeedFormatError(f"unknown change-feed format {name!r}; offered: {_offered(formats)}")
@@ -70,7 +141,7 @@ def feed_format(name: str) -> FeedFormat:
 
 
 def feed_format_of(path: str) -> FeedFormat:
-    """Find the format of a file by its ending; a `.gz` behind it does not count.
+    """Return the format of a file by its ending, ignoring a final `.gz`.
 
     >>> feed_format_of("changes.rdfp.gz").name
     'rdf-patch'

@@ -1,4 +1,4 @@
-"""JSON Lines, read more strictly than Python's `json` does, and terms as SPARQL's JSON results have them."""
+"""A JSON Lines reader stricter than Python's `json`, and a reader of terms in SPARQL's JSON results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, NoReturn, TypeVar
 
 from rdflib.term import BNode, Literal, URIRef
 
-from rdflive.feeds.decoder import Frame
+from rdflive.feeds.formats import Frame
 from rdflive.feeds.lines import Line
 from rdflive.feeds.terms import RdflibTerm, RowError
 from rdflive.model import exact_literal
@@ -22,7 +22,7 @@ T = TypeVar("T")
 _HALF: Final = re.compile(r"[\ud800-\udfff]")
 _MAYBE_HALF: Final = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 _FRAGMENT: Final = re.compile(r'[}\]]|"(?:[^"\\]|\\.)*"\s*[:,]|.*[{\[,:]\Z', re.DOTALL)
-_WHOLE: Final = "each line holds one whole JSON value, so write it without line breaks, as `jq -c .` does"
+_WHOLE: Final = "each line must hold one complete JSON value; write it without line breaks, as `jq -c .` does"
 _KINDS: Final[dict[type, str]] = {
     dict: "an object", list: "an array", str: "a string", int: "an integer", bool: "true or false",
     Decimal: "a number", type(None): "null",
@@ -30,7 +30,7 @@ _KINDS: Final[dict[type, str]] = {
 
 
 def read_object(line: Line) -> dict[str, Any]:
-    """Read the JSON object of a line; raises `RowError` for anything else.
+    """Return the JSON object of a line; raises `RowError` for anything else.
 
     >>> read_object(Line('{"a": [1, 1.50]}', 1))
     {'a': [1, Decimal('1.50')]}
@@ -42,16 +42,16 @@ def read_object(line: Line) -> dict[str, Any]:
 
 
 def read_value(line: Line) -> Any:
-    """Read the JSON value of a line; raises `RowError`.
+    """Return the JSON value of a line.
 
-    Numbers with a fraction or an exponent become `Decimal`, so that none is rounded. Refused are NaN and
-    infinities, keys given twice, escapes that are no character, and what is nested too deeply.
+    Numbers with a fraction or an exponent become `Decimal`, so none is rounded. NaN, infinities, duplicate
+    keys, escapes that are no character and too deep nesting raise `RowError`.
     """
     try:
         value = json.loads(
             line.text, parse_float=_number, parse_constant=_refuse_constant, object_pairs_hook=_object
         )
-        # most lines have none, and their values need not be walked through
+        # most lines have none, which saves a walk through their values
         if _MAYBE_HALF.search(line.text):
             _refuse_surrogates(value)
     except json.JSONDecodeError as error:
@@ -66,7 +66,7 @@ def read_value(line: Line) -> Any:
 
 
 def member(record: Mapping[str, Any], name: str, kind: type[T], where: str = "the record") -> T:
-    """Give a member of an object that must be there and of a kind; raises `RowError`.
+    """Return a required member of an object; raises `RowError` if it is missing or of another kind.
 
     >>> member({"id": "7"}, "id", int)
     Traceback (most recent call last):
@@ -82,12 +82,12 @@ def member(record: Mapping[str, Any], name: str, kind: type[T], where: str = "th
 
 
 def optional(record: Mapping[str, Any], name: str, kind: type[T], where: str = "the record") -> T | None:
-    """Give a member of an object, None where it is absent or null; raises `RowError` for another kind."""
+    """Return a member of an object, None if absent or null; raises `RowError` if of another kind."""
     return None if record.get(name) is None else member(record, name, kind, where)
 
 
 class UnitPlace(NamedTuple):
-    """Where a record stands in the unit that it belongs to."""
+    """The position of a record in its unit."""
 
     unit: Hashable
     is_first: bool
@@ -95,15 +95,15 @@ class UnitPlace(NamedTuple):
 
 
 def group(records: Iterator[Line], place: Callable[[Line], UnitPlace]) -> Iterator[Frame]:
-    """Group the lines of consecutive records of one unit, each unit as soon as its last record is there.
+    """Group consecutive records of one unit; yield each unit when its last record arrives.
 
-    A record that `place` refuses with a `RowError` ends the unit that it came in.
+    A record that `place` refuses with a `RowError` ends the current unit.
     """
     frame: list[Line] = []
     unit: Hashable = None
     for line in records:
         here = _try_place(line, place)
-        # the unit before was cut short: it is given all the same, for `decode` to refuse
+        # the previous unit is incomplete; yield it for `decode` to refuse
         if frame and here is not None and (here.is_first or here.unit != unit):
             yield tuple(frame)
             frame = []
@@ -121,7 +121,7 @@ def _try_place(line: Line, place: Callable[[Line], UnitPlace]) -> UnitPlace | No
     try:
         return place(line)
     except RowError:
-        return None  # the decoder comes upon the reason again, and raises it
+        return None  # `decode` raises the error
 
 
 def _kind(value: object) -> str:
@@ -141,7 +141,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
-    # json would take the last one in silence
+    # `json` would silently keep the last one
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
@@ -167,7 +167,7 @@ def _explain(text: str, error: json.JSONDecodeError) -> str:
 
 
 def read_solution(binding: Any) -> dict[str, RdflibTerm]:
-    """Read the terms of a solution by their variables, each as it is spelt; raises `RowError`.
+    """Return the terms of a solution by variable, with exact spelling; raises `RowError`.
 
     >>> read_solution({"x": {"type": "literal", "value": "hi", "xml:lang": "en"}})
     {'x': rdflib.term.Literal('hi', lang='en')}
@@ -193,7 +193,7 @@ def _read_literal(term: Mapping[str, Any], value: str) -> Literal:
     language = optional(term, "xml:lang", str, "a term")
     datatype = optional(term, "datatype", str, "a term")
     try:
-        # rdflib takes no datatype beside a language, where some write rdf:langString
+        # rdflib refuses a datatype with a language, but some producers write rdf:langString
         return exact_literal(value, language or None, None if language else datatype)
     except ValueError as error:
         raise RowError(f"a literal is malformed: {error}") from error

@@ -1,4 +1,4 @@
-"""From bytes to lines of text: every line with its place, every fault too."""
+"""Decoding of bytes into lines with positions and faults."""
 
 from __future__ import annotations
 
@@ -28,49 +28,49 @@ __all__ = [
 ]
 
 STDIN: Final = "-"
-"""The path that stands for standard input."""
+"""The path of standard input."""
 LONGEST: Final = 64 << 20
-"""The most bytes that a line may have, with its end: a small packed file can hold a line of any length."""
+"""Maximum bytes of a line with its end; a small compressed file can expand to a line of any length."""
 _PIECE: Final = 1 << 20
 _PART: Final = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 class Line(NamedTuple):
-    """A line of a feed, without its end."""
+    """A line of a feed, without its line end."""
 
     text: str
     number: int
     """From 1."""
     start: int = 0
-    """Bytes of the feed in front of the line, decompressed."""
+    """Number of decompressed bytes of the feed before the line."""
     end: int = 0
-    """Bytes of the feed up to and including the end of the line."""
+    """Number of bytes of the feed up to and including the line's end."""
     check: int = 0
     """The CRC-32 of those bytes."""
     fault: str = ""
-    """Why the line is no text; `text` is empty then."""
+    """The reason why the line has no valid text; `text` is empty then."""
     before: int = 0
-    """The CRC-32 of the bytes in front of the line."""
+    """The CRC-32 of the bytes before the line."""
 
 
 @contextmanager
 def open_bytes(path: str) -> Iterator[BinaryIO]:
-    """Open a feed: a file, one compressed with gzip (`.gz`), or standard input (`-`)."""
+    """Open a file, a gzip-compressed file (`.gz`) or standard input (`-`)."""
     if path == STDIN:
-        if sys.stdin is None:  # as Python has it where the process began with it closed
+        if sys.stdin is None:  # the process was started with it closed
             raise OSError(errno.EBADF, "it is closed; pipe the feed in, or give a file", "standard input")
         yield _stdin()
         return
     with gzip.open(path, "rb") if path.endswith(".gz") else open(path, "rb") as stream:
-        # a GzipFile is a binary stream, though typeshed does not call it one
+        # typeshed does not declare GzipFile as a binary stream
         yield cast(BinaryIO, stream)
 
 
 def _stdin() -> BinaryIO:
-    """Give standard input, to threads with a buffer of their own.
+    """Return standard input; threads other than the main one receive a buffer of their own.
 
-    When the process ends, Python needs the lock of `sys.stdin.buffer`, and aborts if a thread that is left
-    behind in a read has it.
+    At exit, Python needs the lock of `sys.stdin.buffer` and aborts if a thread that is still reading holds
+    the lock.
     """
     if threading.current_thread() is not threading.main_thread():
         with suppress(OSError, AttributeError):  # a stand-in may have no descriptor
@@ -80,25 +80,25 @@ def _stdin() -> BinaryIO:
 
 @contextmanager
 def open_lines(path: str) -> Iterator[Iterator[Line]]:
-    """Open a feed as lines of text."""
+    """Open a feed as an iterator of lines."""
     with open_bytes(path) as stream:
         yield to_lines(to_pieces(stream), "standard input" if path == STDIN else path)
 
 
 def unreadable(source: str, error: OSError) -> FeedError:
-    """Say that a feed cannot be opened, and why."""
+    """Return the error for a feed that cannot be opened."""
     return FeedError(source, 0, f"cannot be opened: {error.strerror or error}; give the path of a file")
 
 
 def blocks(read: Callable[[int], bytes], size: int) -> Iterator[bytes]:
-    """Read so many bytes, or as many as there are, in blocks."""
+    """Read up to `size` bytes in blocks."""
     while size and (block := read(min(size, _PIECE))):
         size -= len(block)
         yield block
 
 
 def to_pieces(stream: BinaryIO) -> Iterator[bytes]:
-    """Read a stream in pieces that end where a line does, or are a part of a long one."""
+    """Read a stream in pieces, each a line or a part of a long line."""
     return iter(partial(stream.readline, _PIECE), b"")
 
 
@@ -111,11 +111,11 @@ def to_lines(
     check: int = 0,
     longest: float | None = None,
 ) -> Iterator[Line]:
-    """Decode UTF-8 line by line (ended by LF, CR or CRLF), each as soon as the stream has it.
+    """Decode UTF-8 line by line (ended by LF, CR or CRLF); yield each line when it arrives.
 
-    A piece of the stream may hold at most one LF, at its end. A line that is not UTF-8, or has more bytes
-    than `longest` (by default `LONGEST`), has a `fault`; a stream that cannot be read raises `FeedError`.
-    `number`, `end` and `check` are those of the last line read before, where the stream goes on from there.
+    A piece of the stream may hold at most one LF, at its end. A line that is not UTF-8, or is longer than
+    `longest` bytes (default `LONGEST`), has a `fault`. An unreadable stream raises `FeedError`. Where the
+    stream continues an earlier one, `number`, `end` and `check` are those of the last line read.
 
     >>> [line.text for line in to_lines([b"one\\r\\n", b"t", b"wo"], "feed")]
     ['one', 'two']
@@ -132,17 +132,17 @@ def to_lines(
         whole = rest + (piece or b"") if rest else piece or b""
         rest = b""
         if piece is not None and whole.endswith(b"\r"):
-            whole, rest = whole[:-1], b"\r"  # an LF may follow, which ends the same line
+            whole, rest = whole[:-1], b"\r"  # an LF that ends the same line may follow
         # splitlines would also split at characters that a literal may hold, such as U+2028
         for part in _PART.findall(whole) if b"\r" in whole else (whole,):
             end += len(part)
             check = zlib.crc32(part, check)
-            # a line that is too long is counted and checked up to its end, but not held
+            # a line that is too long counts for position and checksum, but is not kept
             if end - start <= longest:
                 parts.append(part)
             else:
                 parts.clear()
-            # the last line needs no end
+            # the last line needs no line end
             if part.endswith((b"\n", b"\r")) or (piece is None and end > start):
                 number += 1
                 yield _to_line(parts, number, start, end, check, before)
@@ -153,15 +153,15 @@ def to_lines(
 
 def _to_line(parts: list[bytes], number: int, start: int, end: int, check: int, before: int) -> Line:
     if not parts:
-        fault = f"longer than {LONGEST:,} bytes, the most that a line may have"
+        fault = f"longer than {LONGEST:,} bytes, the maximum for a line"
         return Line("", number, start, end, check, fault, before)
     parts[-1] = parts[-1].removesuffix(b"\n").removesuffix(b"\r")
     line = parts[0] if len(parts) == 1 else b"".join(parts)
-    parts.clear()  # for a long line is held often enough
+    parts.clear()  # a long line should not be in memory twice
     if number == 1:
         line = line.removeprefix(b"\xef\xbb\xbf")
     try:
         return Line(line.decode(), number, start, end, check, before=before)
     except UnicodeDecodeError as error:
-        fault = f"not UTF-8: byte {line[error.start]:#04x} at place {error.start + 1}"
+        fault = f"not UTF-8: byte {line[error.start]:#04x} at position {error.start + 1}"
         return Line("", number, start, end, check, fault, before)

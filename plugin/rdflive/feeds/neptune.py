@@ -1,4 +1,4 @@
-"""Change records of Amazon Neptune Streams, as GetSPARQLStreamRecords gives them.
+"""Change records of Amazon Neptune Streams, as GetSPARQLStreamRecords returns them.
 
 Source: https://docs.aws.amazon.com/neptune/latest/userguide/streams-change-formats.html .
 """
@@ -13,8 +13,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from rdflib.term import URIRef
 
-from rdflive.feeds.decoder import Decoded, Frame, meaningful
-from rdflive.feeds.formats import FeedFormat
+from rdflive.feeds.formats import Decoded, FeedFormat, Frame, meaningful
 from rdflive.feeds.json_lines import UnitPlace, group, member, optional, read_object
 from rdflive.feeds.lines import Line
 from rdflive.feeds.terms import RowError, RowReader
@@ -26,11 +25,11 @@ _DEFAULT_GRAPH: Final = URIRef("http://aws.amazon.com/neptune/vocab/v01/DefaultN
 _SIGNS: Final[dict[str, Literal[1, -1]]] = {"ADD": 1, "REMOVE": -1}
 _DIGITS: Final = re.compile(r"[0-9]{1,18}")
 _NONE: Final = -1
-"""Before the first commit."""
+"""The commit number before the first commit."""
 
 
 class EventId(NamedTuple):
-    """Which operation of a commit a record is, from 1, and whether it is the last one."""
+    """The position of a record: its commit, its operation number from 1, and whether it is the last."""
 
     commit: int
     operation: int
@@ -38,29 +37,29 @@ class EventId(NamedTuple):
 
 
 class NeptuneDecoder:
-    """Decodes JSON Lines of stream records, or of whole responses with `records`; a commit is a unit.
+    """Decodes JSON Lines of stream records, or of full responses with `records`; a commit is a unit.
 
-    A commit ends with the record that says `isLastOp`; it may go on over several lines, and a response may
-    hold several. One whose records are not numbered 1, 2, 3 up to that, or that nothing ends, is an error.
-    Commits up to the last one applied are passed over, so that logs may overlap. Blank nodes keep their
-    labels, which are those of the database.
+    A commit ends with the record that has `isLastOp`. It may span several lines, and a response may hold
+    several commits. A commit whose records are not numbered 1, 2, 3, …, or that has no last record, is an
+    error. The decoder skips commits up to the last one applied, so logs may overlap. Blank nodes keep the
+    labels of the database.
     """
 
     def __init__(self) -> None:
         self._commit = _NONE
 
     def restore(self, kept: Mapping[str, str]) -> None:
-        """Take up the last commit."""
+        """Restore the number of the last commit."""
         self._commit = int(kept.get("commit", _NONE))
 
     def split(self, lines: Iterator[Line]) -> Iterator[Frame]:
-        """Give commits, the records of a response as lines of their own.
+        """Yield commits; each record of a response becomes a line of its own.
 
-        A cursor cannot point into a line. If a commit ends inside a response, it points to the start of that
-        line; when the line is read again, records that were applied are skipped by their numbers.
+        A cursor cannot point into a line. If a commit ends within a response, its cursor points to the start
+        of that line; when the line is read again, applied records are skipped by their numbers.
         """
         for frame in group(chain.from_iterable(map(records_of, meaningful(lines))), _place):
-            # inside of a response all lines but the last have no bytes of their own: see `records_of`
+            # within a response, all lines but the last span no bytes: see `records_of`
             last = frame[-1]
             if last.end > last.start:
                 yield frame
@@ -68,25 +67,25 @@ class NeptuneDecoder:
                 yield (*frame, last._replace(text="", number=last.number - 1))
 
     def decode(self, frame: Frame) -> Decoded | None:
-        """Read the records of a commit; None for one that was applied before."""
-        # without the one that `split` has put behind for its place
+        """Decode the records of a commit; return None for a commit that was applied before."""
+        # without the line that `split` appended for its position
         lines = [line for line in frame if line.text]
         if _commit_of(lines[0]) <= self._commit:
             return None
         events, changes = zip(*map(read_line, lines), strict=True)
         _check_whole(events, frame)
-        # last: a commit that is refused must leave the decoder as it was
+        # set last: a refused commit must leave the decoder unchanged
         self._commit = events[0].commit
         return Decoded(changes, kept={"commit": str(self._commit)})
 
 
 def records_of(line: Line) -> list[Line]:
-    """Give each record of a response as a line, of which only the last has the end of the response."""
+    """Return each record of a response as a line; only the last line spans the response's bytes."""
     try:
         response = read_object(line)
         if "records" not in response:
             return [line]
-        # numbers with a fraction are Decimal, which json cannot write
+        # numbers with a fraction are Decimal, which `json` cannot serialize
         texts = [json.dumps(record, default=str) for record in _records(response)]
     except RowError:
         return [line]  # for `decode` to refuse
@@ -98,7 +97,7 @@ def records_of(line: Line) -> list[Line]:
 def _records(response: Mapping[str, Any]) -> list[Any]:
     form = response.get("format", "NQUADS")
     if form != "NQUADS":
-        raise RowError(f"the format of the response must be 'NQUADS', not {form!r}: ask for SPARQL records")
+        raise RowError(f"the format of the response must be 'NQUADS', not {form!r}: request SPARQL records")
     return member(response, "records", list, "the response")
 
 
@@ -115,7 +114,7 @@ def _commit_of(line: Line) -> int:
 
 
 def read_line(line: Line) -> tuple[EventId, Change]:
-    """Read one record: where it stands in its commit, and its change."""
+    """Return the position of a record in its commit, and its change."""
     try:
         record = _read_record(line)
         return _read_event(record), _read_change(record)
@@ -137,7 +136,7 @@ def _read_event(record: Mapping[str, Any]) -> EventId:
 
 
 def _number(event: Mapping[str, Any], name: str) -> int:
-    """Read a number, or its digits: the SDKs give strings."""
+    """Return a number given as an integer or, as the SDKs return it, as a string of digits."""
     value = event.get(name)
     if isinstance(value, str) and _DIGITS.fullmatch(value):
         return int(value)
@@ -152,10 +151,10 @@ def _read_change(record: Mapping[str, Any]) -> Change:
     if operation not in _SIGNS:
         raise RowError(f"'op' of the record must be 'ADD' or 'REMOVE', not {operation!r}")
     change = member(record, "data", dict)
-    # as those of property graphs have it
+    # the form of property graph records
     if "stmt" not in change and "type" in change:
         raise RowError(
-            "the record is one of Gremlin or openCypher; a feed of RDF comes from the SPARQL stream endpoint"
+            "the record is of Gremlin or openCypher; read an RDF feed from the SPARQL stream endpoint"
         )
     quad = RowReader(member(change, "stmt", str, "'data'")).quad()
     return Change(_SIGNS[operation], quad._replace(graph=None) if quad.graph == _DEFAULT_GRAPH else quad)
@@ -166,8 +165,8 @@ def _check_whole(events: Sequence[EventId], frame: Frame) -> None:
     for expected, (event, line) in enumerate(zip(events, frame, strict=False), start=1):
         if event.operation != expected:
             raise RowError(
-                f"commit {commit} has opNum {event.operation} where {expected} is due; "
-                "its records must be there from 1 on, in order",
+                f"commit {commit} has opNum {event.operation} where {expected} is expected; "
+                "its records must be numbered from 1, in order",
                 line.number,
             )
     if not events[-1].is_last:
@@ -175,4 +174,4 @@ def _check_whole(events: Sequence[EventId], frame: Frame) -> None:
 
 
 NEPTUNE: Final = FeedFormat("neptune", (), NeptuneDecoder, replayable=True)
-"""Neptune Streams records; only read."""
+"""Neptune Streams records; read-only."""

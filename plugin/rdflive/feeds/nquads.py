@@ -1,4 +1,4 @@
-"""N-Quads, and N-Quads with a sign in front of each line as a change feed."""
+"""N-Quads, and signed N-Quads as a change feed."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, Literal
 
 from rdflive.errors import FeedError
-from rdflive.feeds.decoder import Decoded, Frame, StatelessDecoder, meaningful
-from rdflive.feeds.formats import FeedFormat
+from rdflive.feeds.formats import Decoded, FeedFormat, Frame, StatelessDecoder, meaningful
 from rdflive.feeds.lines import Line
 from rdflive.feeds.terms import RowError, RowReader, write_quad
 from rdflive.model import Batch, Change, Quad
@@ -18,14 +17,14 @@ _SIGNS: Final[dict[str, Literal[1, -1]]] = {"+": 1, "-": -1}
 
 
 class SignedNQuadsDecoder(StatelessDecoder):
-    """Decodes lines `+ s p o [g] .` and `- s p o [g] .`: each is a unit of its own.
+    """Decodes lines `+ s p o [g] .` and `- s p o [g] .`; each line is a unit.
 
-    Empty lines and comments (`#`) mean nothing and group nothing; use RDF Patch for changes that belong
-    together. Blank nodes keep their labels.
+    Empty lines and comments (`#`) are skipped and do not group changes; RDF Patch has transactions. Blank
+    nodes keep their labels.
     """
 
     def decode(self, frame: Frame) -> Decoded:
-        """Read the one line."""
+        """Decode one line."""
         text = frame[0].text.lstrip(" \t")
         sign = _SIGNS.get(text[:1])
         if sign is None:
@@ -34,7 +33,7 @@ class SignedNQuadsDecoder(StatelessDecoder):
 
 
 def encode_nquads(batch: Batch) -> str:
-    """Write each change as a signed line; that they are one batch is lost.
+    """Write each change as a signed line; the result does not mark the batch.
 
     >>> from rdflib import BNode, URIRef
     >>> quad = Quad(BNode("b"), URIRef("http://e/p"), BNode("c"))
@@ -45,7 +44,7 @@ def encode_nquads(batch: Batch) -> str:
 
 
 def read_nquads(lines: Iterable[Line], source: str = "<lines>") -> Iterator[Quad]:
-    """Read N-Triples or N-Quads; the blank nodes keep their labels, so that a feed can name them.
+    """Read N-Triples or N-Quads; blank nodes keep their labels, so that later changes can refer to them.
 
     >>> next(read_nquads([Line("_:b1 <http://e/p> <http://e/o> .", 1)])).subject
     rdflib.term.BNode('b1')

@@ -9,8 +9,7 @@ from typing import Final, Literal
 from rdflib.term import Literal as RdfLiteral
 from rdflib.term import URIRef
 
-from rdflive.feeds.decoder import Decoded, Frame, StatelessDecoder, meaningful
-from rdflive.feeds.formats import FeedFormat
+from rdflive.feeds.formats import Decoded, FeedFormat, Frame, StatelessDecoder, meaningful
 from rdflive.feeds.lines import Line
 from rdflive.feeds.terms import RowError, RowReader, plain_quad, write_quad
 from rdflive.model import Batch, Change, Quad
@@ -25,20 +24,20 @@ _ACCEPTED: Final = "H, TX, TC, TA, PA, PD, A and D"
 
 
 class RdfPatchDecoder(StatelessDecoder):
-    """Decodes RDF Patch: a transaction (`TX` … `TC`) is a unit, and one that `TA` aborts does nothing.
+    """Decodes RDF Patch; a transaction (`TX` … `TC`) is a unit, and one that `TA` aborts has no effect.
 
-    Rows outside of any transaction are one unit up to the next `TX` or the end, so that a patch without
-    transactions is atomic, as Jena documents. Headers and prefixes are checked and change no answer.
-    Blank nodes keep their labels. A transaction that nothing ends is an error.
+    Rows outside of transactions form one unit up to the next `TX` or the end, so a patch without
+    transactions is atomic, as Jena documents. Headers and prefixes are checked but have no effect. Blank
+    nodes keep their labels. An unfinished transaction is an error.
     """
 
     def split(self, lines: Iterator[Line]) -> Iterator[Frame]:
-        """Give transactions, and what lies between them."""
+        """Yield transactions, and the rows between them."""
         frame: list[Line] = []
         for line in meaningful(lines):
             match = _CODE.match(line.text)
             code = match[1] if match else ""
-            # a transaction that nothing ended is refused by itself, and whoever skips it gets this one
+            # `decode` refuses only the unfinished transaction; a reader may skip it and continue here
             if code == "TX" and frame:
                 yield tuple(frame)
                 frame = []
@@ -50,13 +49,13 @@ class RdfPatchDecoder(StatelessDecoder):
             yield tuple(frame)
 
     def decode(self, frame: Frame) -> Decoded | None:
-        """Read the rows of a transaction, or of a stretch outside of any."""
+        """Decode the rows of a transaction, or the rows between transactions."""
         changes: list[Change] = []
         begun = code = ""
         for line in frame:
             sign = _PLAIN_SIGNS.get(line.text[:2])
             plain = None if sign is None else plain_quad(line.text, 2)
-            if sign is not None and plain is not None:  # as most rows are
+            if sign is not None and plain is not None:  # the most frequent rows
                 code = "A"
                 changes.append(Change(sign, plain))
                 continue
@@ -72,7 +71,7 @@ class RdfPatchDecoder(StatelessDecoder):
                 changes.append(Change(_SIGNS[code], quad))
         if begun and code not in ("TC", "TA"):
             raise RowError(f"neither TC nor TA ends {begun}, so it is not applied", frame[-1].number)
-        # an empty transaction is a commit all the same; headers alone, and what TA ends, are none
+        # an empty transaction is a commit; headers alone and aborted transactions are not
         return Decoded(tuple(changes)) if code == "TC" or (changes and not begun) else None
 
 
@@ -126,4 +125,4 @@ def _read_word(row: RowReader, role: str) -> None:
 
 
 RDF_PATCH: Final = FeedFormat("rdf-patch", (".rdfp", ".patch"), RdfPatchDecoder, encode_rdf_patch)
-"""RDF Patch in text."""
+"""RDF Patch in its text form."""

@@ -1,8 +1,8 @@
-"""A log that grows and is rotated: its files are read one after the other, each to its end.
+"""A growing log that is rotated: its files are read one after the other, each to its end.
 
-What is compared at every look is the file that is open, by the bytes in front of the place reached, and the
-file at the path, by its number in the file system. A file that was renamed or deleted stays open until
-its successor has something in it: whoever writes a log writes to one file at a time.
+Every look compares the open file, by the bytes before the position reached, and the file at the path, by its
+inode number. A renamed or deleted file stays open until its successor has content: the writer of a log
+writes to one file at a time.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ __all__ = ["RotatedLog", "passes"]
 
 _BLOCK: Final = 1 << 20
 _ENDS: Final = 1024
-"""So many bytes at the beginning and in front of the place reached are compared at every look."""
+"""Number of bytes at the beginning and before the position reached that every look compares."""
 _LOOKS: Final = 20
 _PATIENCE: Final = 10.0
-"""What is doubtful may be the middle of a rotation: for so many looks, and so many seconds of looking."""
+"""Looks and seconds after which a doubt is an error; until then it may be a rotation in progress."""
 _NUMBER: Final = r"[._-](\d[\d._T:-]*?)"
 _COUNTED: Final = 5
-"""A number of more digits is a time."""
+"""Maximum digits of a count; a longer number is a time."""
 
 _FileId: TypeAlias = tuple[int, int]
-"""The device and the number of a file, which no other file has while it is open."""
+"""The device and inode number of a file; no other file has both while it is open."""
 
 
 class _Readable(Protocol):
@@ -41,40 +41,40 @@ class _Readable(Protocol):
 
 
 def passes(stream: _Readable, begin: Line) -> str | None:
-    """Read up to a place, and compare what lies before it with what was read there, by its checksum.
+    """Read up to a position and compare the checksum of its bytes with the earlier one.
 
-    Gives None where it is the same, else what is wrong.
+    Returns None if they are equal, else the fault.
     """
     left, check = begin.end, 0
     try:
         for block in blocks(stream.read, begin.end):
             left -= len(block)
             check = zlib.crc32(block, check)
-    except (EOFError, zlib.error, gzip.BadGzipFile):  # a compressed file that was cut or changed
-        # anything that is not equal
+    except (EOFError, zlib.error, gzip.BadGzipFile):  # a compressed file was truncated or changed
+        # any unequal value
         check = ~begin.check
     if not left and check == begin.check:
         return None
     fault = "ends" if left else "has changed"
-    return f"{fault} before byte {begin.end}, up to where it was read the last time"
+    return f"{fault} before byte {begin.end}, the position of the last reading"
 
 
 class _Found(NamedTuple):
-    """A file as the file system has it."""
+    """The state of a file in the file system."""
 
     path: str
     place: _FileId
     size: int
     changed: int
-    """When it was written to last, in nanoseconds."""
+    """Time of the last write, in nanoseconds."""
     number: int = 0
-    """Of `log.2` and `log.2.gz` 2: the highest is the oldest."""
+    """The count of a former file, 2 for `log.2` and `log.2.gz`; the highest is the oldest."""
     time: str = ""
-    """Of `log-20261123` and `log-20261123.rdfp` what tells the time."""
+    """The time in its name, `20261123` for `log-20261123` and `log-20261123.rdfp`."""
 
     @property
     def order(self) -> tuple[int, str]:
-        """What is older comes first."""
+        """Sort key; older files come first."""
         return -self.number, self.time
 
 
@@ -85,21 +85,21 @@ class _File:
         self.path = path
         self.source = source
         self.is_packed = path.endswith(".gz")
-        # unbuffered: a buffer would compare what was read with itself
+        # unbuffered: `_compare` must read the file and not a buffer
         stream = gzip.open(path) if self.is_packed else open(path, "rb", buffering=0)  # noqa: SIM115 - closed by its reader
         self.stream = cast(BinaryIO, stream)
         found = os.fstat(self.stream.fileno())
         self.place: _FileId = (found.st_dev, found.st_ino)
         self.reached = Line("", 0)
-        """The place that was read up to."""
+        """The position reached."""
         self.successor: _File | None = None
         self._first = self._last = b""
 
     def read(self, size: int = _BLOCK, /) -> bytes:
-        """Read on; raises `ResyncNeeded` where what was read before is not there any more."""
+        """Read the next block; raises `ResyncNeeded` if the bytes read before have changed."""
         block = self.stream.read(size)
         if not self.is_packed:
-            self._compare()  # behind reading, or what is cut in between would be taken for its continuation
+            self._compare()  # after the read: a file truncated before it could look like a continuation
         check = zlib.crc32(block, self.reached.check)
         self.reached = Line("", 0, end=self.reached.end + len(block), check=check)
         self._first = (self._first + block[:_ENDS])[:_ENDS]
@@ -109,7 +109,7 @@ class _File:
     def _compare(self) -> None:
         here, end = self.stream.tell(), self.reached.end
         if os.fstat(self.stream.fileno()).st_size < end:
-            raise self._resync("was cut")
+            raise self._resync("was truncated")
         for start, known in ((0, self._first), (end - len(self._last), self._last)):
             self.stream.seek(start)
             if self.stream.read(len(known)) != known:
@@ -119,13 +119,13 @@ class _File:
     def _resync(self, what: str) -> ResyncNeeded:
         return ResyncNeeded(
             self.source,
-            f"{what} while it was followed, and what came behind byte {self.reached.end} is not known; "
-            "rotate the log by renaming it, and nothing is lost",
+            f"{what} while it was followed, so changes after byte {self.reached.end} may be lost; "
+            "rotate the log by renaming it to prevent this",
         )
 
 
 class RotatedLog:
-    """Follows the log at a path: it is looked at every so many seconds, until `wait` raises."""
+    """Follows the log at a path; checks it every `every` seconds, until `wait` raises."""
 
     def __init__(self, path: str, every: float, wait: Callable[[float], object], *, replayable: bool) -> None:
         self._path = path
@@ -134,7 +134,7 @@ class RotatedLog:
         self.seen_until: float | None = None
         """See `Feed`."""
         self._has_later = False
-        """True while a later file has something in it, and this one cannot be left yet."""
+        """True while a later file has content but the current file is not finished."""
         self._replayable = replayable
         folder, self._base = os.path.split(path)
         self._folder = folder or os.curdir
@@ -146,7 +146,7 @@ class RotatedLog:
         self._open: list[_File] = []
 
     def lines(self, begin: Line | None) -> Iterator[Line]:
-        """Give the lines behind a place, or all of them; raises `ResyncNeeded` and `FeedError`."""
+        """Yield the lines after a position, or all lines; raises `ResyncNeeded` and `FeedError`."""
         try:
             yield from self._lines(begin)
         finally:
@@ -163,8 +163,8 @@ class RotatedLog:
             file, last = file.successor, Line("", 0)
 
     def _begin(self, begin: Line | None) -> _File:
-        """Open the file that a place is in."""
-        fault: str | None = "is not there, nor is a file that it was renamed to"
+        """Open the file that contains a position."""
+        fault: str | None = "does not exist, nor does a file that it was renamed to"
         try:
             file = self._opened(self._path)
         except OSError as error:
@@ -177,16 +177,16 @@ class RotatedLog:
             self._close(file)
         if begin is not None and (found := self._found(begin)) is not None:
             return found
-        # its decoder passes over the records that it has applied
+        # the decoder skips the records that it has applied
         if self._replayable and os.path.exists(self._path):
             return self._opened(self._path)
         raise ResyncNeeded(self._path, fault or "")
 
     def _pieces(self, file: _File) -> Iterator[bytes]:
-        """Read a file to its end, which is there when its successor has begun."""
+        """Read a file to its end, which is final once its successor has content."""
         while True:
             look = time.monotonic()
-            # looked for before the last reading: what was written until it had begun is read then
+            # found before the last read, which then covers all writes before the successor began
             successor = self._successor(file)
             while block := file.read():
                 yield from io.BytesIO(block)
@@ -198,7 +198,7 @@ class RotatedLog:
             self._wait(self._every)
 
     def _successor(self, file: _File) -> _File | None:
-        """Open the file behind one, when there is something in it or in a later one."""
+        """Open the next file, once it or a later one has content."""
         self._has_later = False
         new = _find(self._path)
         if new is not None and new.place == file.place:
@@ -206,13 +206,13 @@ class RotatedLog:
         former = self._former()
         has_begun = new is not None and new.size > 0
         between, doubt = self._between(file, former, has_begun=has_begun)
-        # an empty one is passed over, for it could not be known again
+        # an empty file is skipped: it could not be recognized later
         found = next((other for other in between if other.size), new if has_begun else None)
         if found is None:
             return None
         self._has_later = True
         if self._former() != former or _find(found.path) is None:
-            return None  # it is being rotated at this moment
+            return None  # a rotation is in progress
         if doubt:
             self._doubts += 1
             if self._doubts > max(_LOOKS, _PATIENCE / self._every):
@@ -222,15 +222,15 @@ class RotatedLog:
         return self._opened_as(found)
 
     def _between(self, file: _File, former: list[_Found], *, has_begun: bool) -> tuple[list[_Found], str]:
-        """List the former files behind one, and say what may be missing among them."""
+        """Return the former files after one, and the reason why some may be missing."""
         here = next((other for other in former if other.place == file.place), None)
         if here is None and has_begun:
             here = self._same(file.reached, former)  # it was compressed, or copied and deleted
         if here is None:
             written = os.fstat(file.stream.fileno()).st_mtime_ns
             newer = [other.path for other in former if other.changed > written]
-            return [], f"{newer[-1]} came when the file that was read had gone" if newer else ""
-        # counts and times are two ways to rotate, whose orders do not compare
+            return [], f"{newer[-1]} appeared after the file being read was removed" if newer else ""
+        # counted and timed names are two ways to rotate; their orders do not compare
         between = [
             other for other in former if bool(other.time) is bool(here.time) and other.order > here.order
         ]
@@ -238,7 +238,7 @@ class RotatedLog:
         return between, f"its file number {max(missing)} is gone" if missing else ""
 
     def _opened_as(self, found: _Found) -> _File | None:
-        """Open a file that was found, unless another one has its name meanwhile."""
+        """Open a file that was found; None if another file has taken its name."""
         try:
             file = self._opened(found.path)
         except FileNotFoundError:
@@ -249,7 +249,7 @@ class RotatedLog:
         return None
 
     def _found(self, place: Line) -> _File | None:
-        """Open the former file that has what was read up to a place, and pass over it."""
+        """Open the former file that contains a position, and read up to the position."""
         while True:
             former = self._former()
             found = self._same(place, former)
@@ -257,14 +257,14 @@ class RotatedLog:
                 if passes(file, place) is None:
                     return file
                 self._close(file)
-            # else files were renamed meanwhile, and the one that is looked for may have been missed
+            # otherwise files were renamed during the search, which may have missed the file
             elif self._former() == former:
                 return None
 
     def _same(self, place: Line, former: list[_Found]) -> _Found | None:
-        """Find the former file that begins with what was read up to a place.
+        """Return the former file whose beginning has the bytes up to a position.
 
-        None where nothing was read: any of them could be that file.
+        None for position 0, which fits any file.
         """
         for other in reversed(former if place.end else []):
             if other.size >= place.end or other.path.endswith(".gz"):
@@ -274,11 +274,11 @@ class RotatedLog:
         return None
 
     def _former(self) -> list[_Found]:
-        """List the files that the log was rotated to, oldest first."""
+        """List the rotated files, oldest first."""
         found: dict[tuple[int, str], _Found] = {}
         for name in sorted(
             os.listdir(self._folder), reverse=True
-        ):  # log.1 behind log.1.gz, which it replaces
+        ):  # log.1 comes after log.1.gz and replaces it
             match = self._name.fullmatch(name)
             if match is None:
                 continue
@@ -308,8 +308,8 @@ def _find(path: str) -> _Found | None:
 
 
 def _gaps(numbers: set[int], last: int) -> set[int]:
-    """Tell which numbers below the last are missing; they begin at 1, or at 0 where that is there.
+    """Return the missing numbers below the last; numbers begin at 1, or at 0 if that is present.
 
-    With `log.1` and `log.3` beside `log.4`, the last one that was read, 2 is missing.
+    With `log.1`, `log.3` and `log.4`, the last one read, 2 is missing.
     """
     return set(range(min(1, *numbers, 1), last)) - numbers

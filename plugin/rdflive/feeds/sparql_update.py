@@ -1,7 +1,8 @@
-"""Logs of SPARQL update requests."""
+"""Logs of SPARQL update requests, and where a request ends in lines of text."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 from typing import Literal as OneOf
@@ -9,57 +10,125 @@ from typing import Literal as OneOf
 from rdflib.term import BNode, Literal, URIRef
 
 from rdflive.errors import QuerySyntaxError
-from rdflive.feeds.decoder import Decoded, Frame, StatelessDecoder
-from rdflive.feeds.formats import FeedFormat
+from rdflive.feeds.formats import Decoded, FeedFormat, Frame, StatelessDecoder
 from rdflive.feeds.lines import Line
-from rdflive.feeds.sparql_text import RequestScanner
 from rdflive.feeds.terms import RowError, UnwritableError, write_term
 from rdflive.model import Batch, Change, Quad
 from rdflive.model.term_text import is_writable
 from rdflive.syntax.iris import is_absolute
 from rdflive.syntax.prefixes import usual_prefixes
 from rdflive.syntax.reader import read_update
-from rdflive.syntax.tokens import tokenize
+from rdflive.syntax.tokens import Token, tokenize
 from rdflive.syntax.tree import Tree, leaves, too_deep, walk
 from rdflive.syntax.writing import write_string
 
-__all__ = ["SPARQL_UPDATE", "SparqlUpdateDecoder", "encode_sparql_update"]
+__all__ = ["SPARQL_UPDATE", "RequestScanner", "SparqlUpdateDecoder", "encode_sparql_update"]
+
+_MODIFY: Final = frozenset({"INSERT", "DELETE", "WITH"})
+_WHOLE_GRAPHS: Final = frozenset({"CLEAR", "DROP", "CREATE", "LOAD"})
+_TRANSFERS: Final = frozenset({"ADD", "MOVE", "COPY"})
+_PROLOGUE: Final = frozenset({"PREFIX", "BASE", "VERSION"})
+_TARGETS: Final = frozenset({"iri", "prefixed", "DEFAULT", "NAMED", "ALL"})
+_CLOSING: Final = {quote: re.compile(rf"(?:\\.|[^\\])*?{quote * 3}", re.DOTALL) for quote in "\"'"}
+
+
+class RequestScanner:
+    """Tracks a request token by token, as far as needed to find its end."""
+
+    __slots__ = ("_last", "_quote", "depth", "words")
+
+    def __init__(self) -> None:
+        self.depth = 0
+        """Number of open braces."""
+        self.words: list[str] = []
+        """The keywords of the current operation outside of braces, in upper case."""
+        self._last = ""
+        self._quote = ""
+
+    @property
+    def may_end(self) -> bool:
+        """True after a complete operation, or after one that no further input can complete."""
+        words = set(self.words)
+        if self._quote or self.depth > 0 or self._last == ";":
+            return False
+        if not words & _MODIFY:
+            if words & _TRANSFERS:
+                return "TO" in words and self._last in _TARGETS
+            if words & _WHOLE_GRAPHS:
+                return self._last in _TARGETS
+            # a prologue alone is incomplete; no input completes an unknown operation
+            return not words or not words <= _PROLOGUE
+        return self._last == "}" and not words.isdisjoint(("DATA", "WHERE"))
+
+    def take_line(self, text: str) -> bool:
+        """Process a line; return False if it has only space and comments."""
+        begin = 0
+        if self._quote:
+            closing = _CLOSING[self._quote].match(text)
+            if closing is None:
+                return True
+            begin, self._quote, self._last = closing.end(), "", "string"
+        found = bool(begin)
+        for token in tokenize(text[begin:]):
+            found = True
+            self.take(token)
+            # a long string may continue in the next line
+            if token.kind == "unfinished" and token.text[:3] in ('"""', "'''"):
+                self._quote = token.text[0]
+                break
+        return found
+
+    def take(self, token: Token) -> None:
+        """Process a token."""
+        if token.text == "{":
+            self.depth += 1
+        elif token.text == "}":
+            self.depth -= 1
+            self._last = "}"
+        elif self.depth <= 0:
+            self._last = token.kind
+            if token.kind == "word":
+                self._last = token.text.upper()
+                self.words.append(self._last)
+            elif token.text == ";":
+                self._last = ";"
+                self.words.clear()
+
 
 _OWN: Final[Mapping[str, Any]] = dict.fromkeys(usual_prefixes())
-"""The prefixes of a request that stands alone: not even the usual ones, which not every graph has."""
+"""No prefixes, not even the usual ones: not every graph binds them."""
 _UNDECLARED: Final = " is not declared"
-"""What the reader says of a prefix that it does not know."""
+"""Part of the reader's message about an unknown prefix."""
 _SIGNS: Final[Mapping[str, OneOf[1, -1]]] = {"InsertData": 1, "DeleteData": -1}
-_CHANGES: Final = "log the changes that it led to, with INSERT DATA and DELETE DATA"
+_CHANGES: Final = "log its changes with INSERT DATA and DELETE DATA"
 _UNSTABLE: Final = {
-    "Load": ("LOAD", "it fetches what may have changed: log the triples that it loaded, with INSERT DATA"),
-    "ServiceGraphPattern": ("SERVICE", f"it asks what may have changed: {_CHANGES}"),
+    "Load": ("LOAD", "its source may have changed: log the loaded triples with INSERT DATA"),
+    "ServiceGraphPattern": ("SERVICE", f"the remote data may have changed: {_CHANGES}"),
     **{
-        f"Builtin_{word}": (word, f"it has another value each time: {_CHANGES}")
+        f"Builtin_{word}": (word, f"its value differs at each evaluation: {_CHANGES}")
         for word in ("NOW", "RAND", "UUID", "STRUUID")
     },
 }
-"""The nodes that a log does not determine, with their keywords and why."""
+"""Nodes whose result the log does not determine, with their keywords and reasons."""
 
 
 class SparqlUpdateDecoder(StatelessDecoder):
-    """Decodes SPARQL update requests, each a unit with all its operations.
+    """Decodes SPARQL update requests; each is a unit with all its operations.
 
-    An empty line ends a request, unless it is inside of braces or a string, behind a `;`, behind a prologue
-    alone, or before an operation is complete. Each request stands alone, with its own prologue, beside the
-    prefixes of the graph. Refused is what the log does not determine: LOAD, SERVICE, NOW, RAND, UUID.
+    An empty line ends a request, unless it is within braces or a string, after a `;`, after a prologue alone,
+    or within an incomplete operation. Each request has its own prologue and may use the prefixes of the
+    graph. Operations whose result the log does not determine are refused: LOAD, SERVICE, NOW, RAND, UUID.
     """
 
     def split(self, lines: Iterator[Line]) -> Iterator[Frame]:
-        """Give requests, with the comments and empty lines inside of them, and the empty line behind.
+        """Yield requests, with their inner comments and empty lines and the final empty line.
 
-        Where the feed ends instead, an empty line is put there, so that units written one below the other
-        are a log again.
+        At the end of the feed, an empty line is added, so that concatenated units form a log again.
         """
         frame: list[Line] = []
         scanner, is_lost = RequestScanner(), False
         for line in lines:
-            # a line that is no text may have closed a brace: behind it any empty line ends the request
+            # a line that is not UTF-8 may have closed a brace: after it, any empty line ends the request
             if frame and _is_empty(line) and (is_lost or scanner.may_end):
                 yield (*frame, line)
                 frame, scanner, is_lost = [], RequestScanner(), False
@@ -70,7 +139,7 @@ class SparqlUpdateDecoder(StatelessDecoder):
             yield (*frame, frame[-1]._replace(text="", fault=""))
 
     def decode(self, frame: Frame) -> Decoded:
-        """Read a request: ground data as changes, anything else as text for the store to evaluate."""
+        """Decode a request: ground data to changes, any other request to text that the store evaluates."""
         text = "\n".join(line.text for line in frame).strip(" \t\r\n")
         first = frame[0].number
         try:
@@ -93,7 +162,7 @@ class SparqlUpdateDecoder(StatelessDecoder):
 
 
 def encode_sparql_update(batch: Batch) -> str:
-    r"""Write a batch as one request; `UnwritableError` for a blank node, which an update cannot name.
+    r"""Write a batch as one request; a blank node, which an update cannot name, raises `UnwritableError`.
 
     >>> from rdflib import URIRef
     >>> from rdflive import Change
@@ -101,7 +170,7 @@ def encode_sparql_update(batch: Batch) -> str:
     >>> encode_sparql_update(Batch((Change(1, quad),)))
     'INSERT DATA {\nGRAPH <urn:g> {\n<urn:s> <urn:p> <urn:o> .\n}\n}\n\n'
     """
-    # deletes are written before inserts, so of several changes of a quad only the last may be there
+    # deletes are written before inserts, so only the last change of each quad may be written
     last = {quad: sign for sign, quad in batch.changes}
     operations = (
         _write("DELETE", (quad for quad, sign in last.items() if sign < 0)),
@@ -116,15 +185,15 @@ def _is_empty(line: Line) -> bool:
 
 
 def _prefixes_in(text: str) -> dict[str, str]:
-    """Declare every prefix that occurs in a text: what it stands for the store will know."""
+    """Declare every prefix in a text with a placeholder IRI; the store resolves the prefix later."""
     names = {token.text.partition(":")[0] for token in tokenize(text) if token.kind == "prefixed"}
     return dict.fromkeys(names, "urn:x-rdflive:any:")
 
 
 def _faults(tree: Tree, text: str) -> Iterator[tuple[int, str]]:
-    """Find what may be SPARQL, but not in a log, with its offset."""
+    """Yield the offset and the reason of each construct that a log must not have."""
     operations = tree.request or ()
-    # what the end of the feed cuts short may be a request by itself
+    # a request truncated at the end of the feed may still be a valid request
     if not operations or any(tokenize(text[operations[-1].end :])):
         yield len(text), "the request is not complete, so it is not applied"
     for node in walk(tree):
@@ -142,7 +211,7 @@ def _faults(tree: Tree, text: str) -> Iterator[tuple[int, str]]:
 
 
 def _changes(tree: Tree) -> tuple[Change, ...] | None:
-    """Give the changes of a request; None for one that is not ground data of RDF 1.1 alone."""
+    """Return the changes of a request; None unless it is only ground RDF 1.1 data."""
     changes: list[Change] = []
     for operation in tree.request or ():
         sign = _SIGNS.get(operation.name)
@@ -173,8 +242,8 @@ def _write_graph(graph: Any, rows: list[str]) -> str:
 def _write_term(term: Any) -> str:
     if isinstance(term, BNode):
         raise UnwritableError(
-            f"the blank node {term.n3()} cannot be written in a SPARQL update, which would delete nothing "
-            "and insert another one; write RDF Patch, which keeps labels"
+            f"the blank node {term.n3()} cannot be written in a SPARQL update, which cannot refer to an "
+            "existing blank node; write RDF Patch, which keeps labels"
         )
     if not isinstance(term, Literal):
         return write_term(term)
@@ -183,4 +252,4 @@ def _write_term(term: Any) -> str:
 
 
 SPARQL_UPDATE: Final = FeedFormat("sparql-update", (".ru", ".rul"), SparqlUpdateDecoder, encode_sparql_update)
-"""SPARQL update requests, with empty lines between."""
+"""SPARQL update requests, separated by empty lines."""

@@ -1,7 +1,7 @@
-"""The terms of one row of an N-Triples-like format: rdflib's grammar, behind stricter checks.
+"""The terms of one row of an N-Triples-like format, with rdflib's grammar and stricter checks.
 
-rdflib takes `<a> <http://b>` for one IRI, leaves bad escapes as they are and gives every blank node a new
-label; a feed must not be misread, and its labels are how later changes name a node.
+rdflib reads `<a> <http://b>` as one IRI, leaves bad escapes unchanged and gives every blank node a new label.
+A feed must be read exactly, and later changes refer to blank nodes by their labels.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _FIRST: Final = (
 )
 _INNER: Final = f"{_FIRST}\u00b7\u0300-\u036f\u203f\u2040\\-"
 LABEL: Final = re.compile(f"[{_FIRST}](?:[{_INNER}.]*[{_INNER}])?")
-"""The label of a blank node, as N-Triples 1.1 has it."""
+"""The blank node labels of N-Triples 1.1."""
 _NODE: Final = re.compile(f"_:({LABEL.pattern})")
 _ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\]*")
 _IRI: Final = rf"<({_ABSOLUTE.pattern})>[ \t]*"
 _PLAIN: Final = re.compile(
     rf"{_IRI}{_IRI}(?:{_IRI}|\"([^\"\\]*)\"(?:\^\^<({_ABSOLUTE.pattern})>)?[ \t]*)(?:{_IRI})?\.[ \t]*"
 )
-"""A whole row without blank nodes, escapes, languages and comments, as most are."""
+"""A row without blank nodes, escapes, languages and comments; most rows match."""
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|.?)", re.DOTALL)
 _SHORT_ESCAPES: Final = frozenset(rf"\{char}" for char in "tbnrf\"'\\")
 _AFTER_LITERAL: Final = " \t.<#"
@@ -49,16 +49,16 @@ _SHOWN: Final = 40
 
 
 class RowError(ValueError):
-    """A row is malformed; the decoder that knows its place makes a `FeedError` of it."""
+    """A row is malformed; the driver turns the error into a `FeedError` with the position."""
 
     def __init__(self, reason: str, line: int = 0) -> None:
         super().__init__(reason)
         self.line = line
-        """The line of the feed, where it is known; 0 where it is the only one."""
+        """The number of the line in the feed; 0 for the only line of a frame."""
 
 
 class RowReader:
-    """Reads one row from left to right; what it cannot take raises a `RowError` that says why.
+    """Reads one row from left to right; malformed parts raise `RowError`.
 
     >>> row = RowReader('<http://e/s> <http://e/p> "o"@en .')
     >>> row.quad().object
@@ -69,15 +69,15 @@ class RowReader:
 
     def __init__(self, text: str) -> None:
         self.rest = text.strip(" \t\r\n")
-        """What has not been read yet."""
+        """The unread part of the row."""
 
     @property
     def has_term(self) -> bool:
-        """False where the dot, a comment or the end of the row comes next."""
+        """False if the dot, a comment or the end of the row comes next."""
         return not self.rest.startswith((".", "#")) and bool(self.rest)
 
     def take(self, pattern: re.Pattern[str]) -> str | None:
-        """Read what the pattern matches here, and the space behind it; None where it does not match."""
+        """Read a match of the pattern and the space after it; return None if it does not match here."""
         match = pattern.match(self.rest)
         if match is None:
             return None
@@ -85,7 +85,7 @@ class RowReader:
         return match.group()
 
     def quad(self) -> Quad:
-        """Read subject, predicate, object, perhaps a graph, and the end of the row."""
+        """Read subject, predicate, object, an optional graph, and the end of the row."""
         plain = plain_quad(self.rest)
         if plain is not None:
             self.rest = ""
@@ -97,7 +97,7 @@ class RowReader:
         return Quad(subject, predicate, object_, graph)
 
     def node(self, role: str, *, blank: bool = True) -> URIRef | BNode:
-        """Read a term that may not be a literal, nor a blank node unless `blank`."""
+        """Read an IRI or, if `blank`, a blank node."""
         text = self.rest
         term = self.term(role)
         if isinstance(term, URIRef) or (blank and isinstance(term, BNode)):
@@ -125,7 +125,7 @@ class RowReader:
                 raise RowError("the dot that ends the row is missing")
             raise RowError(f"expected the dot that ends the row, not {_show(rest)}")
         if tail.end() < len(rest):
-            raise RowError(f"the row goes on behind its dot: {_show(rest[tail.end() :])}")
+            raise RowError(f"the row continues after its dot: {_show(rest[tail.end() :])}")
 
     def _term(self) -> RdflibTerm:
         text = self.rest
@@ -163,13 +163,13 @@ class RowReader:
             raise RowError(f"is a literal without its closing quote: {_show(text)}")
         lexical, language, datatype = match.groups()
         length = match.end()
-        # read anew: rdflib's pattern lets pass more than IRIs
+        # read again: rdflib's pattern matches more than IRIs
         if text.startswith("^^", match.end(1) + 1):
             datatype, extent = _leading_iri(text[match.end(1) + 3 :])
             length = match.end(1) + 3 + extent
-        elif text[length : length + 1] not in _AFTER_LITERAL:  # nothing is in everything
+        elif text[length : length + 1] not in _AFTER_LITERAL:  # the empty string is in any string
             what = "a malformed language tag" if language or text[length] == "@" else "something"
-            raise RowError(f"has {what} behind its closing quote: {_show(text[match.end(1) + 1 :])}")
+            raise RowError(f"has {what} after its closing quote: {_show(text[match.end(1) + 1 :])}")
         self._skip(length)
         return exact_literal(_unescape(lexical), language, datatype)
 
@@ -178,7 +178,7 @@ class RowReader:
 
 
 def plain_quad(text: str, begin: int = 0) -> Quad | None:
-    """Read a row from a place to its end; None where it has more than IRIs and strings without escapes.
+    """Read a row from an offset to its end; None unless it has only IRIs and literals without escapes.
 
     >>> plain_quad("A <urn:s> <urn:p> 'o' .", 2)
     """
@@ -186,7 +186,7 @@ def plain_quad(text: str, begin: int = 0) -> Quad | None:
     if match is None:
         return None
     s, p, iri, lexical, datatype, graph = match.groups()
-    # `URIRef(s)` would look for characters that `_ABSOLUTE` has ruled out
+    # `URIRef(s)` would check again for characters that `_ABSOLUTE` excludes
     return Quad(
         str.__new__(URIRef, s),
         str.__new__(URIRef, p),
@@ -196,7 +196,7 @@ def plain_quad(text: str, begin: int = 0) -> Quad | None:
 
 
 def _leading_iri(text: str) -> tuple[URIRef, int]:
-    """Read the absolute IRI in angle brackets that the text begins with; give its length too."""
+    """Return the leading absolute IRI in angle brackets and its length with the brackets."""
     end = text.find(">")
     if end < 0 or not text.startswith("<"):
         raise RowError(f"is an IRI without its angle brackets: {_show(text)}")
@@ -208,7 +208,7 @@ def _leading_iri(text: str) -> tuple[URIRef, int]:
 
 
 def _unescape(text: str) -> str:
-    """Decode escapes; refuse one that rdflib would leave as it is, or turn into no character."""
+    """Decode escapes; refuse those that rdflib would leave unchanged or decode to a surrogate."""
     if "\\" not in text:
         return text
     for escape in _ESCAPE.finditer(text):
@@ -231,11 +231,11 @@ _LABEL: Final = re.compile(r"\w(?:[\w.:\-]*[\w:\-])?")
 
 
 class UnwritableError(RdfliveError, ValueError):
-    """A term is valid in the store, but a line of N-Triples cannot hold it."""
+    """A term of the store has no N-Triples form."""
 
 
 def write_term(term: Any) -> str:
-    r"""Write an rdflib term as N-Triples does; `UnwritableError` for what could not be read again.
+    r"""Return an rdflib term in N-Triples syntax; raises `UnwritableError` if it could not be read back.
 
     >>> write_term(Literal('a "b"\n', lang="en"))
     '"a \\"b\\"\\n"@en'
@@ -256,5 +256,5 @@ def write_term(term: Any) -> str:
 
 
 def write_quad(quad: Quad) -> str:
-    """Write a quad as a line of N-Quads, without the line's end; a graph that is None is left out."""
+    """Return a quad as a line of N-Quads without its line end; the graph None is left out."""
     return " ".join([*(write_term(term) for term in quad if term is not None), "."])

@@ -14,8 +14,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from rdflib import RDF, Graph
 from rdflib.term import BNode, URIRef
 
-from rdflive.feeds.decoder import Decoded, Frame, meaningful
-from rdflive.feeds.formats import FeedFormat
+from rdflive.feeds.formats import Decoded, FeedFormat, Frame, meaningful
 from rdflive.feeds.json_lines import UnitPlace, group, member, optional, read_object
 from rdflive.feeds.lines import Line
 from rdflive.feeds.terms import RowError, UnwritableError, write_term
@@ -34,9 +33,9 @@ _SYNTAXES: Final = {"text/turtle": "turtle", "application/n-triples": "nt"}
 _ENTITY: Final = re.compile(r"[A-Z][0-9]+(?:-[A-Z][0-9]+)?")
 _DOMAIN: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.\-]*[A-Za-z0-9])?(?::[0-9]+)?")
 _SECURE: Final = frozenset({"commons.wikimedia.org"})
-"""Where the IRIs of entities begin with https."""
+"""Domains whose entity IRIs begin with https."""
 _NOWHERE: Final = "http://relative.invalid/"
-"""The base of relative IRIs, by which they are found."""
+"""The base IRI that marks relative IRIs."""
 _DELETE: Final = """\
 DELETE {{ ?statement ?p ?o }} WHERE {{
   <{entity}> ?link ?statement . FILTER(STRSTARTS(STR(?statement), "{statements}")) ?statement ?p ?o
@@ -46,7 +45,7 @@ DELETE WHERE {{ <{entity}> ?p ?o }}"""
 
 
 class _Head(NamedTuple):
-    """What all chunks of an event share."""
+    """The fields that all chunks of an event share."""
 
     entity: str
     revision: int
@@ -55,40 +54,40 @@ class _Head(NamedTuple):
 
 
 class _Moment(NamedTuple):
-    """The place of an event in the history of its entity: a deletion has the revision that it deletes."""
+    """The position of an event in its entity's history; a deletion has the deleted revision."""
 
     revision: int
     time: datetime
 
 
 class WikidataDecoder:
-    """Decodes JSON Lines of change events; the chunks of one event, which follow each other, are a unit.
+    """Decodes JSON Lines of change events; the consecutive chunks of one event are a unit.
 
-    `diff`, `import` and `reconcile` delete what they say, then add what they add and link; `reconcile` and
-    `delete` first take away all that is about the entity. Shared values that an event unlinks stay, because
-    other entities may use them. When a `diff` deletes a sitelink, only its triple `schema:about` goes, as in
-    the service itself, unless the entity gets another sitelink of the same site: the page may already belong
-    to another entity, whose event came before. All is in the default graph.
+    `diff`, `import` and `reconcile` delete their deleted triples, then add their added and linked ones.
+    `reconcile` and `delete` first remove all triples about the entity. Shared values that an event unlinks
+    stay, because other entities may use them. When a `diff` deletes a sitelink, the decoder deletes only its
+    triple `schema:about`, as the service does, unless the entity gains another sitelink of the same site: an
+    earlier event may have assigned the page to another entity. All triples are in the default graph.
 
-    An entity's events are ordered by `rev_id` and, within a revision, by `dt`; one that is not later than
-    the last applied is passed over, as is a `diff` to the same revision.
+    An entity's events are ordered by `rev_id` and, within a revision, by `dt`. The decoder skips events that
+    are not later than the last applied one, and a `diff` to the same revision.
     """
 
     def __init__(self) -> None:
         self._last: dict[str, _Moment] = {}
 
     def restore(self, kept: Mapping[str, str]) -> None:
-        """Take up the last event of each entity."""
+        """Restore the last event of each entity."""
         for entity, text in kept.items():
             revision, _, time = text.partition(" ")
             self._last[entity] = _Moment(int(revision), datetime.fromisoformat(time))
 
     def split(self, lines: Iterator[Line]) -> Iterator[Frame]:
-        """Give events, each with all its chunks."""
+        """Yield events, each with all its chunks."""
         return group(meaningful(lines), _place)
 
     def decode(self, frame: Frame) -> Decoded | None:
-        """Read the chunks of an event; None for one that came before the last applied."""
+        """Decode the chunks of an event; return None unless it is later than the last applied one."""
         event = _read_event(frame)
         head = event.head
         if not self._is_later(head, event.moment):
@@ -96,7 +95,7 @@ class WikidataDecoder:
         deleted = _without_moved(event.deleted, event.added) if head.operation == "diff" else event.deleted
         changes = [Change(-1, Quad(*triple)) for triple in deleted]
         changes += [Change(1, Quad(*triple)) for triple in (*event.added, *event.linked)]
-        # updates come before changes: what a reconcile adds is not taken away with the rest
+        # updates are applied before changes, so the triples that a reconcile adds remain
         updates = (_delete(event),) if head.operation in ("delete", "reconcile") else ()
         self._last[head.entity] = event.moment
         kept = {head.entity: f"{head.revision} {event.moment.time.isoformat()}"}
@@ -106,12 +105,12 @@ class WikidataDecoder:
         last = self._last.get(head.entity)
         if last is None or moment.revision > last.revision:
             return True
-        # a revision has one diff, and may be deleted or reconciled afterwards
+        # a revision has one diff; a deletion or reconciliation may follow
         return head.operation != "diff" and moment > last
 
 
 class _Chunk(NamedTuple):
-    """One record; of the chunks of an event joined together, the event."""
+    """One record, or the event that all its chunks form."""
 
     head: _Head
     moment: _Moment
@@ -151,7 +150,7 @@ def _read_chunk(line: Line, expected: int) -> _Chunk:
         record = read_object(line)
         head, sequence = _read_head(record), member(record, "sequence", int)
         if sequence != expected:
-            raise RowError(f"chunk {sequence} of {head.entity} comes where chunk {expected} is due")
+            raise RowError(f"chunk {sequence} of {head.entity} comes where chunk {expected} is expected")
         return _Chunk(
             head,
             _Moment(head.revision, _read_time(member(record, "dt", str))),
@@ -200,24 +199,24 @@ def _read_triples(record: Mapping[str, Any], name: str) -> list[_Triple]:
     graph = Graph(bind_namespaces="none")
     try:
         graph.parse(data=text, format=_SYNTAXES[kind], publicID=_NOWHERE)
-    except Exception as error:  # rdflib's parsers raise whatever they come upon
+    except Exception as error:  # rdflib's parsers raise many types
         raise RowError(f"{name!r} is not {kind}: {' '.join(str(error).split())[:200]}") from error
     return sorted(graph, key=lambda triple: _write(triple, name))  # rdflib keeps no order
 
 
 def _write(triple: _Triple, name: str) -> list[str]:
-    """Write the terms; raises `RowError` for what a feed cannot hold."""
+    """Return the terms in N-Triples syntax; raises `RowError` for a term that a feed cannot hold."""
     texts = []
     for term in triple:
         if isinstance(term, BNode):
             raise RowError(
-                f"{name!r} holds a blank node, which no later event could name; "
-                "have the producer give it an IRI (skolemize), as that of Wikidata does"
+                f"{name!r} holds a blank node, to which no later event can refer; "
+                "configure the producer to give it an IRI (skolemize), as Wikidata does"
             )
         try:
             text = write_term(term)
         except UnwritableError as error:
-            raise RowError(f"{name!r} holds what is no RDF: {error}") from error
+            raise RowError(f"{name!r} holds an invalid term: {error}") from error
         if f"<{_NOWHERE}" in text:
             raise RowError(f"{name!r} holds a relative IRI: <{term.removeprefix(_NOWHERE)}>")
         texts.append(text)
@@ -225,9 +224,9 @@ def _write(triple: _Triple, name: str) -> list[str]:
 
 
 def _without_moved(deleted: list[_Triple], added: list[_Triple]) -> list[_Triple]:
-    """Leave the triples of sitelinks in place that may belong to another entity by now.
+    """Remove deletions of sitelink triples that may already belong to another entity.
 
-    The service does so too (SiteLinksReclassification in its repository).
+    The service does the same (SiteLinksReclassification in its repository).
     """
     sites = set(_articles(added).values())
     moved = {article for article, site in _articles(deleted).items() if site not in sites}
@@ -235,13 +234,13 @@ def _without_moved(deleted: list[_Triple], added: list[_Triple]) -> list[_Triple
 
 
 def _articles(triples: list[_Triple]) -> dict[Any, Any]:
-    """Give each article its site."""
+    """Return the site of each article."""
     articles = {s for s, p, o in triples if p == RDF.type and o == _ARTICLE}
     return {s: o for s, p, o in triples if s in articles and p == _IS_PART_OF}
 
 
 def _delete(event: _Chunk) -> str:
-    """Write the update that takes away an entity, its statements and its sitelinks."""
+    """Return the update that deletes an entity, its statements and its sitelinks."""
     scheme = "https" if event.domain in _SECURE else "http"
     concepts = f"{scheme}://{event.domain}/entity/"
     return _DELETE.format(
@@ -250,4 +249,4 @@ def _delete(event: _Chunk) -> str:
 
 
 WIKIDATA: Final = FeedFormat("wikidata", (), WikidataDecoder, replayable=True)
-"""Events of the streaming updater of the Wikidata Query Service; only read."""
+"""Events of the streaming updater of the Wikidata Query Service; read-only."""

@@ -1,4 +1,4 @@
-"""Requests of HTTP, on urllib3: the client of a server, feeds of endpoints and webhooks send theirs here."""
+"""HTTP requests on urllib3, for the client of a server, the feeds of endpoints and webhooks."""
 
 from __future__ import annotations
 

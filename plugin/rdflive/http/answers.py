@@ -1,4 +1,4 @@
-"""What an answer means that was not asked for, and when to ask again."""
+"""Failed HTTP responses, and the wait before the next try."""
 
 from __future__ import annotations
 
@@ -13,46 +13,46 @@ from typing import Final
 __all__ = ["HttpFault", "RetryPace", "may_pass", "media_type", "read_date", "refusal", "retry_after", "shown"]
 
 _PASSING: Final = frozenset({408, 425, 429})
-"""The client errors that another try may mend."""
+"""The client errors after which another try may succeed."""
 _SHOWN: Final = 300
 
 
-class HttpFault(Exception):  # noqa: N818 - whoever sends makes an error of it
-    """No answer came, or none that can be used: why, on one line."""
+class HttpFault(Exception):  # noqa: N818 - the sender turns it into an error
+    """No usable response came; the message gives the reason on one line."""
 
     def __init__(self, reason: str, *, passes: bool = True, retry_after: float = 0.0) -> None:
         super().__init__(reason)
         self.passes = passes
-        """Whether another try may succeed."""
+        """True if another try may succeed."""
         self.retry_after = retry_after
-        """Seconds that the server asks to wait; 0 where it does not say."""
+        """Seconds that the server requests as a wait; 0 without a `Retry-After`."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPace:
-    """How long a silent server is waited for, and how long between two tries, in seconds.
+    """The longest silence of a server, and the wait between two tries, in seconds.
 
     >>> 0.1 <= RetryPace().pause(1) <= 0.2, RetryPace().pause(1, asked=7.0)
     (True, 7.0)
     """
 
     silence: float = 45.0
-    """How long a server may say nothing; that of rdflive sends a heartbeat every 15 seconds."""
+    """The longest silence of a server; a server of rdflive sends a heartbeat every 15 seconds."""
     first: float = 0.2
-    """The wait before the first try, which then doubles."""
+    """The wait before the first try; each further wait is twice as long."""
     longest: float = 10.0
 
     def pause(self, tries: int, asked: float = 0.0) -> float:
-        """Give the wait before a try, counted from 1; `asked` is what the server wants at least.
+        """Return the wait before a try, counted from 1; `asked` is the server's minimum.
 
-        Up to half of it is left out at random, so that not all clients of a server come back at once.
+        A random part, up to half, is left out, so that the clients of a server do not all return at once.
         """
         wait = min(self.longest, self.first * 2.0 ** min(tries - 1, 30))
         return max(asked, wait * random.uniform(0.5, 1.0))  # noqa: S311 - no secret
 
 
 def refusal(status: int, headers: Mapping[str, str], text: str) -> HttpFault:
-    """Make the fault of an answer whose status is none of success; `text` is what it says.
+    """Return the fault of a response without a status of success; `text` is its body.
 
     >>> str(refusal(302, {"Location": "http://e/"}, ""))
     'HTTP 302: a redirect to http://e/; if you trust that server, give its URL'
@@ -65,12 +65,12 @@ def refusal(status: int, headers: Mapping[str, str], text: str) -> HttpFault:
 
 
 def may_pass(status: int) -> bool:
-    """Tell whether a request that got this status may get another one later."""
+    """Return True if the same request may get another status later."""
     return status >= 500 or status in _PASSING
 
 
 def retry_after(headers: Mapping[str, str]) -> float:
-    """Read the header `Retry-After`, seconds or a date; 0 for what is neither."""
+    """Return the seconds of the header `Retry-After`, which has seconds or a date; 0 for anything else."""
     text = headers.get("Retry-After", "").strip()
     now = datetime.now(UTC)
     is_number = text.isascii() and text.isdigit()
@@ -80,7 +80,7 @@ def retry_after(headers: Mapping[str, str]) -> float:
 
 
 def read_date(text: str) -> datetime | None:
-    """Read a date of HTTP; None for what is none."""
+    """Return an HTTP date; None if the text has another form."""
     try:
         date = parsedate_to_datetime(text)
     except (ValueError, OverflowError):
@@ -89,13 +89,13 @@ def read_date(text: str) -> datetime | None:
 
 
 def media_type(headers: Mapping[str, str]) -> str:
-    """Give the media type of a body without its parameters; plain text where none is given."""
+    """Return the media type of a body without its parameters; `text/plain` if the headers name none."""
     return headers.get("Content-Type", "text/plain").partition(";")[0].strip().lower()
 
 
 def shown(text: str | bytes) -> str:
-    """Make a text of a server fit for a message: one line, not long, and nothing that moves a cursor."""
-    # cut before it is cleaned: a body may be long; four times as much, as white space is joined
+    """Return a server's text as one short line without control characters, for a message."""
+    # a body may be long, so it is cut first; to four times the length, as joining white space shortens it
     start = text[: 4 * _SHOWN]
     start = start.decode(errors="replace") if isinstance(start, bytes) else start
     return " ".join("".join(char if char.isprintable() else " " for char in start).split())[:_SHOWN]

@@ -1,4 +1,4 @@
-"""Requests and their answers, each on a connection of its own, which any thread can cut."""
+"""Requests and their responses, each on its own connection, which any thread can cut."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ _CLOSED: Final = "it was closed on this side"
 
 
 class Http:
-    """Sends requests; what goes wrong is a `HttpFault`. `close` and `cut` may be called from any thread.
+    """Sends requests; failures raise `HttpFault`. Any thread may call `close` and `cut`.
 
-    `redirects` follows redirects to the same origin, `proxies` takes the proxies of the environment.
-    A connection serves one request, so that a forked process shares none. Bodies are not unpacked.
+    `redirects` follows redirects to the same origin, `proxies` uses the proxies of the environment.
+    A connection serves one request, so a forked process shares none. Bodies are not decompressed.
     """
 
     def __init__(
         self, headers: Mapping[str, str] | None = None, *, redirects: bool = False, proxies: bool = False
     ) -> None:
-        # its names are equal in any case: a User-Agent that is given takes the place of this one
+        # header names ignore case, so a User-Agent of the caller replaces this one
         self._headers = HTTPHeaderDict({"User-Agent": "rdflive"})
         self._headers.update(headers or {})
         self._redirects = redirects
         self._proxies = getproxies if proxies else dict
         self._under_way: set[Exchange] = set()
         self.closed = threading.Event()
-        """Set by `close`: a wait for it is one that ends then."""
+        """Set by `close`, which so ends all waits for it."""
 
     def send(
         self,
@@ -53,17 +53,17 @@ class Http:
         headers: Mapping[str, str] | None = None,
         body: bytes | None = None,
     ) -> Exchange:
-        """Send a request once, and wait for the headers of the answer, whatever its status.
+        """Send a request once, and wait for the headers of the response, of any status.
 
-        The server may be silent for `timeout` seconds, and after `total` seconds all is cut. Nothing can be
-        cut before there is a connection: that takes `timeout` seconds at most for each address of the host.
+        The server may be silent for `timeout` seconds; after `total` seconds the exchange is cut. Nothing can
+        cut it while it connects, for up to `timeout` seconds for each address of the host.
         """
         given = self._headers.copy()
         given.update(headers or {})
-        # http.client takes the characters of Latin-1 alone
+        # http.client accepts only Latin-1 characters
         sent = {name: text.encode().decode("latin-1") for name, text in given.items()}
         exchange = Exchange(timeout, total)
-        # before `closed` is looked at: a `close` in between finds the exchange here and cuts it
+        # before the check of `closed`: a `close` in between finds the exchange here and cuts it
         self._under_way.add(exchange)
         exchange.callback(self._under_way.discard, exchange)
         try:
@@ -76,23 +76,23 @@ class Http:
         return exchange
 
     def cut(self) -> None:
-        """End the requests that are under way: whoever waits for them gets a `HttpFault` at once."""
+        """End the running requests: threads that wait for them get a `HttpFault` at once."""
         for exchange in tuple(self._under_way):
             exchange.cut()
 
     def close(self) -> None:
-        """End all requests and waits, those to come as well."""
+        """End all requests and waits, including later ones."""
         self.closed.set()
         self.cut()
 
 
 class Exchange(ExitStack):
-    """A request and its answer, a context manager; the thread that reads closes it."""
+    """A request and its response, a context manager; the reading thread closes it."""
 
     status: int
     headers: Mapping[str, str]
     line: socket.socket
-    """Where it is read from."""
+    """The socket that the response is read from."""
 
     def __init__(self, timeout: float, total: float | None) -> None:
         super().__init__()
@@ -102,16 +102,16 @@ class Exchange(ExitStack):
         self._end = ""
         self.callback(self._release)
         if total is not None:
-            # the timeouts of urllib3 are for each piece alone, and a server may send pieces without end
+            # the timeouts of urllib3 apply to each piece, and a server may send pieces without end
             timer = threading.Timer(min(total, threading.TIMEOUT_MAX), self.cut, [_timed_out(total)])
             timer.daemon = True
-            # called in reverse: the timer is stopped, and then waited for, so that its thread does not stay
+            # callbacks run in reverse: cancel the timer, then join it, so that its thread ends
             self.callback(timer.join)
             self.callback(timer.cancel)
             timer.start()
 
     def open(self, proxies: Callable[[], dict[str, str]], method: str, url: str, **options: Any) -> None:
-        """Connect, send, and take the headers of the answer."""
+        """Connect, send, and read the headers of the response."""
         with self._whole():
             manager = _manager(url, proxies())
             pool = manager.connection_from_url(url)
@@ -125,34 +125,34 @@ class Exchange(ExitStack):
             self.status, self.headers = self._response.status, self._response.headers
 
     def read(self, limit: int | None = None) -> bytes:
-        """Read the body, or so many bytes of it."""
+        """Return the body, or its first `limit` bytes."""
         with self._whole():
             return self._response.read(limit)
 
     def refusal(self) -> HttpFault:
-        """Make a fault of an answer that is no success, by its status and the beginning of its body."""
+        """Return the fault of an unsuccessful response, from its status and the beginning of its body."""
         with self:
             return refusal(self.status, self.headers, shown(self.read(_PIECE)))
 
     def __iter__(self) -> Iterator[bytes]:
-        """Give the body in pieces as it comes; each has one end of a line at most, at its own end."""
+        """Yield the body in pieces as they arrive; a line break is always the end of a piece."""
         while True:
             with self._whole():
-                # `read` would wait until the piece is full, and an event is shorter
+                # `read` would wait until the piece is full, and an event may be shorter
                 piece = self._response.read1(_PIECE)
             if not piece:
                 return
             yield from piece.splitlines(keepends=True)
 
     def wait_up_to(self, seconds: float) -> None:
-        """Take longer silence than this for a lost connection from now on."""
-        # for what a fault says; the socket of a connection that is there has a time of its own
+        """Treat a longer silence as a lost connection from now on."""
+        # for the message of a fault; an open connection needs the timeout on its socket
         self._timeout = seconds
         with suppress(OSError):  # it has ended already
             self.line.settimeout(seconds)
 
     def watch(self, line: socket.socket) -> socket.socket:
-        """Have `cut` end this new connection too, at once where it was called before."""
+        """Let `cut` end this new connection too; end it at once after an earlier `cut`."""
         with self._lock:
             self._watched.append(line.dup())  # TLS takes the descriptor out of the socket
         if self._end:
@@ -160,7 +160,7 @@ class Exchange(ExitStack):
         return line
 
     def cut(self, reason: str = _CLOSED) -> None:
-        """End the connection at once, from any thread; who reads gets a `HttpFault`."""
+        """End the connection at once, from any thread; the reader gets a `HttpFault`."""
         with self._lock:
             self._end = self._end or reason
             for line in self._watched:
@@ -175,11 +175,11 @@ class Exchange(ExitStack):
 
     @contextmanager
     def _whole(self) -> Iterator[None]:
-        """Make a fault of what goes wrong, and of a cut: what was read until then may look whole."""
+        """Raise `HttpFault` for errors, and for a cut: a body that was cut may look complete."""
         failed: Exception | None = None
         try:
             yield
-        except (HTTPError, ValueError, OverflowError) as error:  # a proxy may be named that cannot be
+        except (HTTPError, ValueError, OverflowError) as error:  # ValueError for an invalid proxy
             failed = error
         if self._end:
             raise HttpFault(self._end) from failed
@@ -187,20 +187,20 @@ class Exchange(ExitStack):
             cause = _cause(failed)
             late = isinstance(cause, TimeoutError)
             reason = _timed_out(self._timeout) if late else shown(str(cause)) or type(cause).__name__
-            # certificates that are not trusted are among the values that are wrong
+            # an untrusted certificate is a ValueError too
             raise HttpFault(reason, passes=not isinstance(cause, ValueError | OverflowError)) from failed
 
 
 def split_url(url: str) -> SplitResult | None:
-    """Take a URL of HTTP apart; None for what no request can be sent to.
+    """Return the parts of an HTTP URL; None for any other text.
 
     >>> split_url("https://e:443/x").port, split_url("ftp://e/"), split_url("http://a..b/")
     (443, None, None)
     """
     try:
         parts = urlsplit(url)
-        (parts.hostname or "").encode("idna")  # refuses empty and long parts of a name, as connecting does
-        # reading `port` raises ValueError for what is no port, such as 70000
+        (parts.hostname or "").encode("idna")  # refuses empty and long labels, as connecting does
+        # `port` raises ValueError for an invalid port, such as 70000
         is_http = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
         return parts if is_http and url.isascii() and url.isprintable() and " " not in url else None
     except (ValueError, AttributeError, TypeError):
@@ -208,10 +208,10 @@ def split_url(url: str) -> SplitResult | None:
 
 
 class _SameOrigin(Retry):
-    """Follows redirects to the same origin: elsewhere the credentials would go to whoever is named.
+    """Follows redirects to the same origin only: another origin would receive the credentials.
 
-    Other answers and errors are left to whoever sends: `Retry` sleeps where no thread can end the wait,
-    and a try may also fail later, by an answer that is cut or of two states.
+    Other responses and errors are left to the sender: `Retry` sleeps in a way that no thread can end, and a
+    try may also fail later, for example when the response is cut.
     """
 
     def increment(self, *args: Any, **given: Any) -> Self:
@@ -227,14 +227,14 @@ _REDIRECTS: Final = _SameOrigin(None, redirect=10, raise_on_redirect=False, resp
 
 
 class _Connection(HTTPConnection):
-    """A connection that is watched from the moment it is there."""
+    """A connection that its exchange can cut as soon as it exists."""
 
     def __init__(self, exchange: Exchange, **options: Any) -> None:
         super().__init__(**options)
         self._exchange = exchange
 
     def _new_conn(self) -> socket.socket:
-        # where urllib3.contrib.socks comes in, too: in front of the handshake, and of a proxy's tunnel
+        # before the TLS handshake and a proxy's tunnel; urllib3.contrib.socks overrides the same method
         return self._exchange.watch(super()._new_conn())
 
     def connect(self) -> None:
@@ -243,11 +243,11 @@ class _Connection(HTTPConnection):
 
 
 class _TlsConnection(_Connection, HTTPSConnection):
-    """The same by TLS."""
+    """The same over TLS."""
 
 
 def _manager(url: str, proxies: Mapping[str, str]) -> PoolManager:
-    """Make what connects to a URL, by way of the proxy for its scheme if there is one."""
+    """Return the connection pool for a URL, through the proxy of its scheme if there is one."""
     scheme, location, *_ = urlsplit(url)
     proxy = proxies.get(scheme)
     if not proxy or proxy_bypass(location):
@@ -258,7 +258,7 @@ def _manager(url: str, proxies: Mapping[str, str]) -> PoolManager:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """Give what made urllib3 raise, which says it in fewer words."""
+    """Return the cause of urllib3's error, whose message is shorter."""
     inner = error.__cause__ or next((arg for arg in error.args if isinstance(arg, Exception)), None)
     return _cause(inner) if isinstance(error, HTTPError) and inner is not None else error
 

@@ -1,1 +1,1 @@
-"""Graph pattern matching of events: each event by itself, or in windows that updates fill (SPECTRA)."""
+"""Matches graph patterns on events: each event by itself, or in windows that updates fill (SPECTRA)."""

@@ -1,4 +1,6 @@
-"""From the solutions of basic graph patterns to those of the query: directly, or by the query's operators."""
+"""Turns solutions of basic graph patterns into solutions of the query: directly, or by the query's
+operators.
+"""
 
 from __future__ import annotations
 
@@ -21,22 +23,24 @@ Rows: TypeAlias = list[Row]
 
 
 class AnswerMaker(Protocol):
-    """Turns solutions of the basic graph patterns into those of the query, from one `begin` to the `end`."""
+    """Turns solutions of the basic graph patterns into solutions of the query, between `begin` and `end`."""
 
     def begin(self, leaves: Sequence[Rows]) -> Rows:
-        """Take the solutions of each basic graph pattern, and give those of the query."""
+        """Take the solutions of each basic graph pattern, and return the solutions of the query."""
 
     def advance(self, leaves: Sequence[Rows]) -> tuple[Rows, Rows]:
-        """Take new solutions of each pattern, and give what the answer gains and loses."""
+        """Take new solutions of each pattern, and return the solutions added to and removed from the
+        answer.
+        """
 
     def end(self) -> None:
-        """Forget everything."""
+        """Clear the state."""
 
 
 def is_direct(plan: Plan) -> bool:
-    """Tell whether the answer is that of one pattern with filters, projection and DISTINCT.
+    """Return True if the answer is that of one pattern with filters, projection and DISTINCT.
 
-    Then no operators are needed: the automaton tests the filters itself.
+    It then needs no operators, because the automaton tests the filters itself.
     """
     first, *others = plan.steps
     return (
@@ -44,19 +48,19 @@ def is_direct(plan: Plan) -> bool:
         and not plan.query.order  # the order is made by operators
         and plan.query.form != "CONSTRUCT"
         and all(
-            # such as FILTER(?x < ?y) over two segments of the engine; an automaton joins them and tests it
+            # e.g. FILTER(?x < ?y) over two segments of the engine, which an automaton joins and tests
             isinstance(step.node, algebra.Filter) and step.node.condition in first.basic.residual
             for step in others
         )
-        # SELECT ?x { SELECT DISTINCT ?x ?y { ... } } may give an ?x twice: DISTINCT comes before ?y goes
+        # SELECT ?x { SELECT DISTINCT ?x ?y { ... } } may give an ?x twice: the projection follows DISTINCT
         and (not first.basic.distinct or len(set(plan.places) - {None}) == len(first.columns))
     )
 
 
 def shown_terms(plan: Plan, library: Library) -> list[tuple[Any, ...]]:
-    """Give the columns of each basic graph pattern; for a direct plan, those of the projection.
+    """Return the columns of each basic graph pattern; for a direct plan, those of the projection.
 
-    Entries that are no variables are used as they are: terms that `initBindings` fixed, or None.
+    Entries that are not variables are used as they are: terms that `initBindings` fixed, or None.
     """
     if not is_direct(plan):
         return [step.columns for step in plan.steps if step.basic is not None]
@@ -71,7 +75,7 @@ def shown_terms(plan: Plan, library: Library) -> list[tuple[Any, ...]]:
 
 
 def make_answers(plan: Plan, library: Library) -> AnswerMaker:
-    """Make what computes the query's solutions from those of its basic graph patterns."""
+    """Make the computation of the query's solutions from those of its basic graph patterns."""
     if not is_direct(plan):
         return _Operated(plan, library)
     basic = plan.steps[0].basic
@@ -79,7 +83,7 @@ def make_answers(plan: Plan, library: Library) -> AnswerMaker:
 
 
 class _Direct:
-    """The solutions of one pattern are the answer."""
+    """The answer is the solutions of one pattern."""
 
     __slots__ = ()
 
@@ -90,11 +94,11 @@ class _Direct:
         return leaves[0], []
 
     def end(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: there is no state."""
 
 
 class _DistinctMaker:
-    """Each solution of one pattern once."""
+    """The answer is the distinct solutions of one pattern."""
 
     __slots__ = ("_seen",)
 
@@ -115,7 +119,7 @@ class _DistinctMaker:
 
 
 class _Operated:
-    """Uses the operators of the engine, which take new solutions as a delta."""
+    """Uses the operators of the engine, with new solutions as a delta."""
 
     __slots__ = ("_dictionary", "_distinct", "_state")
 
@@ -124,7 +128,7 @@ class _Operated:
         to_value = None if library.to_rdflib is None else library.value
         table = TermTable(self._dictionary, library.to_native, to_value)
         self._state = QueryState(plan, self._dictionary, table, library.to_native, Demand())
-        # the plan has no operator for this DISTINCT, because a leaf of the engine would count its rows itself
+        # the plan has no operator for this DISTINCT, which a leaf of the engine applies itself
         self._distinct = [_DistinctMaker() if basic.distinct else None for basic in plan.basics]
 
     def begin(self, leaves: Sequence[Rows]) -> Rows:
@@ -140,7 +144,7 @@ class _Operated:
             if distinct is not None:
                 distinct.end()
         self._state.clear()
-        # the operators have dropped their rows, so that their terms can go too
+        # the operators have dropped their rows, so their terms can be removed too
         self._dictionary.sweep()
 
     def _feed(self, leaves: Sequence[Rows], *, first: bool) -> tuple[Rows, Rows]:
@@ -149,7 +153,7 @@ class _Operated:
             None if step.basic is None else self._weigh(next(waiting)) for step in self._state.plan.steps
         ]
         weights = self._state.feed(deltas, first=first)
-        # only now: the terms of solutions that have just gone are read from the dictionary
+        # only now: the result above reads the terms of removed solutions from the dictionary
         self._dictionary.sweep()
         return _repeated(weights, 1), _repeated(weights, -1)
 

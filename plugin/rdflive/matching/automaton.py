@@ -1,8 +1,8 @@
 """The TP-Join automaton of a basic graph pattern (SPECTRA, Definition 4.1), and the order of its states.
 
-Each state is a triple pattern with its view, the event's triples that match it. Going to a state joins its
-view with the rows of the states before, and the automaton stops when there are no rows. The order of the
-states is chosen anew for each event, by the sizes of the views.
+Each state is a triple pattern with its view, the event's triples that match it. The transition to a state
+joins its view with the rows of the states before. The automaton stops when there are no rows. The order of
+the states is chosen for each event, by the sizes of the views.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ComplexFilter:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Patterns that are joined next to each other (Section 3.4): around one subject, or one after another."""
+    """Patterns that are joined consecutively (Section 3.4): around one subject, or as a path."""
 
     kind: Literal["star", "chain"]
     patterns: tuple[int, ...]
@@ -42,15 +42,15 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Automaton:
-    """The states of one basic graph pattern, and what their transitions test."""
+    """The states of one basic graph pattern, and the conditions of their transitions."""
 
     patterns: tuple[TriplePattern, ...]
     variables: tuple[Variable, ...]
     joining: frozenset[Variable]
-    """The variables of several patterns, by which views are joined."""
+    """The variables that occur in several patterns, by which views are joined."""
     clusters: tuple[Cluster, ...]
     filters: tuple[tuple[Condition, ...], ...]
-    """Per pattern, the conditions over its variables only. They are tested before a triple enters the
+    """Per pattern, the conditions over its variables only, which are tested before a triple enters the
     view.
     """
     comparisons: tuple[ComplexFilter, ...]
@@ -60,8 +60,8 @@ class Automaton:
     def order(self, sizes: Sequence[int], first: int | None = None) -> Order:
         """Order the states: those linked to bound variables first, then the same cluster, then small views.
 
-        Sizes within one power of two count as equal, so that similar events get the same order, for which
-        code was compiled already. With `first` the automaton starts there.
+        Sizes within one power of two count as equal, so that similar events get the same order and share its
+        compiled code. With `first` the automaton starts there.
         """
         home = {pattern: cluster for cluster in self.clusters for pattern in cluster.patterns}
         left = dict.fromkeys(range(len(self.patterns)))
@@ -81,11 +81,11 @@ class Automaton:
         return tuple(chosen)
 
     def _distance(self, pattern: int, bound: set[Variable]) -> int:
-        """Tell how a pattern is linked to bound variables: 0 by a variable, 1 by a comparison, 2 not
-        at all.
+        """Return how a pattern is linked to bound variables: 0 by a variable, 1 by a comparison, 2 not at
+        all.
         """
         own = self.patterns[pattern].variables
-        # a pattern without variables multiplies no rows, so it may come at any time
+        # a pattern without variables multiplies no rows, so its place does not matter
         if not bound or not bound.isdisjoint(own) or not own:
             return 0
         pairs = ({c.left, c.right} for c in self.comparisons)
@@ -125,12 +125,12 @@ def make_automaton(
 
 
 def reads(condition: Condition, names: set[str]) -> set[str]:
-    """Give those of the names that a condition reads."""
+    """Return the names that a condition reads."""
     return names.intersection(condition.variables)
 
 
 def _clusters(patterns: tuple[TriplePattern, ...]) -> Iterable[Cluster]:
-    """Group patterns with one subject as stars, and the others, where they follow each other, as chains."""
+    """Group patterns with one subject as stars, and the remaining linked patterns as chains."""
     subjects: dict[Any, list[int]] = {}
     for i, pattern in enumerate(patterns):
         subjects.setdefault(pattern.subject, []).append(i)
@@ -149,6 +149,8 @@ def _clusters(patterns: tuple[TriplePattern, ...]) -> Iterable[Cluster]:
 
 
 def _leads_on(patterns: tuple[TriplePattern, ...], chain: list[int], other: int) -> bool:
-    """Tell whether a pattern begins where one of a chain ends, or ends where one begins."""
+    """Return True if a pattern's subject is the object of one of a chain, or its object the subject of
+    one.
+    """
     one = patterns[other]
     return any(one.subject == patterns[i].object or one.object == patterns[i].subject for i in chain)

@@ -1,4 +1,4 @@
-"""Events as users give them: graphs and lists of triples, perhaps with an instant."""
+"""Events in the forms that users pass: graphs and lists of triples, optionally with an instant."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Event", "EventError", "read_background", "read_event"]
 
 
 class EventError(RdfliveError, ValueError):
-    """An event cannot be matched: `number` says which, counted from 0."""
+    """An event cannot be matched: `number` is its position, counted from 0."""
 
     def __init__(self, number: int, reason: str) -> None:
         super().__init__(f"event {number}: {reason}")
@@ -24,23 +24,23 @@ class EventError(RdfliveError, ValueError):
         self.reason = reason
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # worker processes send it: by default only the text that `super().__init__` got would be pickled
+        # sent by worker processes: by default only the argument of `super().__init__` would be pickled
         return EventError, (self.number, self.reason)
 
 
 @dataclass(slots=True)
 class Event:
-    """One event: its triples, the name of its graph, and its instant as the user gave it."""
+    """One event: its triples, the name of its graph, and its instant as the user passed it."""
 
     triples: Sequence[Any]
     name: Any = None
     at: Any = None
     of_file: bool = False
-    """True if solutions are shown in rdflib's terms, whatever library read the triples."""
+    """True if solutions have rdflib's terms, whatever library read the triples."""
 
 
 def read_event(event: Any, number: int) -> Event:
-    """Read an event: an iterable of triples or an rdflib graph, or such a one and its instant.
+    """Read an event: an iterable of triples or an rdflib graph, or a pair of these and an instant.
 
     Raises `EventError`.
     """
@@ -51,17 +51,17 @@ def read_event(event: Any, number: int) -> Event:
     if type(event) is tuple and len(event) == 2 and not _is_triple(event[1]):
         event, at = event
     if isinstance(event, Graph):
-        if isinstance(event, Dataset):  # it is a Graph too, and would list quads
+        if isinstance(event, Dataset):  # a Graph too, but it would list quads
             raise EventError(number, "a Dataset is many events; give it to rdflive.match as the events")
         name = event.identifier if type(event.identifier) is URIRef else None
-    # the usual case is not copied; iterators and sets are listed, as triples are taken by position
+    # the usual case is not copied; iterators and sets are, because triples are read by position
     elif type(event) is list or type(event) is tuple:
         return Event(event, None, at)
     try:
         triples = list(event)
     except TypeError as error:
         accepted = "give an rdflib Graph, or an iterable of triples"
-        raise EventError(number, f"{event!r} is no graph; {accepted}") from error
+        raise EventError(number, f"{event!r} is not a graph; {accepted}") from error
     return Event(triples, name, at)
 
 
@@ -70,7 +70,7 @@ def _is_triple(value: Any) -> bool:
 
 
 def read_background(given: Any) -> list[Any]:
-    """List the triples of a background: an rdflib graph, or a sequence of triples in its terms.
+    """List the triples of a background: an rdflib graph, or a sequence of triples in rdflib's terms.
 
     Raises `TypeError` and `ValueError`.
     """
@@ -81,7 +81,7 @@ def read_background(given: Any) -> list[Any]:
         raise TypeError(
             "background is a Dataset, many graphs; give one of them, or a Graph of all their triples"
         )
-    if isinstance(given, str | os.PathLike):  # a text is a Collection too
+    if isinstance(given, str | os.PathLike):  # str is a Collection too
         raise TypeError(f"background is {given!r}; parse the file, and {accepted}")
     # `Matcher.refresh` reads it again, which an iterator does not allow
     if not isinstance(given, Graph | Collection):

@@ -1,4 +1,4 @@
-"""How a query is matched, as text."""
+"""Describes as text how a query is matched."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["MatchStats", "explain"]
 
 @dataclass(frozen=True, slots=True)
 class MatchStats:
-    """What a matcher has done."""
+    """Counters of a matcher."""
 
     events: int
     triples: int
@@ -24,7 +24,7 @@ class MatchStats:
     rows: int
     """Rows of views: a triple counts once per pattern that it matches."""
     joins: int
-    """Joins of a view with what other views gave."""
+    """Joins of a view with the rows of earlier views."""
     small: int
     """Events with few triples, which were answered without views and joins."""
     solutions: int
@@ -33,7 +33,7 @@ class MatchStats:
 def explain(
     automata: Sequence[Automaton], machine: Machine | None, stats: MatchStats, *, is_lazy: bool
 ) -> str:
-    """Describe the automata, their states in the order last taken, and what was joined."""
+    """Describe the automata, with their states in the most recent order, and the joins."""
     lines: list[str] = []
     for i, automaton in enumerate(automata):
         order = machine.orders[i] if machine is not None else ()
@@ -53,7 +53,7 @@ def _automaton(
     number: int, automaton: Automaton, order: tuple[int, ...], sizes: Sequence[int] | None, *, is_lazy: bool
 ) -> Iterator[str]:
     shapes = ", ".join(_plural(c.kind, len(c.patterns)) for c in automaton.clusters)
-    yield f"[{number}] {shapes}, in the order last taken:"
+    yield f"[{number}] {shapes}, in the most recent order:"
     for i in order or range(len(automaton.patterns)):
         size = "" if sizes is None else f": {sizes[i]:,} rows"
         yield f"    {automaton.patterns[i]}{size}"
@@ -65,12 +65,12 @@ def _automaton(
     elif not order:
         empty = [str(p) for p, size in zip(automaton.patterns, sizes, strict=True) if not size]
         yield (
-            f"    not joined: nothing matches {' nor '.join(empty)}"
+            f"    not joined: no triple matches {' or '.join(empty)}"
             if empty
-            else "    not joined: nothing new"
+            else "    not joined: no new rows"
         )
     elif not is_lazy:
-        yield "    eager: joined whether or not all views have rows"
+        yield "    eager: joined even if some views have no rows"
 
 
 def _plural(kind: str, count: int) -> str:

@@ -19,22 +19,22 @@ from rdflive.values import number
 __all__ = ["comparisons_of", "own_variables", "write_test"]
 
 _DIGITS: Final = 18
-"""A number of up to this many digits surely fits a machine integer, which compares at once."""
+"""The greatest number of digits that always fits a machine integer, which compares fast."""
 
 
 def own_variables(condition: Condition, variables: Sequence[Variable]) -> tuple[Variable, ...]:
-    """Give those of the variables that a condition reads."""
+    """Return the variables that a condition reads."""
     return tuple(v for v in variables if v.readable and v.name in condition.variables)
 
 
 def comparisons_of(conditions: Sequence[Condition]) -> list[ComplexFilter]:
-    """Find the conditions that order two variables."""
+    """List the conditions that order two variables."""
     found = []
     for condition in conditions:
         parts = condition.comparison if isinstance(condition, Expression) else None
         if parts is not None:
             left, operator_, right = parts
-            # ?x < ?x compares no two patterns, so there is nothing to sort
+            # ?x < ?x compares no two patterns, so a sort would not help
             if isinstance(left, RdflibVariable) and isinstance(right, RdflibVariable) and left != right:
                 found.append(ComplexFilter(Variable(str(left)), operator_, Variable(str(right)), condition))
     return found
@@ -43,9 +43,7 @@ def comparisons_of(conditions: Sequence[Condition]) -> list[ComplexFilter]:
 def write_test(
     source: FunctionSource, condition: Condition, names: Mapping[Variable, str], library: Library
 ) -> str:
-    """Write a condition as a test of the variables' values, which the generated code has under these
-    names.
-    """
+    """Write a condition as a test of variables; `names` are their names in the generated code."""
     own = own_variables(condition, tuple(names))
     test = source.name(condition.condition({v.name: i for i, v in enumerate(own)}, LibraryTerms(library)))
     text = f"{test}(({''.join(f'{names[v]}, ' for v in own)}))"
@@ -54,7 +52,9 @@ def write_test(
 
 
 def _threshold(condition: Condition) -> tuple[str, int] | None:
-    """Read the comparison of a variable with an integer constant."""
+    """Return the operator and the integer of a comparison of a variable with an integer constant; else
+    None.
+    """
     parts = condition.comparison if isinstance(condition, Expression) else None
     if parts is None:
         return None
@@ -66,8 +66,8 @@ def _threshold(condition: Condition) -> tuple[str, int] | None:
 
 
 def _short(source: FunctionSource, name: str, operator: str, value: int, test: str, library: Library) -> str:
-    """Compare short integers, as sensors send them, without making a literal's value; leave the rest
-    to the test.
+    """Compare short integers, which sensors send, without computing a literal's value; leave other terms to
+    the test.
     """
     one = library.to_native(Literal(1))
     kind, integer = source.name(type(one)), source.name(one.datatype)
@@ -75,7 +75,7 @@ def _short(source: FunctionSource, name: str, operator: str, value: int, test: s
     if library.to_rdflib is not None:
         text, first = "w", f"(w := {name}.value)"
     is_short = (
-        # `isdigit` accepts "²" and "٣" too, which are no digits of XML Schema
+        # `isdigit` also accepts "²" and "٣", which are not digits in XML Schema
         f"type({name}) is {kind} and {first}.isdigit() and {text}.isascii() and len({text}) <= {_DIGITS} "
         f"and ((d := {name}.datatype) is {integer} or d == {integer})"
     )

@@ -26,15 +26,15 @@ _MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 Tally: TypeAlias = list[int]
 """Counts of joins, rows in views, and small events. A run adds its joins."""
 Run: TypeAlias = Callable[[Sequence[View], Tally], list[Row]]
-"""Gives the solutions: the terms of the variables shown."""
+"""Returns the solutions: the terms of the `shown` variables."""
 
 
 @dataclass(frozen=True, slots=True)
 class StateJoin:
-    """How a state joins its pattern: which variables of the view are bound, and which are new.
+    """The join of a state: the bound variables of its view, and the new ones.
 
-    Example: in `{ ?x :of ?y . ?y :name ?z }`, when the first pattern has been joined, the second has the key
-    `?y` and the new variable `?z`.
+    Example: in `{ ?x :of ?y . ?y :name ?z }`, after the first pattern is joined, the second has the key `?y`
+    and the new variable `?z`.
     """
 
     pattern: int
@@ -45,16 +45,16 @@ class StateJoin:
 
 
 class Indexes(Protocol):
-    """Gives indexes of views that are kept between events."""
+    """Indexes of views that are kept between events."""
 
     def index(self, join: StateJoin) -> dict[Any, Any]:
-        """Give the rows of a view by the key of a join, as lists of their new values.
+        """Return the rows of a view by the key of a join, as lists of their new values.
 
-        For a sort-merge join these are pairs, which begin with the rdflib term that is compared.
+        For a sort-merge join these are pairs of the compared rdflib term and the new values.
         """
 
     def look_up(self, join: StateJoin) -> LookUp:
-        """Give the look-up of a sort-merge join."""
+        """Return the look-up function of a sort-merge join."""
 
 
 def compile_run(
@@ -66,8 +66,8 @@ def compile_run(
 ) -> Run:
     """Generate the run through the states in one order.
 
-    `shown` are the variables of a solution; other terms are used as they are. With `indexes`, only the view
-    of the first state is passed to the run, and the others are looked up there.
+    `shown` are the variables of a solution; other terms are used as they are. With `indexes`, the caller
+    passes only the view of the first state to the run, which reads the others from `indexes`.
     """
     return _JoinWriter(automaton, order, shown, library, indexes).write()
 
@@ -128,13 +128,13 @@ class _JoinWriter:
         own = self.automaton.patterns[pattern].variables
         key = tuple(v for v in own if v in self.bound)
         new = tuple(v for v in own if v not in self.bound)
-        # one comparison sorts the view; others between the same states are tested row by row
+        # one comparison sorts the view; others between the same states are tested per row
         merges = (self._faced(c, new) for c in self.automaton.comparisons if c.condition in self.open)
         return StateJoin(pattern, key, new, next((c for c in merges if c is not None), None))
 
     def _faced(self, comparison: ComplexFilter, new: tuple[Variable, ...]) -> ComplexFilter | None:
-        """Turn a comparison so that its left side is bound and its right side new; None if it is not
-        of that kind.
+        """Turn a comparison so that its left side is bound and its right side new; None if that is
+        impossible.
         """
         c = comparison
         if c.left in self.bound and c.right in new:
@@ -145,7 +145,7 @@ class _JoinWriter:
 
     def _join(self, join: StateJoin, step: int, *, last: bool) -> None:
         source = self.source
-        # before `_out`, which sets the columns of the rows to those that leave this state
+        # before `_out`, which sets `self.row` to the columns that leave this state
         row = self._tuple(self.row)
         self.bound += join.new
         if join.merge is not None:
@@ -158,7 +158,7 @@ class _JoinWriter:
             return
         source.line(f"v = views[{join.pattern}]")
         own = self.automaton.patterns[join.pattern].variables
-        # rows of a key and one value are what `dict` takes as they are
+        # rows of a key and one value can be passed to `dict` directly
         if len(own) != 2 or join.key != own[:1] or not join.new or join.merge is not None:
             self._fill(join)
             self._look_up(join, row, out, tests)
@@ -173,7 +173,7 @@ class _JoinWriter:
             self._look_up(join, row, out, tests)
 
     def _fill(self, join: StateJoin) -> None:
-        """Write the code that makes the index of a view."""
+        """Write the code that builds the index of a view."""
         source = self.source
         view = self._tuple(self.automaton.patterns[join.pattern].variables)
         key, new = self._key(join), self._new(join)
@@ -203,7 +203,7 @@ class _JoinWriter:
         self.source.line(f"r = [{out} for {row} in r for {self._new(join)} in {found}{self._if(tests)}]")
 
     def _tests(self) -> list[str]:
-        """Write the conditions whose variables are now all bound, and mark them as done."""
+        """Write the conditions whose variables are now all bound, and mark them as written."""
         texts = []
         for condition in tuple(self.open):
             variables = own_variables(condition, self.automaton.variables)
@@ -213,11 +213,11 @@ class _JoinWriter:
         return texts
 
     def _out(self, step: int, *, last: bool) -> str:
-        """Write the row that a state gives: the values that are read later, or the solution."""
+        """Write the row that leaves a state: the values that later states read, or the solution."""
         if last:
             parts = [self.names[v] if isinstance(v, Variable) else self.source.name(v) for v in self.shown]
             return f"({''.join(f'{part}, ' for part in parts)})"
-        # values that nothing reads any more are left out, so that rows stay short
+        # values that no later state reads are left out, so that rows stay short
         later = {v for pattern in self.order[step + 1 :] for v in self.automaton.patterns[pattern].variables}
         later.update(v for v in self.shown if isinstance(v, Variable))
         later.update(v for c in self.open for v in own_variables(c, self.automaton.variables))
@@ -234,7 +234,7 @@ class _JoinWriter:
         return self.names[join.new[0]] if len(join.new) == 1 else self._tuple(join.new)
 
     def _value(self, variable: Variable) -> str:
-        """Write the rdflib term that a variable has in a row."""
+        """Write the rdflib term of a variable in a row."""
         term = self.names[variable]
         return term if self.library.to_rdflib is None else f"{self.source.name(self.library.value)}({term})"
 

@@ -1,10 +1,10 @@
 """Views that are kept while updates add to them, and the delta join over them (SPECTRA, Section 5).
 
-SPECTRA empties the views of matched triples and asks the old matches only where new views do not join,
-which loses solutions (Theorem 5.1). Here every row stays. The patterns take turns: the new rows of a pattern
-are joined with all rows of the patterns that had their turn, and with the old rows of the others, so each new
-solution is found once. Everything is undone in reverse order, so a static background under the
-views costs nothing when an event has been answered.
+SPECTRA empties the views of matched triples and reads old matches only where new views do not join, which
+loses solutions (Theorem 5.1). Here every row stays. The patterns take turns: the new rows of a pattern are
+joined with all rows of the patterns that had their turn, and with the old rows of the others, so each new
+solution is found once. An undo removes all rows of an event in reverse order. So a static background under
+the views need not be built again after an event.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from rdflive.query.bgp import Variable
 __all__ = ["KeptViews"]
 
 _RUNS: Final = 512
-"""Orders of states that are kept as code."""
+"""Number of orders of states whose code is cached."""
 
 Key: TypeAlias = tuple[tuple[Variable, ...], Variable | None]
-"""The variables that are looked up, and the one that is compared."""
+"""The variables of the key, and the compared variable."""
 Reader: TypeAlias = Callable[[Row], Any]
 
 
@@ -53,7 +53,7 @@ class _Index:
         key = self.key(row)
         found = self.rows[key]
         found.pop()
-        # Sorted rows are recognised by their last row, which may come again after others have gone.
+        # Sorted rows are recognized by their last row, which may be the same again after removals.
         self.sorted.pop(key, None)
         if not found:
             del self.rows[key]
@@ -66,19 +66,19 @@ class _Kept:
     variables: tuple[Variable, ...]
     rows: dict[Row, None] = field(default_factory=dict)
     waiting: View = field(default_factory=list)
-    """The newest rows, which are in no index yet."""
+    """The newest rows, which are not indexed yet."""
     base: int = 0
-    """How many rows belong to the background and stay for good."""
+    """Number of rows of the background, which are permanent."""
     indexes: dict[Key, _Index] = field(default_factory=dict)
 
     @property
     def joined(self) -> int:
-        """How many rows are in the indexes."""
+        """Number of rows in the indexes."""
         return len(self.rows) - len(self.waiting)
 
     def take(self, view: View) -> None:
-        """Add the rows that are new; they wait to be joined."""
-        # an update may repeat a triple of the window; its solutions have been told already
+        """Add the new rows; they wait to be joined."""
+        # an update may repeat a triple of the window, whose solutions are already reported
         new = [row for row in view if row not in self.rows]
         self.rows.update(dict.fromkeys(new))
         self.waiting += new
@@ -96,7 +96,7 @@ class _Kept:
         """
         joined = self.joined
         self.waiting = []
-        # A dict gives its items back in reverse order of insertion.
+        # `popitem` removes the newest item.
         while len(self.rows) > self.base:
             row = self.rows.popitem()[0]
             # rows that were still waiting are in no index
@@ -106,7 +106,7 @@ class _Kept:
 
 
 class KeptViews:
-    """The views of one automaton that are kept while a window lasts, or for a background graph."""
+    """The views of one automaton, kept during a window or for a background graph."""
 
     def __init__(
         self, automaton: Automaton, shown: Sequence[Any], library: Library, *, is_lazy: bool = True
@@ -127,11 +127,11 @@ class KeptViews:
         return [len(kept.rows) for kept in self._kept]
 
     def index(self, join: StateJoin) -> dict[Any, Any]:
-        """Give the index of a view by the key of a join; it is kept up to date from now on."""
+        """Return the index of a view by the key of a join; it stays up to date."""
         return self._index(join).rows
 
     def look_up(self, join: StateJoin) -> LookUp:
-        """Give the look-up of a sort-merge join."""
+        """Return the look-up function of a sort-merge join."""
         assert join.merge is not None  # noqa: S101 - the caller has one
         return probe_kept(join.merge.operator, self._index(join).sorted)
 
@@ -144,15 +144,15 @@ class KeptViews:
             if compared is not None:
                 new = _paired(kept.variables.index(compared), new, self._library)
             index = _Index(_reader(kept.variables, join.key), new)
-            # without the waiting rows, which come last: `put` adds them when they have had their turn
+            # without the waiting rows, which come last: `put` adds them after their turn
             index.fill(islice(kept.rows, kept.joined))
             kept.indexes[join.key, compared] = index
         return index
 
     def add(self, views: Sequence[View], tally: Tally) -> list[Row]:
-        """Add the rows of an update, and give the solutions that are new with them.
+        """Add the rows of an update, and return the new solutions.
 
-        With lazy evaluation nothing is joined while some view is empty, and the rows wait.
+        With lazy evaluation there is no join while some view is empty, and the rows wait.
         """
         for kept, view in zip(self._kept, views, strict=True):
             kept.take(view)
@@ -162,13 +162,13 @@ class KeptViews:
         return self._join_waiting(sizes, tally)
 
     def settle(self) -> None:
-        """Make all rows background, to stay for good."""
+        """Make all rows permanent background."""
         for kept in self._kept:
             kept.put()
             kept.base = len(kept.rows)
 
     def undo(self) -> None:
-        """Remove everything but the background."""
+        """Remove all rows except the background."""
         for kept in self._kept:
             kept.undo()
 
@@ -187,18 +187,19 @@ class KeptViews:
                 continue
             others = (other.joined for i, other in enumerate(self._kept) if i != pattern)
             if not self._is_lazy or all(others):
-                # a run reads one of the views alone, that of its first state, and the others by index
+                # a run reads only the view of its first state, and the others by index
                 solutions += self._run(pattern, sizes)([kept.waiting] * len(sizes), tally)
             kept.put()
         return solutions
 
     def _run(self, first: int, sizes: list[int]) -> Run:
-        """Find or generate the run that starts at a pattern. Without lazy evaluation, empty views
-        come last.
+        """Find or generate the run that starts at a pattern.
+
+        Without lazy evaluation, empty views come last.
         """
-        # an empty view in front would end the run before anything is joined
+        # an empty first view would end the run before any join
         ranks = sizes if self._is_lazy else [size or 1 << 62 for size in sizes]
-        # `Automaton.order` looks at no more of the sizes than this
+        # `Automaton.order` reads only the bit lengths
         key = (first, *[size.bit_length() for size in ranks])
         found = self._runs.get(key)
         if found is None:
@@ -219,13 +220,13 @@ class KeptViews:
 
 
 def _reader(variables: tuple[Variable, ...], wanted: tuple[Variable, ...]) -> Reader:
-    """Make the function that reads some values of a row, a single one bare."""
+    """Return a function that reads some values of a row: a tuple, or a single value without one."""
     if not wanted:
         return lambda _: ()
     return itemgetter(*[variables.index(v) for v in wanted])
 
 
 def _paired(place: int, new: Reader, library: Library) -> Reader:
-    """Make the function that puts the rdflib term to be compared in front of the new values."""
+    """Return a function that puts the compared rdflib term before the new values."""
     value = library.value
     return lambda row: (value(row[place]), new(row))

@@ -1,4 +1,4 @@
-"""The libraries of terms that events may use: rdflib's, and pyoxigraph's if it is installed."""
+"""The term libraries that events may use: rdflib's, and pyoxigraph's if it is installed."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from rdflive.values import Value, typed_value
 __all__ = ["PLAIN", "RDFLIB", "Library", "LibraryTerms", "library_of", "plain", "pyoxigraph"]
 
 _MEMORY: Final = 4096
-"""Converted terms of pyoxigraph that are remembered."""
+"""Size of the cache of converted pyoxigraph terms."""
 
 
-# compared by identity, as a library is the key of what a matcher compiled for it
+# compared by identity: matchers use a library as the key of compiled code
 @dataclass(frozen=True, slots=True, eq=False)
 class Library:
-    """How to read, compare and convert the terms of one library."""
+    """The terms of one library, and functions to read, compare and convert them."""
 
     name: str
     predicates: frozenset[type]
@@ -32,11 +32,11 @@ class Library:
     triples: tuple[type, ...]
     """The types of a triple: tuple, or classes with `subject`, `predicate` and `object`."""
     to_native: Callable[[Any], Any]
-    """Turns an rdflib term of the query into a term of the library, in its spelling."""
+    """Converts an rdflib term of the query to a term of the library, in the library's spelling."""
     to_rdflib: Callable[[Any], Any] | None
-    """Turns a term of the library into rdflib's; None where they are the same."""
+    """Converts a term of the library to rdflib's; None if they are the same."""
     value: Callable[[Any], Any]
-    """Like `to_rdflib`, for expressions, which know terms that rdflib does not have."""
+    """Like `to_rdflib`, for expressions, which support terms that rdflib does not have."""
 
     @property
     def has_parts(self) -> bool:
@@ -47,12 +47,12 @@ class Library:
         """Raise `ValueError` unless this is a triple of the library's terms; subclasses are accepted."""
         if self.has_parts:
             if not isinstance(triple, self.triples):
-                _refuse(f"{triple!r} is no {self.name} triple, as the triples before it")
+                _refuse(f"{triple!r} is not a {self.name} triple like the triples before it")
             return
         try:
             subject, predicate, object_ = triple
         except (TypeError, ValueError):
-            _refuse(f"{triple!r} is no triple; give three terms of {self.name}")
+            _refuse(f"{triple!r} is not a triple; give three terms of {self.name}")
         for term, role, types in (
             (subject, "subject", self.subjects),
             (predicate, "predicate", self.predicates),
@@ -71,18 +71,18 @@ class LibraryTerms:
     """Terms for expressions whose rows hold terms, not ids (see `rdflive.query.expressions`)."""
 
     __slots__ = ("intern", "value")
-    meter = None  # nobody counts
+    meter = None  # no budget
 
     def __init__(self, library: Library) -> None:
         self.value = library.value
         self.intern = library.to_native
 
     def content(self, term: Any) -> Value | None:
-        """Give the value of a literal with a datatype."""
+        """Return the value of a literal with a datatype."""
         return typed_value(self.value(term))
 
     def constant(self, term: Any) -> Any:
-        """Give a constant as it is: events are in no store, which would spell them in its own way."""
+        """Return a constant unchanged: only a store would change its spelling."""
         return term
 
 
@@ -104,7 +104,7 @@ RDFLIB: Final = Library(
 
 
 def plain(term: Any) -> Any:
-    """Write an rdflib term as pyoxigraph does: strings without datatype, language tags in lower case.
+    """Return an rdflib term as pyoxigraph writes it: strings without datatype, language tags in lower case.
 
     >>> plain(Literal("x", datatype=XSD.string)), plain(Literal("x", lang="EN"))
     (rdflib.term.Literal('x'), rdflib.term.Literal('x', lang='en'))
@@ -118,11 +118,11 @@ def plain(term: Any) -> Any:
 
 
 PLAIN: Final = replace(RDFLIB, to_native=plain)
-"""rdflib's terms as `plain` writes them: those of files, so that both libraries give the same matches."""
+"""rdflib's terms as `plain` writes them, used for files, so that both libraries give the same matches."""
 
 
 def library_of(triple: Any) -> Library:
-    """Tell the library, and the form, that a triple is written in.
+    """Return the library, and the form, that a triple is written in.
 
     >>> library_of((BNode(), URIRef("http://e/p"), Literal(1))).name
     'rdflib'
@@ -136,18 +136,20 @@ def library_of(triple: Any) -> Library:
 
 @cache
 def pyoxigraph(*, parts: bool) -> Library:
-    """Make the library of pyoxigraph's terms, in its own triples or in tuples; pyoxigraph is installed."""
+    """Return the library of pyoxigraph's terms, as its own triples or as tuples; pyoxigraph must be
+    installed.
+    """
     from pyoxigraph import BaseDirection, BlankNode, NamedNode, Quad, Store, Triple
     from pyoxigraph import Literal as OxigraphLiteral
 
-    # an empty store, for the sake of its adapter
+    # an empty store, to get its adapter
     live = manager.plugin_manager().hook.rdflive_wrap(store=Store())
-    with manager.locked(live) as adapter:  # it knows what its terms are to rdflib
+    with manager.locked(live) as adapter:  # converts its terms to rdflib's
         to_rdflib = adapter.to_rdflib() or _same
         value = lru_cache(_MEMORY)(value_of(adapter) or _same)
 
     def to_native(term: Any) -> Any:
-        """Keep the spelling of a term, which a store would change: events are in no store."""
+        """Convert a term with its spelling unchanged, which a store would change: events are in no store."""
         if isinstance(term, URIRef):
             return NamedNode(term)
         if isinstance(term, BNode):

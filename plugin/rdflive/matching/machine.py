@@ -1,4 +1,4 @@
-"""What a query becomes for the terms of one library: automata with their views, and what computes its
+"""A query compiled for the terms of one library: automata with their views, and the computation of its
 answer.
 """
 
@@ -22,7 +22,7 @@ from rdflive.query.plan import Plan
 __all__ = ["EventMachine", "KeepingMachine", "Machine", "automata_of"]
 
 _RUNS: Final = 4096
-"""How many sizes of views have their run remembered, and how many orders are kept as code."""
+"""Number of sizes of views whose run is cached, and of orders whose code is cached."""
 
 
 def automata_of(plan: Plan) -> list[Automaton]:
@@ -35,17 +35,17 @@ class Machine(Protocol):
     """Matches events whose triples use one library's terms."""
 
     sizes: list[tuple[int, ...] | None]
-    """Per automaton, the sizes of its views when they were made last; None if they never were."""
+    """Per automaton, the sizes of its most recent views; None before the first ones."""
     orders: list[tuple[int, ...]]
-    """Per automaton, the states in the order of the last run; empty if nothing was joined."""
+    """Per automaton, the states in the order of the last run; empty if there was no join."""
     held: int | None
-    """In a window, how many rows its answer has now."""
+    """In a window, the present number of rows of its answer."""
 
     def match(self, triples: Sequence[Any], tally: Tally) -> tuple[Rows, Sequence[Row]]:
-        """Give what appears and disappears in the answer; adds to the tally."""
+        """Return the rows that are added to and removed from the answer, and update the tally."""
 
     def check(self, triples: Sequence[Any]) -> None:
-        """Raise what `match` would raise, and change nothing."""
+        """Raise the errors of `match` without changing anything."""
 
     def forget(self) -> None:
         """End the window."""
@@ -70,7 +70,7 @@ class EventMachine:
         self.held: int | None = None
 
     def match(self, triples: Sequence[Any], tally: Tally) -> tuple[Rows, Sequence[Row]]:
-        """Walk through a small event, partition and join another; then answer."""
+        """Return the answer: a walk through a small event, or the join of a larger event's views."""
         if len(triples) <= self._largest:
             walk = self._walk or self._write_walk()
             leaves = walk(triples)
@@ -78,24 +78,24 @@ class EventMachine:
         else:
             views = self._partition(triples)
             leaves = [self._join(i, views[a:b], tally) for i, (a, b) in enumerate(self._ends)]
-        # `_answers` would give the same; this saves two calls per event
+        # same result as `_answers`, without two calls per event
         if self._is_direct:
             return leaves[0], ()
         try:
             return self._answers.begin(leaves), ()
-        # an error of an operator must not leave rows behind for the next event
+        # after an error of an operator no rows may remain for the next event
         finally:
             self._answers.end()
 
     def check(self, triples: Sequence[Any]) -> None:
-        """Put the triples into views, which are dropped."""
+        """Put the triples into views, and discard these."""
         self._partition(triples)
 
     def forget(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: there is no state between events."""
 
-    # A stream mostly has small events or large ones, and needs the code for these only. Small ones take few
-    # microseconds, and reading a cached property about a tenth of one.
+    # Compiled on first use, because most streams have only small events or only large ones. Not a cached
+    # property: reading one takes a tenth of a microsecond, and a small event few microseconds.
     def _write_walk(self) -> Walk:
         self._walk = compile_walk(self._automata, self._shown, self._library)
         return self._walk
@@ -107,7 +107,7 @@ class EventMachine:
     def _join(self, i: int, views: Sequence[View], tally: Tally) -> Rows:
         sizes = self.sizes[i] = tuple(map(len, views))
         tally[1] += sum(sizes)
-        # An empty view means no solution (lazy evaluation, Section 4).
+        # With an empty view there is no solution (lazy evaluation, Section 4).
         if not all(sizes):
             self.orders[i] = ()
             return []
@@ -130,7 +130,7 @@ class EventMachine:
 
 
 class KeepingMachine:
-    """Matches events together with a background graph, or as updates of a window; views are kept."""
+    """Matches events together with a background graph, or as updates of a window. It keeps its views."""
 
     def __init__(
         self,
@@ -151,14 +151,14 @@ class KeepingMachine:
             for automaton, columns in zip(automata, shown, strict=True)
         ]
         self.orders: list[tuple[int, ...]] = [()] * len(automata)
-        # solutions that the background has by itself; what it took to find them is not in the statistics
+        # the solutions of the background alone, which are not counted in the statistics
         self._base = self._add(self._partition(background), [0, 0, 0])
         for kept in self._kept:
             kept.settle()
         self.held: int | None = len(self._answers.begin(self._base)) if is_window else None
 
     def match(self, triples: Sequence[Any], tally: Tally) -> tuple[Rows, Sequence[Row]]:
-        """Add the event to what is kept; without a window it is removed again."""
+        """Add the event to the views; without a window, remove it again afterwards."""
         views = self._partition(triples)
         if self.held is not None:
             added, removed = self._answers.advance(self._add(views, tally))
@@ -166,18 +166,18 @@ class KeepingMachine:
             return added, removed
         try:
             found = self._add(views, tally)
-            # no solution is in both lists: those in `found` have a triple that the background lacks
+            # the lists are disjoint: each solution in `found` has a triple that the background lacks
             return self._answers.begin([[*b, *f] for b, f in zip(self._base, found, strict=True)]), []
         finally:
             self._answers.end()
             self._undo()
 
     def check(self, triples: Sequence[Any]) -> None:
-        """Put the triples into views, which are dropped."""
+        """Put the triples into views, and discard these."""
         self._partition(triples)
 
     def forget(self) -> None:
-        """Drop everything but the background."""
+        """Remove everything except the background."""
         self._undo()
         self._answers.end()
         self.held = len(self._answers.begin(self._base))
@@ -198,7 +198,7 @@ class KeepingMachine:
 
 
 def _ends(automata: Sequence[Automaton]) -> list[tuple[int, int]]:
-    """Give where each automaton's views begin and end in the list of all views."""
+    """Return the begin and end of each automaton's views in the list of all views."""
     ends = []
     start = 0
     for automaton in automata:

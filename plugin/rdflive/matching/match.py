@@ -11,10 +11,10 @@ __all__ = ["Match"]
 
 
 class Match:
-    """The solutions of a query over one event; true where there is any.
+    """The solutions of a query over one event; true if there is any.
 
     `number` counts events from 0, `name` is the IRI of the event's graph (None without one) and `at` the
-    instant that came with the event. Solutions are made when they are read.
+    instant that came with the event. Solutions are created when they are read.
 
     >>> found = Match(Header("SELECT", ("x",)), 0, [("a",), ("a",)])
     >>> bool(found), found.solutions
@@ -43,18 +43,18 @@ class Match:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The variables of a SELECT query in its order, also those that no solution binds; else none."""
+        """The variables of a SELECT query in its order, including those that no solution binds; else none."""
         return self._header.variables
 
     @property
     def solutions(self) -> tuple[Solution, ...]:
-        """The solutions, each as often as it is one; none for CONSTRUCT."""
+        """The solutions, with repetitions; none for CONSTRUCT."""
         return () if self._header.form == "CONSTRUCT" else self._shown(self._rows)
 
     @property
     def rows(self) -> Sequence[tuple[Any, ...]]:
-        """The solutions as plain tuples in the order of `names`, None where unbound; the fastest way to read
-        them.
+        """The solutions as plain tuples in the order of `names`, None where unbound. This is the fastest way
+        to read them.
 
         >>> Match(Header("SELECT", ("x", "y")), 0, [("a", None)]).rows
         [('a', None)]
@@ -68,17 +68,17 @@ class Match:
 
     @property
     def removed(self) -> tuple[Any, ...]:
-        """In a window, what the update removed from the answer: solutions, or triples of CONSTRUCT."""
+        """In a window, the solutions, or triples of CONSTRUCT, that the update removed from the answer."""
         return self._shown(self._removed)
 
     @property
     def triples(self) -> tuple[tuple[Any, Any, Any], ...]:
-        """The triples that a CONSTRUCT query makes; none for other queries."""
+        """The triples that a CONSTRUCT query creates; none for other queries."""
         return self._shown(self._rows) if self._header.form == "CONSTRUCT" else ()
 
     @property
     def answer(self) -> bool | None:
-        """The answer of an ASK query, in a window over everything it holds by now; None for other queries."""
+        """The answer of an ASK query, in a window over all its events so far; None for other queries."""
         if self._header.form != "ASK":
             return None
         return bool(self._rows if self._held is None else self._held)

@@ -1,4 +1,4 @@
-"""A query compiled once, and matched with event after event."""
+"""A query compiled once, and matched with one event after another."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ __all__ = ["Matcher"]
 class Matcher:
     """A query, compiled for matching small graphs, each by itself or as updates of a tumbling window.
 
-    `query` is SPARQL, or the path of a file that holds it as a `pathlib.Path`.
-    With `background`, a graph or a list of triples, the query is answered over each event and it together,
-    as it was when the matcher was made, or when `refresh` was called last. With `window` the events
-    come with instants and add up until the window ends. Raises `QuerySyntaxError` and
-    `UnsupportedQueryError` as `subscribe` does; GRAPH and FROM are refused, as an event is one graph.
+    `query` is SPARQL, or the path of a file that contains it as a `pathlib.Path`. With `background`, a graph
+    or a list of triples, the query is answered over each event together with it. The matcher reads the
+    background when it is created and in `refresh`. With `window` the events come with instants, and are added
+    up until the window ends. Raises `QuerySyntaxError` and `UnsupportedQueryError` as `subscribe` does. GRAPH
+    and FROM are unsupported, because an event is one graph.
 
     >>> from rdflib import URIRef
     >>> matcher = Matcher("SELECT ?x { ?x <http://e/p> ?y . ?y <http://e/q> ?z }")
@@ -55,7 +55,9 @@ class Matcher:
         initBindings: Mapping[str, Any] | None = None,  # noqa: N803 - as rdflib calls it
     ) -> None:
         if window is not None and not isinstance(window, Tumbling):
-            raise TypeError(f"window is {window!r}; matching takes Tumbling, subscribe takes other windows")
+            raise TypeError(
+                f"window is {window!r}; matching accepts Tumbling, subscribe accepts other windows"
+            )
         given = read_query(query)
         with given.naming():
             parsed = _parse(given.text, initNs, initBindings)
@@ -80,24 +82,24 @@ class Matcher:
 
     @property
     def stats(self) -> MatchStats:
-        """What has been matched so far, the events that could not be matched left out."""
+        """Counters of all events so far, except those that could not be matched."""
         joins, rows, small = self._tally
         return MatchStats(self._number, self._triples, rows, joins, small, self._solutions)
 
     def refresh(self) -> None:
-        """Read the background anew, as when the matcher is made; a window that is open ends."""
+        """Read the background again. This ends an open window."""
         self._static = read_background(self._background)
         self._machines.clear()
         self._is_open = False
 
     def match(self, event: Any, *, at: Any = None) -> Match:
-        """Match one event; in a window add it, and give what is new by it.
+        """Match one event; in a window, add it and return the change of the answer.
 
         An event is an rdflib Graph, or an iterable of triples in terms of rdflib or pyoxigraph. Its instant
-        is `at`, or the second of a pair. Raises `EventError`; then the
-        event is left out.
+        is `at`, or the second item of a pair. Raises `EventError` and ignores the event if it cannot be
+        matched.
         """
-        # a plain list is the usual case, and spared the tests of `read_event`
+        # a plain list is the usual case, and skips the tests of `read_event`
         if type(event) is list and self._window is None:
             triples: Sequence[Any] = event
             name, of_file = None, False
@@ -106,7 +108,7 @@ class Matcher:
             triples, name, at = read.triples, read.name, read.at if at is None else at
             of_file = read.of_file
         header = self._header
-        # An event uses one library, so its first triple tells.
+        # All triples of an event use one library.
         library = library_of(triples[0]) if triples else self._last
         if of_file:
             library = PLAIN if library is RDFLIB else library
@@ -115,13 +117,13 @@ class Matcher:
         machine = self._machines.get(library) or self._make(library)
         try:
             if instant is not None and self._is_next(instant):
-                # Before the old window is dropped, as a malformed event must leave everything as it was.
+                # Before the old window is dropped: a malformed event must change nothing.
                 machine.check(triples)
                 self._close()
             added, removed = machine.match(triples, self._tally)
         except (TypeError, ValueError, AttributeError) as error:
             raise self._explained(error, triples, library) from error
-        # all this only after the match: an event that cannot be matched moves no time
+        # after the match: an event that cannot be matched must not move time
         self._last = library
         self._is_open = True
         self._now = instant
@@ -132,10 +134,10 @@ class Matcher:
         return Match(header, number, added, removed, name, at, machine.held)
 
     def explain(self) -> str:
-        """Say how the query is matched, and how the last event was.
+        """Describe how the query is matched, and how the last event was.
 
         >>> print(Matcher("SELECT * { ?x <http://e/p> ?y ; <http://e/q> ?z FILTER(?y < ?z) }").explain())
-        [1] star of 2 patterns, in the order last taken:
+        [1] star of 2 patterns, in the most recent order:
             ?x <http://e/p> ?y
             ?x <http://e/q> ?z
             sort-merge join: ?y < ?z
@@ -145,7 +147,7 @@ class Matcher:
         return explain(self._automata, machine, self.stats, is_lazy=self._window is None or self._is_lazy)
 
     def _rdflib_header(self, library: Library) -> Header:
-        """Make the header of solutions that are shown in rdflib's terms."""
+        """Return the header of solutions in rdflib's terms."""
         if self._shown is None or self._shown.convert is not library.to_rdflib:
             self._shown = Header(self._header.form, self._header.names, library.to_rdflib)
         return self._shown
@@ -167,7 +169,7 @@ class Matcher:
         return machine
 
     def _instant(self, at: Any, library: Library) -> Instant:
-        """Read the instant of an event, which must lie in the window that is open, or after it."""
+        """Read the instant of an event, which must be in the open window or after it."""
         if at is None:
             raise EventError(self._number, "it has no instant; in a window give (event, at)")
         try:
@@ -177,18 +179,19 @@ class Matcher:
         if self._now is not None and instant < self._now:
             raise EventError(
                 self._number,
-                f"its instant {numbered(instant)} lies before {numbered(self._now)}, that of the one before; "
-                "give the events of windows in the order of time",
+                f"its instant {numbered(instant)} is before {numbered(self._now)}, that of the previous "
+                "event; give the events of windows in the order of time",
             )
         # a window is kept by one machine, in one library's terms
         if self._is_open and library is not self._last and not self._is_next(instant):
             raise EventError(
-                self._number, "its triples are in another form than those of the window; give all alike"
+                self._number,
+                "its triples have another form than those of the window; use the same form for all",
             )
         return instant
 
     def _is_next(self, instant: Instant) -> bool:
-        """Tell whether an instant lies behind the window of the event before."""
+        """Return True if an instant is after the window of the previous event."""
         window, now = self._window, self._now
         return window is not None and now is not None and window.number(instant) != window.number(now)
 
@@ -198,7 +201,7 @@ class Matcher:
         self._is_open = False
 
     def _explained(self, error: Exception, triples: Sequence[Any], library: Library) -> Exception:
-        """Blame the first triple that is none; else what went wrong was not the event."""
+        """Return an `EventError` about the first malformed triple; if there is none, the original error."""
         for triple in triples:
             try:
                 library.check(triple)
@@ -214,7 +217,7 @@ def _parse(
         tree = read_sparql(query, namespaces(None, init_ns))
     except QuerySyntaxError as error:
         if looks_continuous(query):
-            raise error.saying("a text that declares its windows is for rdflive.register") from error
+            raise error.saying("use rdflive.register for a text that declares its windows") from error
         raise
     parsed = parse_query(query, tree=tree, init_bindings=init_bindings)
     _refuse_graphs(query, tree)
@@ -222,7 +225,7 @@ def _parse(
 
 
 def _in_terms_of(library: Library, triples: list[Any]) -> list[Any]:
-    """Spell the triples of an rdflib graph in the terms of a library."""
+    """Convert the triples of an rdflib graph to the terms of a library."""
     if library is RDFLIB:
         return triples
     spelled = [tuple(map(library.to_native, triple)) for triple in triples]
@@ -230,7 +233,7 @@ def _in_terms_of(library: Library, triples: list[Any]) -> list[Any]:
 
 
 def _refuse_graphs(query: str, tree: Tree) -> None:
-    """Refuse clauses that look at several graphs."""
+    """Raise UnsupportedQueryError for clauses that read several graphs."""
     for node in walk(tree):
         name = {"GraphGraphPattern": "GRAPH", "DatasetClause": "FROM"}.get(node.name)
         if name is not None:

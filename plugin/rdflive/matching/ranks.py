@@ -12,17 +12,17 @@ from rdflive.values import UNORDERED, compare, near, order_key
 __all__ = ["Entry", "LookUp", "Ranked", "probe", "probe_kept"]
 
 Entry: TypeAlias = tuple[Any, Any]
-"""The rdflib term that is compared, and what the join adds to a row."""
+"""The compared rdflib term, and the values that the join adds to a row."""
 LookUp: TypeAlias = Callable[[dict[Any, Any], Any, Any], Iterable[Any]]
-"""Gives what the entries under a key add, if they compare with a term as the filter demands."""
+"""Returns the added values of the entries under a key that the filter accepts for a term."""
 
 _FEW: Final = 8
-"""Up to this many entries are compared one by one."""
+"""Up to this number, entries are compared one by one."""
 _UNRANKED: Final = (UNORDERED, "term")
 
 
 class Ranked:
-    """Entries sorted by the ranks of their terms, to find those on one side of a term.
+    """Entries sorted by the ranks of their terms, to find the entries on one side of a term.
 
     >>> from rdflib import Literal
     >>> entries = [(Literal(n), n) for n in (5, 1, 3)]
@@ -47,7 +47,7 @@ class Ranked:
             self._spaces[space] = [key for key, _ in found], [entry for _, entry in found]
 
     def beyond(self, operator: str, term: Any) -> Iterable[Any]:
-        """List what those entries add for which `term operator entry` holds."""
+        """List the added values of the entries for which `term operator entry` holds."""
         space, key = order_key(term)
         if space in _UNRANKED:
             return _compared(self._unranked, operator, term)
@@ -57,7 +57,7 @@ class Ranked:
             if other in self._spaces:
                 keys, entries = self._spaces[other]
                 left, right = bisect_left(keys, low), bisect_right(keys, high)
-                # Near keys do not tell an order: floats round, so these are compared exactly.
+                # Floats round, so entries with near keys are compared exactly.
                 found += _compared(entries[left:right], operator, term)
                 sure = entries[right:] if operator[0] == "<" else entries[:left]
                 found += (rest for _, rest in sure)
@@ -65,9 +65,9 @@ class Ranked:
 
 
 def probe(operator: str) -> LookUp:
-    """Make the look-up of a join: the entries under a key for which `term operator entry` holds.
+    """Return the look-up of a join: the entries under a key for which `term operator entry` holds.
 
-    A long list of entries is sorted when it is first looked up.
+    A long list of entries is sorted on its first look-up.
     """
 
     def look_up(index: dict[Any, Any], key: Any, term: Any) -> Iterable[Any]:
@@ -82,17 +82,17 @@ def probe(operator: str) -> LookUp:
 
 
 def probe_kept(operator: str, memory: dict[Any, tuple[Entry, Ranked]]) -> LookUp:
-    """Make the look-up like `probe`, for lists that grow and shrink at their end.
+    """Return a look-up like `probe`, for lists that grow and shrink at their end.
 
-    The sorted entries are kept with the last entry of their list: while that is the last, the list is the
-    same.
+    The sorted entries are stored with the last entry of their list. As long as the last entry is the same,
+    the list is the same.
     """
 
     def look_up(index: dict[Any, Any], key: Any, term: Any) -> Iterable[Any]:
         entries = index.get(key, ())
         if len(entries) <= _FEW:
             return _compared(entries, operator, term)
-        # equal lengths would not do: one row may have gone and another come
+        # equal lengths are not enough: one row may have been removed and another added
         known = memory.get(key)
         if known is None or known[0] is not entries[-1]:
             known = memory[key] = entries[-1], Ranked(entries)
@@ -108,7 +108,7 @@ def _compared(entries: Sequence[Entry], operator: str, term: Any) -> list[Any]:
 def _holds(operator: str, one: Any, other: Any) -> bool:
     try:
         return compare(operator, one, other) is True
-    except Exception as error:  # noqa: BLE001 - the error of an expression is no match
+    except Exception as error:  # noqa: BLE001 - an expression with an error does not match
         return no_value(error, otherwise=False)
 
 

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, Final, cast
 from rdflib import Dataset, Graph
 
 from rdflive.errors import FeedError
-from rdflive.feeds.decoder import meaningful
+from rdflive.feeds.formats import meaningful
 from rdflive.feeds.lines import STDIN, open_bytes, to_lines, to_pieces
 from rdflive.feeds.terms import RowError, RowReader
 from rdflive.matching.events import Event, EventError
@@ -24,11 +24,11 @@ __all__ = ["events_of"]
 def events_of(given: Any) -> Iterator[Any]:
     """List events: those of an iterable, the named graphs of a Dataset, or the runs of a file of N-Quads.
 
-    A file is a path (`.gz` too; `-` is standard input) or an open binary file. It is read only as far as
-    events are asked for. A run is consecutive quads with the same graph name.
+    A file is a path (`.gz` too; `-` is standard input) or an open binary file. It is read as far as the
+    caller iterates. A run is consecutive quads with the same graph name.
     """
     if isinstance(given, Dataset):
-        # only named graphs are events; the default graph of a Dataset is listed too
+        # only named graphs are events, but `graphs()` lists the default graph too
         return (graph for graph in given.graphs() if graph.identifier != given.default_graph.identifier)
     if isinstance(given, str | os.PathLike):
         return _file_events(os.fspath(given))
@@ -40,7 +40,7 @@ def events_of(given: Any) -> Iterator[Any]:
         return iter(given)
     except TypeError as error:
         raise TypeError(
-            f"{given!r} is no stream of events; give an iterable of graphs, a Dataset, or N-Quads"
+            f"{given!r} is not a stream of events; give an iterable of graphs, a Dataset, or N-Quads"
         ) from error
 
 
@@ -54,9 +54,9 @@ def _stream_events(stream: BinaryIO, source: str) -> Iterator[Event]:
     number = 0
     triples: list[Any] = []
     name: Any = None
-    with _numbered(lambda: number):  # a function, as the number grows
+    with _numbered(lambda: number):  # a function, because the number grows
         for triple, graph in read(stream, source):
-            # Only the change of the graph's name ends an event, so an event is known one line late.
+            # Only a new graph name ends an event, so an event is delivered one line late.
             if triples and graph != name:
                 yield Event(triples, name, of_file=True)
                 number += 1
@@ -69,7 +69,7 @@ def _stream_events(stream: BinaryIO, source: str) -> Iterator[Event]:
 
 @contextmanager
 def _numbered(number: Callable[[], int]) -> Iterator[None]:
-    """Say at which event a file is broken."""
+    """Add the number of the event to errors of a file."""
     try:
         yield
     except FeedError as error:
@@ -93,7 +93,7 @@ def _row_quad(row: RowReader) -> Iterator[tuple[Any, Any]]:
     """
     triple = (row.node("subject"), row.node("predicate", blank=False), plain(row.term("object")))
     graph = row.node("graph") if row.has_term else None
-    # before `row.end()`, which raises where the dot is missing
+    # before `row.end()`, which raises if the dot is missing
     if graph is not None:
         yield triple, graph
     row.end()
@@ -102,18 +102,18 @@ def _row_quad(row: RowReader) -> Iterator[tuple[Any, Any]]:
 
 
 class _ByLine:
-    """A binary file that gives one line at a time, so that an event from a pipe need not wait for a
-    full block.
+    """A binary file that returns one line at a time, so that an event from a pipe need not wait for a full
+    block.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
         self._rest = b""
         self.number = 0
-        """The line that was given last, counted from 1."""
+        """The number of the line returned last, counted from 1."""
 
     def read(self, size: int = -1) -> bytes:
-        """Give what is left of the line, or the next one, as far as there is room."""
+        """Return the rest of the line, or the next one, up to `size` bytes."""
         line = self._rest or self._next()
         cut = size if size >= 0 else len(line)
         self._rest = line[cut:]

@@ -1,10 +1,10 @@
 """Query-based partitioned views (SPECTRA, Definition 3.4 and Algorithm 1), as code generated per query.
 
 One pass over the triples of an event puts each triple into the view of every pattern that it matches, after
-testing constants, repeated variables, and filters over the pattern's variables alone. (SPECTRA's definition
-lets no two patterns share a triple; here they may.) A row of a view holds the terms of the pattern's
-variables. SPECTRA encodes terms by a dictionary per event. Terms of both libraries are hashed in C and gain
-nothing by that.
+testing constants, repeated variables, and filters over the pattern's variables alone. In SPECTRA's definition
+no two patterns share a triple; here they may. A row of a view holds the terms of the pattern's variables.
+SPECTRA encodes terms by a dictionary per event, which is useless here, because terms of both libraries are
+hashed in C.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ __all__ = ["Partition", "Row", "View", "compile_partition", "write_constant"]
 Row: TypeAlias = tuple[Any, ...]
 View: TypeAlias = list[Row]
 Partition: TypeAlias = Callable[[Iterable[Any]], tuple[View, ...]]
-"""Gives the views of all patterns, each row once."""
+"""Returns the views of all patterns, with distinct rows."""
 
 
 def compile_partition(automata: Sequence[Automaton], library: Library) -> Partition:
-    """Generate the one pass over an event for all basic graph patterns of a query."""
+    """Generate the pass over an event for all basic graph patterns of a query."""
     return _ViewWriter(automata, library).write()
 
 
 def write_constant(source: FunctionSource, library: Library, name: str, term: Any) -> str:
-    """Write the test that a term of a triple is a constant."""
+    """Write the test that a term of a triple equals a constant."""
     native = library.to_native(term)
-    # The hash mostly decides, and is cheaper than equality, which is Python code in rdflib.
+    # The hash usually decides, and is cheaper than equality, which is Python code in rdflib.
     constant, number = source.name(native), source.name(hash(native))
     if name == "p" and isinstance(native, URIRef):  # both are IRIs
         return f"({name} is {constant} or {source.name(str(native).__eq__)}({name}))"
@@ -81,7 +81,8 @@ class _ViewWriter:
     def _by_predicate(self) -> dict[int, list[int]]:
         """Group the patterns by the hash of their constant predicate.
 
-        An integer is looked up faster than a term; `_enter` compares the terms, so equal hashes do no harm.
+        Looking up an integer is faster than a term; `_enter` compares the terms, so equal hashes are
+        harmless.
         """
         groups: dict[int, list[int]] = {}
         for i, (pattern, _) in enumerate(self.patterns):
@@ -102,7 +103,7 @@ class _ViewWriter:
     def _dispatch(self, groups: list[list[int]], *, read: bool) -> None:
         source = self.source
         source.line("group = group_of(hash(p))")
-        # the types of subject and object are checked after this, so only where some pattern may match
+        # subject and object are checked after this, so only for triples that some pattern may match
         source.line("if group is None: continue")
         if not read:
             self._read_others()
@@ -122,7 +123,7 @@ class _ViewWriter:
             )
 
     def _enter(self, i: int) -> None:
-        """Let the triple into a view, if it matches."""
+        """Write the code that adds the triple to a view, if it matches."""
         pattern, filters = self.patterns[i]
         names: dict[Variable, str] = {}
         tests: list[str] = []
@@ -138,7 +139,7 @@ class _ViewWriter:
 
     def _once(self, i: int, pattern: TriplePattern) -> None:
         """Write the code that drops repeated rows, which come from repeated triples."""
-        # cheap tests first: the rows are put into a set only if some first column repeats (a `dict` of pairs)
+        # cheap test first: a set of rows is built only if some first column repeats (by a `dict` of pairs)
         many = f"len(v{i}) > 1 and "
         if len(pattern.variables) == 2:
             many += f"len(dict(v{i})) < len(v{i}) and "

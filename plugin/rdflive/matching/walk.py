@@ -1,8 +1,8 @@
 """Small events answered by one generated function per query, without views and joins.
 
 The function puts the triples of an event into *buckets*: per predicate of the query, the objects by subject.
-Then it walks from bucket to bucket in nested loops, in an order that the query fixes. So it needs no sizes
-and no rows in between, which cost more than they save while a bucket holds a few triples.
+Then it walks from bucket to bucket in nested loops, in an order that depends on the query only. So it needs
+no sizes and no intermediate rows, which cost more than they save while a bucket holds few triples.
 
 Example: `{ ?o :of ?s . ?s :name ?n }` over (o1, :of, s1) (s1, :name, "a"). The buckets are {o1: [s1]} and
 {s1: ["a"]}. The walk lists the first, and looks up each ?s in the second.
@@ -29,36 +29,38 @@ __all__ = ["Walk", "compile_walk", "largest"]
 _LARGEST: Final = 64
 """An event with up to this many triples is small."""
 _FEW: Final = 16
-"""The same where the walk may list pairs that the joins of views need not list."""
+"""The same limit if the walk may list pairs that the joins of views need not list."""
 _LOOPS: Final = 16
-"""How many loops a walk may nest. Python compiles up to 20."""
+"""Greatest number of nested loops. Python compiles up to 20."""
 _NEAR: Final = 4
-"""How many patterns in a row a walk may follow in any small event, each from what the last one bound.
+"""Greatest number of consecutive patterns of a walk in any small event, each starting from the last binding.
 
-Where every node has several neighbours, the paths are many, though all may end short of a solution. Joins
-go from the end that has fewer. In events with few triples twice as many patterns in a row do no harm.
+If every node has several neighbours, the paths are many, though all may end without a solution. Joins start
+from the end with fewer rows. In events with few triples twice as many consecutive patterns are harmless.
 """
 
 Walk: TypeAlias = Callable[[Sequence[Any]], Sequence[list[Row]]]
-"""Gives the solutions of each basic graph pattern."""
+"""Returns the solutions of each basic graph pattern."""
 Way: TypeAlias = Literal["list", "turn", "open"]
-"""A loop over all subjects of a pattern, over those that have the object that is bound, or over the objects
-of the subject that is bound.
+"""A loop over all subjects of a pattern, over the subjects of the bound object, or over the objects of the
+bound subject.
 """
 Step: TypeAlias = tuple[Way, int]
 
 
 class _Text(str):
-    """The text of an IRI, as a key under which rdflib's IRIs are looked up.
+    """The text of an IRI, as a key that rdflib's IRIs are looked up with.
 
-    Two IRIs are compared by code of rdflib's in Python, a text of this class and an IRI in C.
+    Comparing two rdflib IRIs runs Python code; comparing a text of this class with an IRI does not.
     """
 
     __slots__ = ()
 
 
 def largest(automata: Iterable[Automaton]) -> int:
-    """Tell how many triples an event may have for the walk; -1 if the query is left to views and joins."""
+    """Return the greatest number of triples of an event for the walk; -1 if the query always uses views and
+    joins.
+    """
     most = _LARGEST
     for automaton in automata:
         steps = _steps(automaton)
@@ -73,7 +75,9 @@ def largest(automata: Iterable[Automaton]) -> int:
 
 
 def _longest_row(automaton: Automaton, steps: Iterable[Step]) -> int:
-    """Count the patterns of the longest row in which each begins at what the one before has bound."""
+    """Return the length of the longest row of patterns in which each starts at a binding of the one
+    before.
+    """
     rows: dict[Any, int] = {}
     for way, i in steps:
         pattern = automaton.patterns[i]
@@ -82,7 +86,7 @@ def _longest_row(automaton: Automaton, steps: Iterable[Step]) -> int:
             continue
         start, end = (pattern.object, pattern.subject) if way == "turn" else (pattern.subject, pattern.object)
         if isinstance(end, Variable):
-            # what is bound already ends a row, and does not lengthen it
+            # a variable that is already bound ends a row
             rows.setdefault(end, rows.get(start, 0) + 1)
     return max(rows.values(), default=0)
 
@@ -103,7 +107,7 @@ def compile_walk(automata: Sequence[Automaton], shown: Sequence[Sequence[Any]], 
 
 
 def _key(pattern: TriplePattern, library: Library) -> Any:
-    """Give the key of a pattern's bucket; None for that of all triples, where objects come as (p, o)."""
+    """Return the key of a pattern's bucket; None for that of all triples, whose entries are (p, o)."""
     if isinstance(pattern.predicate, Variable):
         return None
     native = library.to_native(pattern.predicate)
@@ -111,7 +115,7 @@ def _key(pattern: TriplePattern, library: Library) -> Any:
 
 
 def _write_buckets(source: FunctionSource, buckets: dict[Any, str], library: Library) -> None:
-    """Write the pass over the triples."""
+    """Write the pass over the triples that fills the buckets."""
     for name in buckets.values():
         source.line(f"{name} = {{}}")
     named = [key for key in buckets if key is not None]
@@ -133,7 +137,7 @@ def _write_buckets(source: FunctionSource, buckets: dict[Any, str], library: Lib
             source.line(f"l = {bucket}.get(s)")
             source.line(f"if l is not None: l.append({entry})")
             with source.block("else:"):
-                # equal terms have one type, so the subject is only looked at when it is new
+                # equal terms have one type, so only new subjects are checked
                 if not parts:
                     source.line(f"if type(s) not in {source.name(library.subjects)}: {check}((s, p, o))")
                 source.line(f"{bucket}[s] = [{entry}]")
@@ -141,7 +145,7 @@ def _write_buckets(source: FunctionSource, buckets: dict[Any, str], library: Lib
         if None in buckets:
             put(buckets[None], "(p, o)")
         if named:
-            # places, not buckets: so the table is made once, and not for each event
+            # positions, not buckets, so that the table is built once and not per event
             places = {key: i for i, key in enumerate(named)}
             source.line(f"i = {source.name(places.get)}(p)")
             with source.block("if i is not None:"):
@@ -150,7 +154,7 @@ def _write_buckets(source: FunctionSource, buckets: dict[Any, str], library: Lib
 
 
 def _turned(bucket: dict[Any, list[Any]]) -> dict[Any, list[Any]]:
-    """Give the subjects by object."""
+    """Return the subjects by object."""
     turned: dict[Any, list[Any]] = {}
     for subject, objects in bucket.items():
         for found in objects:
@@ -159,10 +163,11 @@ def _turned(bucket: dict[Any, list[Any]]) -> dict[Any, list[Any]]:
 
 
 def _steps(automaton: Automaton) -> list[Step]:
-    """Order the loops: first those that lead on, so that what lacks is found before other loops are entered.
+    """Order the loops: those that bind variables of other patterns first, so that a missing match is found
+    early.
 
-    Example: `{ ?h :in ?l ; :has ?p . ?p :of ?a }` lists the subjects of :in, looks them up in :has, opens the
-    latter, looks its objects up in :of, and opens that and :in.
+    Example: `{ ?h :in ?l ; :has ?p . ?p :of ?a }` lists the subjects of :in, looks them up in :has, loops
+    over the objects of :has, looks these up in :of, and loops over the objects of :of and :in.
     """
     left = dict(enumerate(automaton.patterns))
     conditions = chain(*automaton.filters, (c.condition for c in automaton.comparisons), automaton.conditions)
@@ -173,12 +178,12 @@ def _steps(automaton: Automaton) -> list[Step]:
     def rank(i: int) -> tuple[int, bool, bool, int, Way]:
         pattern = left[i]
         new = set(pattern.variables) - bound
-        is_free = len(pattern.variables) > 1 and new.isdisjoint(read)  # nothing of it is tested
+        is_free = len(pattern.variables) > 1 and new.isdisjoint(read)  # no condition reads it
         others = [other for j, other in left.items() if j != i]
         if pattern.subject not in bound and isinstance(pattern.subject, Variable):
             if pattern.object in bound and not isinstance(pattern.predicate, Variable):
                 return 2, False, is_free, i, "turn"
-            # a subject that is the object of another pattern is found from there
+            # a subject that is the object of another pattern is bound by that pattern
             return 3, any(other.object == pattern.subject for other in others), is_free, i, "list"
         leads = any(other.subject in new or other.object in new for other in others)
         return (0 if not new else 1 if leads else 4), False, is_free, i, "open"
@@ -202,13 +207,13 @@ class _WalkWriter:
         self.buckets = [buckets[_key(pattern, library)] for pattern in automaton.patterns]
         self.names: dict[Variable, str] = {}
         self.found: set[int] = set()
-        """The patterns that were looked up: the objects that pattern 3 has for its subject are `n3`."""
-        # those of one pattern alone are tested before the loops
+        """The patterns already looked up: `n3` is the objects of pattern 3 for its subject."""
+        # conditions of a single pattern are tested before the loops
         self.conditions = [*(c.condition for c in automaton.comparisons), *automaton.conditions]
         self.blocks = ExitStack()
 
     def write(self, rows: str, shown: Sequence[Any]) -> None:
-        """Write the loops, and inside them what adds a solution to the rows."""
+        """Write the loops, and inside them the code that adds a solution to the rows."""
         steps = _steps(self.automaton)
         with self.blocks:
             if self.buckets:
@@ -223,9 +228,10 @@ class _WalkWriter:
             self.source.line(f"{rows}.append(({''.join(f'{part}, ' for part in parts)}))")
 
     def _sift(self, i: int) -> str:
-        """Write what puts the triples that pass the filters of a pattern alone into a bucket; gives its name.
+        """Write the filters of a single pattern, which copy the passing triples into a bucket; return its
+        name.
 
-        In the loops a triple may come up many times, and a filter may be costly.
+        In the loops a triple may occur many times, and a filter may be expensive.
         """
         source, roles = self.source, self._roles(i)
         named = {f"s{i}": self.automaton.patterns[i].subject, **roles}
@@ -240,13 +246,13 @@ class _WalkWriter:
         return self.buckets[i]
 
     def _roles(self, i: int) -> dict[str, Any]:
-        """Name the terms of an entry of a pattern's bucket."""
+        """Return names for the terms of an entry of a pattern's bucket."""
         pattern = self.automaton.patterns[i]
         objects = {f"o{i}": pattern.object}
         return {f"p{i}": pattern.predicate, **objects} if isinstance(pattern.predicate, Variable) else objects
 
     def _go_on(self, tests: Iterable[str]) -> None:
-        """Write the tests, what can be looked up by now, and the conditions whose variables are bound."""
+        """Write the tests, the possible look-ups, and the conditions whose variables are bound."""
         tests, new = [*tests], []
         for i, pattern in enumerate(self.automaton.patterns):
             subject = self._name(pattern.subject)
@@ -263,7 +269,7 @@ class _WalkWriter:
             self._found(i)
 
     def _subjects(self, i: int, way: Way) -> list[str]:
-        """Write the loop that binds the subject of a pattern; gives what is to be tested."""
+        """Write the loop that binds the subject of a pattern; return the tests that follow."""
         pattern = self.automaton.patterns[i]
         if way == "list":
             self._enter(f"for s{i}, n{i} in {self.buckets[i]}.items():")
@@ -276,7 +282,7 @@ class _WalkWriter:
         return []
 
     def _open(self, i: int) -> list[str]:
-        """Write the loop over the objects of a pattern; gives what is to be tested."""
+        """Write the loop over the objects of a pattern; return the tests that follow."""
         roles = self._roles(i)
         self._enter(f"for {', '.join(roles)} in n{i}:")
         tests = []
@@ -285,20 +291,20 @@ class _WalkWriter:
                 tests.append(write_constant(self.source, self.library, name, term))
             elif term in self.names:
                 bound = self.names[term]
-                # the hash mostly decides, as for constants
+                # the hash usually decides, as for constants
                 tests.append(f"({name} is {bound} or hash({name}) == hash({bound}) and {name} == {bound})")
             else:
                 self.names[term] = name
         return tests
 
     def _name(self, term: Any) -> str | None:
-        """Name a term; None for a variable that is not bound yet."""
+        """Return the name of a term; None for an unbound variable."""
         if isinstance(term, Variable):
             return self.names.get(term)
         return self.source.name(self.library.to_native(term))
 
     def _found(self, i: int) -> None:
-        """Drop what a triple that is listed twice has put into a bucket twice."""
+        """Write the code that drops repeated entries of a bucket, which come from repeated triples."""
         self.found.add(i)
         self.source.line(f"if len(n{i}) > 1 and len(set(n{i})) < len(n{i}): n{i} = [*dict.fromkeys(n{i})]")
 

@@ -1,4 +1,4 @@
-"""Spreads events over processes, in batches, and keeps their order."""
+"""Distributes events over processes, in batches, and keeps their order."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from rdflive.model import rows_unread
 __all__ = ["match_in_processes"]
 
 _BATCH: Final = 256
-"""How many events travel together. A slow stream gets its matches sooner from one process."""
+"""Number of events per batch. For a slow stream, one process returns matches sooner."""
 _AHEAD: Final = 2
-"""How many batches per process are read ahead."""
+"""Number of batches per process that are read ahead."""
 _PATIENCE: Final = 0.5
 """Seconds between two checks that the parent is alive."""
 
@@ -34,10 +34,9 @@ _matcher: Matcher | None = None
 
 
 def match_in_processes(make: Callable[[], Matcher], events: Iterator[Any], workers: int) -> Iterator[Match]:
-    """Match events in this many processes; `make` must be picklable.
+    """Match events in this number of processes; `make` must be picklable.
 
-    An event that cannot be matched or read raises its error in its turn, after the matches of the events
-    before it.
+    If an event cannot be matched or read, its error is raised after the matches of the events before it.
     """
     pool = ProcessPoolExecutor(workers, initializer=_begin, initargs=(make,))
     waiting: deque[tuple[int, Future[Outcome]]] = deque()
@@ -49,7 +48,7 @@ def match_in_processes(make: Callable[[], Matcher], events: Iterator[Any], worke
                 if broken is not None:
                     break
                 batch, broken = _read(events, number)
-                # no event is left, or the next one cannot be read
+                # the stream has ended, or the next event cannot be read
                 if not batch:
                     break
                 waiting.append((number, pool.submit(_match, batch)))
@@ -66,13 +65,13 @@ def match_in_processes(make: Callable[[], Matcher], events: Iterator[Any], worke
 
 
 def _read(events: Iterator[Any], number: int) -> tuple[Batch, Exception | None]:
-    """Read a batch, as far as events can be read; the error may come from the user's own iterator."""
+    """Read a batch, and return the error that ended it, which may come from the caller's iterator."""
     batch: Batch = []
     try:
         for event in islice(events, _BATCH):
-            # in this process: an event may be a generator, which cannot be sent to another
+            # in this process: an event may be a generator, which cannot be pickled
             batch.append(read_event(event, number + len(batch)))
-    except Exception as error:  # noqa: BLE001 - it is raised in its turn
+    except Exception as error:  # noqa: BLE001 - raised after the batch
         return batch, error
     return batch, None
 
@@ -82,25 +81,24 @@ def _placed(start: int, matches: list[Match], error: EventError | None) -> Itera
         match.number = number
         yield match
     if error is not None:
-        # each process counts only the events that it was given
+        # each process counts only its own events
         raise EventError(start + len(matches), error.reason) from error
 
 
 def _begin(make: Callable[[], Matcher]) -> None:
-    global _matcher  # what a process keeps between batches
+    global _matcher  # kept between batches
     signal.signal(
         signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C reaches all processes; the parent ends the pool in order
+    )  # Ctrl-C reaches all processes; the parent shuts the pool down
     Thread(target=_end_with_parent, daemon=True).start()
-    with rows_unread():  # the parent has warned
+    with rows_unread():  # the parent has already warned
         _matcher = make()
 
 
 def _end_with_parent() -> None:
     """End this process soon after its parent, which may have been killed.
 
-    A process that was forked later may hold the other end of the sentinel, so the parent's number is checked
-    too.
+    A process forked later may hold the other end of the sentinel, so the parent's process id is checked too.
     """
     parent, number = parent_process(), os.getppid()
     while parent is not None and parent.is_alive() and os.getppid() == number:

@@ -1,9 +1,8 @@
-"""Values that flow: changes and batches in, solutions and deltas out."""
+"""The input and output values: changes and batches, solutions and deltas."""
 
 from rdflive.model.answers import Answers, Glimpse
 from rdflive.model.change import Batch, Change, Quad
 from rdflive.model.delta import Changed, Delta
-from rdflive.model.python_values import python_value
 from rdflive.model.row_warnings import rows_are_unread, rows_unread, warn_of_hidden_names
 from rdflive.model.rows import Rows
 from rdflive.model.solution import Header, Origin, Solution, Terms, hidden_names
@@ -17,6 +16,7 @@ from rdflive.model.terms import (
     TripleTerm,
     exact_literal,
     is_triple,
+    python_value,
 )
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""The whole answer of a query, at one time."""
+"""The full answer of a query at one time."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Row = TypeVar("Row")
 
 
 class Answers(Rows[Row], Generic[Row]):
-    """The rows of an answer, which know the variables of their query, and show themselves as a table.
+    """The rows of an answer, with the variables of the query and a display as a table.
 
-    It equals a list of the same rows. What is printed, and what a notebook shows, has prefixed names
-    and ends after 20 rows; what `pickle` gives back is shown without prefixes.
+    It equals a list of the same rows. The printed text and the notebook table use prefixed names and end
+    after 20 rows. An unpickled answer has no prefixes.
 
     >>> from rdflib import URIRef
     >>> header = Header("SELECT", ("train", "stop"), prefixes=lambda: {"": "http://example.org/"})
@@ -42,12 +42,12 @@ class Answers(Rows[Row], Generic[Row]):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The variables of a SELECT query in its order; else none."""
+        """The variables of a SELECT query in order; empty for other forms."""
         return self._header.variables
 
     @property
     def prefixes(self) -> dict[str, str]:
-        """The prefixes that terms are shown with, each with its namespace."""
+        """The prefixes used to display terms, with their namespaces."""
         return dict(self._header.prefixes())
 
     def __repr__(self) -> str:
@@ -82,10 +82,10 @@ class Answers(Rows[Row], Generic[Row]):
 
 
 class Glimpse:
-    """The first solutions of an answer that may be long, in the terms of the store, with their weights."""
+    """The first solutions of a possibly long answer, in the terms of the store."""
 
     most: ClassVar[int] = SHOWN + 1
-    """So many are enough to know whether there are more than are shown."""
+    """Number of solutions kept: one more than shown, to detect that there are more."""
 
     def __init__(self, header: Header, listed: Iterable[tuple[Terms, int]]) -> None:
         repeated = chain.from_iterable(repeat(terms, weight) for terms, weight in listed)
@@ -100,19 +100,19 @@ class Glimpse:
         return text_table(self.header.titles, lines, self._write, more)
 
     def html(self, delta: Delta | None, title: str) -> str:
-        """Write them as a table: what came with the delta in green, what went below in red."""
+        """Return an HTML table; rows that the delta added are green, and removed rows follow in red."""
         caption = f"{title}: {self.caption(delta)}"
         return html_table(caption, self.header.titles, self.lines(delta), self._write)
 
     def caption(self, delta: Delta | None) -> str:
-        """Say how many are shown, and which commits the delta is of."""
+        """Return the number of shown solutions and the commits of the delta."""
         caption = self.header.counted(len(self._rows[:SHOWN]))
         if len(self._rows) > SHOWN:
             caption = f"the first {caption}"
         return caption if delta is None else f"{caption}, {delta._number}"
 
     def lines(self, delta: Delta | None) -> list[TableLine]:
-        """List those that are shown, with a + if they came with the delta, and behind them what went."""
+        """List the shown solutions, with a + if the delta added them, then the removed ones."""
         if self.header.form == "ASK":
             return []
         changed = {} if delta is None else delta._weights

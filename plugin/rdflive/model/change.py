@@ -1,4 +1,4 @@
-"""What happens to a store: single changes, and batches of them."""
+"""Changes of a store, and batches of changes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["Batch", "Change", "Quad"]
 
 
 class Quad(NamedTuple):
-    """A triple and the name of its graph, in the terms of the store it belongs to."""
+    """A triple and its graph name, in the terms of its store."""
 
     subject: Term
     predicate: Term
     object: Term
-    # for feeds and mirrors None is the default graph
+    # None is the default graph in feeds and mirrors
     graph: Term = None
 
 
@@ -31,8 +31,8 @@ class Change(NamedTuple):
 class Batch:
     """The changes of one commit, in order.
 
-    A captured batch is net: each quad at most once, inserted only if it was absent and deleted only if
-    it was present. A batch decoded from a feed is as the feed says.
+    A captured batch is net: it has each quad at most once, an insertion only if the quad was absent and a
+    deletion only if it was present. A batch decoded from a feed has the feed's changes unchanged.
     """
 
     changes: tuple[Change, ...]

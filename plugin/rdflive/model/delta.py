@@ -1,4 +1,4 @@
-"""What changed of an answer: the solutions that came and went."""
+"""The change of an answer: added and removed solutions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Changed", "Delta"]
 
 
 class Changed(NamedTuple):
-    """The row that went and the row that came in its place, with the same values of the key."""
+    """A removed row and the added row that replaces it, with the same key values."""
 
     old: Solution
     new: Solution
@@ -25,10 +25,10 @@ class Changed(NamedTuple):
 class Delta:
     """The solutions that appeared and disappeared between two commits, as weighted multisets.
 
-    `sequence` is the number of the commit it leads to, `first_sequence` that of the first commit it
-    covers (they differ when a slow consumer's deltas were merged). `initial` is True for the first
-    delivery, which holds the current answers. A delta is true when something changed; `-delta` undoes
-    it; `a + b` adds weights, and what sums to zero vanishes. `str(delta)` is one line for people.
+    `sequence` is the number of the last commit it covers, `first_sequence` of the first; they differ if a
+    slow consumer's deltas were merged. `initial` is True for the first delivery, which holds the current
+    answer. A delta is true if it has changes. `-delta` reverses it. `a + b` adds weights and drops zero
+    weights. `str(delta)` is one readable line.
 
     >>> header = Header("SELECT", ("x",))
     >>> came = Delta(header, {("a",): 2}, sequence=1)
@@ -38,8 +38,8 @@ class Delta:
     #1  + a  + a
     """
 
-    # What users read are properties, so that a delta may be given to several consumers. A class that refused
-    # assignments itself would make each of its own cost a call.
+    # Public attributes are properties, so that several consumers can share a delta. Refusing assignments in
+    # `__setattr__` would make each internal assignment cost a call.
     __slots__ = (
         "_added", "_asked", "_changed", "_ends", "_expired", "_first_sequence", "_header", "_initial",
         "_is_told", "_origins", "_removed", "_sequence", "_time", "_weights",
@@ -61,7 +61,7 @@ class Delta:
     ) -> None:
         self._header = header
         self._asked = asked
-        """The terms that the subscription asks for, whose variables the header names."""
+        """The terms that the subscription sets for the variables in `Header.bound`."""
         self._weights = weights
         self._sequence = sequence
         self._first_sequence = sequence if first_sequence is None else first_sequence
@@ -71,16 +71,16 @@ class Delta:
         self._ends = ends or _NOTHING
         self._time = time
         self._is_told = False
-        """Whether the callback was called with it: a delivery that is repeated must not call it again."""
+        """True once the callback was called with it; a repeated delivery must not call it again."""
         self._added: Rows[Solution] | None = None
-        """The rows; set when they are asked for."""
+        """The rows; set on first access."""
         self._removed: Rows[Solution] | None = None
         self._changed: dict[Terms, Terms] | None = None
-        """By each row that went and is paired, the row that came in its place; set when it is asked for."""
+        """The added row that replaces each removed row; set on first access."""
 
     @property
     def sequence(self) -> int:
-        """The number of the commit that it leads to."""
+        """The number of the last commit that it covers."""
         return self._sequence
 
     @property
@@ -90,13 +90,14 @@ class Delta:
 
     @property
     def initial(self) -> bool:
-        """True where it holds the whole answer, which replaces what was told before."""
+        """True if it holds the full answer, which replaces all earlier deltas."""
         return self._initial
 
     @property
     def time(self) -> Any:
-        """The instant of the report of a window, as its stream writes instants, or what NOW() was, a datetime
-        in UTC; None without either.
+        """The instant of a window's report, in its stream's form, or the value of NOW() as a UTC datetime.
+
+        None without either.
         """
         return self._time
 
@@ -107,28 +108,28 @@ class Delta:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The variables of a SELECT query in its order, also those that no solution binds; else none."""
+        """The variables of a SELECT query in order, including unbound ones; empty for other forms."""
         return self._header.variables
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The terms that the subscription gave for variables of a prepared query, by their names.
+        """The terms that the subscription set for the variables of a prepared query, by name.
 
-        So a callback that serves many subscriptions is told which one it is called for.
+        A callback of several subscriptions can distinguish them by these terms.
         """
         header = self._header
         return {**dict(header.fixed), **{name: self._asked[place] for name, place in header.bound}}
 
     @property
     def prefixes(self) -> dict[str, str]:
-        """The prefixes that terms are shown with, as they are bound now; none after `pickle`."""
+        """The prefixes used to display terms, as currently bound; empty after unpickling."""
         return dict(self._header.prefixes())
 
     @property
     def added(self) -> Rows[Solution]:
-        """The solutions that appeared, each as often as it did; of CONSTRUCT the triples.
+        """The added solutions (triples of CONSTRUCT), repeated by multiplicity.
 
-        With `key=` those that are not in `changed`.
+        With `key=`, without those in `changed`.
         """
         rows = self._added
         if rows is None:
@@ -137,9 +138,9 @@ class Delta:
 
     @property
     def removed(self) -> Rows[Solution]:
-        """The solutions that disappeared, each as often as it did; of CONSTRUCT the triples.
+        """The removed solutions (triples of CONSTRUCT), repeated by multiplicity.
 
-        With `key=` those that are not in `changed`.
+        With `key=`, without those in `changed`.
         """
         rows = self._removed
         if rows is None:
@@ -148,10 +149,10 @@ class Delta:
 
     @property
     def changed(self) -> tuple[Changed, ...]:
-        """With `key=`: the row that went and the row that came, of each key that has one of each.
+        """With `key=`: the removed and the added row of each key that has exactly one of each.
 
-        Where several rows of a key went, or several came, which belongs to which cannot be told: they stay
-        in `removed` and `added`. None is in both places. A variable that is unbound counts as a value.
+        If several rows of a key were removed or added, the pairs are ambiguous, and the rows stay in
+        `removed` and `added`. No row is in both places. An unbound variable counts as a value.
 
         >>> header = Header("SELECT", ("train", "delay"), key=("train",))
         >>> delta = Delta(header, {("IC5", 4): -1, ("IC5", 9): 1, ("IC7", 2): 1}, sequence=1)
@@ -162,42 +163,42 @@ class Delta:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The variables that `changed` pairs rows by; none without `key=`."""
+        """The variables by which `changed` pairs rows; empty without `key=`."""
         return self._header.key
 
     @property
     def unpaired(self) -> Delta:
-        """The same without a key: all rows that came and went are in `added` and `removed`."""
+        """The delta without a key: all its rows are in `added` and `removed`."""
         return self._with(self._weights, replace(self._header, key=()), self._expired) if self.key else self
 
     @property
     def expired(self) -> Rows[Solution]:
-        """The solutions that time took, also of those in `changed`: what they rested on left its window, or a
-        comparison with NOW() has turned.
+        """The solutions removed by time, including those in `changed`: their triples left a window, or a
+        comparison with NOW() changed.
         """
         return self._shown(self._expired.items())
 
     @property
     def retracted(self) -> Rows[Solution]:
-        """The solutions that went for any other reason, also of those in `changed`."""
+        """The solutions removed for any other reason, including those in `changed`."""
         lost = ((terms, -w - self._expired.get(terms, 0)) for terms, w in self._weights.items() if w < 0)
         return self._shown(lost)
 
     @property
     def answer(self) -> bool | None:
-        """What an ASK query answers from now on; None for other queries."""
+        """The new answer of an ASK query; None for other queries."""
         return any(w > 0 for w in self._weights.values()) if self._header.form == "ASK" else None
 
     @property
     def native(self) -> Delta:
-        """The same in the terms of the store, whose spelling a user's library may not keep."""
+        """The delta in the terms of the store, whose spelling a user's library may not keep."""
         header = self._header
         if header.convert is None:
             return self
         return self._with(self._weights, header.native, self._expired)
 
     def weights(self) -> dict[Solution, int]:
-        """Give each solution its net weight: positive where it appeared, negative where it went."""
+        """Return the net weight of each solution: positive if added, negative if removed."""
         return _summed((self._solution(terms), weight) for terms, weight in self._weights.items())
 
     def _solution(self, terms: Terms) -> Solution:
@@ -213,10 +214,10 @@ class Delta:
         return self._shown(weights, sign)
 
     def _shown(self, weights: Iterable[tuple[Terms, int]], sign: int = 1) -> Rows[Solution]:
-        """List the rows of this sign, each as often as its weight says."""
+        """List the rows of a sign, repeated by weight."""
         listed: list[Terms] = []
         for terms, weight in weights:
-            if weight == sign:  # as nearly always
+            if weight == sign:  # nearly always
                 listed.append(terms)
             elif weight * sign > 0:
                 listed += [terms] * (weight * sign)
@@ -224,13 +225,13 @@ class Delta:
 
     @property
     def _pairs(self) -> dict[Terms, Terms]:
-        """The row that came, by the row that went."""
+        """The added row by the removed row."""
         header = self._header
         if not header.key:
             return {}
         if self._changed is None:
             places = [header.names.index(name) for name in header.key]
-            # by key and sign: the only row, or None where there are several
+            # by key and sign: the only row, or None if there are several
             only: tuple[dict[Terms, Terms | None], dict[Terms, Terms | None]] = ({}, {})
             for terms, weight in self._weights.items():
                 key = tuple([terms[place] for place in places])
@@ -248,11 +249,11 @@ class Delta:
         return bool(self._weights)
 
     def __neg__(self) -> Delta:
-        # without what expired: what was removed is added here, and only what is removed can expire
+        # without `expired`: the removed rows are added here, and only removed rows can expire
         return self._with({terms: -weight for terms, weight in self._weights.items()})
 
     def __add__(self, other: Delta) -> Delta:
-        # rows are bare tuples: (a,) of ?x and (a,) of ?y would be taken for the same solution
+        # rows are plain tuples: (a,) of ?x and (a,) of ?y would be the same solution
         if self._header.names != other._header.names or self._header.form != other._header.form:
             raise ValueError(
                 f"cannot add deltas of different queries: one binds {self._header.names}, "
@@ -268,12 +269,12 @@ class Delta:
             weights,
             sequence=max(self.sequence, other.sequence),
             first_sequence=min(self.first_sequence, other.first_sequence),
-            # what came after a whole answer makes another whole answer of it
+            # a full answer plus later changes is another full answer
             initial=self.initial or other.initial,
             origins={**self._origins, **other._origins},
             expired=_sum_of_losses(self._expired, other._expired, weights),
             ends={**self._ends, **other._ends},
-            # the later report's, in whichever order the two are added
+            # the time of the later report, in either order of addition
             time=self.time if other.time is None or self.sequence > other.sequence else other.time,
             asked=self._asked,
         )
@@ -300,7 +301,7 @@ class Delta:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Delta):
             return NotImplemented
-        # by the solutions as shown: a delta that was pickled has its terms converted, and equals the original
+        # by the converted solutions: an unpickled delta has converted terms and equals the original
         return self._place == other._place and self.weights() == other.weights()
 
     def __hash__(self) -> int:
@@ -308,7 +309,7 @@ class Delta:
 
     @property
     def _place(self) -> tuple[Any, ...]:
-        """What tells a delta from another with the same rows: rows do not compare their names."""
+        """The parts of its identity other than rows, which do not compare their names."""
         return self.form, self.names, self.key, self.sequence, self.first_sequence, self.initial
 
     def __repr__(self) -> str:
@@ -323,9 +324,9 @@ class Delta:
         return f"<Delta {changed}>"
 
     def __str__(self) -> str:
-        """Write it in one line with prefixed names: `#7  + :T101 :Dunes  − :T101 :Mill`.
+        """Return one line with prefixed names: `#7  + :T101 :Dunes  − :T101 :Mill`.
 
-        Unbound variables are UNDEF. Of more than 20 solutions that came, or went, the first 20 are written.
+        Unbound variables are UNDEF. At most 20 added and 20 removed solutions are written.
         """
         head = self._number if self.time is None else f"{self._number} @ {to_printable(str(self.time))}"
         return "  ".join([head, *self._texts(TermWriter(self.prefixes, most=CELL))])
@@ -353,7 +354,7 @@ class Delta:
         return texts
 
     def _first(self, sign: int) -> list[Terms]:
-        """List the first solutions that came, or went, in the terms of the store: it spells them."""
+        """List the first added or removed solutions, in the spelling of the store."""
         found = (repeat(terms, n * sign) for terms, n in self._weights.items() if n * sign > 0)
         return list(islice(chain.from_iterable(found), SHOWN))
 
@@ -366,7 +367,7 @@ class Delta:
         return f"#{self.sequence}" if is_one else f"#{self.first_sequence}–{self.sequence}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # in the user's terms and without `convert`, so that reading a pickle needs nothing of the store
+        # in the user's terms and without `convert`, so that unpickling does not need the store
         convert = self._header.convert or (lambda term: term)
 
         def shown(by_terms: Mapping[Terms, Any]) -> Iterator[tuple[Terms, Any]]:
@@ -387,7 +388,7 @@ class Delta:
 
 
 def _summed(weights: Iterable[tuple[Any, int]]) -> dict[Any, int]:
-    """Add up weights: terms of a store may be one in the user's library, as 0A and 0a of hexBinary are."""
+    """Sum weights: different store terms may be one term of the user's library, as 0A and 0a of hexBinary."""
     total: dict[Any, int] = {}
     for row, weight in weights:
         total[row] = total.get(row, 0) + weight
@@ -401,10 +402,10 @@ def _rebuild(header: Header, weights: Mapping[Terms, int], named: Mapping[str, A
 def _sum_of_losses(
     first: Mapping[Terms, int], second: Mapping[Terms, int], net: Mapping[Terms, int]
 ) -> dict[Terms, int]:
-    """Count how many of each solution are lost in the sum of two deltas, and were lost because time passed.
+    """Return the expired part of the net losses in the sum of two deltas, by solution.
 
-    Say time took a solution in the first delta, and a write brought it back in the second: the sum does not
-    have it, so it did not expire.
+    For example, a solution that expires in the first delta and that a write restores in the second has not
+    expired in the sum.
     """
     losses = {t: first.get(t, 0) + second.get(t, 0) for t in (*first, *second)}
     return {
@@ -412,6 +413,6 @@ def _sum_of_losses(
     }
 
 
-# shared by all deltas without such entries, as most are; nobody writes to it
+# shared by all deltas without such entries; never modified
 _NOTHING: Final[Mapping[Any, Any]] = {}
 _SIGNS: Final = (("+", 1), ("−", -1))

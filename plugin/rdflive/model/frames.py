@@ -1,4 +1,4 @@
-"""Rows as columns: typed tables of Arrow, pandas and polars."""
+"""Rows as typed tables of Arrow, pandas and polars."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _KINDS: Final[dict[str, str]] = {
     str(XSD.dateTime): "dateTime",
     str(XSD.dateTimeStamp): "dateTime",
 }
-"""The kind of column for each datatype; the literals of all others are strings."""
+"""The column kind of each datatype; literals of all other datatypes are strings."""
 _MOMENT: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
 _SPELT: Final = {
     "integer": r"^[+-]?[0-9]+$",
@@ -37,49 +37,48 @@ _SPELT: Final = {
     # rdflib spells INF and NaN in lower case
     "double": r"(?i)^([+-]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]+)?|inf)|nan)$",
     "boolean": "^(true|false|0|1)$",
-    # a date with a zone is no date of Arrow
+    # Arrow has no dates with a time zone
     "date": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
-    # Arrow counts microseconds: what is finer stays a string
+    # Arrow counts microseconds; finer times stay strings
     "local": rf"^{_MOMENT}$",
     "zoned": rf"^{_MOMENT}(Z|[+-][0-9]{{2}}:[0-9]{{2}})$",
 }
-"""How the literals of a kind must be spelt, so that the column can have its type."""
+"""The literal forms that a typed column accepts, by kind."""
 _MOMENTS: Final = ("int64", -62_135_596_800_000_000, 253_402_300_799_999_999)
 _FROM_1_TO_9999: Final = {"date": ("int32", -719_162, 2_932_896), "local": _MOMENTS, "zoned": _MOMENTS}
-"""How Arrow counts what has a year: Python, and with it pandas, has those from 1 to 9999, in UTC."""
+"""Arrow's integer type and range for the years 1 to 9999 in UTC, the limits of Python and pandas."""
 _LANGUAGE: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
 _DIRECTION: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#dirLangString"
 
 Column: TypeAlias = tuple[list[str | None], list[str | None], set[str]]
-"""The texts of a variable, their datatypes, and the kinds that occur."""
+"""The texts of a variable, their datatypes, and the set of kinds."""
 
 
 class Framed:
     """Rows that `pyarrow`, pandas, polars and DuckDB read as a table, with a typed column per variable.
 
-    Columns are named as the variables; those of CONSTRUCT are subject, predicate and object. They are there
-    also when there are no rows. A column without any term has Arrow's type null.
+    Columns have the names of the variables; those of CONSTRUCT are subject, predicate and object. Empty
+    tables have columns too. A column without any term has Arrow's type null.
     """
 
     __slots__ = ()
 
     def _framed(self) -> tuple[Header, Sequence[Terms]]:
-        """Give the header, and the terms of each row."""
+        """Return the header, and the terms of each row."""
         raise NotImplementedError
 
     def to_arrow(self, *, datatypes: bool = False) -> Any:
-        """Make a `pyarrow.Table`; with `datatypes` a column NAME_datatype behind each column.
+        """Return a `pyarrow.Table`; with `datatypes`, a column NAME_datatype follows each column.
 
-        Integers are int64, and decimals without a scale beyond its range; decimals are decimal128 or
-        decimal256 with a scale that holds all their digits, also with integers among them; doubles and
-        floats float64, booleans bool, dates date32, dateTimes timestamps in microseconds, in UTC where they
-        have zones. IRIs, blank nodes (`_:b`) and all other literals are strings. A column is of strings,
-        each as its literal is written, where its terms are of several of these, where a literal is not
-        well-formed, and where the type would lose digits. An unbound variable is null. The datatype of
-        IRIs and blank nodes is null.
+        Integers are int64, or beyond its range decimals without a scale. Decimals, also mixed with integers,
+        are decimal128 or decimal256 with a scale for all their digits. Doubles and floats are float64,
+        booleans bool, dates date32, and dateTimes timestamps in microseconds, in UTC if they have time zones.
+        IRIs, blank nodes (`_:b`) and all other literals are strings. A column has strings, as the literals
+        are written, if its terms have several of these types, if a literal is ill-formed, or if the type
+        would lose digits. Unbound variables are null. The datatype of IRIs and blank nodes is null.
 
-        Raises `RdfliveError` without the extra `frames`, and ValueError for ASK and for two columns of one
-        name.
+        Raises `RdfliveError` without the extra `frames`, and ValueError for ASK or for two columns of the
+        same name.
 
         >>> from rdflib import Literal
         >>> from rdflive.model import Answers
@@ -103,10 +102,10 @@ class Framed:
         return arrow.table(arrays)
 
     def to_pandas(self, *, datatypes: bool = False) -> Any:
-        """Make a `pandas.DataFrame` of what `to_arrow` gives.
+        """Return a `pandas.DataFrame` with the columns of `to_arrow`.
 
-        Integers are of pandas' Int64 and booleans of its boolean, so that a missing value changes neither
-        the type nor a digit. Raises as `to_arrow` does, and `RdfliveError` without pandas.
+        Integers have pandas' type Int64 and booleans its type boolean, so that a missing value changes
+        neither the type nor a digit. Raises as `to_arrow` does, and `RdfliveError` without pandas.
 
         >>> from rdflib import Literal
         >>> from rdflive.model import Answers
@@ -118,21 +117,21 @@ class Framed:
         return self.to_arrow(datatypes=datatypes).to_pandas(types_mapper=own.get)
 
     def to_polars(self, *, datatypes: bool = False) -> Any:
-        """Make a `polars.DataFrame` of what `to_arrow` gives; raises as that, and without polars."""
+        """Return a `polars.DataFrame` with the columns of `to_arrow`; raises like it, and without polars."""
         polars = _library("polars")
         return polars.from_arrow(self.to_arrow(datatypes=datatypes))
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Hand the table to a library that reads Arrow's C stream interface."""
+        """Export the table through Arrow's C stream interface."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
 
 def _library(name: str) -> Any:
     try:
-        # imported here, because it is an extra
+        # imported late, because it is an extra
         return import_module(name)
     except ImportError as error:
-        # pandas and polars are the user's choice, pyarrow is what the extra brings
+        # the extra has pyarrow; pandas and polars are the user's choice
         own = "" if name == "pyarrow" else f" {name}"
         raise RdfliveError(f"tables need {name}: {install_command('frames')}{own}") from error
 
@@ -141,7 +140,7 @@ def _column(terms: Iterable[Any]) -> Column:
     texts: list[str | None] = []
     types: list[str | None] = []
     kinds: set[str] = set()
-    # by the term's own equality, which spells terms apart: few terms of a long column differ
+    # a cache by term equality, which is exact: few terms of a long column differ
     known: dict[Any, tuple[str, str | None]] = {}
     for term in terms:
         if term is None:
@@ -158,7 +157,7 @@ def _column(terms: Iterable[Any]) -> Column:
 
 
 def _read(term: Any) -> tuple[str, str | None]:
-    """Give the text of a term of rdflib or pyoxigraph, and the datatype of a literal."""
+    """Return the text of a term of rdflib or pyoxigraph, and the datatype of a literal."""
     is_rdflib = isinstance(term, str)
     text = str(term) if is_rdflib else getattr(term, "value", None)
     if hasattr(term, "language"):
@@ -185,19 +184,19 @@ def _strings(arrow: Any, texts: list[str | None]) -> Any:
 
 
 def _typed(arrow: Any, texts: list[str | None], kinds: set[str]) -> Any:
-    """Make the column with the type of its kind; strings where there is none that loses nothing."""
+    """Return the column with the type of its kind, or strings if every type would lose data."""
     if not kinds:
         return arrow.nulls(len(texts))
     column = _strings(arrow, texts)
     compute = import_module("pyarrow.compute")
     if kinds == {"integer", "decimal"}:
-        kinds = {"decimal"}  # which loses no digit
+        kinds = {"decimal"}  # loses no digit
     kind = kinds.pop() if len(kinds) == 1 else "string"
     if kind == "dateTime":
         kind = "local" if _is_spelt(compute, column, "local") else "zoned"
     if kind == "string" or not _is_spelt(compute, column, kind):
         return column
-    # Arrow reads no sign in front of positive integers
+    # Arrow accepts no plus sign before integers
     unsigned = compute.replace_substring_regex(column, r"^\+", "") if kind == "integer" else column
     own = {
         "integer": [arrow.int64()],
@@ -212,7 +211,7 @@ def _typed(arrow: Any, texts: list[str | None], kinds: set[str]) -> Any:
     for type_ in own:
         try:
             made = compute.cast(unsigned, type_)
-        except arrow.ArrowInvalid:  # out of its range, or no day of the calendar
+        except arrow.ArrowInvalid:  # out of range, or not a day of the calendar
             continue
         if kind not in _FROM_1_TO_9999:
             return made
@@ -227,7 +226,7 @@ def _is_spelt(compute: Any, column: Any, kind: str) -> bool:
 
 
 def _decimals(arrow: Any, compute: Any, column: Any) -> list[Any]:
-    """Give the types that hold all digits in front of the point and behind it."""
+    """Return the types that hold all digits before and after the decimal point."""
     digits = compute.replace_substring_regex(column, r"^[+-]", "")
     front = compute.replace_substring_regex(compute.replace_substring_regex(digits, r"\..*$", ""), "^0+", "")
     back = compute.replace_substring_regex(digits, r"^[^.]*\.?", "")

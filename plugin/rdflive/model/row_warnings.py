@@ -1,4 +1,4 @@
-"""The warning about variables that a row cannot give as attributes."""
+"""The warning about variables that are not readable as row attributes."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _UNREAD: Final[ContextVar[bool]] = ContextVar("unread", default=False)
 
 
 def warn_of_hidden_names(query: str, names: tuple[str, ...]) -> None:
-    """Log which variables of a SELECT query are read by name only; once for each text of a query."""
+    """Log the variables of a SELECT query that are not readable as attributes, once per query text."""
     if not _UNREAD.get():
         _warn(query, names)
 
 
 @contextmanager
 def rows_unread() -> Iterator[None]:
-    """Warn of nothing inside: what is subscribed to there is written out, by place."""
+    """Disable the warning within a block whose subscriptions read rows only by position."""
     token = _UNREAD.set(True)
     try:
         yield
@@ -35,16 +35,16 @@ def rows_unread() -> Iterator[None]:
 
 
 def rows_are_unread() -> bool:
-    """Tell whether this is inside `rows_unread`."""
+    """True within `rows_unread`."""
     return _UNREAD.get()
 
 
-@lru_cache(maxsize=1024)  # so that texts without end do not fill the memory
+@lru_cache(maxsize=1024)  # bounds the memory of endless new texts
 def _warn(query: str, names: tuple[str, ...]) -> None:
     hidden = hidden_names(names)
     if hidden:
         log.warning(
-            "rows have something else under the name of %s: read %s; the query is %.200r",
+            "rows have another attribute named %s: read %s; the query is %.200r",
             ", ".join(f"?{name}" for name in hidden),
             ", ".join(f'row["{name}"]' for name in hidden),
             query,

@@ -1,4 +1,4 @@
-"""The rows of an answer, or those that came or went: converted when they are read."""
+"""The rows of an answer or a delta, converted on first access."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Generic, SupportsIndex, TypeVar, overload
 
 from rdflive.model.frames import Framed
-from rdflive.model.python_values import python_value
 from rdflive.model.solution import Header, Origin, Terms
 from rdflive.model.tables import SHOWN
+from rdflive.model.terms import python_value
 
 __all__ = ["Rows"]
 
@@ -16,13 +16,12 @@ Row = TypeVar("Row")
 _NOTHING: Final[Mapping[Any, Any]] = {}
 
 
-# no `Sequence` of collections.abc: polars would read one row by row, and not by columns
+# not a `Sequence` of collections.abc, which polars would read by row instead of by column
 class Rows(Framed, Generic[Row]):
-    """A sequence of rows that does not change, and equals a tuple or a list of the same rows.
+    """An immutable sequence of rows, which equals a tuple or a list of the same rows.
 
-    A row is made when it is read, and kept. Its length, whether there are any, and a slice, which is
-    `Rows` again, convert no term. It is a table for pandas, polars, DuckDB and pyarrow, which read
-    `__arrow_c_stream__`.
+    Rows are converted on first access and kept. Its length, its truth value, and slices, which are `Rows`,
+    convert no term. It is a table for pandas, polars, DuckDB and pyarrow, which read `__arrow_c_stream__`.
 
     >>> rows = Rows(Header("SELECT", ("train",)), [("IC5",), ("IC7",)])
     >>> len(rows), rows[0].train, rows == (("IC5",), ("IC7",))
@@ -43,9 +42,9 @@ class Rows(Framed, Generic[Row]):
         self._origins = origins
         self._ends = ends
         self._made: list[Any] | None = None
-        """All rows, once they have been asked for."""
+        """All rows, once they have been accessed."""
         self._some: dict[int, Any] | None = None
-        """The rows that were asked for by their places before."""
+        """The rows accessed by index so far."""
 
     def __len__(self) -> int:
         return len(self._terms)
@@ -79,7 +78,7 @@ class Rows(Framed, Generic[Row]):
         return some[number]
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """List the rows as dictionaries with values of Python, as `Solution.python` gives them: for JSON.
+        """Return the rows as dictionaries with Python values as of `Solution.python`, for example for JSON.
 
         An unbound variable is None. Triples have the keys "subject", "predicate" and "object".
 
@@ -93,11 +92,11 @@ class Rows(Framed, Generic[Row]):
         return row in self._all()
 
     def count(self, row: object) -> int:
-        """Count how often a row occurs."""
+        """Return the number of occurrences of a row."""
         return self._all().count(row)
 
     def index(self, row: object) -> int:
-        """Give the first place of a row; raises ValueError where there is none."""
+        """Return the first index of a row; raises ValueError if it is absent."""
         return self._all().index(row)
 
     def __add__(self, other: object) -> tuple[Any, ...]:
@@ -120,7 +119,7 @@ class Rows(Framed, Generic[Row]):
         return f"{repr(tuple(self[:SHOWN]))[:-1]}, … and {len(self) - SHOWN:,} more)"
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        # where prefixes are looked up, and what converts, cannot be pickled
+        # the callables of the header cannot be pickled
         return _restored, (type(self), self._header.plain, self._all())
 
     def _framed(self) -> tuple[Header, Sequence[Terms]]:

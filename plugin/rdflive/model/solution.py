@@ -1,4 +1,4 @@
-"""One solution of a query, and what all solutions of a subscription share."""
+"""One solution of a query, and the header that all solutions of a subscription share."""
 
 from __future__ import annotations
 
@@ -11,31 +11,30 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Final, Literal, SupportsIndex, TypeAlias, overload
 from unicodedata import normalize
 
-from rdflive.model.python_values import python_value
-from rdflive.model.terms import Term
+from rdflive.model.terms import Term, python_value
 
 __all__ = ["Header", "Origin", "Solution", "Terms", "hidden_names"]
 
 Terms: TypeAlias = tuple[Term, ...]
-"""A solution: terms in the order of the projection, None where unbound."""
+"""A solution: terms in the order of the projection, None if unbound."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a solution came from when it appeared."""
+    """The provenance of a solution when it appeared."""
 
     inferred: bool
-    """False when the graph itself gives it, without any entailment."""
+    """False if the solution follows from the graph without entailment."""
     rules: tuple[str, ...] = ()
-    """The rules that gave it, by name; none when it was not inferred."""
+    """The names of the rules that derived it; empty if it was not inferred."""
 
 
 class Solution(tuple[Any, ...]):
-    """One solution: an immutable tuple of terms in the order of SELECT, None where a variable is unbound.
+    """One solution: an immutable tuple of terms in the order of SELECT, None for unbound variables.
 
-    It has what rdflib's `ResultRow` has: terms are read by place, by name and as attributes. It equals a
-    plain tuple of the same terms. A variable that SELECT names twice has one place. An ASK query that is
-    true has one solution without terms.
+    Like rdflib's `ResultRow`, it gives access to terms by index, by name and as attributes. It equals a plain
+    tuple of the same terms. A variable that SELECT names twice has one position. An ASK query that is true
+    has one solution without terms.
 
     >>> row = Header("SELECT", ("train", "delay")).solution(("IC5", None))
     >>> train, delay = row
@@ -48,18 +47,18 @@ class Solution(tuple[Any, ...]):
     __slots__ = ()
 
     labels: ClassVar[Mapping[str, int]] = MappingProxyType({})
-    """The place of each variable, by its name."""
+    """The index of each variable, by name."""
     _names: ClassVar[tuple[str, ...]] = ()
     _places: ClassVar[dict[Any, int]] = {}
-    """The place of each variable by its name, and of each place: the quick way of reading one."""
+    """The index for each name and for each index, for fast lookup."""
 
     origin: Origin | None = None
-    """Where the solution came from when it appeared; None unless `provenance=True` asked for it."""
+    """The provenance of the solution when it appeared; None without `provenance=True`."""
     expires: Any = None
-    """When windows will have dropped it, as far as was known when it appeared; None for never.
+    """The instant at which windows will have dropped the solution, as known when it appeared; None for never.
 
-    It is the instant of the first report without the solution, if nothing but time changes, as its stream
-    writes instants; of a solution that has expired, the instant when it did. Known with `expires=True`.
+    It is the instant of the first report without the solution if only time changes, in the stream's form. For
+    an expired solution, it is the instant of expiry. It is set with `expires=True`.
     """
 
     @overload
@@ -68,9 +67,9 @@ class Solution(tuple[Any, ...]):
     def __getitem__(self, key: slice, /) -> tuple[Any, ...]: ...
 
     def __getitem__(self, key: Any, /) -> Any:
-        """Give the term at a place, or that of a variable; raises IndexError, or KeyError for another name.
+        """Return the term at an index or of a variable; raises IndexError or KeyError.
 
-        A name may be a string, or a `Variable` of rdflib.
+        A name is a string or an rdflib `Variable`.
         """
         try:
             place = self._places[key]
@@ -79,30 +78,30 @@ class Solution(tuple[Any, ...]):
         return _item(self, self._place(key) if place is None else place)
 
     def _place(self, key: Any) -> Any:
-        """Give the place of what is not among the plain names and places, or the slice that it is."""
+        """Return the index or slice for a key that is not in `_places`."""
         if not isinstance(key, str):
             try:
                 _item(self, key)
-            except TypeError:  # neither place nor slice
+            except TypeError:  # neither index nor slice
                 pass
             else:
                 return key
-        place = self.labels.get(str(key))  # a Variable of rdflib has not the hash of its text
+        place = self.labels.get(str(key))  # an rdflib Variable does not hash as its text
         if place is None:
             raise KeyError(self._unknown(str(key)))
         return place
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Give the term of a variable (None where it is unbound), or `default` for another name."""
+        """Return the term of a variable (None if unbound), or `default` for an unknown name."""
         if isinstance(name, str) and str(name) not in self.labels:
             return default
         try:
             return self[name]
-        except KeyError:  # no name and no place
+        except KeyError:  # neither name nor index
             return default
 
     def asdict(self) -> dict[str, Any]:
-        """Give the terms of the variables that are bound, by their names.
+        """Return the terms of the bound variables by name.
 
         >>> Header("SELECT", ("a", "b")).solution((None, 1)).asdict()
         {'b': 1}
@@ -111,10 +110,10 @@ class Solution(tuple[Any, ...]):
         return {name: term for name, term in pairs if term is not None}
 
     def python(self) -> Solution:
-        """Give the same row with values of Python in place of terms.
+        """Return the row with Python values instead of terms.
 
-        IRIs and blank nodes are strings; literals are what rdflib makes of them (int, Decimal, float, bool,
-        date, datetime …), or strings where they have no value of their own.
+        IRIs and blank nodes become strings. Literals become rdflib's Python values (int, Decimal, float,
+        bool, date, datetime …), or strings if they have no such value.
 
         >>> import rdflib
         >>> row = Header("SELECT", ("train", "delay")).solution((rdflib.URIRef("urn:t"), rdflib.Literal(7)))
@@ -125,7 +124,7 @@ class Solution(tuple[Any, ...]):
 
     def _unknown(self, name: str) -> str:
         if name.startswith(("?", "$")):
-            return f"a variable is read without its {name[0]}: {name[1:]!r} in place of {name!r}"
+            return f"variable names have no {name[0]}: use {name[1:]!r} instead of {name!r}"
 
         def closeness(other: str) -> float:
             return SequenceMatcher(None, other, name).ratio()
@@ -135,7 +134,7 @@ class Solution(tuple[Any, ...]):
         return f"the query has no variable ?{name}; it has: {listed}"
 
     def __getattr__(self, name: str) -> Any:
-        # copy, pickle and notebooks look for methods of theirs
+        # copy, pickle and notebooks probe for methods of their own
         shown = name if name.startswith("_") else self._unknown(name)
         raise AttributeError(shown, name=name, obj=self)
 
@@ -159,7 +158,7 @@ _OWN: Final = frozenset(dir(Solution))
 
 
 def hidden_names(names: tuple[str, ...]) -> list[str]:
-    """List the variables that cannot be read as attributes, because rows have a method of that name.
+    """Return the variables that are not readable as attributes, because rows have another attribute so named.
 
     >>> hidden_names(("train", "count"))
     ['count']
@@ -168,17 +167,17 @@ def hidden_names(names: tuple[str, ...]) -> list[str]:
 
 
 def _is_own(name: str) -> bool:
-    """Tell whether rows have an attribute of this name, or Python would take one for a method of its own."""
+    """True if rows have an attribute of this name, or Python reserves it for special methods."""
     return name in _OWN or (name.startswith("__") and name.endswith("__"))
 
 
 @lru_cache(maxsize=1024)
 def _row_type(names: tuple[str, ...]) -> type[Solution]:
-    """Make the type of rows with these variables: reading one as an attribute then costs no search."""
+    """Return the row type for these variables, with a fast attribute for each."""
     labels = {name: place for place, name in enumerate(names)}
     places: dict[Any, int] = {place: place for place in range(len(names))} | labels
     getters = _getters(len(names))
-    # Python normalises the names in a program: row.é is composed also where the query has it decomposed
+    # Python normalizes identifiers: row.é is composed even if the query has it decomposed
     spelled = {normalize("NFKC", name): place for name, place in labels.items()} | labels
     members = {name: getters[place] for name, place in spelled.items() if not _is_own(name)}
     own = {"__slots__": (), "labels": MappingProxyType(labels), "_names": names, "_places": places}
@@ -186,16 +185,16 @@ def _row_type(names: tuple[str, ...]) -> type[Solution]:
 
 
 def _getters(count: int) -> list[Any]:
-    """Make what reads the places of a tuple; those of a named tuple are five times as fast as properties."""
+    """Return getters for tuple items; those of a named tuple are five times as fast as properties."""
     fields = [f"at{place}" for place in range(count)]
-    make: Any = namedtuple  # mypy knows it with literal names only
+    make: Any = namedtuple  # mypy supports only literal names
     places = make("Places", fields)
     return [getattr(places, name) for name in fields]
 
 
 @lru_cache(maxsize=1024)
 def _marked_type(row: type[Solution]) -> type[Solution]:
-    """Make the type of such rows with an origin or an expiry, which few queries ask for."""
+    """Return the row type with an origin or an expiry, which few subscriptions request."""
     return type("Solution", (row,), {})  # without slots, so that it has a __dict__
 
 
@@ -212,58 +211,58 @@ def _restored(names: tuple[str, ...], terms: Terms, origin: Origin | None, expir
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What all solutions of one subscription share: the form, the variables, and how terms are shown."""
+    """The form, the variables and the display of terms that all solutions of a subscription share."""
 
     form: Literal["SELECT", "ASK", "CONSTRUCT"]
     names: tuple[str, ...]
     convert: Callable[[Term], Any] | None = None
-    """Turns a term of the store into one of the user's library; None where they are the same."""
+    """Converts a term of the store to one of the user's library; None if they are the same."""
     prefixes: Callable[[], Mapping[str, str]] = field(default=dict, repr=False, compare=False)
-    """Gives the prefixes that terms are shown with; called when text is made."""
+    """Returns the prefixes for the display of terms; called when text is written."""
     key: tuple[str, ...] = field(default=(), compare=False)
-    """The variables by which a delta pairs what went with what came in its place; none without pairs."""
+    """The variables by which a delta pairs removed and added rows; empty without pairs."""
     bound: tuple[tuple[str, int], ...] = field(default=(), compare=False)
-    """The variables that a subscription fixes, each with the place of its term among what is asked for."""
+    """The variables that a subscription sets, each with the index of its term in the subscription's terms."""
     fixed: tuple[tuple[str, Any], ...] = field(default=(), compare=False)
-    """The variables that all subscriptions of the plan fix, each with its term."""
+    """The variables that all subscriptions of the plan set, each with its term."""
     row: type[Solution] = field(init=False, repr=False, compare=False)
     """The type of its solutions."""
 
     def __post_init__(self) -> None:
-        # a frozen dataclass lets its own methods assign no field in any other way
+        # a frozen dataclass allows no other assignment
         object.__setattr__(self, "row", _row_type(self.names))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # pickle does not find the type of rows
+        # pickle cannot find the row type
         return _header, (self.form, self.names, self.convert, self.key, self.bound, self.fixed)
 
     @property
     def native(self) -> Header:
-        """The same in the terms of the store."""
+        """The header without conversion, for the terms of the store."""
         return self if self.convert is None else replace(self, convert=None)
 
     @property
     def plain(self) -> Header:
-        """What of it can be pickled, for rows whose terms are converted."""
+        """The picklable part of the header, for converted rows."""
         return Header(self.form, self.names, key=self.key, bound=self.bound, fixed=self.fixed)
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The variables of a SELECT query in its order; none for ASK and CONSTRUCT."""
+        """The variables of a SELECT query in order; empty for ASK and CONSTRUCT."""
         return self.names if self.form == "SELECT" else ()
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of the columns of a table."""
+        """The column names of a table."""
         return ("subject", "predicate", "object") if self.form == "CONSTRUCT" else self.names
 
     @property
     def titles(self) -> list[str]:
-        """What to write above the columns of a table."""
+        """The column titles of a displayed table."""
         return list(self.columns) if self.form == "CONSTRUCT" else [f"?{name}" for name in self.names]
 
     def counted(self, number: int) -> str:
-        """Say how many solutions, or triples, there are; of ASK the answer.
+        """Return the number of solutions or triples as text; for ASK, the answer.
 
         >>> Header("SELECT", ("x",)).counted(1000)
         '1,000 solutions'
@@ -274,7 +273,7 @@ class Header:
         return f"{format(number, ',') if number else 'no'} {noun}{'s' * (number != 1)}"
 
     def solution(self, terms: Terms, origin: Origin | None = None, expires: Any = None) -> Any:
-        """Show one row: a `Solution`, or the triple that a CONSTRUCT query made."""
+        """Convert one row to a `Solution`, or to the triple of a CONSTRUCT query."""
         convert = self.convert
         if convert is not None:
             terms = tuple([None if term is None else convert(term) for term in terms])
@@ -285,7 +284,7 @@ class Header:
         return _marked(self.row, terms, origin, expires)
 
     def solutions(self, rows: Iterable[Terms]) -> list[Any]:
-        """Show rows, as `solution` does each; one that occurs several times in a row is made once."""
+        """Convert rows as `solution` does; consecutive repetitions are converted once."""
         convert = self.convert
         if convert is None:
             # calling the type takes two thirds of the time of `_new` in a comprehension

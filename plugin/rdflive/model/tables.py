@@ -1,4 +1,4 @@
-"""Solutions as tables for people: HTML for notebooks, plain text for terminals."""
+"""Tables of solutions: HTML for notebooks, plain text for terminals."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from rdflive.model.terms import Term
 __all__ = ["CELL", "SHOWN", "TableLine", "html_table", "text_table"]
 
 SHOWN: Final = 20
-"""So many rows are shown of an answer; the rest is counted."""
+"""Maximum number of shown rows; the rest is counted."""
 CELL: Final = 200
-"""A term is cut to so many characters."""
-# half transparent, so that they do on a light and on a dark page, whose own colour the text keeps
+"""Maximum characters of a term; longer ones are truncated."""
+# translucent, for light and dark pages; the text keeps the colour of the page
 _COLOURS: Final = {"+": "background:rgba(46,160,67,.25)", "−": "background:rgba(248,81,73,.25)", "": ""}
 _LEFT: Final = "text-align:left"
 _STRUCK: Final = f"{_LEFT};text-decoration:line-through"
@@ -25,7 +25,7 @@ _TITLE: Final = f"{_LEFT};white-space:nowrap"
 
 
 class TableLine(NamedTuple):
-    """A row of a table, and whether it came (+), went (−) or is there."""
+    """A row of a table with a sign: added (+), removed (−) or unchanged (empty)."""
 
     terms: tuple[Term, ...]
     sign: str = ""
@@ -34,7 +34,7 @@ class TableLine(NamedTuple):
 def html_table(
     caption: str, names: Sequence[str], lines: Sequence[TableLine], write: TermWriter, more: str = ""
 ) -> str:
-    """Write lines as a table of HTML, below it the prefixes that occur; terms cannot inject any.
+    """Return an escaped HTML table, with the used prefixes below it.
 
     >>> html_table("1 solution", ["?x"], [TableLine((None,), "+")], TermWriter({}))[-88:-16]
     '<td style="text-align:left">+</td><td style="text-align:left"></td></tr>'
@@ -53,12 +53,12 @@ def html_table(
         below.append(" · ".join(f"{prefix}: <{name}>" for prefix, name in sorted(write.used.items())))
     notes = "".join(_element("div", "opacity:.7;font-size:85%", note) for note in below)
     inner = f"{_element('caption', _TITLE, caption)}{head}<tbody>{body}</tbody>"
-    # a notebook would take what is between two dollar signs for a formula
+    # a notebook would render text between two dollar signs as a formula
     return f'<table class="tex2jax_ignore mathjax_ignore" style="color:inherit">{inner}</table>{notes}'
 
 
 def text_table(names: Sequence[str], lines: Sequence[TableLine], write: TermWriter, more: str = "") -> str:
-    """Write lines as columns of text.
+    """Return lines as columns of text.
 
     >>> print(text_table(["?x", "?y"], [TableLine(("a", "b"))], TermWriter({})))
     ?x  ?y

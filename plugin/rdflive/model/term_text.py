@@ -1,4 +1,4 @@
-"""Terms as text: N-Triples for programs, and a short form for people."""
+"""Terms as text: N-Triples, and a short form for display."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["TermWriter", "is_prefix", "is_writable", "to_ntriples", "to_printabl
 
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 _STEERING: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""What could steer a terminal or end a line, turns the direction of writing round, or is half a character."""
+"""Control characters, line ends, changes of the writing direction, and surrogates."""
 _BARE: Final = frozenset(map(str, (XSD.boolean, XSD.integer, XSD.decimal, XSD.double)))
-"""Datatypes whose values SPARQL writes without quotes."""
+"""Datatypes whose literals SPARQL writes without quotes."""
 _BEGIN: Final = (
     "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d\u2070-\u218f\u2c00-\u2fef"
     "\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
@@ -25,15 +25,15 @@ _INNER: Final = f"{_BEGIN}_0-9\u00b7\u0300-\u036f\u203f\u2040-"
 _LOCAL: Final = re.compile(
     f"(?:(?:[{_BEGIN}_:0-9]|%[0-9A-Fa-f]{{2}})(?:(?:[:.{_INNER}]|%[0-9A-Fa-f]{{2}})*(?:[:{_INNER}]|%[0-9A-Fa-f]{{2}}))?)?"
 )
-"""What SPARQL takes behind the colon of a prefixed name without a backslash (PN_LOCAL)."""
+"""The local part of a prefixed name without backslashes (PN_LOCAL)."""
 _NAME: Final = re.compile(f"(?:[{_BEGIN}](?:[.{_INNER}]*[{_INNER}])?)?")
-"""A prefix (PN_PREFIX), which may be empty."""
+"""A prefix (PN_PREFIX) or an empty string."""
 _IRI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\\ud800-\udfff]*")
 """An absolute IRI (IRIREF)."""
 
 
 def is_prefix(text: str) -> bool:
-    """Tell whether SPARQL and Turtle take a text as a prefix, which may be empty.
+    """True if a text, which may be empty, is a valid prefix in SPARQL and Turtle.
 
     >>> is_prefix("ex"), is_prefix(""), is_prefix("_x")
     (True, True, False)
@@ -42,7 +42,7 @@ def is_prefix(text: str) -> bool:
 
 
 def is_writable(iri: str) -> bool:
-    """Tell whether an absolute IRI can stand in angle brackets as it is: a graph may hold others.
+    """True if a text is an absolute IRI that needs no escapes; a graph may hold others.
 
     >>> is_writable("urn:x"), is_writable("urn:x> } ; DROP ALL #"), is_writable("x")
     (True, False, False)
@@ -51,7 +51,7 @@ def is_writable(iri: str) -> bool:
 
 
 def to_printable(text: str) -> str:
-    """Write what could steer a terminal, end a line or turn the writing round as escapes.
+    """Escape control characters, line ends and changes of the writing direction.
 
     >>> to_printable("one\\ntwo")
     'one\\\\u000Atwo'
@@ -60,9 +60,9 @@ def to_printable(text: str) -> str:
 
 
 def to_ntriples(term: Any) -> str:
-    """Write a term in one line, as N-Triples does; None, where a variable is unbound, as UNDEF.
+    """Return a term in N-Triples syntax on one line; None, an unbound variable, is UNDEF.
 
-    What could steer a terminal is written as an escape, which N-Triples reads as the same.
+    Control characters become escapes, which N-Triples reads as the same characters.
 
     >>> to_ntriples(Literal('a "b"', lang="en"))
     '"a \\\\"b\\\\""@en'
@@ -71,10 +71,10 @@ def to_ntriples(term: Any) -> str:
 
 
 class TermWriter:
-    """Writes terms for people: prefixed names, bare numbers, and nothing that steers a terminal.
+    """Writes terms for display: prefixed names, numbers without quotes, no control characters.
 
-    `prefixes` maps prefixes to namespaces; of several that fit, the longest namespace is taken, and of
-    several prefixes of that the last. A text of more characters than `most` ends with an ellipsis.
+    `prefixes` maps prefixes to namespaces. The longest matching namespace applies, and of several prefixes
+    for it the last one. A text of more than `most` characters ends with an ellipsis.
 
     >>> from rdflib import URIRef
     >>> write = TermWriter({"": "http://example.org/"})
@@ -83,20 +83,20 @@ class TermWriter:
     """
 
     def __init__(self, prefixes: Mapping[str, str], *, most: int | None = None) -> None:
-        # a store may bind what is no prefix of SPARQL, and a namespace that is empty fits everything
+        # a store may bind invalid prefixes, and an empty namespace would match everything
         self._prefixes = {str(n): str(p) for p, n in prefixes.items() if n and is_prefix(str(p))}
         self._lengths = sorted({len(namespace) for namespace in self._prefixes}, reverse=True)
         self._most = most
         self.used: dict[str, str] = {}
-        """The prefixes that were written so far, with their namespaces."""
+        """The prefixes used so far, with their namespaces."""
 
     def __call__(self, term: Any) -> str:
-        """Write one term of any library, or None."""
+        """Return the text of one term of any library, or of None."""
         text = to_printable(_written(term, self._short, bare=True))
         return text if self._most is None or len(text) <= self._most else f"{text[: self._most - 1]}…"
 
     def row(self, terms: tuple[Any, ...]) -> str:
-        """Write the terms of a solution or a triple side by side."""
+        """Return the text of the terms of a solution or a triple."""
         return " ".join(map(self, terms))
 
     def _short(self, iri: str) -> str:
@@ -109,7 +109,7 @@ class TermWriter:
 
 
 def _written(term: Any, name: Callable[[str], str], *, bare: bool) -> str:
-    """Write a term of rdflib, of pyoxigraph (which need not be installed), or another."""
+    """Return the text of a term of rdflib, pyoxigraph (which may be absent) or another library."""
     match type(term).__name__:
         case "NoneType":
             return "UNDEF"
@@ -131,7 +131,7 @@ def _written(term: Any, name: Callable[[str], str], *, bare: bool) -> str:
 
 def _literal(term: Any, name: Callable[[str], str], *, bare: bool) -> str:
     text = str(term) if isinstance(term, Literal) else str(term.value)
-    # a plain literal is an xsd:string, and Oxigraph knows no other
+    # a plain literal is an xsd:string; Oxigraph has only the latter
     datatype = (
         None
         if term.language or term.datatype is None

@@ -1,4 +1,4 @@
-"""The plugin that offers the change-feed formats and the rule sets that come with rdflive."""
+"""The plugin with rdflive's own change-feed formats and rule sets."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _FORMATS: Final = (DEBEZIUM, DELTA_LAKE, NEPTUNE, NQUADS, RDF_PATCH, SPARQL_UPDA
 
 @hookimpl
 def rdflive_feed_formats() -> tuple[FeedFormat, ...]:
-    """Offer what rdflive decodes itself."""
+    """Return the formats that rdflive decodes."""
     return _FORMATS
 
 
 @hookimpl
 def rdflive_rule_sets() -> dict[str, str]:
-    """Offer what is shipped."""
+    """Return the rule sets that rdflive ships."""
     return _shipped()
 
 
-# rule sets are asked for at each look-up of a name
+# every look-up of a name calls the hook
 @cache
 def _shipped() -> dict[str, str]:
     folder = files("rdflive.entail.rules").joinpath("sets")

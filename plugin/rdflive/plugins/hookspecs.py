@@ -24,53 +24,53 @@ hookimpl: Final = pluggy.HookimplMarker(PROJECT)
 
 @hookspec(firstresult=True)
 def rdflive_attach(store: Any, attach: Callable[[Any], Adapter]) -> Adapter | None:
-    """Watch a store: return its adapter, or None when it is not one you know.
+    """Return the adapter of a store, or None for an unknown kind of store.
 
-    Called in the subscribing thread at every subscription and batch. The same adapter must come back
-    while the store is watched. `attach` gives the adapter of another store, for stores that wrap one.
+    Called in the subscribing thread at every subscription and batch. The hook must return the same adapter
+    while the store is watched. `attach` returns the adapter of another store, for stores that wrap one.
     The first result that is not None wins; an exception reaches the subscriber.
     """
 
 
 @hookspec(firstresult=True)
 def rdflive_wrap(store: Any) -> Any:
-    """Make the stand-in of a store that cannot be hooked in place, or None when it is not one of yours.
+    """Return a stand-in for a store that cannot be hooked in place, or None for an unknown kind of store.
 
-    Called in the calling thread by `rdflive.LiveStore`. The stand-in must be one that `rdflive_attach`
-    knows. The first result that is not None wins.
+    Called in the calling thread by `rdflive.LiveStore`. `rdflive_attach` must accept the stand-in. The
+    first result that is not None wins.
     """
 
 
 @hookspec
 def rdflive_feed_formats() -> Iterable[FeedFormat]:  # type: ignore[empty-body]  # a specification
-    """Name the change-feed formats that you can decode.
+    """Return the change-feed formats that the plugin decodes.
 
-    Called in the calling thread whenever a format is looked up by name or file ending. All results
-    together are offered; two formats of one name are an error.
+    Called in the calling thread whenever a format is looked up by name or file ending. The
+    results of all plugins are joined; two formats of one name are an error.
     """
 
 
 @hookspec
 def rdflive_rule_sets() -> Mapping[str, str]:  # type: ignore[empty-body]  # a specification
-    """Name the rule sets that you offer, each with its rules in Notation3.
+    """Return the rule sets of the plugin: names with rules in Notation3.
 
-    Called in the calling thread whenever `rules=` is looked up by name. All results together are offered;
-    two rule sets of one name are an error.
+    Called in the calling thread whenever `rules=` is looked up by name. The results of all plugins are
+    joined; two rule sets of one name are an error.
     """
 
 
 @hookspec(firstresult=True)
 def rdflive_endpoint(url: str, options: Mapping[str, Any]) -> Feed | None:
-    """Make the feed of a SPARQL endpoint, or None for a URL that is not yours.
+    """Return the feed of a SPARQL endpoint, or None for another plugin's URL.
 
-    Called in the calling thread by `rdflive.endpoint`, with its options; nothing is asked of the endpoint
+    Called in the calling thread by `rdflive.endpoint`, with its options; send no request to the endpoint
     yet. The first result that is not None wins; an exception reaches the caller.
     """
 
 
 @hookspec
 def rdflive_batch(store: Any, batch: Batch) -> None:
-    """See every captured batch of a watched store.
+    """Observe a captured batch of a watched store.
 
     Called in the writing thread under the store's lock, in commit order, once per batch and before any
     subscriber; do not write to the store here. The result is ignored. An exception is logged.
@@ -79,7 +79,7 @@ def rdflive_batch(store: Any, batch: Batch) -> None:
 
 @hookspec
 def rdflive_delta(subscription: Any, delta: Delta) -> None:
-    """See every delta of an `rdflive.Subscription` before its subscriber does.
+    """Observe a delta of an `rdflive.Subscription` before its subscriber does.
 
     Called in the writing thread outside the store's lock, in commit order. The result is ignored. An
     exception is logged and does not keep the delta from the subscriber.

@@ -1,4 +1,4 @@
-"""The one plugin manager: loads plugins once and knows which hooks anybody implements."""
+"""The plugin manager: loads plugins once, calls hooks, and attaches adapters to stores."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ log = logging.getLogger("rdflive")
 
 
 def store_of(graph: Any) -> Any:
-    """Give the store of an rdflib graph; anything else is a store itself, such as a `LiveStore`."""
+    """Return the store of an rdflib graph; any other object is a store itself, such as a `LiveStore`."""
     return graph.store if isinstance(graph, Graph) else graph
 
 
 @contextmanager
 def locked(store: Any) -> Iterator[Adapter]:
-    """Hold the lock of a watched store; it is unhooked at the end if nobody listens."""
+    """Hold the lock of a watched store; unhook the store at the end if it has no listeners."""
     while True:
         adapter = attach(store)
         with adapter.capture.reading():
             known, adapter = adapter, attach(store)
             if adapter.capture is not known.capture:
-                continue  # between the two lines another thread closed the last subscription
+                continue  # another thread closed the last subscription between the two lines
             try:
                 yield adapter
             finally:
@@ -60,16 +60,16 @@ def locked(store: Any) -> Iterator[Adapter]:
 
 
 class _User:
-    """Needs a store to stay hooked, for as long as it exists: so an interruption leaves none behind."""
+    """Keeps a store hooked while it exists: it is held weakly, so an interruption leaves none behind."""
 
     __slots__ = ("__weakref__",)
 
 
 @contextmanager
 def hooked(store: Any) -> Iterator[Adapter]:
-    """Keep a store hooked inside the block, so that it has the same adapter from beginning to end.
+    """Keep a store hooked inside the block, so that it has the same adapter throughout.
 
-    Whoever has it needs no `locked` to find it again: the lock of its capture is enough.
+    Inside the block the lock of the adapter's capture replaces `locked`.
     """
     user, adapter = _User(), None
     try:
@@ -84,7 +84,7 @@ def hooked(store: Any) -> Iterator[Adapter]:
 
 
 def release(adapter: Adapter) -> None:
-    """Unhook a store that nobody listens to and nobody uses; called under its capture's lock."""
+    """Unhook a store without listeners and users; called under its capture's lock."""
     capture = adapter.capture
     if capture.idle:
         capture.on_batch = None
@@ -94,9 +94,9 @@ def release(adapter: Adapter) -> None:
 
 
 class batch(AbstractContextManager[Adapter]):  # noqa: N801 - it is used as a function
-    """Make all changes of a store inside the block one commit; gives its adapter.
+    """Make all changes of a store inside the block one commit; the block gets the store's adapter.
 
-    It must be left by the thread that entered it.
+    The thread that entered the block must leave it.
     """
 
     def __init__(self, store: Any) -> None:
@@ -111,7 +111,7 @@ class batch(AbstractContextManager[Adapter]):  # noqa: N801 - it is used as a fu
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool | None:
         if threading.get_ident() != self._thread:
-            raise RuntimeError("a batch must be left by the thread that entered it, where it is still open")
+            raise RuntimeError("a batch must be left by the thread that entered it, while it is open")
         return self._batch.__exit__(kind, error, traceback)
 
 
@@ -127,10 +127,10 @@ def plugin_manager() -> pluggy.PluginManager:
     manager = pluggy.PluginManager(hookspecs.PROJECT)
     manager.add_hookspecs(hookspecs)
     if os.environ.get("RDFLIVE_TRACE", "0") not in ("", "0"):
-        # only then: with a plugin for batches every write makes a `Batch`
+        # only on request: with a plugin for batches every write builds a `Batch`
         manager.register(trace)
     manager.load_setuptools_entrypoints(hookspecs.PROJECT)
-    # refuses an implementation of a hook that is not there, such as one that is misspelt
+    # refuses implementations of unknown hooks, such as a misspelt one
     manager.check_pending()
     return manager
 
@@ -143,25 +143,25 @@ def register_plugin(plugin: object, name: str | None = None) -> None:
 
 
 def unregister_plugin(plugin: object) -> None:
-    """Take a plugin out again."""
+    """Remove a plugin."""
     plugin_manager().unregister(plugin)
 
 
 def listens(hook: str) -> bool:
-    """True when some plugin implements the hook."""
+    """Return True if a plugin implements the hook."""
     return bool(_implementations(hook)())
 
 
 @cache
 def _implementations(hook: str) -> Callable[[], list[Any]]:
-    """Give what lists the implementations of a hook; each delta asks whether there are any."""
+    """Return the function that lists the implementations of a hook, cached as every delta calls it."""
     listed: Callable[[], list[Any]] = getattr(plugin_manager().hook, hook).get_hookimpls
     return listed
 
 
 _hooking: Final = threading.RLock()
-"""Held while a store is hooked or unhooked; taken inside a capture's lock where both are held."""
-# no child of this process begins while another thread has it
+"""Held while a store is hooked or unhooked; a thread that needs both takes the capture's lock first."""
+# no fork may happen while another thread holds it
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=_hooking.acquire, after_in_parent=_hooking.release, after_in_child=_hooking.release
@@ -169,9 +169,9 @@ if hasattr(os, "register_at_fork"):
 
 
 def attach(store: Any) -> Adapter:
-    """Ask the plugins for the adapter of a store.
+    """Return the adapter of a store from the plugins.
 
-    Until the adapter's capture is locked another thread may detach it again: see `locked`.
+    Until the caller locks its capture, another thread may detach the adapter again: see `locked`.
     """
     with _hooking:
         adapter: Adapter | None = plugin_manager().hook.rdflive_attach(store=store, attach=attach)
@@ -188,20 +188,20 @@ def attach(store: Any) -> Adapter:
         )
     if not isinstance(adapter.capture, Capture):
         raise UnsupportedStoreError(
-            f"{type(adapter).__module__} is of a copy of rdflive that was imported before: import it "
-            "again too, as by removing it from sys.modules"
+            f"{type(adapter).__module__} belongs to an earlier import of rdflive: import it again too, for "
+            "example after removing it from sys.modules"
         )
     return adapter
 
 
 def call_safely(hook: str, **arguments: Any) -> None:
-    """Call an observing hook by name; what it raises is logged and changes nothing."""
+    """Call an observing hook by name, and log its errors instead of raising them."""
     try:
         getattr(plugin_manager().hook, hook)(**arguments)
     except Exception:
         log.exception("a plugin failed in hook %s", hook)
 
 
-# `feeds` and `entail` may not import this package, so they are given functions to call
+# `feeds` and `entail` may not import this package, so they receive functions
 formats.add_source(lambda: chain.from_iterable(plugin_manager().hook.rdflive_feed_formats()))
 rules.add_source(lambda: plugin_manager().hook.rdflive_rule_sets())

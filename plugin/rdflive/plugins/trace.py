@@ -1,4 +1,4 @@
-"""A plugin that logs every batch and delta: on with the environment variable RDFLIVE_TRACE=1."""
+"""A plugin that prints every batch and delta; the environment variable RDFLIVE_TRACE=1 turns it on."""
 
 from __future__ import annotations
 

@@ -3,27 +3,94 @@
 Example: a text has `?t :line :S1`, and `:S1` is a parameter. The plan is cached under the tokens of the text
 with holes for its constants, the constants of the holes that are no parameters, and the mapping of holes to
 parameters. A later text with `?t :line :S2` finds the plan, with `:S2` as its own term. A text with `?t :stop
-:S2` finds it too, and uses it with another name (`renaming`).
+:S2` finds it too, and uses it with another name.
+
+Names can differ too: the plan of `?t :line ?l . ?t :delay ?m` also fits `?t :stop ?l . ?t :fault ?m`. An IRI
+may be renamed if it occurs only in triple patterns, because nothing else of a plan depends on it. But
+triples are ordered by their predicates (`syntax.algebra`), so names in another order are planned separately:
+a renamed plan equals the plan of its own text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import lt
 from typing import Any, Final, TypeAlias
 
 from rdflib.term import Node, URIRef
 
+from rdflive.query import algebra
+from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.expressions import is_current
 from rdflive.query.given import check_bindings
 from rdflive.query.parse import parse_query
-from rdflive.query.plan import Plan, make_plan
-from rdflive.query.renaming import predicates_of, renamed
+from rdflive.query.plan import Plan, Step, make_plan
 from rdflive.query.segment import Algorithm
 from rdflive.syntax.skeleton import Skeleton, skeleton_of
 
-__all__ = ["KnownQuery", "find_plan"]
+__all__ = ["KnownQuery", "find_plan", "predicates_of", "renamed"]
+
+_PLAIN: Final = (
+    algebra.Basic, algebra.Distinct, algebra.Extend, algebra.Filter, algebra.Group, algebra.Join,
+    algebra.LeftJoin, algebra.Minus, algebra.Parameters, algebra.Project, algebra.Slice, algebra.Union,
+    algebra.Values,
+)  # fmt: skip
+"""Operators that read triples only through their inputs: their expressions contain no pattern."""
+
+
+def predicates_of(plan: Plan) -> tuple[URIRef, ...] | None:
+    """List the predicates of a plan in their order; None if no name in it may be replaced."""
+    nodes = algebra.topological(plan.query.root)
+    if not all(isinstance(node, _PLAIN) for node in (*nodes, *(step.node for step in plan.steps))):
+        return None
+    basics = (node for node in nodes if isinstance(node, algebra.Basic))
+    found = {pattern.predicate for basic in basics for pattern in basic.patterns}
+    return tuple(sorted((term for term in found if isinstance(term, URIRef)), key=str))
+
+
+def renamed(plan: Plan, names: Mapping[Any, Any], text: str, parameters: Mapping[Variable, Node]) -> Plan:
+    """Return a plan with other names in its patterns, for another text with its own terms."""
+    made: dict[algebra.Node, algebra.Node] = {}
+    terms: dict[TriplePattern, TriplePattern] = {}
+
+    def pattern_of(pattern: TriplePattern) -> TriplePattern:
+        found = terms.get(pattern)
+        if found is None:
+            s, p, o = pattern.subject, pattern.predicate, pattern.object
+            found = TriplePattern(names.get(s, s), names.get(p, p), names.get(o, o), pattern.graph)
+            terms[pattern] = found
+        return found
+
+    def patterns_of(patterns: tuple[TriplePattern, ...]) -> tuple[TriplePattern, ...]:
+        return tuple([pattern_of(pattern) for pattern in patterns])
+
+    def node_of(root: algebra.Node) -> algebra.Node:
+        for node in algebra.topological(root) if root not in made else ():
+            if node not in made:
+                made[node] = (
+                    algebra.Basic(patterns_of(node.patterns), node.graph, node.conditions, node.asked)
+                    if isinstance(node, algebra.Basic)
+                    else algebra.with_inputs(node, made)
+                )
+        return made[root]
+
+    def step_of(step: Step) -> Step:
+        basic = step.basic
+        if basic is not None:
+            segments = [replace(part, patterns=patterns_of(part.patterns)) for part in basic.segments]
+            basic = replace(basic, segments=tuple(segments))
+        return Step(node_of(step.node), step.inputs, step.columns, basic)
+
+    query = plan.query
+    shape = query.shape and (query.shape[0], tuple([names.get(name, name) for name in query.shape[1]]))
+    return replace(
+        plan,
+        query=replace(query, text=text, root=node_of(query.root), shape=shape, parameters=parameters),
+        steps=tuple(map(step_of, plan.steps)),
+        original=plan.original or plan,
+    )
+
 
 _MOST: Final = 1024
 """Most plans in the cache, and most renamed plans; the oldest is removed first."""

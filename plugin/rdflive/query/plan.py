@@ -51,7 +51,7 @@ class Plan:
     algorithm: Algorithm = "auto"
     """The requested algorithm."""
     original: Plan | None = None
-    """The plan from which this one was renamed; see `rdflive.query.renaming`."""
+    """The plan from which this one was renamed; see `rdflive.query.known`."""
 
     @property
     def basics(self) -> tuple[BasicPlan, ...]:

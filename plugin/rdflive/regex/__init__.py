@@ -1,4 +1,4 @@
-"""Regular expressions of XPath: read as trees, and matched by Python's engine."""
+"""XPath's regular expressions, parsed to trees and matched by Python's engine."""
 
 from rdflive.regex.matching import compiled, matches, replaced
 from rdflive.regex.tree import RegexError

@@ -1,4 +1,4 @@
-"""Sets of characters as XPath's regular expressions name them, by Unicode's categories and blocks."""
+"""Sets of characters for XPath's regular expressions, by Unicode category and block."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["EVERYTHING", "CodePoints", "block", "category", "escape"]
 _LAST: Final = sys.maxunicode
 _SURROGATES: Final = range(0xD800, 0xE000)
 _LAST_CASED: Final = 0x1FFFF
-"""No letter above it has another case."""
+"""No character above it has another case."""
 
 
 class CodePoints:
-    """A set of characters; `ranges` have both ends in it.
+    """A set of characters; `ranges` include both ends.
 
     >>> str(CodePoints.of("acb-")), str(~CodePoints.of("a"))
     ('[\\\\-a-c]', '[^a]')
@@ -39,7 +39,7 @@ class CodePoints:
 
     @classmethod
     def of(cls, characters: Iterable[str]) -> CodePoints:
-        """Make the set of some characters."""
+        """Return the set of some characters."""
         return cls((ord(character), ord(character)) for character in characters)
 
     def __eq__(self, other: object) -> bool:
@@ -60,7 +60,7 @@ class CodePoints:
         return ~(~self | other)
 
     def __str__(self) -> str:
-        """Write the set such that Python's `re` and RE2 read the same, with no flag."""
+        """Return the set as a class with the same meaning in Python's `re` and RE2, without flags."""
         if not self.ranges:
             return f"[^{_range(0, _LAST)}]"
         if self == EVERYTHING:
@@ -70,7 +70,7 @@ class CodePoints:
         return f"[{'^' if is_open else ''}{''.join(_range(*ends) for ends in ranges)}]"
 
     def in_any_case(self) -> CodePoints:
-        """Add what has the same lower or the same upper case as a member (XPath Functions 3.1, 5.6.1.1)."""
+        """Add the characters with the same lower or upper case as a member (XPath Functions 3.1, 5.6.1.1)."""
         variants = _variants()
         found = {
             variant
@@ -85,13 +85,13 @@ EVERYTHING: Final = CodePoints([(0, _LAST)])
 
 
 def escape(character: str) -> str:
-    """Write a character that stands for itself, in a class or outside, in Python's `re` and in RE2."""
+    """Return a character escaped for Python's `re` and RE2, within or outside of a class."""
     is_mark = character.isascii() and character.isprintable() and not character.isalnum()
     return f"\\{character}" if is_mark and character != " " else character
 
 
 def _range(first: int, last: int) -> str:
-    # RE2 reads UTF-8, which has no surrogates
+    # RE2 uses UTF-8, which has no surrogates
     first = _SURROGATES.stop if first in _SURROGATES else first
     last = _SURROGATES.start - 1 if last in _SURROGATES else last
     if first > last:
@@ -102,7 +102,7 @@ def _range(first: int, last: int) -> str:
 
 @cache
 def _variants() -> dict[int, set[int]]:
-    """Map each letter to those that differ from it in case."""
+    """Return the case variants of each letter."""
     cased = {c for c in map(chr, range(_LAST_CASED + 1)) if c.lower() != c or c.upper() != c}
     alike: dict[tuple[bool, str], set[int]] = defaultdict(set)
     for letter in {form for c in cased for form in (c, c.lower(), c.upper()) if len(form) == 1}:
@@ -123,13 +123,13 @@ def _categories() -> dict[str, CodePoints]:
         after = first + sum(1 for _ in run)
         found[name].append((first, after - 1))
         first = after
-    del found["Cs"]  # surrogates are no characters of XML
+    del found["Cs"]  # XML has no surrogate characters
     return {name: CodePoints(ranges) for name, ranges in found.items()}
 
 
 @cache
 def category(name: str) -> CodePoints:
-    """Give the characters of a general category, such as Lu or L; KeyError for no category."""
+    """Return the characters of a general category, such as Lu or L; raises KeyError."""
     if len(name) == 2:
         return _categories()[name]
     found = [points for each, points in _categories().items() if each[0] == name]
@@ -139,7 +139,7 @@ def category(name: str) -> CodePoints:
 
 
 def block(name: str) -> CodePoints:
-    """Give the characters of a block, such as Cyrillic; KeyError for no block.
+    """Return the characters of a block, such as Cyrillic; raises KeyError.
 
     Raises ImportError without the extra `unicode`: Python has no table of blocks.
     """

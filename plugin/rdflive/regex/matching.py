@@ -1,4 +1,4 @@
-r"""Texts matched by regular expressions of XPath, in Python's engine (XPath Functions 3.1, Section 5.6)."""
+r"""Matching and replacing by XPath's regular expressions with Python's engine (XPath Functions 3.1, 5.6)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["compiled", "expand", "matches", "replaced", "replacement_pieces", "w
 
 
 def matches(text: str, pattern: str, flags: str = "") -> bool:
-    """Tell whether a pattern matches anywhere; raises RegexError for what is none.
+    """True if a pattern matches anywhere in a text; raises RegexError if it is invalid.
 
     >>> matches("Élan", r"^\\p{Lu}"), matches("élan", r"^\\p{Lu}")
     (True, False)
@@ -36,9 +36,9 @@ def matches(text: str, pattern: str, flags: str = "") -> bool:
 
 
 def replaced(text: str, pattern: str, new: str, flags: str = "") -> str:
-    r"""Replace every match; `$1` is a group, `\\$` and `\\\\` stand for themselves, but with the flag `q`.
+    r"""Replace every match; `$1` is a group, `\\$` and `\\\\` are escapes, except with the flag `q`.
 
-    Raises RegexError, also for a pattern that matches the empty text (FORX0003).
+    Raises RegexError, also for a pattern that matches the empty string (FORX0003).
 
     >>> replaced("T101", "([A-Z])([0-9])", "$2$1")
     '1T01'
@@ -46,13 +46,13 @@ def replaced(text: str, pattern: str, new: str, flags: str = "") -> str:
     matcher = compiled(pattern, flags)
     pieces = replacement_pieces(new, flags, matcher.groups)
     if matcher.search(""):
-        raise RegexError(f"{pattern!r} matches the empty text, which cannot be replaced")
+        raise RegexError(f"{pattern!r} matches the empty string, which cannot be replaced")
     return matcher.sub(lambda match: "".join(expand(piece, match) for piece in pieces), text)
 
 
 @lru_cache(maxsize=256)
 def compiled(pattern: str, flags: str = "") -> re.Pattern[str]:
-    """Compile a regular expression for Python's engine; raises RegexError for what is none.
+    """Compile a regular expression for Python's engine; raises RegexError if it is invalid.
 
     >>> compiled(r"[\\p{Lu}-[E]]+").findall("ÄbCDE")
     ['Ä', 'CD']
@@ -80,7 +80,7 @@ def _written(regular: Regular) -> str:
 
 
 def written(part: Part, write: Callable[[Part], str]) -> str:
-    """Write what Python and RE2 write alike, its parts by `write`."""
+    """Return the syntax that Python and RE2 share, with inner parts by `write`."""
     match part:
         case Characters(points):
             (first, last), *more = points.ranges or ((1, 0),)
@@ -104,9 +104,9 @@ def _count(low: int, high: int | None) -> str:
 
 
 def replacement_pieces(new: str, flags: str, groups: int) -> list[str | int]:
-    """Cut a replacement into texts and numbers of groups.
+    """Split a replacement into texts and group numbers.
 
-    The longest number counts for which there is a group. Raises RegexError for a lone backslash or dollar
+    A `$` takes the longest number of an existing group. Raises RegexError for a lone backslash or dollar
     (FORX0004).
 
     >>> replacement_pieces("<$12>", "", 1), replacement_pieces("<$12>", "q", 1)
@@ -116,7 +116,7 @@ def replacement_pieces(new: str, flags: str, groups: int) -> list[str | int]:
         return [new]
     parts = re.findall(r"\\[\\$]|\$[0-9]+|[^\\$]+", new)
     if "".join(parts) != new:
-        raise RegexError(f"in the replacement {new!r} write \\\\ and \\$ for the characters")
+        raise RegexError(f"in the replacement {new!r}, write \\\\ and \\$ for the characters")
     pieces: list[str | int] = [""]
     for part in parts:
         rest = part[part[0] == "\\" :]
@@ -130,5 +130,5 @@ def replacement_pieces(new: str, flags: str, groups: int) -> list[str | int]:
 
 
 def expand(piece: str | int, match: Any) -> str:
-    """Give a text, or what a group has matched."""
+    """Return a text piece, or the match of a group."""
     return piece if isinstance(piece, str) else match.group(piece) or ""

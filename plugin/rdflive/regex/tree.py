@@ -1,7 +1,7 @@
-r"""Regular expressions of XPath as trees (XPath Functions 3.1, Section 5.6.1; XML Schema 1.1 Part 2, G).
+r"""XPath's regular expressions as trees (XPath Functions 3.1, Section 5.6.1; XML Schema 1.1 Part 2, G).
 
-What engines understand differently is no part of a tree: `\w` and the like are sets of characters, and so is
-each letter with the flag `i`.
+Trees have no construct that engines interpret differently: `\w` and similar escapes are sets of characters,
+and so is each letter with the flag `i`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = [
 
 _FLAGS: Final = "smixq"
 _DEEPEST: Final = 50
-"""Groups, or classes, within each other: this reader and Python's compiler call themselves for each."""
+"""Maximum nesting of groups and classes, for which this reader and Python's compiler recurse."""
 _SPACES: Final = " \t\n\r"
 _SINGLE: Final = {"n": "\n", "r": "\r", "t": "\t", **{mark: mark for mark in r"\|.-^?*+{}()[]$"}}
 _NAME_START: Final = CodePoints([
@@ -49,7 +49,7 @@ _MULTIPLE: Final[dict[str, Callable[[], CodePoints]]] = {
     "i": lambda: _NAME_START,
     "c": lambda: _NAME,
     "d": lambda: category("Nd"),
-    # what is no punctuation, no separator and no other character: so no underscore
+    # not punctuation, separator or other, so no underscore
     "w": lambda: category("L") | category("M") | category("N") | category("S"),
 }
 _PERL: Final = {
@@ -59,7 +59,7 @@ _PERL: Final = {
 
 
 class RegexError(ValueError):
-    """A text is no regular expression of XPath, or its flags are none."""
+    """A regular expression or its flags are not valid in XPath."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +81,14 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What a group has matched: nothing where it has not."""
+    """The match of a group; empty if the group has not matched."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class Bracketed:
-    """A part in brackets, with a number unless they are `(?:...)`."""
+    """A part in brackets; `(?:...)` has no number."""
 
     body: Part
     number: int | None
@@ -96,7 +96,7 @@ class Bracketed:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """A part again and again, at most `high` times; without end where that is None."""
+    """A repeated part; `high` is None without an upper limit."""
 
     part: Part
     low: int
@@ -106,14 +106,14 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """Parts one behind the other."""
+    """Parts in sequence."""
 
     parts: tuple[Part, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Alternation:
-    """One of several branches, the first that leads to a match."""
+    """The first of several branches that leads to a match."""
 
     branches: tuple[Part, ...]
 
@@ -123,7 +123,7 @@ Part: TypeAlias = Characters | Start | End | Reference | Bracketed | Repeat | Se
 
 @dataclass(frozen=True, slots=True)
 class Regular:
-    """A regular expression: its parts, and what of the flags is not yet in them."""
+    """A regular expression: its tree, and the flags that the tree does not include."""
 
     root: Part
     is_multiline: bool
@@ -131,14 +131,14 @@ class Regular:
 
 
 def parsed(pattern: str, flags: str = "") -> Regular:
-    """Read a regular expression; raises RegexError for what is none.
+    """Parse a regular expression; raises RegexError if it is invalid.
 
     >>> parsed("^", "m")
     Regular(root=Sequence(parts=(Start(),)), is_multiline=True, in_any_case=False)
     """
     for flag in flags:
         if flag not in _FLAGS:
-            raise RegexError(f"{flag!r} is no flag: XPath has s, m, i, x and q")
+            raise RegexError(f"{flag!r} is not a flag: XPath has s, m, i, x and q")
     in_any_case = "i" in flags
     if "q" in flags:
         return Regular(Sequence(tuple(_character(mark, in_any_case) for mark in pattern)), False, in_any_case)
@@ -146,7 +146,7 @@ def parsed(pattern: str, flags: str = "") -> Regular:
 
 
 def may_be_empty(part: Part) -> bool:
-    """Tell whether a part may match no character."""
+    """True if a part can match the empty string."""
     match part:
         case Characters():
             return False
@@ -167,7 +167,7 @@ def _character(mark: str, in_any_case: bool) -> Characters:
 
 
 class _PatternReader:
-    """Reads a text by the grammar; `x` leaves out white space outside of classes."""
+    """Parser of regular expressions; the flag `x` skips white space outside of classes."""
 
     def __init__(self, pattern: str, flags: str) -> None:
         self.text = pattern
@@ -181,7 +181,7 @@ class _PatternReader:
 
     def read(self) -> Part:
         root = self._expression()
-        if self._peek():  # an expression ends at a bracket only
+        if self._peek():  # only a bracket can end an expression early
             raise self._wrong("there is no ( for this )")
         return root
 
@@ -220,7 +220,7 @@ class _PatternReader:
         is_greedy = self._peek() != "?"
         self.at += not is_greedy
         if self._peek() in _REPEATS:
-            raise self._wrong(f"{self._peek()} repeats what is repeated already")
+            raise self._wrong(f"{self._peek()} repeats a part that is already repeated")
         return Repeat(atom, low, high, is_greedy)
 
     def _quantity(self) -> tuple[int, int | None]:
@@ -269,7 +269,7 @@ class _PatternReader:
             self.at += 1
             if self._next() != ":":
                 raise self._wrong(
-                    "XPath has no (?...) but (?:...), and flags are an argument of their own", at
+                    "XPath has only (?:...) of the forms (?...), and flags are a separate argument", at
                 )
         else:
             self.numbers += 1
@@ -286,7 +286,7 @@ class _PatternReader:
     def _enter(self, at: int) -> None:
         self.depth += 1
         if self.depth > _DEEPEST:
-            raise self._wrong(f"there are more than {_DEEPEST} groups and classes in each other", at)
+            raise self._wrong(f"there are more than {_DEEPEST} nested groups and classes", at)
 
     def _escaped(self, at: int) -> Part:
         mark = self._next()
@@ -294,7 +294,7 @@ class _PatternReader:
             found = self._escape(mark, at)
             return _character(found, self.in_any_case) if isinstance(found, str) else Characters(found)
         number = int(mark)
-        # further digits belong to it as long as there are so many groups
+        # further digits belong to the number if that many groups exist
         while (more := self._peek()) and more in "0123456789" and int(f"{number}{more}") <= self.numbers:
             number = int(f"{number}{more}")
             self.at += 1
@@ -303,7 +303,7 @@ class _PatternReader:
         return Reference(number)
 
     def _escape(self, mark: str, at: int) -> str | CodePoints:
-        """Read an escape for one character or several."""
+        """Parse an escape of one character or of a set."""
         if mark in _SINGLE:
             return _SINGLE[mark]
         if mark.lower() in _MULTIPLE:
@@ -313,7 +313,7 @@ class _PatternReader:
             if not mark:
                 raise self._wrong("\\ escapes nothing: write \\\\ for the character", at)
             advice = _PERL.get(mark, f"write {mark} itself")
-            raise self._wrong(f"\\{mark} is no escape of XPath: {advice}", at)
+            raise self._wrong(f"\\{mark} is not an escape in XPath: {advice}", at)
         name = ""
         opened = self._next() == "{"
         while opened and (letter := self._next()) != "}":
@@ -335,40 +335,40 @@ class _PatternReader:
             raise self._wrong(f"blocks such as {name} need elementpath: {command}", at) from None
 
     def _class(self) -> CodePoints:
-        """Read a class, of which [ is read; white space is as any other character there."""
+        """Parse a class after its [; white space is an ordinary character there."""
         at, skips, self.skips = self.at - 1, self.skips, ""
         self._enter(at)
         is_negative = self._peek() == "^"
         self.at += is_negative
         points, first = CodePoints(), self.at
-        while self._peek() != "]" and not self._takes_away():
+        while self._peek() != "]" and not self._has_subtraction():
             if not self._peek():
                 raise self._wrong("this [ is never closed", at)
             points |= self._member()
         if self.at == first:
-            raise self._wrong(f"nothing stands in [...]: write \\{self._peek()} for the character")
+            raise self._wrong(f"[...] is empty: write \\{self._peek()} for the character")
         if is_negative:
             points = ~points
-        if self._takes_away():
+        if self._has_subtraction():
             self.at += 2
             points -= self._class()
             if self._peek() != "]":
-                raise self._wrong("] is missing behind what is taken away")
+                raise self._wrong("] is missing after the subtracted class")
         self.at += 1
         self.depth -= 1
         self.skips = skips
         return points
 
-    def _takes_away(self) -> bool:
+    def _has_subtraction(self) -> bool:
         return self.text.startswith("-[", self.at)
 
     def _member(self) -> CodePoints:
-        """Read a character, a range or an escape of a class."""
+        """Parse a character, a range or an escape of a class."""
         at, low = self.at, self._single()
         if isinstance(low, CodePoints):
             return low
         points = CodePoints.of(low)
-        # a hyphen stands for itself at either end, and behind a range or an escape for several characters
+        # a hyphen is literal at either end, and after a range or an escape of several characters
         if self._peek() == "-" and not self.text.startswith(("-]", "-[", "--["), self.at):
             self.at += 1
             end = self.at

@@ -1,4 +1,4 @@
-"""The server: SPARQL over HTTP, and subscriptions that leave the process. Needs `rdflive[server]`."""
+"""The server: SPARQL and subscriptions over HTTP. Needs `rdflive[server]`."""
 
 from __future__ import annotations
 

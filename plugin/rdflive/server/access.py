@@ -1,4 +1,4 @@
-"""Who may do what: bearer tokens with rights, and protection against requests that other sites forge."""
+"""Access rights: bearer tokens, and protection against cross-site requests."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ log = logging.getLogger("rdflive")
 Right: TypeAlias = Literal["read", "update", "subscribe"]
 RIGHTS: Final = frozenset(get_args(Right))
 COOKIE: Final = "rdflive_token"
-"""The cookie in which the page keeps its token. A browser sends it by itself, and no script can read it."""
+"""The cookie with the token of the page. The browser sends it, and no script can read it."""
 
 _PAGES: Final = {"ws": "http", "wss": "https"}
-"""The schemes of the pages that open WebSockets."""
+"""The page's scheme for each scheme of a WebSocket."""
 _LOGGED: Final = 100
-"""Sites whose refusal is logged, at most: whoever asks can make up any number."""
+"""The most sites whose refusal is logged, as a client can invent any number."""
 _SHORTEST: Final = 16
-"""Characters of the shortest token that a file may hold."""
+"""Characters of the shortest accepted token."""
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Who sends a request: a name of the token file, or an address if tokens are not used."""
+    """The sender of a request: a name of the token file, or an address on a server without tokens."""
 
     name: str
     rights: frozenset[Right]
@@ -51,46 +51,46 @@ class Client:
 
 
 class Access:
-    """Finds the client of a request. Without `tokens` everybody may do everything.
+    """Finds the client of a request. Without `tokens` every client has all rights.
 
     `host` is the name that the server listens on. On a loopback address a request must name the machine
-    itself, so that no other site can let its own name point here (DNS rebinding).
+    itself, against DNS rebinding.
     """
 
     def __init__(self, tokens: Mapping[str, Client] | None, host: str) -> None:
         self._tokens = tokens
         self._host = host.lower()
         self._refused: set[str] = set()
-        """The sites whose refusal has been logged."""
+        """The sites whose refusal is already logged."""
 
     def client(self, headers: Headers, cookies: Mapping[str, str], address: str) -> Client:
-        """Give the client of a request; raises `Problem` 401."""
+        """Return the client of a request; raise `Problem` 401."""
         given = headers.get("authorization")
         token = cookies.get(COOKIE) if given is None else _bearer(given)
         return self.holder(token, address)
 
     def holder(self, token: str | None, address: str) -> Client:
-        """Give the client that a token belongs to; raises `Problem` 401."""
+        """Return the client of a token; raise `Problem` 401."""
         if self._tokens is None:
             return Client(address, RIGHTS)
         if token is None:
-            raise _unknown("this server asks for a token: send Authorization: Bearer TOKEN")
+            raise _unknown("this server requires a token: send Authorization: Bearer TOKEN")
         found = self._tokens.get(digest(token))
         if found is None:
-            raise _unknown("the token is not known to this server", error="invalid_token")
+            raise _unknown("the token is unknown to this server", error="invalid_token")
         return found
 
     def check_site(self, headers: Headers, *, scheme: str = "http", method: str = "GET") -> None:
-        """Refuse requests that a page of another site caused, or that use another name; raises `Problem` 403.
+        """Raise `Problem` 403 for requests that a page of another site caused, or that use another host name.
 
-        `scheme` and `method` are those of the request: another scheme is another site, and a link is followed
-        by GET. A proxy tells in `X-Forwarded-Proto` which scheme the browser sees; no page can make a browser
-        send that header. The first refusal of each site is logged: a browser does not show its answer.
+        `scheme` and `method` are those of the request: another scheme is another site, and links are followed
+        by GET. Behind a proxy `X-Forwarded-Proto` has the browser's scheme; pages cannot set that header. The
+        first refusal of each site is logged, as a browser does not show it.
         """
         host = headers.get("host", "")
         if is_loopback(self._host) and not may_mean(host, self._host):
             raise Problem(403, f"the Host {host!r} is not that of this server")
-        # a browser says so also where it sends no Origin: for pictures, scripts and links
+        # browsers send this also for pictures, scripts and links, which have no Origin
         is_other = headers.get("sec-fetch-site") in ("cross-site", "same-site")
         origin = headers.get("origin")
         seen = headers.get("x-forwarded-proto", scheme).lower()
@@ -101,7 +101,7 @@ class Access:
     def _refuse(self, site: str) -> Problem:
         problem = Problem(
             403,
-            f"a page of {site} may not ask this server: let the page come from the server's own address "
+            f"a page of {site} may not use this server: serve the page from the server's own address "
             "(docs/page.md, Dashboards)",
         )
         if site not in self._refused and len(self._refused) < _LOGGED:
@@ -111,18 +111,19 @@ class Access:
 
 
 def read_tokens(path: str | os.PathLike[str]) -> dict[str, Client]:
-    """Read a file of tokens: TOML, a table per client with `token` (or its `sha256`) and `rights`.
+    """Return the clients of a token file by the SHA-256 of their tokens.
 
-    Gives the clients by the SHA-256 of their tokens. Raises `RdfliveError` for a file that is not such.
+    The file is TOML, with a table per client of `token` (or its `sha256`) and `rights`. Raises `RdfliveError`
+    for an invalid file.
     """
     try:
         with open(path, "rb") as file:
             tables = tomllib.load(file)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise RdfliveError(f"{path}: cannot be read as a file of tokens: {reason}") from error
+        raise RdfliveError(f"{path}: cannot be read as a token file: {reason}") from error
     if not tables:
-        raise RdfliveError(f"{path}: holds no client: write a table like [alice] with token and rights")
+        raise RdfliveError(f"{path}: has no client: write a table like [alice] with token and rights")
     clients: dict[str, Client] = {}
     for name, table in tables.items():
         key, client = _client(f"{path}: [{name}]", name, table)
@@ -134,8 +135,8 @@ def read_tokens(path: str | os.PathLike[str]) -> dict[str, Client]:
 
 def _client(place: str, name: str, table: Any) -> tuple[str, Client]:
     if not isinstance(table, dict) or not table.keys() <= {"token", "sha256", "rights"}:
-        # a `token = …` that stands outside of any table comes here as the token itself
-        given = sorted(table) if isinstance(table, dict) else type(table).__name__  # no secret into a message
+        # for a `token = …` outside any table, `table` is the token itself
+        given = sorted(table) if isinstance(table, dict) else type(table).__name__  # no secret in a message
         raise RdfliveError(f"{place} must be a table of token (or sha256) and rights, got {given}")
     rights = table.get("rights")
     if not isinstance(rights, list) or not rights or not RIGHTS.issuperset(map(str, rights)):
@@ -153,14 +154,12 @@ def _client(place: str, name: str, table: Any) -> tuple[str, Client]:
 
 
 def digest(token: str) -> str:
-    """Give the SHA-256 of a token. Tokens are kept and looked up by it, so the time of a look-up
-    tells nothing.
-    """
+    """Return the SHA-256 of a token; look-ups by it do not leak the token by their timing."""
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _is_visit(headers: Headers, method: str) -> bool:
-    """Tell whether somebody follows a link: the response is shown by itself, and no page can read it.
+    """Return True for a followed link: the response is a page of its own, which no other page can read.
 
     A form sent by POST is a navigation too, so the method matters.
     """
@@ -173,7 +172,7 @@ def _is_visit(headers: Headers, method: str) -> bool:
 
 
 def _origin(origin: str) -> tuple[str, str] | None:
-    """Give the scheme of an origin, and its host and port, in lower case; None for what is no origin."""
+    """Return the scheme of an origin, and its host and port in lower case; None for another text."""
     try:
         parts = urlsplit(origin)
     except ValueError:

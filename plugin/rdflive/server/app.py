@@ -33,7 +33,7 @@ from rdflive.server.service import Service
 from rdflive.server.settings import Limits
 from rdflive.server.subscribing import describe_topic, explain_query, list_topics, subscribe
 from rdflive.server.validation import answer_refused, show_validation
-from rdflive.server.vocabulary import tell_vocabulary
+from rdflive.server.vocabulary import show_vocabulary
 
 __all__ = ["make_app"]
 
@@ -51,17 +51,17 @@ def make_app(
     focus_nodes: Nodes = None,
     use_shapes: Nodes = None,
 ) -> Starlette:
-    """Make the ASGI application that offers a dataset.
+    """Return the ASGI application that serves a dataset.
 
-    `tokens` are the clients by the SHA-256 of their tokens, as `read_tokens` gives them; without them
-    everybody may do everything. `host` is the name that the server listens on.
-    `scratch` is a folder for checkpoints of a store on disk, beside that; without it they are copies in a
-    temporary one. `shapes`, `focus_nodes` and `use_shapes` are those of `rdflive.validate`, whose results
-    clients may follow; an update that an open `rdflive.guard` refuses is answered with its results.
+    `tokens` is the result of `read_tokens`; without it every client has all rights. `host` is the name that
+    the server listens on. `scratch` is a folder for checkpoints on the disk of the store; without it they are
+    copies in a temporary folder. `shapes`, `focus_nodes` and `use_shapes` are those of `rdflive.validate`,
+    whose results clients may follow. An update that an open `rdflive.guard` refuses gets the results as its
+    response.
 
-    A server that mounts the application runs its lifespan, or its requests are answered 503:
-    `async with app.router.lifespan_context(app)`. At SIGINT and SIGTERM its streams end. Raises
-    `RdfliveError` where processes cannot be forked, and TypeError for a single graph.
+    A server that mounts the application must run its lifespan (`async with
+    app.router.lifespan_context(app)`), else all responses are 503. At SIGINT and SIGTERM its streams end.
+    Raises `RdfliveError` without `os.fork`, and TypeError for a single graph.
 
     >>> make_app(rdflib.Dataset()).state.service.limits.queries
     4
@@ -81,7 +81,7 @@ def make_app(
                 yield
 
     routes = _routes()
-    # of `/subscriptions/{name}` the first part, by which requests are counted
+    # the first part of a path, such as `/subscriptions/{name}`: requests are counted by it
     paths = frozenset("/" + getattr(route, "path", "/").split("/")[1] for route in routes)
     access = Access(tokens, host)
     app = Starlette(
@@ -113,7 +113,7 @@ def _routes() -> list[BaseRoute]:
         Route("/subscriptions", _needing("subscribe", list_topics)),
         Route("/subscriptions/{name}", _needing("subscribe", describe_topic)),
         Route("/validation", _needing("subscribe", show_validation)),
-        Route("/vocabulary", _needing("subscribe", tell_vocabulary)),
+        Route("/vocabulary", _needing("subscribe", show_vocabulary)),
         Route("/changes", _needing("subscribe", changes)),
         Route("/metrics", _metrics),
         Route("/openapi.json", show_openapi),
@@ -122,7 +122,7 @@ def _routes() -> list[BaseRoute]:
 
 
 def _needing(right: Right, endpoint: Endpoint) -> Endpoint:
-    """Let only clients with a right to an endpoint."""
+    """Return the endpoint for clients with a right only."""
 
     @wraps(endpoint)
     async def guarded(request: Request) -> Response:
@@ -134,24 +134,24 @@ def _needing(right: Right, endpoint: Endpoint) -> Endpoint:
 
 
 async def _health(request: Request) -> Response:
-    """Say that the server serves, and without a detail, as anybody may ask, what its feed does."""
+    """Respond that the server runs, with the state of its feed; any client may read this."""
     service: Service = request.app.state.service
     feed = {} if service.feed is None else {"feed": service.feed}
     return JSONResponse({"status": "ok", **feed})
 
 
 async def _metrics(request: Request) -> Response:
-    """Answer with all metrics as Prometheus reads them."""
+    """Respond with all metrics in a format of Prometheus."""
     service: Service = request.app.state.service
     encode, kind = choose_encoder(request.headers.get("accept", ""))
-    # in a thread: to count the commits may wait for the store's lock
+    # in a thread: counting commits may wait for the store's lock
     text = await service.threads.work(lambda: encode(service.metrics.registry))
     return Response(text, headers={"Content-Type": kind})
 
 
 async def _answer_http(request: Request, error: Exception) -> Response:
-    """Answer what Starlette itself refuses: unknown paths and methods."""
-    assert isinstance(error, HTTPException)  # noqa: S101 - it is registered for these
-    details = {404: f"there is nothing at {request.url.path}", 405: f"{request.method} is not for this path"}
+    """Respond to unknown paths and methods, which Starlette refuses."""
+    assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class
+    details = {404: f"there is nothing at {request.url.path}", 405: f"{request.method} is not allowed here"}
     detail = details.get(error.status_code, error.detail)
     return Problem(error.status_code, detail, headers=error.headers).response()

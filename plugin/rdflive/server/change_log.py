@@ -1,4 +1,4 @@
-"""The log of a dataset's own changes: its last commits, as transactions of RDF Patch."""
+"""The log of a dataset's last commits, as transactions of RDF Patch."""
 
 from __future__ import annotations
 
@@ -27,34 +27,34 @@ from rdflive.sinks.sink import to_rdflib
 __all__ = ["Commit", "CommitLog"]
 
 _WATCHED: Final = "ASK { GRAPH <urn:x-rdflive:log> { <urn:x-rdflive:log> a <urn:x-rdflive:log> } }"
-"""A query that costs nothing to maintain. A store reports its batches only while it has a subscription."""
+"""A query without cost: a store reports its batches only while it has a subscription."""
 _ID: Final = re.compile(r"([0-9]{1,18})-([0-9a-f]{8})")
 _SYNTAX: Final = 100
-"""About how many bytes a row has beside its terms, with a datatype and the graph."""
+"""Estimated bytes of a row beside its terms, with a datatype and the graph."""
 
 _Waiting: TypeAlias = "tuple[asyncio.AbstractEventLoop, asyncio.Event]"
 
 
 @dataclass(slots=True)
 class Commit:
-    """One commit of the log; its text is written when somebody first reads it."""
+    """One commit of the log; its text is written at the first read."""
 
     sequence: int
     size: int
-    """About how many bytes it takes."""
+    """Estimated size in bytes."""
     content: Batch | str
     """The captured batch, or its transaction."""
 
 
 class CommitLog:
-    """Keeps the last commits of a dataset for those who follow them; nobody is waited for.
+    """Keeps the last commits of a dataset for followers, and never waits for a follower.
 
-    At most `entries` commits of together about `size` bytes are kept; a larger commit is not, and whoever
-    has not seen it must read the dataset anew. The id of a commit is `sequence-epoch`: its number, and a
-    random word for this log, so that an id of an earlier run is never taken for one of this.
+    It keeps at most `entries` commits of together about `size` bytes. It does not keep a larger commit:
+    followers that have not seen it must read the dataset again. The id of a commit is `sequence-epoch`: its
+    number, and a random token of this log, so that ids of earlier runs are never valid.
 
-    It sees every change of the store until `close`, whoever makes it. Blank nodes keep the labels of the
-    store; language tags are written in lower case, for they are equal in any.
+    It logs every change of the store until `close`. Blank nodes keep the labels of the store. Language tags,
+    which ignore case, are written in lower case.
 
     >>> dataset = rdflib.Dataset()
     >>> log = CommitLog(dataset)
@@ -78,9 +78,9 @@ class CommitLog:
         self._waiting: list[_Waiting] = []
         self.is_closed = False
         self.followers: Counter[str] = Counter()
-        """How many streams each client follows."""
+        """The number of streams of each client."""
         with manager.batch(self._store), manager.locked(self._store) as adapter:
-            # the batch holds the lock, so no commit can come between reading the number and listening
+            # the batch holds the lock, so no commit happens between reading the number and listening
             manager.register_plugin(self)
             try:
                 self._subscription = subscribe(dataset, _WATCHED, initial=False)
@@ -95,42 +95,42 @@ class CommitLog:
         return self._sequence
 
     def id(self, sequence: int) -> str:
-        """Give the id of a commit."""
+        """Return the id of a commit."""
         return f"{sequence}-{self._epoch}"
 
     def place(self, name: str) -> int:
-        """Give the number of the commit with an id; `Problem` 410 if commits after it are no longer kept."""
+        """Return the number of the commit with an id; raise `Problem` 410 if later commits are gone."""
         match = _ID.fullmatch(name)
         if match is None or match[2] != self._epoch:
-            raise _gone(f"{name!r} is no id of this log, which began when the server did")
+            raise _gone(f"{name!r} is not an id of this log, which started with the server")
         sequence = int(match[1])
         if not self._oldest <= sequence <= self._sequence:
-            raise _gone(f"what followed {name!r} is no longer kept")
+            raise _gone(f"the commits after {name!r} are no longer kept")
         return sequence
 
     def behind(self, place: int | None) -> list[Commit]:
-        """List the commits after a place, or all that are kept; `Problem` 410 if some are no longer kept."""
+        """Return the commits after a place, or all kept ones; raise `Problem` 410 if some are gone."""
         with self._lock:
             if place is None:
                 return list(self._commits)
             if place < self._oldest:
-                raise _gone(f"what followed {self.id(place)!r} is no longer kept")
-            # from the end: who follows is near it, and there may be ten thousand commits
+                raise _gone(f"the commits after {self.id(place)!r} are no longer kept")
+            # from the end: followers are near it, and there may be ten thousand commits
             newer = list(takewhile(lambda commit: commit.sequence > place, reversed(self._commits)))
         return newer[::-1]
 
     def text(self, commit: Commit) -> str:
-        """Write a commit as RDF Patch; `Problem` 410 for one that cannot be, which is then forgotten.
+        """Return a commit as RDF Patch; discard one that cannot be written, and raise `Problem` 410.
 
-        It takes long for a large one.
+        Takes long for a large commit.
         """
         content = commit.content
         if isinstance(content, Batch):
             try:
                 content = encode_rdf_patch(_lower_case(to_feed(self._store, content)))
             except ValueError as error:
-                # with those before it, so that whoever has to pass it is told that something is missing
-                self._forget(commit.sequence)
+                # with the commits before it, so that followers that need it learn of the gap
+                self._discard(commit.sequence)
                 raise _gone(
                     f"the commit {self.id(commit.sequence)!r} cannot be written as RDF Patch: {error}"
                 ) from error
@@ -138,11 +138,11 @@ class CommitLog:
         return content
 
     async def wait(self, place: int, timeout: float) -> bool:
-        """Wait for a commit after a place, or for `close`; False if neither comes in `timeout` seconds."""
+        """Wait for a commit after a place, or for `close`; return False after `timeout` seconds."""
         changed = asyncio.Event()
         waiting = asyncio.get_running_loop(), changed
         with self._lock:
-            # under the lock that `rdflive_batch` takes: no commit can come before `_waiting` has it
+            # under the lock of `rdflive_batch`: no commit can happen before `_waiting` has the event
             if self._sequence > place or self.is_closed:
                 return True
             self._waiting.append(waiting)
@@ -152,12 +152,12 @@ class CommitLog:
         except TimeoutError:
             return False
         finally:
-            # `_wake` has taken it out where a commit came
+            # after a commit `_wake` has removed it
             with self._lock, suppress(ValueError):
                 self._waiting.remove(waiting)
 
     def close(self) -> None:
-        """Stop watching, forget all commits, and release those who wait. May be repeated."""
+        """Stop watching, discard all commits, and end all waits. May be repeated."""
         with self._lock:
             if self.is_closed:
                 return
@@ -171,16 +171,15 @@ class CommitLog:
     @hookimpl
     def rdflive_batch(self, store: Any, batch: Batch) -> None:
         """Keep a commit of the dataset."""
-        # the hook is told of every store of the process
+        # the hook receives batches of every store of the process
         if store is not self._store or not batch.changes:
             return
         commit = Commit(batch.sequence, _size(batch), batch)
         with self._lock:
             if self.is_closed:
                 return
-            if (
-                commit.sequence != self._sequence + 1
-            ):  # a write was interrupted, and nobody knows what it changed
+            # after an interrupted write the changes of a commit are unknown
+            if commit.sequence != self._sequence + 1:
                 self._commits.clear()
                 self._size, self._oldest = 0, commit.sequence - 1
             self._commits.append(commit)
@@ -196,28 +195,28 @@ class CommitLog:
             self._size -= commit.size
             self._oldest = commit.sequence
 
-    def _forget(self, sequence: int) -> None:
+    def _discard(self, sequence: int) -> None:
         with self._lock:
             self._drop_while(lambda: self._commits[0].sequence <= sequence)
 
     def _wake(self) -> None:
         for loop, changed in self._waiting:
-            with suppress(RuntimeError):  # the loop has been closed
+            with suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(changed.set)
         self._waiting.clear()
 
 
 def _size(batch: Batch) -> int:
-    # every term has a str, which is about as long as its text in the log
+    # the str of a term is about as long as its text in the log
     return sum(_SYNTAX + len(str(s)) + len(str(p)) + len(str(o)) for _, (s, p, o, _) in batch.changes)
 
 
 def _lower_case(batch: Batch) -> Batch:
-    def say(quad: Quad) -> Quad:
+    def lower(quad: Quad) -> Quad:
         return quad._replace(object=to_rdflib(quad.object))
 
-    return Batch(tuple(Change(sign, say(quad)) for sign, quad in batch.changes), batch.sequence)
+    return Batch(tuple(Change(sign, lower(quad)) for sign, quad in batch.changes), batch.sequence)
 
 
 def _gone(detail: str) -> Problem:
-    return Problem(410, f"{detail}; read the dataset again, and go on from the log's present id")
+    return Problem(410, f"{detail}; read the dataset again, and continue from the log's present id")

@@ -1,4 +1,4 @@
-"""A dataset's own changes over HTTP: as events to follow, or as a document of the commits that are kept."""
+"""A dataset's changes over HTTP: as a stream of events, or as a document of the kept commits."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ __all__ = ["changes"]
 
 RDF_PATCH: Final = "application/rdf-patch"
 _TOGETHER: Final = 1000
-"""How many commits of a document are sent together."""
+"""Commits of a document that are sent together."""
 _PIECE: Final = 1 << 18
-"""About how many bytes of the log are written together."""
+"""Approximate bytes of the log that are written together."""
 
 
 async def changes(request: Request) -> Response:
-    """Answer with the log: a stream of events where `Accept` asks for one, else a document of RDF Patch.
+    """Respond with the log: a stream of events if `Accept` names that type, else a document of RDF Patch.
 
-    `Last-Event-ID`, or `since=` in the URL, is the id of the last commit that the client has seen. Where
-    what followed it is not kept, a stream says `resync`, and a document is refused with 410.
+    `Last-Event-ID`, or `since=` in the URL, is the id of the last commit that the client has seen. If later
+    commits are gone, a stream sends `resync`, and a document is refused with 410.
     """
     service: Service = request.app.state.service
     since = request.headers.get("last-event-id") or request.query_params.get("since") or None
     accept = request.headers.get("accept", "")
-    # `*/*` gets the document: a stream has no end, so only who names it is given one
+    # `*/*` gets the document: only clients that name an endless stream get one
     offered = [EVENT_STREAM, RDF_PATCH] if EVENT_STREAM in accept.lower() else [RDF_PATCH]
     if choose(accept, offered, {}) == EVENT_STREAM:
         if request.method == "HEAD":
@@ -54,7 +54,7 @@ def _counted(service: Service, name: str) -> Iterator[None]:
     if followers[name] >= most:
         raise Problem(
             429,
-            f"{name} follows the changes {most:,} times already, as often as a client may",
+            f"{name} already follows the changes {most:,} times, the limit of a client",
             headers={"Retry-After": "60"},
         )
     followers[name] += 1
@@ -71,7 +71,7 @@ async def _document(log: CommitLog, since: str | None) -> Response:
         commits = log.behind(None if since is None else log.place(since))
         return (commits[-1].sequence if commits else log.last), [log.text(commit) for commit in commits]
 
-    # all of it before the first byte is sent: a commit that cannot be written makes it 410
+    # all before the first byte: a commit that cannot be written makes the status 410
     last, texts = await asyncio.to_thread(written)
     response = PatientStream(_joined(texts), AsyncExitStack(), RDF_PATCH)
     response.headers["Last-Event-ID"] = log.id(last)
@@ -84,13 +84,11 @@ async def _joined(texts: list[str]) -> AsyncIterator[str]:
 
 
 async def _events(log: CommitLog, since: str | None) -> AsyncIterator[str]:
-    """Give the events of a stream, first the place where it begins, so that a client can continue
-    from there.
-    """
+    """Yield the events of a stream, first its start, so that a client can resume there."""
     place = log.last
     resync = ""
     try:
-        # a stream is not refused: the client is told to compare, and follows from here on
+        # a stream is not refused: the client receives `resync`, and follows from here on
         place = place if since is None else log.place(since)
     except Problem as problem:
         resync = _resync(problem)
@@ -109,7 +107,7 @@ async def _events(log: CommitLog, since: str | None) -> AsyncIterator[str]:
 
 
 def _written(log: CommitLog, place: int) -> tuple[str, int]:
-    """Write the next events after a place, a few at a time, and give the place after them."""
+    """Return the text of some events after a place, and the place after them."""
     events: list[str] = []
     size = 0
     for commit in log.behind(place):
@@ -122,7 +120,7 @@ def _written(log: CommitLog, place: int) -> tuple[str, int]:
 
 
 def _event(name: str, patch: str) -> str:
-    # not splitlines: a literal may hold other ends of lines than those of a stream of events
+    # not splitlines: a literal may contain other line breaks than those of event streams
     lines = "".join(f"data: {line}\n" for line in patch.removesuffix("\n").split("\n"))
     return f"id: {name}\nevent: patch\n{lines}\n"
 

@@ -16,9 +16,9 @@ __all__ = ["Problem", "Refused", "answer_fault", "answer_problem", "problem_of",
 
 
 class Problem(RdfliveError):  # noqa: N818 - the term of RFC 9457
-    """A request that is answered with an error. `line` and `column` of a query count from 1; 0 if unknown.
+    """An error response. `line` and `column` of a query count from 1; 0 if unknown.
 
-    `construct` names what stops a valid SPARQL query from being maintained.
+    `construct` names the unsupported part of a valid SPARQL query.
 
     >>> Problem(400, "the query is empty").members()
     {'title': 'Bad Request', 'status': 400, 'detail': 'the query is empty'}
@@ -43,7 +43,7 @@ class Problem(RdfliveError):  # noqa: N818 - the term of RFC 9457
         self.headers = dict(headers or {})
 
     def members(self) -> dict[str, Any]:
-        """Give the members of the problem document."""
+        """Return the members of the problem document."""
         shown: dict[str, Any] = {
             "title": HTTPStatus(self.status).phrase,
             "status": self.status,
@@ -56,50 +56,48 @@ class Problem(RdfliveError):  # noqa: N818 - the term of RFC 9457
         return shown
 
     def response(self) -> JSONResponse:
-        """Give the response."""
+        """Return the response."""
         return JSONResponse(self.members(), self.status, self.headers, media_type="application/problem+json")
 
 
 def server_ends() -> Problem:
-    """Make the problem for requests to a server that is shutting down."""
-    return Problem(503, "the server ends", headers={"Retry-After": "5"})
+    """Return the problem for requests to a server that is shutting down."""
+    return Problem(503, "the server is shutting down", headers={"Retry-After": "5"})
 
 
 def problem_of(error: RdfliveError) -> Problem:
-    """Say what a client did wrong: all errors of rdflive are about what it was given."""
+    """Return the problem of an error; all errors of rdflive concern the client's input."""
     if isinstance(error, Problem):
         return error
     if isinstance(error, QuerySyntaxError | UnsupportedQueryError):
         construct = error.construct if isinstance(error, UnsupportedQueryError) else ""
         return Problem(400, str(error), line=error.line, column=error.column, construct=construct)
     if isinstance(error, BudgetError):
-        # 403, behind which clients give up: the same query would come to the same
-        return Problem(403, f"the subscription is not within the limits of this server: {error}")
+        # 403, so that clients give up: the same query would fail again
+        return Problem(403, f"the subscription exceeds the limits of this server: {error}")
     return Problem(400, str(error))
 
 
 async def answer_problem(request: Request, error: Exception) -> JSONResponse:  # noqa: ARG001 - Starlette's signature
-    """Answer a request that ended with an error of rdflive."""
-    assert isinstance(error, RdfliveError)  # noqa: S101 - it is registered for these
+    """Respond to a request that ended with an error of rdflive."""
+    assert isinstance(error, RdfliveError)  # noqa: S101 - registered for this class
     return problem_of(error).response()
 
 
 async def answer_fault(request: Request, error: Exception) -> JSONResponse:  # noqa: ARG001 - Starlette's signature
-    """Answer a request that met a fault of the server itself. The fault is logged and not told to the
-    client.
-    """
-    return Problem(500, "the server failed; its log says how").response()
+    """Respond to a request that met a fault of the server, without details, which are in the log."""
+    return Problem(500, "the server failed; its log has the reason").response()
 
 
 class Refused(Problem):
-    """A guard refuses an update, which would add results."""
+    """A guard refused an update that would add results."""
 
     def __init__(self, error: ValidationError) -> None:
         super().__init__(422, str(error))
-        # without what it was raised in, which Oxigraph must free in the thread that wrote
+        # a copy without the frames, whose objects Oxigraph must free in the writing thread
         self.error = ValidationError.joined([error])
 
     def members(self) -> dict[str, Any]:
-        """Give the members of the problem document; results are as those of the validation."""
+        """Return the members of the problem document, with results as in the events of the validation."""
         rows = [row.asdict().items() for row in self.error.results]
         return {**super().members(), "results": [{name: to_json(term) for name, term in row} for row in rows]}

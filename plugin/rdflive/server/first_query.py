@@ -1,4 +1,4 @@
-"""A first query for data that has no subscription yet, and which queries certainly open quickly."""
+"""Example queries for unknown data, and a test for queries that open quickly."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from rdflive.syntax.tree import Tree
 __all__ = ["class_query", "node_query", "opens_quickly"]
 
 _FEW: Final = 1000
-"""How many triples are surely matched at once."""
+"""The most triples that are matched without delay."""
 _PLAIN: Final = frozenset({"modifier", "projection", "where"})
-"""The parts of a query that take no time."""
+"""The parts of a query without cost."""
 
 
 def opens_quickly(dataset: rdflib.Dataset, query: str, most: int = _FEW) -> bool:
-    """Tell whether a query is one triple pattern that few triples match, and no more than `most`.
+    """Return True if a query is one triple pattern with few matches, and no more than `most`.
 
-    It waits for the store's lock, and says no where it is not sure.
+    Waits for the store's lock. Returns False in doubt.
 
     >>> opens_quickly(rdflib.Dataset(), "SELECT * { ?train <urn:delay> ?minutes }")
     True
@@ -48,12 +48,12 @@ def opens_quickly(dataset: rdflib.Dataset, query: str, most: int = _FEW) -> bool
     terms: Any = [None if isinstance(term, Variable | BNode) else term for term in pattern]
     with manager.locked(manager.store_of(dataset)):
         few = min(_FEW, most)
-        # in all graphs, of which those of the query are some; counting stops at one too many
+        # an upper bound, as it counts in all graphs; it stops at one too many
         return sum(1 for _ in islice(dataset.quads((*terms, None)), few + 1)) <= few
 
 
 def _only_pattern(query: Tree) -> Any:
-    """Give the triple pattern of a query that is nothing but one; None for any other query."""
+    """Return the triple pattern of a query that consists of one; None for other queries."""
     if query.name not in ("SelectQuery", "AskQuery") or not query.fields.keys() <= _PLAIN:
         return None
     if any(part.evar for part in query.projection or ()):
@@ -65,24 +65,24 @@ def _only_pattern(query: Tree) -> Any:
 
 _TYPE: Final = str(RDF.type)
 _FEW_USES: Final = 1_000
-"""Things of a class that is asked for."""
+"""The most instances of a suggested class."""
 _TRIED: Final = 10
-"""Classes that are tried."""
+"""The most classes that are tried."""
 _LOOKED_AT: Final = 20
-"""Things of it whose predicates are looked at."""
+"""The most instances whose predicates are read."""
 _WIDE: Final = 100
-"""Triples of a thing that are looked at, and that a thing which is asked for may have."""
+"""The most triples that are read of an instance, and that the node of `node_query` may have."""
 _COLUMNS: Final = 3
 _LOCAL: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
 def class_query(slices: QuadSlices, classes: Mapping[str, int], prefixes: Mapping[str, str]) -> str:
-    """Write a query of the things of a class with what most of them have; "" where there is no such class.
+    """Return a query of the instances of a class with their usual predicates; "" without such a class.
 
-    It is the most used class that has few things, some of which a query sees: uses are counted in all
-    graphs, of which a query may see one. For trains with a delay each, some of which have a label,
-    the pattern is `?train a :Train . ?train :delay ?delay . OPTIONAL { ?train rdfs:label ?label }`.
+    The class is the most used one with few instances, some of which a query can see: `classes` counts in all
+    graphs, but a query may read only one. For trains that all have a delay, and some a label, the pattern is
+    `?train a :Train . ?train :delay ?delay . OPTIONAL { ?train rdfs:label ?label }`.
     """
     few = [iri for iri, uses in classes.items() if uses <= _FEW_USES]
     likely = nlargest(_TRIED, few, key=lambda iri: (classes[iri], iri))
@@ -90,7 +90,7 @@ def class_query(slices: QuadSlices, classes: Mapping[str, int], prefixes: Mappin
 
 
 def _query_of_class(slices: QuadSlices, chosen: str, prefixes: Mapping[str, str]) -> str:
-    """Write the query of one class; "" where a query sees no thing of it that has a name."""
+    """Return the query of one class; "" if a query sees no instance with an IRI."""
     things = slices.take(slices.match(None, _TYPE, chosen), _LOOKED_AT)
     subjects = [slices.iri(triple[0]) for triple in things]
     having: Counter[str] = Counter()
@@ -105,7 +105,7 @@ def _query_of_class(slices: QuadSlices, chosen: str, prefixes: Mapping[str, str]
         having.update(set(predicates))
         uses.update(predicates)
         literals.update(slices.iri(triple[1]) for triple in triples if not slices.iri(triple[2]))
-    # one value each, or the rows would be all combinations of several
+    # single-valued, or the rows would be all combinations of values
     usual = [iri for iri in having if uses[iri] == having[iri] and iri != _TYPE and is_writable(iri)]
     usual.sort(key=lambda iri: (-having[iri], -literals[iri], iri))
     columns = usual[:_COLUMNS]
@@ -120,12 +120,12 @@ def _query_of_class(slices: QuadSlices, chosen: str, prefixes: Mapping[str, str]
 
 
 def node_query(slices: QuadSlices, triples: Iterable[Sequence[Any]], prefixes: Mapping[str, str]) -> str:
-    """Write a query of what is said of the subject of one of these triples; "" for none that will do."""
+    """Return a query of the triples of one of the subjects; "" if none is suitable."""
     subjects = dict.fromkeys(slices.iri(triple[0]) for triple in triples)
     for subject in [iri for iri in subjects if is_writable(iri)][:_LOOKED_AT]:
         said = slices.take(slices.match(subject, None, None), _WIDE + 1)
         if 0 < len(said) <= _WIDE:
-            title = f"What is said of {_word(subject) or 'a thing'}"
+            title = f"Triples of {_word(subject) or 'a node'}"
             line = f"  {_short(subject, prefixes)} ?property ?value"
             return _query(title, ["property", "value"], [line], [subject], prefixes)
     return ""
@@ -146,7 +146,7 @@ def _short(iri: str, prefixes: Mapping[str, str]) -> str:
 
 
 def _prefix(iri: str, prefixes: Mapping[str, str]) -> str | None:
-    """Give the prefix with the longest namespace behind which the rest needs no escape."""
+    """Return the prefix with the longest namespace after which the rest needs no escape."""
     fitting = [
         prefix
         for prefix, namespace in prefixes.items()
@@ -156,7 +156,7 @@ def _prefix(iri: str, prefixes: Mapping[str, str]) -> str | None:
 
 
 def _names(iris: Iterable[str]) -> list[str]:
-    """Name a variable by each IRI."""
+    """Return distinct variable names for IRIs."""
     names: list[str] = []
     for iri in iris:
         word = _word(iri)
@@ -167,6 +167,6 @@ def _names(iris: Iterable[str]) -> list[str]:
 
 
 def _word(iri: str) -> str:
-    """Give the last word of an IRI."""
+    """Return the last word of an IRI."""
     words = _WORD.findall(re.split("[#/:]", iri.rstrip("#/:"))[-1])
     return "_".join(words)

@@ -1,4 +1,4 @@
-"""The gate before all routes: nobody passes without a known token, and every request is counted."""
+"""The middleware before all routes, which authenticates and counts every request."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ log = logging.getLogger("rdflive")
 _OPEN: Final = frozenset({"/health", "/login"})
 """Paths that need no token."""
 _LONGEST: Final = 65_536
-"""Bytes of the longest target of a request."""
+"""Bytes of the longest path and query of a request."""
 
 
 _SAFE: Final = {b"x-content-type-options": b"nosniff", b"cross-origin-resource-policy": b"same-origin"}
-"""Headers that stop a browser from guessing what a response is, and from showing it to other sites."""
+"""Headers against guessing of media types, and against use by other sites."""
 
 
 class AccessGate:
-    """Finds the client of a request (`request.state.client`), and answers 401 if there is none.
+    """Finds the client of a request (`request.state.client`), and responds 401 if there is none.
 
-    The client of a WebSocket that sent no token is None: the token may come with a message.
-    While the service does not run every request is answered 503.
+    The client of a WebSocket without a token is None: a message may bring the token. While the service does
+    not run, every response is 503.
     """
 
     def __init__(self, app: ASGIApp, service: Service, access: Access, paths: frozenset[str]) -> None:
@@ -45,13 +45,13 @@ class AccessGate:
         self._paths = paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or answer it here."""
+        """Pass a request on, or refuse it."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
         start = perf_counter()
         path = "/" + _path(scope).split("/")[1] if _path(scope).startswith("/") else ""
-        # else whoever asks for made-up paths makes a counter of each
+        # else invented paths would each create a counter
         if path not in self._paths:
             path = "other"
 
@@ -66,7 +66,7 @@ class AccessGate:
             if not self._service.is_running:
                 raise _not_running()
             if len(scope.get("raw_path", b"")) + len(scope["query_string"]) > _LONGEST:
-                raise Problem(414, f"the address is longer than {_LONGEST:,} bytes")
+                raise Problem(414, f"the URL is longer than {_LONGEST:,} bytes")
             scope.setdefault("state", {})["client"] = self._client(HTTPConnection(scope))
         except Problem as problem:
             await _refuse(problem, scope, receive, counted)
@@ -75,22 +75,22 @@ class AccessGate:
 
     def _client(self, connection: HTTPConnection) -> Client | None:
         address = connection.client.host if connection.client else "unknown"
-        scope = connection.scope  # a WebSocket, which has no method, is opened by GET
+        scope = connection.scope  # a WebSocket has no method here; GET opens it
         self._access.check_site(connection.headers, scheme=scope["scheme"], method=scope.get("method", "GET"))
-        # behind `check_site`: other sites may not sign anybody in either
+        # after `check_site`: other sites may not sign in either
         if _path(connection.scope) in _OPEN:
             return None
         try:
             return self._access.client(connection.headers, connection.cookies, address)
         except Problem as problem:
-            # a browser can send no header with a WebSocket, so the token comes in a message
+            # a browser cannot send headers with a WebSocket, so a message has the token
             if connection.scope["type"] == "websocket" and problem.status == 401:
                 return None
             raise
 
 
 def _path(scope: Scope) -> str:
-    """Give the path of a request as routes see it, without that where a server has mounted this."""
+    """Return the path of a request as routes see it, without the path of a mounted application."""
     path: str = scope["path"]
     root: str = scope.get("root_path", "")
     return path.removeprefix(root) if path.startswith(f"{root}/") else path
@@ -98,11 +98,11 @@ def _path(scope: Scope) -> str:
 
 def _not_running() -> Problem:
     log.error(
-        "a request came to the application of rdflive.server.make_app, but its lifespan does not run: no "
-        "server runs that of an application which another one mounts; run it in your own lifespan, by `async "
+        "the application of rdflive.server.make_app received a request, but its lifespan does not run: "
+        "servers do not run the lifespan of a mounted application; run it in your own lifespan, by `async "
         "with live.router.lifespan_context(live): yield` (docs/server.md, Mounting in an application)"
     )
-    return Problem(503, "this application has not been started; the log of its server says how that is done")
+    return Problem(503, "this application has not been started; the log of its server has instructions")
 
 
 def _missing(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:

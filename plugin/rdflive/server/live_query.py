@@ -1,4 +1,4 @@
-"""What a request asks to follow or to explain: a query and how it is answered."""
+"""Requests to follow or explain a query, with its options."""
 
 from __future__ import annotations
 
@@ -17,41 +17,41 @@ from rdflive.server.sparql.operations import read_fields
 __all__ = ["LiveQuery", "check_length", "read_live_query"]
 
 _LONGEST: Final = 50_000
-"""Characters of the longest query that can be subscribed to."""
+"""Characters of the longest query for a subscription."""
 _KNOWN: Final = frozenset({"query", "entailment", "alias", "key", "node"})
 
 
 @dataclass(frozen=True, slots=True)
 class LiveQuery:
-    """A query, the entailment regime under which it is answered, and the key of its rows."""
+    """A query with its entailment regime and the key of its rows."""
 
     query: str
     entailment: str | None = None
     key: tuple[str, ...] = ()
-    """The variables by which events pair what went with what came."""
+    """The variables by which events pair removed and added rows."""
     node: str | None = None
-    """The label of the blank node that the variable ?node stands for, which no text of SPARQL can name."""
+    """The label of a blank node for the variable ?node, as SPARQL cannot name blank nodes."""
 
     @property
     def bindings(self) -> Mapping[str, Node]:
-        """The terms that variables of the query stand for."""
+        """The terms bound to variables of the query."""
         return {} if self.node is None else {"node": BNode(self.node)}
 
 
 def check_length(query: str) -> None:
     """Raise `Problem` 413 for a query that would take long to plan."""
     if len(query) > _LONGEST:
-        raise Problem(413, f"a query that is to be kept up to date has at most {_LONGEST:,} characters")
+        raise Problem(413, f"the query of a subscription has at most {_LONGEST:,} characters")
 
 
 async def read_live_query(request: Request) -> LiveQuery:
-    """Read GET with parameters, or POST of a form or of the query itself; raises `Problem`."""
+    """Return the query of a GET with parameters, or of a POST of a form or the query; raise `Problem`."""
     fields = await read_fields(request, "application/sparql-query", "query")
     names = [name for name, _ in fields]
     unknown = sorted(set(names) - _KNOWN)
     if unknown:
         raise Problem(400, f"unknown parameter {unknown[0]!r}; known: {', '.join(sorted(_KNOWN))}")
-    # which of two is meant nobody knows
+    # two values would be ambiguous
     if len(names) > len(set(names)):
         raise Problem(400, "a parameter is given more than once")
     given = dict(fields)

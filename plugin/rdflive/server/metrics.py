@@ -1,4 +1,4 @@
-"""What a server counts, for Prometheus."""
+"""The metrics of a server, for Prometheus."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Metrics:
         )
         self.seconds = Histogram(
             "rdflive_request_seconds",
-            "Time from a request to the head of its answer",
+            "Time from a request to the head of its response",
             ["path"],
             registry=self.registry,
         )
@@ -32,8 +32,8 @@ class Metrics:
         self._open: _Open | None = None
 
     def watch(self, topics: Topics, commits: Callable[[], int], feed: Callable[[], str | None]) -> None:
-        """Show what is open: the topics, the number of the last commit, and the state of the feed."""
-        if self._open is not None:  # of an earlier run
+        """Add gauges of the topics, the last commit and the feed."""
+        if self._open is not None:  # from an earlier run
             self.registry.unregister(self._open)
         self._open = _Open(topics, commits, feed)
         self.registry.register(self._open)
@@ -46,14 +46,14 @@ class _Open(Collector):
         self._feed = feed
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Give what is open now."""
-        # a list of this moment: it is read in a thread, and the event loop opens and closes topics
+        """Yield the present values."""
+        # a copy: this runs in a thread while the event loop opens and closes topics
         topics = list(self._topics)
-        yield GaugeMetricFamily("rdflive_subscriptions", "Queries kept up to date", len(topics))
+        yield GaugeMetricFamily("rdflive_subscriptions", "Open subscriptions", len(topics))
         clients = sum(len(topic.followers) for topic in topics)
-        yield GaugeMetricFamily("rdflive_subscribers", "Clients that follow them", clients)
+        yield GaugeMetricFamily("rdflive_subscribers", "Clients of the subscriptions", clients)
         rows = sum(len(topic.log) for topic in topics)
-        yield GaugeMetricFamily("rdflive_solutions", "Solutions of their answers", rows)
+        yield GaugeMetricFamily("rdflive_solutions", "Solutions of the subscriptions' answers", rows)
         yield GaugeMetricFamily("rdflive_commits", "Commits of the graph", self._commits())
         feed = self._feed()
         if feed is not None:

@@ -25,35 +25,35 @@ _FORM: Final = "application/x-www-form-urlencoded"
 
 _INTRODUCTION: Final = """SPARQL 1.1 Protocol, live subscriptions to queries, and the graph's own changes.
 
-Subscriptions over WebSocket are at `/subscribe` as well, in the messages of the SPARQL Event Processing
-Architecture. A server without a file of tokens asks nobody for one."""
+Subscriptions over WebSocket are at `/subscribe` too, with the messages of the SPARQL Event Processing
+Architecture. A server without a token file requires no tokens."""
 
 _ERRORS: Final = {
-    400: "The request is malformed; an error at a place of a query has its line and column.",
+    400: "The request is malformed; errors in a query have their line and column.",
     401: "The token is missing or unknown.",
-    403: "The token lacks the right, the request comes from a page of another site, or what it asks for is "
-    "not allowed here.",
-    404: "There is no such thing.",
-    406: "None of the accepted types can be given.",
-    408: "The body was too slow.",
-    410: "The log does not reach back so far.",
+    403: "The token lacks the right, the request comes from a page of another site, or its operation is not "
+    "allowed here.",
+    404: "Not found.",
+    406: "None of the accepted types is available.",
+    408: "The body arrived too slowly.",
+    410: "The log does not reach back that far.",
     413: "The body is too large.",
-    414: "The address is too long.",
+    414: "The URL is too long.",
     415: "The type of the body is not supported.",
     422: "A guard refuses the update, which would add validation results; nothing has changed.",
-    429: "The client has as much open as it may.",
-    503: "A limit of time or memory was hit, or the server has too much to do.",
+    429: "The client has reached its limit of open requests.",
+    503: "A limit of time or memory was reached, or the server is overloaded.",
 }
 
 
 async def show_openapi(request: Request) -> Response:  # noqa: ARG001 - Starlette's signature
-    """Answer with the description."""
+    """Respond with the description."""
     return JSONResponse(describe_api())
 
 
 @cache
 def describe_api() -> Part:
-    """Give the description as JSON has it.
+    """Return the description as JSON values.
 
     >>> describe_api()["paths"]["/health"]["get"]["security"]
     []
@@ -104,7 +104,7 @@ def _operation(
     body: Part | None = None,
     security: list[Part] | None = None,
 ) -> Part:
-    # the gate may answer any request with these
+    # the gate may respond to any request with these
     refused = {str(status): _problem(status) for status in (*errors, 401, 403, 414)}
     operation: Part = {
         "summary": summary,
@@ -139,8 +139,8 @@ def _login() -> Part:
 
 
 def _health() -> Part:
-    answers = {200: _json("It does", referred("Health"))}
-    return _operation("Whether the server serves", answers, security=[])
+    answers = {200: _json("It is", referred("Health"))}
+    return _operation("Check that the server is running", answers, security=[])
 
 
 def _query() -> Part:
@@ -161,15 +161,18 @@ def _update() -> Part:
     graphs = ("using-graph-uri", "using-named-graph-uri")
     fields = {"update": {"type": "string", "format": "sparql-update"}, **_graph_fields(*graphs)}
     body = {_FORM: _fields(fields, "update"), _SPARQL_UPDATE: _typed("sparql-update")}
-    sequence = {"schema": {"type": "integer"}, "description": "The number of a commit that has it"}
+    sequence = {
+        "schema": {"type": "integer"},
+        "description": "The number of a commit that includes the update",
+    }
     answers = {
-        200: _json("What it would change, where that was asked", referred("Preview")),
-        204: {"description": "It is done.", "headers": {"Rdflive-Sequence": sequence}},
+        200: _json("The changes that it would make, for a preview", referred("Preview")),
+        204: {"description": "The update is done.", "headers": {"Rdflive-Sequence": sequence}},
         422: _refused(),
     }
     errors = [400, 406, 408, 413, 415, 429, 503]
     preview = _in_query(
-        "preview", "Only say what would change; nothing does", {"type": "string", "enum": ["", "true"]}
+        "preview", "Only report the changes, without making them", {"type": "string", "enum": ["", "true"]}
     )
     parameters = [{**preview, "allowEmptyValue": True}, *(_graph(name) for name in graphs)]
     return _operation("SPARQL update", answers, errors, parameters=parameters, body=body)
@@ -183,33 +186,35 @@ def _refused() -> Part:
 
 def _validation() -> Part:
     answer = _answer("The report, or events for as long as the client stays", *REPORTS, EVENT_STREAM)
-    last = _in_header("Last-Event-ID", "The id of the last event that was seen, to go on from there")
+    last = _in_header("Last-Event-ID", "The id of the last event that was seen, to resume there")
     return _operation("The results of the shapes", {200: answer}, [404, 406, 429, 503], parameters=[last])
 
 
 def _subscribe(method: str) -> Part:
-    last = _in_header("Last-Event-ID", "The id of the last event that was seen, to go on from there")
+    last = _in_header("Last-Event-ID", "The id of the last event that was seen, to resume there")
     answers = {200: _answer("Events, for as long as the client stays", EVENT_STREAM)}
     return _asked(method, "Follow a query", answers, [429, 503], last)
 
 
 def _explain(method: str) -> Part:
-    return _asked(method, "How a query is kept up to date", {200: _json("Its plan", referred("Explanation"))})
+    return _asked(
+        method, "The plan that maintains a query", {200: _json("Its plan", referred("Explanation"))}
+    )
 
 
 def _asked(
     method: str, summary: str, answers: dict[int, Part], errors: Iterable[int] = (), *others: Part
 ) -> Part:
-    """Describe a path that takes a query and how it is answered, in the address or in a body."""
+    """Describe a path that takes a query with options, in the URL or in a body."""
     entailment = {"type": "string", "enum": ["", "rdfs"]}
     query = _text("query", "A SPARQL query", "sparql-query", required=method == "get")
     parameters = [
         *([query] if method == "get" else ()),
-        _in_query("entailment", "What is entailed besides", entailment),
-        _in_query("key", "Variables, with commas, by which update events pair rows", {"type": "string"}),
+        _in_query("entailment", "The entailment regime", entailment),
         _in_query(
-            "node", "The label of the blank node that the variable ?node stands for", {"type": "string"}
+            "key", "Variables, separated by commas, by which update events pair rows", {"type": "string"}
         ),
+        _in_query("node", "The label of a blank node for the variable ?node", {"type": "string"}),
         _in_query("alias", "A name, which is ignored", {"type": "string"}),
         *others,
     ]
@@ -217,7 +222,7 @@ def _asked(
         return _operation(summary, answers, [400, *errors], parameters=parameters)
     fields = {"query": {"type": "string", "format": "sparql-query"}}
     form = _fields(fields, "query")
-    # refused here, while /query ignores what it does not know, as clients of SPARQL send `format` and others
+    # refused here; /query ignores unknown parameters, as SPARQL clients send `format` and others
     form["schema"]["additionalProperties"] = False
     body = {_FORM: form, _SPARQL_QUERY: _typed("sparql-query")}
     return _operation(summary, answers, [400, 408, 413, 415, *errors], parameters=parameters, body=body)
@@ -225,7 +230,7 @@ def _asked(
 
 def _topics() -> Part:
     schema = {"type": "array", "items": referred("Subscription")}
-    return _operation("All open subscriptions", {200: _json("The queries that are kept up to date", schema)})
+    return _operation("All open subscriptions", {200: _json("The open subscriptions", schema)})
 
 
 def _topic() -> Part:
@@ -234,18 +239,18 @@ def _topic() -> Part:
 
 
 def _vocabulary() -> Part:
-    answers = {200: _json("What was counted so far", referred("Vocabulary"))}
+    answers = {200: _json("The counts so far", referred("Vocabulary"))}
     return _operation("The predicates and classes of the data, by use", answers)
 
 
 def _changes() -> Part:
-    answer = _answer("The kept log, or events without end", "application/rdf-patch", EVENT_STREAM)
+    answer = _answer("The kept log, or an endless stream of events", "application/rdf-patch", EVENT_STREAM)
     answer["headers"] = {
         "Last-Event-ID": {"schema": {"type": "string"}, "description": "The last commit's id"}
     }
     parameters = [
         _in_query("since", "The id of the last commit that was seen", {"type": "string"}),
-        _in_header("Last-Event-ID", "The same; it goes before `since`"),
+        _in_header("Last-Event-ID", "The same; it overrides `since`"),
     ]
     return _operation("The graph's own changes", {200: answer}, [406, 410, 429], parameters=parameters)
 
@@ -259,7 +264,7 @@ def _graphs() -> list[Part]:
 
 
 def _graph(name: str) -> Part:
-    return _in_query(name, "A graph of the dataset that is looked at", _graph_fields(name)[name])
+    return _in_query(name, "A graph of the queried dataset", _graph_fields(name)[name])
 
 
 def _graph_fields(*names: str) -> Part:
@@ -303,7 +308,7 @@ def _json(description: str, schema: Part) -> Part:
 def _sign_in() -> Part:
     answer = _problem(401)
     answer["content"]["text/html"] = {}
-    answer["description"] = "A form that asks for a token, or the problem."
+    answer["description"] = "A form for the token, or the problem."
     return answer
 
 
@@ -311,6 +316,6 @@ def _problem(status: int) -> Part:
     answer = _answer(_ERRORS[status], "application/problem+json")
     answer["content"]["application/problem+json"]["schema"] = referred("Problem")
     if status in (429, 503):
-        seconds = {"schema": {"type": "integer"}, "description": "Seconds after which another try may do"}
+        seconds = {"schema": {"type": "integer"}, "description": "Seconds to wait before another try"}
         answer["headers"] = {"Retry-After": seconds}
     return answer

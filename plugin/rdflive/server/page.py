@@ -1,4 +1,4 @@
-"""The page at `/`, from which people subscribe and watch, and the form that signs them in."""
+"""The page at `/` for subscribing in a browser, and its sign-in form."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ __all__ = ["login", "page_routes", "sign_in"]
 
 _PAGE: Final = files("rdflive.server").joinpath("page")
 _BUNDLES: Final = {"editor": "editor.js", "graph": "graph.js"}
-"""What a build makes, which a package may lack, by the names that the document has for them."""
+"""Bundles of the build, which a package may lack, by their names in the document."""
 _TYPES: Final = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 _SAFE: Final = {
     "X-Content-Type-Options": "nosniff",
-    # not no-referrer, with which a browser sends `Origin: null` with the form that signs in
+    # not no-referrer, which would make browsers send `Origin: null` with the sign-in form
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -46,7 +46,7 @@ _POLICY: Final = (
 
 
 def page_routes() -> list[BaseRoute]:
-    """Give the routes of the page and of what it loads.
+    """Return the routes of the page and its files.
 
     >>> [route.path for route in page_routes()]
     ['/', '/static/{name}']
@@ -55,9 +55,9 @@ def page_routes() -> list[BaseRoute]:
 
 
 def sign_in(problem: str = "", *, then: str = "") -> Response:
-    """Answer 401 with a form that posts a token to `/login`; `problem` says why the last one did not do.
+    """Respond 401 with a form that posts a token to `/login`; `problem` is the error of the last token.
 
-    `then` is the query part of the page's address, such as that of a link to a query.
+    `then` is the query part of the page's URL, for example of a link to a query.
     """
     shown = f'<p class="problem" role="alert">{escape(problem)}</p>' if problem else ""
     parts = {"problem": shown, "then": escape(then)}
@@ -65,17 +65,17 @@ def sign_in(problem: str = "", *, then: str = "") -> Response:
 
 
 async def _index(request: Request) -> Response:
-    """Answer with the page, which is told what its reader may do, and the prefixes that serve in queries."""
+    """Respond with the page, with the client's rights and the prefixes for queries in it."""
     client: Client = request.state.client
     service: Service = request.app.state.service
     dataset = service.dataset
-    # what is in the graph is for those who may ask it; in a thread, as a store may keep them elsewhere
+    # prefixes show parts of the data, so they need a right to read; in a thread, as a store may be slow
     prefixes = await asyncio.to_thread(writable_prefixes, dataset) if client.rights - {"update"} else {}
     parts = {
         **{part: name if name in _assets() else "" for part, name in _BUNDLES.items()},
         "rights": " ".join(sorted(client.rights)),
         "shapes": "" if service.validation is None else "yes",
-        # the last one, so that no name in it is taken for a place
+        # the last one, so that no text in it is replaced
         "prefixes": escape(json.dumps(prefixes)),
     }
     return _html("index.html", parts)
@@ -87,7 +87,7 @@ async def _static(request: Request) -> Response:
     if found is None:
         raise HTTPException(404, f"the page has no file {name!r}")
     content, media_type, tag = found
-    # asked for again each time: a new version of the package must not meet parts of the old one
+    # no-cache: a new version of the package must not mix with files of the old one
     headers = _SAFE | {"Cache-Control": "no-cache", "ETag": tag, "Vary": "Accept-Encoding"}
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers=headers)
@@ -97,7 +97,7 @@ async def _static(request: Request) -> Response:
 
 
 def _takes_gzip(accepted: str) -> bool:
-    """Tell whether gzip is among the encodings that a request takes: `gzip;q=0` refuses it."""
+    """Return True if a request accepts gzip; `gzip;q=0` refuses it."""
     for one in accepted.lower().split(","):
         name, *parameters = (part.strip() for part in one.split(";"))
         if name == "gzip":
@@ -107,13 +107,13 @@ def _takes_gzip(accepted: str) -> bool:
 
 @cache
 def _compressed(name: str) -> bytes:
-    """Compress a file once: it is the same for all, so that its length tells nothing."""
+    """Return a compressed file; it has no secrets, which its length could leak."""
     return gzip.compress(_assets()[name][0], mtime=0)
 
 
 @cache
 def _assets() -> Mapping[str, tuple[bytes, str, str]]:
-    """Read what the page loads: all files at the top of its folder but the documents themselves."""
+    """Return the files of the page: all at the top of its folder except the documents."""
     found = {}
     for file in _PAGE.iterdir():
         media_type = next((kind for ending, kind in _TYPES.items() if file.name.endswith(ending)), None)
@@ -126,7 +126,7 @@ def _assets() -> Mapping[str, tuple[bytes, str, str]]:
 def _html(
     name: str, parts: Mapping[str, str], status: int = 200, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """Fill the places `{part}` of a document; each response has a nonce for the styles of its editor."""
+    """Fill the placeholders `{part}` of a document, with a nonce for the styles of the editor."""
     nonce = secrets.token_urlsafe(16)
     text = _PAGE.joinpath(name).read_text(encoding="utf-8")
     for part, value in {"nonce": nonce, **parts}.items():
@@ -144,7 +144,7 @@ def _html(
 
 
 async def login(request: Request) -> Response:
-    """Give a browser the cookie of a token, and lead it to the page; or the form again."""
+    """Set the cookie of a token and redirect to the page, or show the form again."""
     access: Access = request.app.state.access
     fields = parse_qs((await read_body(request)).decode("utf-8", "replace"))
     token = fields.get("token", [""])[0].strip()
@@ -153,15 +153,14 @@ async def login(request: Request) -> Response:
         access.holder(token, "")
     except Problem:
         return sign_in("This server does not know the token.", then=then)
-    if not token.isascii():  # no cookie can hold it, and where there are no tokens any other will do
+    if not token.isascii():  # no cookie can hold it; a server without tokens accepts any other
         return sign_in("A token has ASCII characters only.", then=then)
-    # 303, so that the browser asks for the page by GET, and a reload does not post the token again
-    home = request.scope.get("root_path", "") + "/"  # where a server has mounted this
-    # a link to a query is followed on; it never leads away from the page
+    # 303, so that the browser gets the page by GET, and a reload does not post the token again
+    home = request.scope.get("root_path", "") + "/"  # the path of a mounted application
+    # continues to the linked query; the URL never leaves the page
     response = RedirectResponse(f"{home}?{then}" if then else home, 303)
-    # a browser keeps a secure cookie from pages without TLS, so signing in would come to nothing there
-    # behind a proxy that does TLS, only its header tells what the browser sees
-    told = request.headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
-    is_secure = "https" in (request.url.scheme, told)
+    # browsers ignore a secure cookie without TLS; behind a TLS proxy only its header has the scheme
+    forwarded = request.headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
+    is_secure = "https" in (request.url.scheme, forwarded)
     response.set_cookie(COOKIE, token, path=home, secure=is_secure, httponly=True, samesite="strict")
     return response

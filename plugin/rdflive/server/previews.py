@@ -1,4 +1,4 @@
-"""What an update would change, as JSON; it is taken back before anybody is told."""
+"""Previews of updates as JSON; the update is rolled back before any subscriber sees it."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ __all__ = ["preview_text", "preview_update"]
 
 
 def preview_update(dataset: rdflib.Dataset, run: Callable[[rdflib.Dataset], object]) -> Preview:
-    """Run an update and take it back. Raises what the update raises."""
+    """Return the changes of an update, which is rolled back; raise its errors."""
     with preview(dataset) as change:
         run(dataset)
     return change
 
 
 def preview_text(service: Service, change: Preview, client: Client) -> str:
-    """Write what a client may see of a preview; raises `Problem` 403 where it is too much."""
+    """Return the parts of a preview that a client may see; raise `Problem` 403 if it is too large."""
     signs = [sign for sign, _ in change.batch.changes]
     rows = len(signs) + sum(len(d.added) + len(d.removed) for d in change.deltas.values())
     if rows > service.limits.rows:
         raise Problem(
             403, f"the preview has more than {service.limits.rows:,} changes, the limit of this server"
         )
-    told: dict[str, Any] = {"refused": None if change.refused is None else Refused(change.refused).members()}
-    # who may update is told no more of the data than who reads them
+    shown: dict[str, Any] = {"refused": None if change.refused is None else Refused(change.refused).members()}
+    # the right to update alone must not reveal data
     if "read" in client.rights:
-        told["added"] = list(_quads(service, change, 1))
-        told["removed"] = list(_quads(service, change, -1))
+        shown["added"] = list(_quads(service, change, 1))
+        shown["removed"] = list(_quads(service, change, -1))
     if "subscribe" in client.rights:
-        told["subscriptions"] = list(_subscriptions(service, change))
-    return json.dumps(told)
+        shown["subscriptions"] = list(_subscriptions(service, change))
+    return json.dumps(shown)
 
 
 def _quads(service: Service, change: Preview, sign: int) -> Iterator[dict[str, Any]]:
-    """Give the quads that come or go; in the default graph they have no `graph`."""
+    """Yield the added or removed quads; those of the default graph have no `graph`."""
     default = manager.attach(service.dataset.store).default_graph(service.dataset)
     for each, quad in change.batch.changes:
         if each == sign:
@@ -53,13 +53,13 @@ def _quads(service: Service, change: Preview, sign: int) -> Iterator[dict[str, A
 
 
 def _quad(quad: Quad, default: Any) -> dict[str, Any]:
-    told = {name: to_json(term) for name, term in zip(TRIPLE, quad[:3], strict=True)}
-    return told if quad.graph == default else {**told, "graph": to_json(quad.graph)}
+    shown = {name: to_json(term) for name, term in zip(TRIPLE, quad[:3], strict=True)}
+    return shown if quad.graph == default else {**shown, "graph": to_json(quad.graph)}
 
 
 def _subscriptions(service: Service, change: Preview) -> Iterator[dict[str, Any]]:
-    """Give what the followers of each open subscription would be told, as its events have it."""
+    """Yield the events that the followers of each open subscription would receive."""
     for topic in service.topics:
         delta = None if topic.subscription is None else change.deltas.get(topic.subscription)
         if delta is not None:
-            yield {"subscription": topic.id, "query": topic.asked.query, **json.loads(to_ndjson(delta))}
+            yield {"subscription": topic.id, "query": topic.live_query.query, **json.loads(to_ndjson(delta))}

@@ -1,4 +1,4 @@
-"""The SPARQL 1.1 Protocol: queries, each in a process of its own, and updates."""
+"""The SPARQL 1.1 Protocol: queries, each in its own process, and updates."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["query", "update"]
 
 
 async def query(request: Request) -> Response:
-    """Answer a query; a GET without one, with what the service is."""
+    """Respond to a query; to a GET without one with the service description."""
     service: Service = request.app.state.service
     operation = await read_query(request)
     if operation is None:
@@ -33,20 +33,20 @@ async def query(request: Request) -> Response:
 async def update(request: Request) -> Response:
     """Run an update as one commit, all or nothing.
 
-    The header Rdflive-Sequence gives the number of a commit that has it, which deltas are numbered by. With
-    `?preview` it is taken back, and the answer says what it would change.
+    The header Rdflive-Sequence has the number of a commit that includes it, as in deltas. With `?preview` the
+    update is rolled back, and the response describes its changes.
     """
     service: Service = request.app.state.service
     client: Client = request.state.client
     operation, is_preview = await read_update(request)
     text, may_take_long = await service.threads.work(partial(checked_update, service.dataset, operation))
     updating = RunUpdate(text)
-    # the one writing thread would hold up all other updates
+    # a long update would block the only writing thread
     if may_take_long:
         await service.children.rehearse(client.name, updating, "update", writes=True)
     if is_preview:
         change = await service.threads.write(partial(preview_update, service.dataset, updating.run))
-        told = await service.threads.work(lambda: preview_text(service, change, client))
-        return Response(told, media_type="application/json")
+        shown = await service.threads.work(lambda: preview_text(service, change, client))
+        return Response(shown, media_type="application/json")
     sequence = await service.threads.write(partial(updating.run, service.dataset))
     return Response(status_code=204, headers={"Rdflive-Sequence": str(sequence)})

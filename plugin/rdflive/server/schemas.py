@@ -1,4 +1,4 @@
-"""The JSON that the server answers with, as schemas of the published description."""
+"""JSON schemas of the server's responses, for the OpenAPI description."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["SCHEMAS", "referred"]
 
 
 def referred(name: str) -> dict[str, Any]:
-    """Refer to one of the schemas."""
+    """Return a reference to a schema."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 
@@ -22,7 +22,7 @@ _SECONDS: Final = {"type": "number", "minimum": 0}
 _TEXT: Final = {"type": "string"}
 _TEXTS: Final = {"type": "array", "items": _TEXT}
 _BINDINGS: Final = {"type": "array", "items": {"type": "object"}}
-"""Solutions or quads, whose terms are those of SPARQL 1.1 Query Results JSON."""
+"""Solutions or quads, with terms as in SPARQL 1.1 Query Results JSON."""
 
 SCHEMAS: Final[dict[str, Any]] = {
     "Problem": _object(

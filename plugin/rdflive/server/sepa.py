@@ -1,7 +1,7 @@
-"""Subscriptions over WebSocket, in the messages of the SPARQL Event Processing Architecture.
+"""Subscriptions over WebSocket, with the messages of the SPARQL Event Processing Architecture.
 
-They are those of "SPARQL 1.1 Subscribe Language", http://vaimee.org/TR/sparql11-subscribe.html . Errors have
-the members that its present clients read: `error`, `status_code`, `error_description` and the alias.
+The messages follow "SPARQL 1.1 Subscribe Language", http://vaimee.org/TR/sparql11-subscribe.html . Errors
+have the members that its present clients read: `error`, `status_code`, `error_description` and the alias.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ __all__ = ["follow_sepa"]
 log = logging.getLogger("rdflive")
 
 _IDLE: Final = 3600.0
-"""Seconds to wait for an event at a time; whether the client is there the pings of the socket tell."""
+"""Seconds of one wait for an event; pings of the socket detect lost clients."""
 _PATIENCE: Final = 60.0
-"""Seconds that a client has for taking a message."""
+"""Seconds for a client to read a message."""
 _TOLERATED: Final = 20
-"""Messages in a row that are answered with an error; one more ends the connection."""
+"""Consecutive bad messages that get an error; one more ends the connection."""
 _LONGEST_ALIAS: Final = 1000
 _PRIMITIVES: Final = ("subscribe", "unsubscribe")
 _GRAPHS: Final = ("default-graph-uri", "named-graph-uri")
 
 
 async def follow_sepa(socket: WebSocket) -> None:
-    """Serve a socket, with any number of subscriptions, until the client goes or sends only nonsense."""
+    """Serve a socket with any number of subscriptions, until the client disconnects or misbehaves."""
     session = _Session(socket)
     with suppress(WebSocketDisconnect, WebSocketDisconnected):
         await socket.accept()
@@ -54,7 +54,7 @@ async def follow_sepa(socket: WebSocket) -> None:
 
 @dataclass(slots=True)
 class _SepaSubscription:
-    """One subscription of a socket, and how far its client has been told."""
+    """One subscription of a socket, and the number of its last notification."""
 
     alias: str | None
     uri: str = field(default_factory=lambda: _new_uri())
@@ -63,21 +63,21 @@ class _SepaSubscription:
     _names: str = "[]"
 
     def notification(self, event: ServedEvent) -> str:
-        """Write an event; raises `Problem` 400 for the answer of an ASK query, which has no bindings."""
+        """Return an event as a message; raise `Problem` 400 for an ASK query, which has no bindings."""
         if event.boolean is not None:
-            raise Problem(400, "a notification holds bindings, and an ASK query has none: use SELECT")
+            raise Problem(400, "a notification has bindings, and an ASK query has none: use SELECT")
         self._sequence += 1
         if event.kind == "initial":
             self._names = json.dumps(_members(event)["head"]["vars"])
-            removed = "{}"  # so it is published
+            removed = "{}"  # as in the specification
         else:
             removed = self._results(event.removed)
         head = json.dumps({"spuid": self.uri, **_named(self.alias), "sequence": self._sequence})
         added = self._results(event.added)
         return f'{{"notification": {head[:-1]}, "addedResults": {added}, "removedResults": {removed}}}}}'
 
-    def begin_anew(self) -> None:
-        """Take a new URI, for an answer that replaces what the client was told."""
+    def restart(self) -> None:
+        """Take a new URI, for an answer that replaces the client's."""
         self.uri = _new_uri()
         self._sequence = -1
 
@@ -87,7 +87,7 @@ class _SepaSubscription:
 
 
 class _Session:
-    """What one socket has subscribed to."""
+    """The subscriptions of one socket."""
 
     def __init__(self, socket: WebSocket) -> None:
         self._socket = socket
@@ -97,17 +97,17 @@ class _Session:
         self._sending = asyncio.Lock()
 
     async def run(self) -> None:
-        """Carry out messages, one after the other, as long as somebody known sends them."""
+        """Process messages in order; end a socket that shows no token in time."""
         loop, limits = asyncio.get_running_loop(), self._service.limits
         is_known = self._socket.state.client is not None
         try:
-            # a socket that shows no token holds a file and a buffer, as a request without its head does
+            # a socket without a token occupies a file and a buffer, as a request without its head does
             async with asyncio.timeout_at(None if is_known else loop.time() + limits.header_seconds) as wait:
-                await self._carry_out(partial(wait.reschedule, None))
+                await self._process(partial(wait.reschedule, None))
         except TimeoutError:
-            await self._end(1008, "nobody has shown a token")
+            await self._end(1008, "no token was sent in time")
 
-    async def _carry_out(self, known: Callable[[], None]) -> None:
+    async def _process(self, known: Callable[[], None]) -> None:
         refused = 0
         while (message := await self._socket.receive())["type"] != "websocket.disconnect":
             alias = None
@@ -125,7 +125,7 @@ class _Session:
                 await self._send(_error(problem, alias))
                 refused += 1
             if refused > _TOLERATED:
-                await self._end(1008, "too many messages that cannot be carried out")
+                await self._end(1008, "too many bad messages")
                 return
 
     async def close(self) -> None:
@@ -136,7 +136,7 @@ class _Session:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _client(self, members: Mapping[str, Any]) -> Client:
-        """Find who sends a message: by the message, else by the request that opened the socket."""
+        """Return the sender of a message, by its own token or that of the opening request."""
         given = _text(members, "authorization")
         client: Client | None = self._socket.state.client
         if given is not None or client is None:
@@ -155,9 +155,9 @@ class _Session:
         for name in _GRAPHS:
             if members.get(name):
                 raise Problem(400, f"{name!r} is not supported: write FROM or FROM NAMED in the query")
-        # here too, though `Topics.follow` counts: else any number of tasks could wait to be refused there
+        # here too, although `Topics.follow` counts: else any number of tasks could wait to be refused there
         if len(self._open) >= self._service.limits.subscriptions:
-            raise Problem(429, f"the socket has {len(self._open):,} subscriptions, as many as a client may")
+            raise Problem(429, f"the socket has {len(self._open):,} subscriptions, the limit of a client")
         subscription = _SepaSubscription(alias)
         self._open[subscription.uri] = subscription
         subscription.task = asyncio.create_task(self._follow(subscription, query, client))
@@ -167,10 +167,10 @@ class _Session:
         if subscription is None or subscription.task is None:
             raise Problem(404, f"this socket has no subscription {members.get('spuid')!r}")
         subscription.task.cancel()
-        # so that no notification comes behind the answer
+        # so that no notification follows the response
         await asyncio.wait([subscription.task])
-        told = {"spuid": subscription.uri, **_named(subscription.alias)}
-        await self._send(json.dumps({"unsubscribed": told}))
+        ended = {"spuid": subscription.uri, **_named(subscription.alias)}
+        await self._send(json.dumps({"unsubscribed": ended}))
 
     async def _follow(self, subscription: _SepaSubscription, query: str, client: Client) -> None:
         try:
@@ -179,7 +179,7 @@ class _Session:
                     await self._notify(subscription, query, client)
                 except (WebSocketDisconnect, WebSocketDisconnected):
                     raise
-                except Exception as error:  # the client must hear that nothing comes any more
+                except Exception as error:  # the client must learn that the subscription has ended
                     if not isinstance(error, RdfliveError):
                         log.exception("the subscription %s failed", subscription.uri)
                         error = Problem(500, "the subscription failed")
@@ -192,8 +192,8 @@ class _Session:
             follower.cut = self._socket.scope.get(CUT, follower.stop)
             while True:
                 event = await follower.take(_IDLE)
-                # 1012 is "service restart": clients come back
-                if event is None and follower.is_over:  # the server ends
+                # 1012 is "service restart": clients reconnect
+                if event is None and follower.is_over:  # the server is shutting down
                     await self._end(1012)
                     return
                 if event is None:
@@ -202,14 +202,14 @@ class _Session:
                     raise Problem(503, _members(event)["detail"])
                 if event.kind == "resync":
                     del self._open[subscription.uri]
-                    subscription.begin_anew()
+                    subscription.restart()
                     self._open[subscription.uri] = subscription
                 else:
                     await self._send(lambda: subscription.notification(event))  # noqa: B023 - called at once
                     self._service.metrics.events.inc()
 
     async def _send(self, message: str | Callable[[], str]) -> None:
-        """Send a message, behind those that are being sent; a large one is put together only then."""
+        """Send a message after those being sent; a function builds a large message only then."""
         async with self._sending, self._patience():
             await self._socket.send_text(message if isinstance(message, str) else message())
 
@@ -219,12 +219,12 @@ class _Session:
 
     @asynccontextmanager
     async def _patience(self) -> AsyncIterator[None]:
-        """Take a client that takes nothing for one that has gone."""
+        """Treat a client that reads nothing as disconnected."""
         try:
             async with asyncio.timeout(_PATIENCE):
                 yield
         except TimeoutError as error:
-            # closing it would wait for the client to take what is on its way
+            # `close` would wait for the client to read
             self._socket.scope.get(CUT, lambda: None)()
             raise WebSocketDisconnect(1006) from error
 
@@ -234,7 +234,7 @@ def _new_uri() -> str:
 
 
 def _read(text: str | None) -> tuple[str, Mapping[str, Any]]:
-    """Read a message: the name of the one primitive in it, and its members."""
+    """Return the name of the primitive in a message, and its members."""
     try:
         message = json.loads(text or "")
     except (ValueError, RecursionError) as error:
@@ -261,15 +261,15 @@ def _text(members: Mapping[str, Any], name: str) -> str | None:
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise Problem(400, f"{name!r} holds half a surrogate pair") from error
+        raise Problem(400, f"{name!r} contains half a surrogate pair") from error
     return value
 
 
 def _error(problem: Problem, alias: str | None, uri: str | None = None) -> str:
     members = problem.members()
-    told = {"error": members.pop("title"), "status_code": members.pop("status")}
-    told |= {"error_description": members.pop("detail"), **members, **_named(alias)}
-    return json.dumps(told if uri is None else {**told, "spuid": uri})
+    shown = {"error": members.pop("title"), "status_code": members.pop("status")}
+    shown |= {"error_description": members.pop("detail"), **members, **_named(alias)}
+    return json.dumps(shown if uri is None else {**shown, "spuid": uri})
 
 
 def _named(alias: str | None) -> dict[str, str]:

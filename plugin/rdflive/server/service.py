@@ -1,4 +1,4 @@
-"""The dataset that a server offers, all that clients have open on it, and the process that serves it."""
+"""The served dataset with all open work of clients, and the process that serves it."""
 
 from __future__ import annotations
 
@@ -25,29 +25,35 @@ from rdflive.server.topics import Topics
 from rdflive.server.vocabulary import DataVocabulary
 from rdflive.store.capture import Capture
 
-__all__ = ["FeedState", "Service"]
+with suppress(ImportError):  # Windows has none; `make_app` reports that it cannot serve
+    import resource
+
+__all__ = ["FeedState", "Service", "allow_files", "make_server"]
+
+_GRACE: Final = 5
+"""Seconds for running responses to finish at the end."""
 
 FeedState: TypeAlias = Literal["following", "ended", "stopped"]
 """The state of a change feed: followed, read to its end, or stopped by an error."""
 
 
 class Service:
-    """A dataset, and what clients have open on it."""
+    """A dataset, and the open work of clients on it."""
 
     topics: Topics
-    """The queries that are kept up to date for clients; made by `running`."""
+    """The open subscriptions; made by `running`."""
     changes: CommitLog
     """The last commits of the dataset; made by `running`."""
     children: Children
-    """The processes that queries run in; made by `running`."""
+    """The processes of queries; made by `running`."""
     threads: Threads
-    """What may wait for the store's lock; made by `running`."""
+    """Threads for work that may wait for the store's lock; made by `running`."""
     vocabulary: DataVocabulary
     """The predicates and classes of the data, for editors; made by `running`."""
     _stopping: asyncio.Lock
-    """Held while `stop` runs; made by `running`, as a lock belongs to a loop."""
+    """Held while `stop` runs; made by `running`, as it belongs to a loop."""
     is_running = False
-    """Whether `running` has begun and not ended."""
+    """True inside `running`."""
     feed: FeedState | None = None
     """The state of the change feed that the dataset follows; None without one. The feed's thread sets it."""
 
@@ -59,7 +65,7 @@ class Service:
         validation: Callable[..., Subscription] | None = None,
     ) -> None:
         """Make the service of a dataset; `scratch` is a folder on the disk of its store, and `validation`
-        begins the one that clients may follow.
+        starts the validation that clients may follow.
         """
         self.validation = validation
         self.dataset = dataset
@@ -70,12 +76,12 @@ class Service:
 
     @property
     def capture(self) -> Capture:
-        """What sees the changes of the store; its lock is the store's."""
+        """The capture of the store's changes; its lock is the store's."""
         return manager.attach(self._store).capture
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Serve inside the block; at its end everything that is open is ended. May be repeated."""
+        """Serve inside the block; end all open work at its end. May be repeated."""
         dataset, limits = self.dataset, self.limits
         self._stopping = asyncio.Lock()
         self.threads = threads = Threads()
@@ -97,26 +103,17 @@ class Service:
             threads.close()
 
     async def stop(self) -> None:
-        """End what clients follow, and wait for updates; queries may still finish. May be repeated."""
-        async with self._stopping:  # whoever comes second must not go on before the first is done
-            await self.threads.stop_writing()  # first, so that clients are told of them
+        """End all streams, and wait for updates; queries may still finish. May be repeated."""
+        async with self._stopping:  # a second call must wait for the first
+            await self.threads.stop_writing()  # first, so that clients receive their changes
             await self.topics.close()
             await self.threads.work(self.changes.close)
 
 
-with suppress(ImportError):  # Windows has none; `make_app` says that it cannot serve
-    import resource
-
-__all__ = ["allow_files", "make_server"]
-
-_GRACE: Final = 5
-"""Seconds that answers under way have at the end."""
-
-
 def make_server(app: Starlette, *, certificate: str | None = None, key: str | None = None) -> AsgiServer:
-    """Make the server of an application; `run([listener])` serves until SIGINT or SIGTERM.
+    """Return the server of an application; `run([listener])` serves until SIGINT or SIGTERM.
 
-    Clients of subscriptions are let go at once then, and answers under way have some seconds to finish.
+    Then streams of subscriptions end at once, and running responses have some seconds to finish.
     """
     service: Service = app.state.service
     config = uvicorn.Config(
@@ -126,7 +123,7 @@ def make_server(app: Starlette, *, certificate: str | None = None, key: str | No
         log_level="warning",
         access_log=False,
         server_header=False,
-        # a client without a token is known by its address, which X-Forwarded-For would let it choose
+        # a client without a token is identified by its address, which it could forge by X-Forwarded-For
         proxy_headers=False,
         ws_max_size=service.limits.request_bytes,
         timeout_graceful_shutdown=_GRACE,
@@ -137,7 +134,7 @@ def make_server(app: Starlette, *, certificate: str | None = None, key: str | No
 
 
 def allow_files() -> None:
-    """Allow this process as many connections as the system does: each is an open file."""
+    """Raise the limit of open files, and so of connections, to the system's maximum."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         with suppress(ValueError, OSError):

@@ -1,4 +1,4 @@
-"""What a server allows each of its clients, and the body of a request within these limits."""
+"""The limits of a server for each client, and the reading of request bodies within them."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ __all__ = ["Limits", "read_body"]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of one client; whoever has a name in the file of tokens is one, else an address is.
+    """The limits of one client: a name of the token file, or an address on a server without tokens.
 
     >>> Limits(queries=2).queries
     2
     """
 
     request_bytes: int = 1_000_000
-    """Size of a request's body, and of a message of a WebSocket."""
+    """Bytes of a request's body, and of a WebSocket's message."""
     query_seconds: float = 30.0
-    """Time for a query and all of its result, for opening a subscription, and for an update's pattern."""
+    """Time for a query with its result, for opening a subscription, and for matching an update's pattern."""
     query_bytes: int = 1 << 30
     """Memory that a query may take beside the data."""
     queries: int = 4
-    """Queries at once."""
+    """Concurrent queries."""
     subscriptions: int = 1000
     """Open subscriptions."""
     rows: int = 1_000_000
@@ -36,17 +36,17 @@ class Limits:
     commit_seconds: float = 2.0
     """Processor time of a subscription for one commit."""
     commit_rows: int = 1_000_000
-    """Rows that a subscription may make or compare for one commit."""
+    """Rows that a subscription may create or compare for one commit."""
     commit_characters: int = 20_000_000
-    """Characters of the strings that a subscription may make for one commit."""
+    """Characters of strings that a subscription may create for one commit."""
     kept_rows: int = 4_000_000
-    """Rows that a subscription may keep, those of the graph left out."""
+    """Rows in the state of a subscription, without those of the graph."""
     kept_characters: int = 100_000_000
-    """Characters of the strings that a subscription has made and keeps."""
+    """Characters of created strings in the state of a subscription."""
     header_seconds: float = 10.0
-    """Time for the head of a request."""
+    """Time for the head of a request to arrive."""
     body_seconds: float = 30.0
-    """Time for the body of a request."""
+    """Time for the body of a request to arrive."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -56,7 +56,7 @@ class Limits:
 
     @property
     def budget(self) -> Budget:
-        """What a subscription may take and keep."""
+        """The budget of a subscription."""
         return Budget(
             seconds=self.commit_seconds,
             rows=self.commit_rows,
@@ -68,10 +68,10 @@ class Limits:
 
 
 async def read_body(request: Request) -> bytes:
-    """Read the body; raises `Problem` 413 for one that is too large and 408 for one that is too slow."""
+    """Return the body; raise `Problem` 413 for a large and 408 for a slow one."""
     limits: Limits = request.app.state.service.limits
     declared = request.headers.get("content-length", "")
-    # refused before anything of it is read; a body in chunks declares no length, and is counted below
+    # refused before reading; a chunked body declares no length, and is counted below
     if declared.isdigit() and int(declared) > limits.request_bytes:
         raise _too_large(limits)
     body = bytearray()
@@ -89,7 +89,7 @@ async def read_body(request: Request) -> bytes:
 
 
 def _too_large(limits: Limits) -> Problem:
-    # the rest of the body is not read, so nothing can follow on this connection
+    # the rest of the body stays unread, so the connection cannot be reused
     return Problem(
         413, f"the body is larger than {limits.request_bytes:,} bytes", headers={"Connection": "close"}
     )

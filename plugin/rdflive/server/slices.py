@@ -1,4 +1,4 @@
-"""Reads the quads of a store beside its writers: a few at a time, and without the store's lock."""
+"""Reading of a store's quads in small slices, without the store's lock."""
 
 from __future__ import annotations
 
@@ -14,43 +14,43 @@ from rdflive.server.sparql.answering import native_of
 __all__ = ["Ended", "QuadSlices"]
 
 SLICE: Final = 50
-"""Quads that are read at once: about a tenth of a millisecond, in which no other thread runs Python."""
+"""Quads of one slice: about a tenth of a millisecond, during which no other thread runs Python."""
 PAUSE: Final = 0.005
-"""Seconds between two slices, so that a reader takes a few hundredths of a processor at most."""
+"""Seconds between two slices, so that a reader uses at most a few percent of a processor."""
 
 
-class Ended(Exception):  # noqa: N818 - it is no error
-    """The reader was told to end."""
+class Ended(Exception):  # noqa: N818 - not an error
+    """The reader was stopped."""
 
 
 class QuadSlices:
     """Reads patterns of a dataset; made, used and dropped by one thread.
 
-    Oxigraph reads the state at which a pattern was begun, whatever is written meanwhile. rdflib's store in
-    memory copies its set of triples when the whole of it is asked for, which takes about 50 ms a million.
+    Oxigraph reads the state at the start of a pattern. rdflib's store in memory copies its set of triples
+    to read all of them, which takes about 50 ms per million.
 
-    A process may be forked meanwhile: Oxigraph reads a quad without letting other threads of Python run, so
-    no lock of its store is taken then.
+    The process may be forked meanwhile: Oxigraph reads a quad without letting other Python threads run, so no
+    fork happens while its store is locked.
     """
 
     def __init__(self, dataset: rdflib.Dataset, ended: threading.Event) -> None:
         self._ended = ended
         self.iri: Callable[[Any], str]
-        """Gives the text of an IRI; "" for another term."""
+        """Returns the text of an IRI, and "" for another term."""
         self._match, self._node, self.iri = _oxigraph(dataset) or _rdflib(dataset)
         self._is_union = dataset.default_union
 
     def all(self) -> Iterator[Any]:
-        """Begin to read the triples of all graphs."""
+        """Start to read the triples of all graphs."""
         return self._match((None, None, None), True)
 
     def match(self, *pattern: str | None) -> Iterator[Any]:
-        """Begin to read what a query sees of a subject, predicate and object, each an IRI or None."""
+        """Start to read the matches of a pattern that a query would see; its parts are IRIs or None."""
         nodes = tuple(None if iri is None else self._node(iri) for iri in pattern)
         return self._match(nodes, self._is_union)
 
     def take(self, triples: Iterator[Any], most: int = SLICE) -> list[Any]:
-        """Pause, and read on; raises `Ended`."""
+        """Pause, and return the next triples; raise `Ended`."""
         if self._ended.wait(PAUSE):
             raise Ended
         return list(islice(triples, most))
@@ -59,7 +59,7 @@ class QuadSlices:
 _Parts: TypeAlias = tuple[
     Callable[[tuple[Any, ...], bool], Iterator[Any]], Callable[[str], Any], Callable[[Any], str]
 ]
-"""What reads a pattern, in all graphs or in the default one; what makes a node of an IRI; `iri`."""
+"""Functions that read a pattern (in all graphs or the default graph), make a node of an IRI, and `iri`."""
 
 
 def _oxigraph(dataset: rdflib.Dataset) -> _Parts | None:

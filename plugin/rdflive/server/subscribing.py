@@ -18,24 +18,24 @@ __all__ = ["describe_topic", "explain_query", "follow_topic", "list_topics", "su
 
 
 async def subscribe(request: Request) -> Response:
-    """Answer with the events of a query, for as long as the client stays."""
+    """Respond with the events of a query until the client disconnects."""
     return await follow_topic(request, await read_live_query(request))
 
 
-async def follow_topic(request: Request, asked: LiveQuery | None) -> Response:
-    """Answer with the events of a query, or of the validation."""
+async def follow_topic(request: Request, live_query: LiveQuery | None) -> Response:
+    """Respond with the events of a query; None means the validation."""
     service: Service = request.app.state.service
-    # the events have no end, and a query would be kept up to date for nobody
+    # the stream is endless, and a subscription would have no reader
     if request.method == "HEAD":
         return Response(headers=STREAM_HEADERS, media_type=EVENT_STREAM)
     stack = AsyncExitStack()
     last = request.headers.get("last-event-id")
-    follower = await stack.enter_async_context(service.topics.follow(asked, request.state.client, last))
+    follower = await stack.enter_async_context(service.topics.follow(live_query, request.state.client, last))
     return stream_events(request.scope, follower, stack, on_event=service.metrics.events.inc)
 
 
 async def explain_query(request: Request) -> Response:
-    """Answer with the plan of a query, also as a picture."""
+    """Respond with the plan of a query, also as a picture."""
     given = await read_live_query(request)
     service: Service = request.app.state.service
     explaining = ExplainQuery(given.query, given.entailment, given.bindings)
@@ -43,14 +43,14 @@ async def explain_query(request: Request) -> Response:
 
 
 async def list_topics(request: Request) -> Response:
-    """Answer with all queries that are kept up to date."""
+    """Respond with all open subscriptions."""
     service: Service = request.app.state.service
     topics = list(service.topics)
     return JSONResponse(await service.threads.work(lambda: [topic.describe() for topic in topics]))
 
 
 async def describe_topic(request: Request) -> Response:
-    """Answer with one query that is kept up to date."""
+    """Respond with one open subscription."""
     service: Service = request.app.state.service
     topic = service.topics.find(request.path_params["name"])
     return JSONResponse(await service.threads.work(topic.describe))

@@ -1,4 +1,4 @@
-"""The threads of a server, for work that may wait for the store's lock. One of them does all the writing."""
+"""The threads of a server, for work that may wait for the store's lock; one thread does all writing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 
 
 class Threads:
-    """Runs functions for the event loop: updates one after the other, all else in two threads."""
+    """Runs functions for the event loop: updates in order in one thread, other work in two threads."""
 
     def __init__(self) -> None:
         self._writer = ThreadPoolExecutor(1, "rdflive-writer")
@@ -26,16 +26,16 @@ class Threads:
         self._writes_no_more = False
 
     async def write(self, function: Callable[[], Result]) -> Result:
-        """Run a function in the writing thread, after those that were passed before.
+        """Run a function in the writing thread, after earlier ones.
 
-        Raises `Problem` 503 when the server ends; functions that were passed before are still run.
+        Raises `Problem` 503 while the server is shutting down; earlier functions still run.
         """
         if self._writes_no_more:
             raise server_ends()
         writing = asyncio.get_running_loop().run_in_executor(self._writer, partial(_alone, function))
         self._writing.add(writing)
         writing.add_done_callback(self._writing.discard)
-        # a client that goes ends the wait only: what was passed is still run, and `stop_writing` waits for it
+        # a disconnected client ends only the wait: the function still runs, and `stop_writing` waits for it
         return await asyncio.shield(writing)
 
     async def work(self, function: Callable[[], Result]) -> Result:
@@ -43,29 +43,27 @@ class Threads:
         return await asyncio.get_running_loop().run_in_executor(self._worker, partial(_alone, function))
 
     def start(self, function: Callable[[], object]) -> None:
-        """Run a function some time."""
+        """Run a function later, without waiting for it."""
         asyncio.get_running_loop().run_in_executor(self._worker, partial(_alone, function))
 
     async def stop_writing(self) -> None:
-        """Accept no more updates, and wait for those that were accepted."""
+        """Accept no more updates, and wait for the accepted ones."""
         self._writes_no_more = True
         await asyncio.gather(*self._writing, return_exceptions=True)
 
     def close(self) -> None:
-        """Wait for what runs, and end."""
+        """Wait for running functions, and end."""
         self._writer.shutdown()
         self._worker.shutdown()
 
 
 def _alone(function: Callable[[], Result]) -> Result:
-    """Run a function, and raise its error without references to objects that Oxigraph must free in
-    this thread.
-    """
+    """Run a function, and raise its error without frames, whose objects Oxigraph must free in this thread."""
     try:
         return function()
     except BaseException as error:
-        told: BaseException | None = error
-        while told is not None:
-            traceback.clear_frames(told.__traceback__)
-            told = told.__cause__ or told.__context__
+        raised: BaseException | None = error
+        while raised is not None:
+            traceback.clear_frames(raised.__traceback__)
+            raised = raised.__cause__ or raised.__context__
         raise

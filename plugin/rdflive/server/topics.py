@@ -1,4 +1,4 @@
-"""The subscriptions of a server: one per query, however many clients follow it."""
+"""The subscriptions of a server: one per query, for all its clients."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ from rdflive.syntax.prefixes import own_prefixes
 __all__ = ["Topic", "Topics"]
 
 _FAREWELL: Final = 1.0
-"""Seconds that clients have at the end to take what is being sent."""
+"""Seconds for clients to read their last events at the end."""
 SHACL: Final = "SHACL validation"
-"""What stands for the query of the results of shapes."""
+"""The text in place of the query for the results of shapes."""
 _LINGER: Final = 60.0
-"""Seconds that a query without clients is kept up to date, for clients that come back."""
+"""Seconds that a subscription without clients stays open, for clients that return."""
 
 
 class Topic:
-    """A query that is kept up to date, and the log that its clients follow."""
+    """A subscription to a query, and the log that its clients follow."""
 
     def __init__(
         self,
         name: str,
-        asked: LiveQuery,
+        live_query: LiveQuery,
         pace: DeliveryPace,
         *,
         rows: int,
@@ -55,7 +55,7 @@ class Topic:
         on_end: Callable[[Topic], None],
     ) -> None:
         self.id = name
-        self.asked = asked
+        self.live_query = live_query
         about: dict[str, Any] = {"subscription": self.id}
         if prefixes:
             about["prefixes"] = prefixes
@@ -66,24 +66,24 @@ class Topic:
         self.subscription: Subscription | None = None
 
     def open(self, begin: Callable[..., Subscription]) -> None:
-        """Subscribe, which may take long."""
+        """Subscribe; may take long."""
         with rows_unread():
             self.subscription = begin(self._take, on_error=self._failed)
 
     def close(self) -> None:
-        """End the subscription, and with it the streams of all clients, who may come back."""
+        """End the subscription and the streams of all clients, which may reconnect."""
         if self.subscription is not None:
             self.subscription.close()
         self.log.end()
 
     def describe(self) -> dict[str, Any]:
-        """Tell what clients may ask about the topic; waits for the store's lock."""
+        """Return the description of the topic for clients; waits for the store's lock."""
         stats = {}
-        with suppress(ClosedError):  # its followers have still to take the end
+        with suppress(ClosedError):  # its followers have not taken the end yet
             stats = {} if self.subscription is None else asdict(self.subscription.stats)
         return {
             "id": self.id,
-            **asdict(self.asked),
+            **asdict(self.live_query),
             "form": self.log.form,
             "vars": self.log.names,
             "clients": len(self.followers),
@@ -94,7 +94,7 @@ class Topic:
         }
 
     def _take(self, delta: Delta) -> None:
-        # published first: whoever follows is told the change that was too much, and then why it ends
+        # published first: followers receive the change that exceeds the limit, and then the reason of the end
         self.log.publish(delta)
         self.deltas += 1
         if len(self.log) > self._rows:
@@ -106,7 +106,7 @@ class Topic:
 
 
 class Topics:
-    """The topics that are open, and how many of them each client follows. Used in the event loop's thread."""
+    """The open topics, and the number of each client's streams. Used in the event loop's thread."""
 
     def __init__(self, dataset: rdflib.Dataset, limits: Limits, children: Children, threads: Threads) -> None:
         self._dataset = dataset
@@ -130,31 +130,31 @@ class Topics:
 
     @property
     def validation(self) -> Topic:
-        """The results of the shapes; raises `Problem` 404 where there are none."""
+        """The topic of the validation; raises `Problem` 404 on a server without shapes."""
         if self._validation is None:
-            raise Problem(404, "this server has no shapes: it is started with --shapes FILE")
+            raise Problem(404, "this server has no shapes: start it with --shapes FILE")
         return self._validation
 
     async def validate(self, begin: Callable[..., Subscription]) -> None:
-        """Keep the results of shapes up to date, whoever follows them. Raises `ShapesError`."""
+        """Open the topic of the validation, also without clients; raise `ShapesError`."""
         topic = await self._new("validation", LiveQuery(SHACL), lambda _: None)
         await self._threads.work(partial(topic.open, begin))
         self._validation = topic
 
     def find(self, name: str) -> Topic:
-        """Give a topic by its id; raises `Problem` 404."""
+        """Return a topic by its id; raise `Problem` 404."""
         topic = next((topic for topic in self if topic.id == name), None)
         if topic is None:
-            raise Problem(404, f"no subscription {name!r} is open; /subscriptions lists those that are")
+            raise Problem(404, f"no subscription {name!r} is open; /subscriptions lists the open ones")
         return topic
 
     @asynccontextmanager
     async def follow(
-        self, asked: LiveQuery | None, client: Client, last: str | None = None
+        self, live_query: LiveQuery | None, client: Client, last: str | None = None
     ) -> AsyncIterator[Follower]:
-        """Follow a query from the event `last` on; the first client opens it. None follows the validation.
+        """Follow a query after the event `last`; the first client opens it. None follows the validation.
 
-        Raises `Problem` for a query that cannot be opened, and 429 if a client follows too many.
+        Raises `Problem` for a query that cannot be opened, and 429 for a client with too many streams.
         """
         if self._is_closed:
             raise server_ends()
@@ -162,13 +162,13 @@ class Topics:
         if self._counts[client.name] >= limit:
             raise Problem(
                 429,
-                f"{client.name} has {limit:,} subscriptions open, as many as a client may",
+                f"{client.name} has {limit:,} open subscriptions, the limit of a client",
                 headers={"Retry-After": "60"},
             )
-        # before the query is opened, which takes a while: else a client could open any number at once
+        # before the opening, which takes a while: else a client could open any number at once
         self._counts[client.name] += 1
         try:
-            topic = self.validation if asked is None else await self._open(asked, client)
+            topic = self.validation if live_query is None else await self._open(live_query, client)
             self._keep(topic)
             try:
                 with topic.followers.follow(last) as follower:
@@ -181,7 +181,7 @@ class Topics:
                 del self._counts[client.name]
 
     async def close(self) -> None:
-        """End all streams, and the subscriptions behind them; nobody can follow anything from now on."""
+        """End all streams and subscriptions; `follow` then refuses new clients."""
         self._is_closed = True
         for task in self._opening.values():
             task.cancel()
@@ -190,60 +190,60 @@ class Topics:
         topics = tuple(self)
         self._topics, self._validation = {}, None
         for topic in topics:
-            # all are dismissed before the first is closed, so that their seconds run together
+            # all are dismissed before the first is closed, so that they share the seconds
             topic.followers.dismiss(_FAREWELL)
         for topic in topics:
             await self._threads.work(topic.close)
 
-    async def _open(self, asked: LiveQuery, client: Client) -> Topic:
-        """Give the topic of a query. While it is being opened, others who ask for it wait for the
-        same topic.
-        """
-        name = name_of(asked)
+    async def _open(self, live_query: LiveQuery, client: Client) -> Topic:
+        """Return the topic of a query; concurrent requests wait for the same opening."""
+        name = name_of(live_query)
         topic = self._topics.get(name)
         if topic is not None:
             if not topic.log.has_ended:
                 return topic
-            self._forget(topic)
+            self._remove(topic)
         task = self._opening.get(name)
         if task is None:
-            task = asyncio.create_task(self._make(name, asked, client))
+            task = asyncio.create_task(self._make(name, live_query, client))
             self._opening[name] = task
             task.add_done_callback(lambda _: self._opening.pop(name, None))
         try:
-            # others may wait for the same task, so one that goes must not cancel it
+            # other requests may wait for the same task, so a cancelled one must not cancel it
             return await asyncio.shield(task)
         except asyncio.CancelledError:
-            if task.cancelled():  # by `close`, not whoever asked
+            if task.cancelled():  # by `close`, not by the client
                 raise server_ends() from None
             raise
 
-    async def _make(self, name: str, asked: LiveQuery, client: Client) -> Topic:
+    async def _make(self, name: str, live_query: LiveQuery, client: Client) -> Topic:
         dataset, work = self._dataset, self._threads.work
         rows, budget = self._limits.rows, self._limits.budget
-        # what is entailed may be far more than what the graph holds
-        if asked.entailment or not await work(partial(opens_quickly, dataset, asked.query, rows)):
-            timeless = replace(budget, opening_seconds=inf)  # the process has its own end
-            opening = OpenSubscription(asked.query, asked.entailment, asked.bindings, rows, timeless)
+        # entailed triples may be far more than those of the graph
+        if live_query.entailment or not await work(partial(opens_quickly, dataset, live_query.query, rows)):
+            timeless = replace(budget, opening_seconds=inf)  # the process has its own time limit
+            opening = OpenSubscription(
+                live_query.query, live_query.entailment, live_query.bindings, rows, timeless
+            )
             await self._children.rehearse(client.name, opening, "opening of the subscription")
-        topic = await self._new(name, asked, self._forget)
+        topic = await self._new(name, live_query, self._remove)
         begin = partial(
             subscribe,
             dataset,
-            asked.query,
-            initBindings=asked.bindings,
-            entailment=asked.entailment,
+            live_query.query,
+            initBindings=live_query.bindings,
+            entailment=live_query.entailment,
             budget=budget,
-            key=asked.key or None,
+            key=live_query.key or None,
         )
         await work(partial(topic.open, begin))
         self._topics[name] = topic
-        self._let_go(topic)  # for the case that whoever asked has gone
+        self._let_go(topic)  # its client may have disconnected
         return topic
 
-    async def _new(self, name: str, asked: LiveQuery, on_end: Callable[[Topic], None]) -> Topic:
+    async def _new(self, name: str, live_query: LiveQuery, on_end: Callable[[Topic], None]) -> Topic:
         prefixes = await self._threads.work(partial(own_prefixes, self._dataset))
-        return Topic(name, asked, self._pace, rows=self._limits.rows, prefixes=prefixes, on_end=on_end)
+        return Topic(name, live_query, self._pace, rows=self._limits.rows, prefixes=prefixes, on_end=on_end)
 
     def _keep(self, topic: Topic) -> None:
         handle = self._lingering.pop(topic, None)
@@ -251,29 +251,27 @@ class Topics:
             handle.cancel()
 
     def _let_go(self, topic: Topic) -> None:
-        """Close a topic that nobody follows, after some time or if there are too many."""
-        # one that has ended is no longer among the topics, and was closed by its end
+        """Close a topic without followers, after some time or if there are too many."""
+        # a topic that has ended is closed and removed already
         if topic.followers or self._topics.get(topic.id) is not topic:
             return
         self._lingering[topic] = asyncio.get_running_loop().call_later(_LINGER, self._drop, topic)
-        # else a client that opens one query after the other has any number of them maintained
+        # else a client could leave any number of subscriptions behind
         if len(self._lingering) > self._limits.subscriptions:
             self._drop(next(iter(self._lingering)))
 
     def _drop(self, topic: Topic) -> None:
-        self._forget(topic)
+        self._remove(topic)
         self._threads.start(topic.close)
 
-    def _forget(self, topic: Topic) -> None:
-        """Let the next client of a query open it anew; clients that follow it now still take what
-        there is.
-        """
+    def _remove(self, topic: Topic) -> None:
+        """Remove a topic, so that the next client opens it again; present followers still take its events."""
         self._keep(topic)
         if self._topics.get(topic.id) is topic:
             del self._topics[topic.id]
 
 
-def name_of(asked: LiveQuery) -> str:
-    """Give the id of the topic of a query, the same in every run."""
-    parts = [asked.query, asked.entailment, asked.key, asked.node]
+def name_of(live_query: LiveQuery) -> str:
+    """Return the id of a query's topic, the same in every run."""
+    parts = [live_query.query, live_query.entailment, live_query.key, live_query.node]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]

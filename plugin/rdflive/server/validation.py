@@ -1,4 +1,4 @@
-"""The results of the shapes over HTTP: as events to follow, and as reports."""
+"""The results of the shapes over HTTP, as events and as reports."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _PROBLEM: Final = "application/problem+json"
 
 
 async def show_validation(request: Request) -> Response:
-    """Answer with the report of now; with the events of its results where `Accept` asks for them."""
+    """Respond with the present report, or with events of its results if `Accept` names that type."""
     service: Service = request.app.state.service
     validation: Any = service.topics.validation.subscription
     accept = ", ".join(request.headers.getlist("accept"))
-    # `*/*` gets the report: a stream has no end, so only who names it is given one
+    # `*/*` gets the report: only clients that name an endless stream get one
     offered = (EVENT_STREAM, *REPORTS) if EVENT_STREAM in accept.lower() else REPORTS
     kind = choose(accept, offered, ALIASES)
     if kind == EVENT_STREAM:
@@ -39,18 +39,18 @@ async def show_validation(request: Request) -> Response:
 
 
 async def answer_refused(request: Request, error: Exception) -> Response:
-    """Answer an update that a guard refuses: with the report, and with a problem who asks for JSON alone."""
-    assert isinstance(error, Refused)  # noqa: S101 - it is registered for these
+    """Respond to an update that a guard refuses: with the report, or a problem if `Accept` has only JSON."""
+    assert isinstance(error, Refused)  # noqa: S101 - registered for this class
     service: Service = request.app.state.service
     accept = ", ".join(request.headers.getlist("accept"))
     try:
         kind = choose(accept, (*REPORTS, _PROBLEM), {**ALIASES, "application/json": _PROBLEM})
-    except Problem:  # that it was refused matters more
+    except Problem:  # 406, less important than the refusal
         kind = _PROBLEM
-    told = None if kind == _PROBLEM else await service.threads.work(lambda: error.error.graph)
-    if told is None:  # a query that is a guard has no report
+    report = None if kind == _PROBLEM else await service.threads.work(lambda: error.error.graph)
+    if report is None:  # guards that are queries have no report
         return await service.threads.work(error.response)
-    return await _written(service, lambda: told, kind, error.status)
+    return await _written(service, lambda: report, kind, error.status)
 
 
 async def _written(service: Service, graph: Callable[[], Graph], kind: str, status: int = 200) -> Response:
@@ -59,7 +59,7 @@ async def _written(service: Service, graph: Callable[[], Graph], kind: str, stat
         write_graph(graph(), kind, written)
         return written.getvalue()
 
-    # in a thread: to read the results waits for the store's lock
+    # in a thread: reading the results waits for the store's lock
     return Response(
         await service.threads.work(write), status, {"Content-Type": content_type(kind), "Vary": "Accept"}
     )

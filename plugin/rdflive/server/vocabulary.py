@@ -1,4 +1,4 @@
-"""The vocabulary of the data, which a query editor completes: the predicates and classes, by use."""
+"""The predicates and classes of the data, by use, for the completion of a query editor."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from rdflive.server.first_query import class_query, node_query
 from rdflive.server.slices import Ended, QuadSlices
 from rdflive.syntax.prefixes import writable_prefixes
 
-__all__ = ["DataVocabulary", "tell_vocabulary"]
+__all__ = ["DataVocabulary", "show_vocabulary"]
 
 log = logging.getLogger("rdflive")
 
 _TYPE: Final = str(RDF.type)
 _COUNTED: Final = 5_000
-"""Predicates, and classes, that are counted: the first ones met."""
-_TOLD: Final = 1_000
-"""Predicates, and classes, that are told: those most used."""
+"""The most predicates, and classes, that are counted: the first ones read."""
+_SHOWN: Final = 1_000
+"""The most predicates, and classes, in a response: the most used ones."""
 _PATIENCE: Final = 0.5
-"""Seconds that whoever asks waits for a count that has begun; after these what is counted so far is told."""
+"""Seconds that a request waits for a count to end, before it returns the last result."""
 _LONGEST: Final = 600.0
-"""Seconds after which a count ends, complete or not: a store keeps what is read, also what is deleted."""
+"""Seconds after which a count ends, complete or not: meanwhile the store cannot free deleted quads."""
 _REST: Final = 2.0
-"""Seconds between two counts; after a count that took longer, as long as it took."""
+"""The least seconds between two counts; the pause is at least as long as the last count."""
 
 
 class DataVocabulary:
-    """Counts how often predicates and classes are used, in a thread, while somebody asks.
+    """Counts the uses of predicates and classes in a thread, on request.
 
-    A count reads all quads in slices (`QuadSlices`), so that it holds up no writer, and is begun anew when
-    somebody asks and the data have changed; until it ends the last one's is told. `last` gives the number of
-    the last commit. Methods are called by the event loop's thread.
+    A count reads all quads in slices (`QuadSlices`), so that it does not block writers. A request starts a
+    new count if the data have changed, and returns the last result until it ends. `last` returns the number
+    of the last commit. The event loop's thread calls the methods.
     """
 
     def __init__(self, dataset: rdflib.Dataset, last: Callable[[], int]) -> None:
@@ -51,26 +51,26 @@ class DataVocabulary:
         self._last = last
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
-        self._told = _json(Counter(), Counter(), 0, is_complete=False, first="")
+        self._result = _json(Counter(), Counter(), 0, is_complete=False, first="")
         self._sequence = -1
-        """The last commit that was there when the last count began."""
+        """The number of the last commit at the start of the last count."""
         self._rests_until = 0.0
         self._took = 0.0
 
-    async def tell(self) -> bytes:
-        """Give the vocabulary as JSON."""
+    async def result(self) -> bytes:
+        """Return the vocabulary as JSON."""
         begun = monotonic()
         if not self._is_counting and begun >= self._rests_until and self._sequence != self._last():
             self._sequence = self._last()
             self._thread = threading.Thread(target=self._count, name="rdflive-vocabulary", daemon=True)
             self._thread.start()
-        # a count that took longer before will do so again
+        # waits only if the last count was short enough
         while self._is_counting and self._took < _PATIENCE and monotonic() < begun + _PATIENCE:
             await asyncio.sleep(0.01)
-        return self._told
+        return self._result
 
     def close(self) -> None:
-        """End the count that is under way, and wait for its thread."""
+        """Stop a running count, and wait for its thread."""
         self._ended.set()
         if self._thread is not None:
             self._thread.join()
@@ -80,14 +80,14 @@ class DataVocabulary:
         return self._thread is not None and self._thread.is_alive()
 
     def _count(self) -> None:
-        """Count once. What Oxigraph gives is dropped in this thread, as it must be."""
+        """Count once. Objects of Oxigraph are dropped in this thread, as they must be."""
         begun = monotonic()
         try:
             self._read(is_first=not self._took)
         except Ended:
             return
         except Exception:
-            # such as a store that is changed while it is read, and says so: the next count may do
+            # for example a store that changed during the reading: the next count may succeed
             log.exception("the vocabulary of the data could not be counted")
         self._took = monotonic() - begun
         self._rests_until = monotonic() + max(_REST, self._took)
@@ -109,25 +109,25 @@ class DataVocabulary:
             if total >= due:
                 due = 2 * total
                 node = node or node_query(slices, taken, prefixes)
-                # the first time whoever asks has nothing yet, so it is told as it grows
+                # the first count has no earlier result, so its partial results are returned
                 if is_first:
-                    self._told = _json(predicates, classes, total, is_complete=False, first=node)
+                    self._result = _json(predicates, classes, total, is_complete=False, first=node)
             if monotonic() > ends:
-                self._told = _json(predicates, classes, total, is_complete=False, first=node)
+                self._result = _json(predicates, classes, total, is_complete=False, first=node)
                 return
         first = class_query(slices, classes, prefixes) or node
-        self._told = _json(predicates, classes, total, is_complete=True, first=first)
+        self._result = _json(predicates, classes, total, is_complete=True, first=first)
 
 
-async def tell_vocabulary(request: Request) -> Response:
-    """Answer with the vocabulary of the data."""
+async def show_vocabulary(request: Request) -> Response:
+    """Respond with the vocabulary of the data."""
     vocabulary: DataVocabulary = request.app.state.service.vocabulary
     headers = {"Cache-Control": "no-store"}
-    return Response(await vocabulary.tell(), media_type="application/json", headers=headers)
+    return Response(await vocabulary.result(), media_type="application/json", headers=headers)
 
 
 def _add(counts: Counter[str], iri: str) -> None:
-    """Count one use; blank nodes, literals and IRIs that no query can write are no names."""
+    """Count one use of an IRI, except those that a query cannot write; other terms have the text ""."""
     if iri in counts or (len(counts) < _COUNTED and is_writable(iri)):
         counts[iri] += 1
 
@@ -135,15 +135,15 @@ def _add(counts: Counter[str], iri: str) -> None:
 def _json(
     predicates: Counter[str], classes: Counter[str], triples: int, *, is_complete: bool, first: str
 ) -> bytes:
-    told: dict[str, Any] = {
+    shown: dict[str, Any] = {
         "triples": triples,
         "complete": is_complete,
         "predicates": _most_used(predicates),
         "classes": _most_used(classes),
         "first": first,
     }
-    return json.dumps(told).encode()
+    return json.dumps(shown).encode()
 
 
 def _most_used(counts: Counter[str]) -> list[dict[str, Any]]:
-    return [{"iri": iri, "uses": uses} for iri, uses in counts.most_common(_TOLD)]
+    return [{"iri": iri, "uses": uses} for iri, uses in counts.most_common(_SHOWN)]

@@ -1,4 +1,4 @@
-"""SHACL: shapes compiled to plans of the engine, and their results as a subscription."""
+"""SHACL: shapes compiled to plans of the engine, and a subscription to their results."""
 
 from rdflive.shacl.imports import read_shapes, with_imports
 from rdflive.shacl.parts import COLUMNS

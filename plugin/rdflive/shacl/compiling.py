@@ -1,14 +1,13 @@
-"""Compiles a shape to the algebra that is maintained: a query whose rows are its validation results.
+"""Compiles a shape to the maintained algebra: a query whose rows are its validation results.
 
-Say a shape has the instances of :Train as its focus nodes, and asks for one :delay at least and for integers.
-Its plan is, in SPARQL's words, the union of
+Example: a shape has the instances of :Train as focus nodes, and requires at least one :delay and integer
+values. Its plan is, in SPARQL, the union of
 
-    SELECT ?f    { ?f a :Train  FILTER NOT EXISTS { ?f :delay ?v } }         # counted in fact, see `_counts`
+    SELECT ?f    { ?f a :Train  FILTER NOT EXISTS { ?f :delay ?v } }        # implemented by counting
     SELECT ?f ?v { ?f a :Train . ?f :delay ?v  FILTER(!integer(?v)) }
 
-The focus nodes, and the value nodes of a path, are one node of the algebra each, which all constraints read.
-A shape within a shape is compiled for the value nodes that it is asked of, to the set of those that do not
-conform.
+The focus nodes, and the value nodes of a path, are one algebra node each, which all constraints read. A shape
+within a shape is compiled for its value nodes, to the set of those that do not conform.
 """
 
 from __future__ import annotations
@@ -45,8 +44,7 @@ from rdflive.query.refusals import refused
 from rdflive.query.scope import Dataset, Query, Scope
 from rdflive.query.translate import translate
 from rdflive.regex import RegexError
-from rdflive.shacl.conditions import Breaks, Constant, Fails, Function
-from rdflive.shacl.found import Found, FoundRows, Pairs, ResultSource
+from rdflive.shacl.conditions import Breaks, Constant, Fails, Found, FoundRows, Function, Pairs, ResultSource
 from rdflive.shacl.messages import message_of
 from rdflive.shacl.shapes import (
     Closed,
@@ -69,24 +67,27 @@ from rdflive.shacl.vocabulary import SH
 __all__ = ["NAMES", "compile_shape", "nothing"]
 
 NAMES: Final = ("focus", "value", "path", "message", "source")
-"""The columns of a compiled shape: the last is the place of a `ResultSource`."""
+"""The columns of a compiled shape; the last is the index of a `ResultSource`."""
 _FEW: Final = 10
-"""So many nodes that are targets by themselves have a pattern each."""
+"""Up to this number, node targets have a pattern each."""
 
 
 def compile_shape(shape: Shape, *, merges: bool = True) -> tuple[algebra.Node, tuple[ResultSource, ...]]:
-    """Compile a shape with its targets to a node with the columns `NAMES`, and what the last of them names.
+    """Compile a shape with its targets to an algebra node with the columns `NAMES`, and the sources that the
+    last column refers to.
 
-    With `merges` paths are matched where classes have the instances of their subclasses, if that makes no
-    difference to them. Raises `ShapesError` for what cannot be maintained.
+    With `merges`, a path is matched on the graph in which classes also have the instances of their
+    subclasses, if its answer is the same there. Raises `ShapesError` for shapes that cannot be maintained.
     """
     compiler = ShapeCompiler(merges=merges)
     branches: list[algebra.Node] = []
     sources: list[ResultSource] = []
     for found in compiler.results(shape, compiler.targets(shape)):
         number = Literal(len(sources))
-        told = (found.focus, found.value, found.path, found.message)
-        renamed = tuple((Variable(name), column) for name, column in zip(NAMES, told, strict=False) if column)
+        columns_of = (found.focus, found.value, found.path, found.message)
+        renamed = tuple(
+            (Variable(name), column) for name, column in zip(NAMES, columns_of, strict=False) if column
+        )
         branch = Project(found.node, (), renamed)
         branches.append(algebra.Extend(branch, Variable(NAMES[-1]), Constant(number)))
         sources.append(found.source)
@@ -95,13 +96,17 @@ def compile_shape(shape: Shape, *, merges: bool = True) -> tuple[algebra.Node, t
 
 
 def nothing() -> algebra.Node:
-    """Give a query without rows that looks at the graph: a validation has it when no shape has targets."""
+    """Return a query without rows that still reads the graph, for a validation in which no shape has
+    targets.
+    """
     never = Basic((TriplePattern(SH.ValidationReport, SH.ValidationReport, SH.ValidationReport),))
     return Join(never, Values(tuple(map(Variable, NAMES)), ()))
 
 
 class ShapeCompiler:
-    """Compiles one shape with those within it; nodes that several constraints read are made once."""
+    """Compiles one shape with its nested shapes; algebra nodes that several constraints read are built
+    once.
+    """
 
     def __init__(self, *, merges: bool) -> None:
         self._merges = merges
@@ -111,12 +116,14 @@ class ShapeCompiler:
         self._failing: dict[tuple[Shape, algebra.Node], algebra.Node] = {}
 
     def fresh(self) -> Variable:
-        """Make a variable that occurs nowhere else."""
+        """Return a new variable."""
         return Variable(f"·{next(self.numbers)}", distinguished=False)
 
     def scope(self, rows: FoundRows | None = None, graph: Any = None) -> Scope:
-        """Give where a path is evaluated. From `rows` it is followed as from constants (2.3.1): a path of no
-        steps is there also for a node that is in no triple.
+        """Return the scope that a path is evaluated in.
+
+        From `rows` the path starts as from constants (2.3.1): a path of no steps exists even for a node that
+        is in no triple.
         """
         asked: dict[Node, Variable] = {} if rows is None else {RdflibVariable("this"): rows.column}
         given = None if rows is None else rows.node
@@ -134,7 +141,7 @@ class ShapeCompiler:
         return Scope(query, graph)
 
     def targets(self, shape: Shape) -> FoundRows:
-        """Give the focus nodes of a shape (2.1.3)."""
+        """Return the focus nodes of a shape (2.1.3)."""
         focus = self.fresh()
         conditions: tuple[algebra.Condition, ...] = ()
         if shape.only is not None:
@@ -159,11 +166,11 @@ class ShapeCompiler:
     def instances(
         self, column: Variable, name: Node, conditions: tuple[algebra.Condition, ...] = ()
     ) -> algebra.Node:
-        """Give the SHACL instances of a class, those of its subclasses among them (1.1)."""
+        """Return the SHACL instances of a class, including those of its subclasses (1.1)."""
         return Basic((TriplePattern(column, RDF.type, name),), CLASSIFIED, conditions)
 
     def pairs(self, shape: Shape, rows: FoundRows) -> Pairs:
-        """Give nodes with their value nodes."""
+        """Return nodes with their value nodes."""
         if shape.path is None:
             return Pairs(rows.node, rows.column, rows.column)
         known = self._pairs.get((shape, rows.node))
@@ -172,9 +179,9 @@ class ShapeCompiler:
         return known
 
     def along(self, path: PathLike, rows: FoundRows, value: Variable) -> Pairs:
-        """Give nodes with the ends of a path."""
+        """Return nodes with the ends of a path."""
         if isinstance(rows.node, Values) and len(rows.node.rows) <= _FEW:
-            # a pattern for each: for one of all, the nodes that ask and the rows that they meet are kept too
+            # one pattern per node: a pattern for all nodes needs a join, which stores nodes and rows
             parts = [self._from_node(path, node, rows.column, value) for (node,) in rows.node.rows]
             found = parts[0] if len(parts) == 1 else Union(tuple(parts))
             return Pairs(found, rows.column, value)
@@ -192,7 +199,7 @@ class ShapeCompiler:
         return algebra.Extend(kept, focus, Constant(node))
 
     def values(self, pairs: Pairs) -> FoundRows:
-        """Give the value nodes, each once."""
+        """Return the distinct value nodes."""
         if pairs.value == pairs.focus:
             return FoundRows(pairs.node, pairs.value)
         node = self._values.get(pairs.node)
@@ -201,7 +208,9 @@ class ShapeCompiler:
         return FoundRows(node, pairs.value)
 
     def results(self, shape: Shape, rows: FoundRows) -> Iterator[Found]:
-        """Give the results of a shape at some nodes, and those of its property shapes at their own."""
+        """Return the results of a shape at some nodes, and those of its property shapes at their focus
+        nodes.
+        """
         for constraint in shape.constraints:
             if not isinstance(constraint, Nested) or constraint.component != SH.PropertyConstraintComponent:
                 yield from self.breaks(shape, constraint, rows)
@@ -210,11 +219,11 @@ class ShapeCompiler:
             for found in self.results(constraint.shape, self.values(pairs)):
                 if shape.path is None:
                     yield found
-                else:  # a result for each way to its focus node
+                else:  # one result per path to its focus node
                     yield found._replace(node=Join(pairs.node, found.node))
 
     def failing(self, shape: Shape, rows: FoundRows) -> algebra.Node:
-        """Give those of some nodes that do not conform to a shape (3.4.3), each once, in the same column."""
+        """Return the distinct nodes that do not conform to a shape (3.4.3), in the same column."""
         known = self._failing.get((shape, rows.node))
         if known is None:
             parts = [
@@ -227,7 +236,7 @@ class ShapeCompiler:
         return known
 
     def breaks(self, shape: Shape, constraint: Constraint, rows: FoundRows) -> Iterator[Found]:
-        """Give what breaks one constraint of a shape; the column of focus nodes is that of `rows`."""
+        """Return the violations of one constraint of a shape; the column of focus nodes is that of `rows`."""
         pairs = self.pairs(shape, rows)
         if isinstance(constraint, SparqlConstraint):
             yield from broken(self, shape, constraint, rows, pairs)
@@ -262,7 +271,7 @@ class ShapeCompiler:
         constraint: Node | None = None,
         messages: tuple[Literal, ...] = (),
     ) -> ResultSource:
-        """Say what the results of a constraint have in common."""
+        """Return the common parts of the results of a constraint."""
         messages = messages or shape.messages or (Literal(message),)
         return ResultSource(component, shape.node, shape.severity, shape.path_node, messages, constraint)
 
@@ -274,7 +283,7 @@ class ShapeCompiler:
         if make is not None:
             try:
                 test = make(value)
-            except RegexError as error:  # of sh:pattern, or its sh:flags
+            except RegexError as error:  # in sh:pattern or sh:flags
                 raise ShapesError(
                     f"sh:pattern {value[0]!r} cannot be matched: {error}", shape.node
                 ) from error
@@ -298,10 +307,13 @@ class ShapeCompiler:
             having = Project(Filter(pairs.node, wanted), (pairs.focus,))
             yield Found(Exists(rows.node, having, negated=True), pairs.focus, source)
         else:
-            raise ShapesError(f"{component} is not known", shape.node)
+            raise ShapesError(f"the constraint component {component} is unknown", shape.node)
 
     def _counted(self, pairs: Pairs, rows: FoundRows, *, seeded: bool) -> tuple[algebra.Node, Variable]:
-        """Count the value nodes of each focus node; with `seeded` 0 where there are none."""
+        """Count the value nodes of each focus node.
+
+        With `seeded`, focus nodes without value nodes count 0.
+        """
         number = self.fresh()
         counts = (algebra.Aggregate("COUNT", number, None, distinct=False),)
         return Group(pairs.node, (pairs.focus,), counts, rows.node if seeded else None), number
@@ -309,12 +321,12 @@ class ShapeCompiler:
     def _outside(
         self, counted: algebra.Node, number: Variable, least: int | None, most: int | None
     ) -> algebra.Node:
-        """Keep what is counted and outside of limits."""
+        """Keep the rows whose count is outside the limits."""
         text = f"?{number.name} < {least}" if most is None else f"?{number.name} > {most}"
         return Filter(counted, Breaks(number.name, text, partial(_between, least or 0, most)))
 
     def _same_language(self, pairs: Pairs) -> algebra.Node:
-        """Give a row for each language that several value nodes have (4.4.5)."""
+        """Return a row for each language that several value nodes have (4.4.5)."""
         tag = self.fresh()
         tagged = algebra.Extend(
             pairs.node, tag, Function((pairs.value.name,), f"LANG(?{pairs.value.name})", _language)
@@ -328,7 +340,7 @@ class ShapeCompiler:
         self, constraint: PropertyPair, rows: FoundRows, pairs: Pairs, source: ResultSource
     ) -> Iterator[Found]:
         component, value = constraint.component, pairs.value
-        if value == pairs.focus:  # of a node shape: a column of its own, to compare the node with its values
+        if value == pairs.focus:  # of a node shape: a second column, to compare the node with its values
             value = self.fresh()
             pairs = Pairs(Project(pairs.node, (pairs.focus,), ((value, pairs.focus),)), pairs.focus, value)
         if component in (SH.LessThanConstraintComponent, SH.LessThanOrEqualsConstraintComponent):
@@ -346,7 +358,7 @@ class ShapeCompiler:
                 yield Found(Exists(one.node, two.node, negated=True), pairs.focus, source, value)
 
     def _nested(self, constraint: Nested | Members, pairs: Pairs) -> algebra.Node:
-        """Give the pairs whose value nodes break a constraint of shapes (4.6, 4.7.1 and 4.7.2)."""
+        """Return the pairs whose value nodes break a constraint of shapes (4.6, 4.7.1 and 4.7.2)."""
         rows = self.values(pairs)
         if isinstance(constraint, Nested):
             failing = self.failing(constraint.shape, rows)
@@ -374,7 +386,9 @@ class ShapeCompiler:
     def _qualified(
         self, constraint: Qualified, rows: FoundRows, pairs: Pairs, shape: Shape
     ) -> Iterator[Found]:
-        """Count the value nodes that conform, where disjoint to no shape of a sibling too (4.7.3)."""
+        """Count the value nodes that conform; if disjoint, only those that conform to no sibling shape
+        (4.7.3).
+        """
         values = self.values(pairs)
         node: algebra.Node = Exists(pairs.node, self.failing(constraint.shape, values), negated=True)
         for sibling in constraint.siblings:
@@ -391,12 +405,12 @@ class ShapeCompiler:
 
 
 def replace_limits(constraint: Qualified, least: int | None, most: int | None) -> Qualified:
-    """Give a qualified constraint with one of its limits."""
+    """Return a qualified constraint with one of its limits."""
     return replace(constraint, least=least, most=most)
 
 
 def _joined(nodes: list[algebra.Node]) -> algebra.Node:
-    """Join nodes two by two, so that many are not nested deeply."""
+    """Join nodes as a balanced tree, so that many nodes are not nested deeply."""
     while len(nodes) > 1:
         nodes = [reduce(Join, nodes[at : at + 2]) for at in range(0, len(nodes), 2)]
     return nodes[0]
@@ -417,19 +431,21 @@ def _language(term: Any) -> Literal | None:
 
 
 def _is_one_step(path: PathLike) -> bool:
-    """Tell whether a path gives no pair twice."""
+    """Return True if a path never returns the same pair twice."""
     return isinstance(path, URIRef) or (isinstance(path, InvPath) and isinstance(path.arg, URIRef))
 
 
 def _is_plain(path: Any) -> bool:
-    """Tell whether a path sees the same where instances of a class are those of its superclasses too."""
+    """Return True if a path has the same answer on the graph in which superclasses have the instances of
+    subclasses.
+    """
     if isinstance(path, URIRef):
         return path not in (RDF.type, RDFS.subClassOf)
     if isinstance(path, InvPath):
         return _is_plain(path.arg)
     if isinstance(path, SequencePath | AlternativePath):
         return all(map(_is_plain, path.args))
-    # no steps: nodes of the graph, among which may be classes that are only inferred
+    # a path of no steps returns all nodes, which may include classes that are only inferred
     return (
         isinstance(path, MulPath)
         and path.mod == "+"

@@ -1,4 +1,6 @@
-"""Reads the constraint components that a shapes graph declares, and its queries (SHACL, Sections 5 and 6)."""
+"""Reads the constraint components that a shapes graph declares, and their queries (SHACL, Sections 5 and
+6).
+"""
 
 from __future__ import annotations
 
@@ -28,16 +30,16 @@ _RESERVED: Final = PREBOUND | {"path", "PATH", "value"}
 
 
 class Components:
-    """The components of a shapes graph that are no part of SHACL Core.
+    """The components of a shapes graph that are not part of SHACL Core.
 
-    Raises `ShapesError` for what is ill-formed.
+    Raises `ShapesError` for ill-formed components.
     """
 
     def __init__(self, graph: Graph, values: NodeValues, named: Iterable[Node]) -> None:
         self._graph = graph
         self._values = values
         self.read_from: set[Node] = set()
-        """The subjects that say what any shape may mean: components, and prefixes of queries."""
+        """The subjects that may affect every shape: components, and prefixes of queries."""
         self.all = tuple(self._read(named))
         self.parameters = frozenset(p.path for component in self.all for p in component.parameters)
         """The predicates that declare constraints of these components."""
@@ -45,7 +47,7 @@ class Components:
     def _read(self, named: Iterable[Node]) -> Iterator[Component]:
         for node in sorted(named, key=shown):
             if str(node).startswith(SH):
-                continue  # the components of SHACL Core, which are known
+                continue  # the components of SHACL Core are built in
             self.read_from.add(node)
             parameters = tuple(self._parameters(node))
             names = PREBOUND.union(parameter.name for parameter in parameters)
@@ -74,11 +76,11 @@ class Components:
             name = local[0]
             if name in _RESERVED or not name.replace("_", "a").isalnum():
                 raise ShapesError(
-                    f"{said} is called {name!r}, which is no variable of SPARQL, or one that SHACL binds",
+                    f"{said} has the name {name!r}, which SPARQL does not allow or SHACL binds",
                     node,
                 )
             if known.setdefault(name, path) != path:
-                raise ShapesError(f"{said} has the name of {shown(known[name])}: both are ?{name}", node)
+                raise ShapesError(f"{said} has the same name as {shown(known[name])}: ?{name}", node)
             constraints = tuple(value_constraints(self._values, parameter, self.read_from))
             yield Parameter(path, name, self._values.flag(parameter, SH.optional), constraints)
 
@@ -89,7 +91,7 @@ class Components:
                 text = self._values.one(value, form)
                 if text is not None:
                     found = self.query(value, text, asks=form == SH.ask)
-                    # the component's own messages, where its validator has none
+                    # the component's own messages, if its validator has none
                     messages = found.messages or self._values.messages(node)
                     return replace(
                         found, messages=messages, prebound=prebound | ({"value"} if found.asks else set())
@@ -97,12 +99,12 @@ class Components:
         return None
 
     def constraints(self, shape: Shape) -> Iterator[SparqlConstraint]:
-        """Give the constraints that a shape declares by parameters of components."""
+        """List the constraints that a shape declares by parameters of components."""
         for component in self.all:
             yield from self._of_component(shape, component)
 
     def _of_component(self, shape: Shape, component: Component) -> Iterator[SparqlConstraint]:
-        """Give the constraints that a shape declares by the parameters of a component (6.2.3)."""
+        """List the constraints that a shape declares by the parameters of a component (6.2.3)."""
         required = [p for p in component.parameters if not p.optional]
         values = {
             p: sorted(self._values.objects(shape.node, p.path), key=shown) for p in component.parameters
@@ -115,8 +117,8 @@ class Components:
         several = [p for p, found in values.items() if len(found) > 1]
         if several and len(component.parameters) > 1:
             raise ShapesError(
-                f"{shown(shape.node)} has several values of {shown(several[0].path)}, which is a parameter "
-                "beside others",
+                f"{shown(shape.node)} has several values of {shown(several[0].path)}, but only the single "
+                "parameter of a component can have several",
                 shape.node,
             )
         rows: list[dict[str, Node]] = [{}]
@@ -129,7 +131,7 @@ class Components:
             yield SparqlConstraint(component.node, validator, arguments, None)
 
     def _check_argument(self, node: Node, parameter: Parameter, value: Node) -> None:
-        """Refuse a value that is not what the declaration of its parameter asks for (6.2.1)."""
+        """Raise `ShapesError` for a value that breaks a constraint of its parameter (6.2.1)."""
         for constraint in parameter.constraints:
             if not meets(constraint, value):
                 raise ShapesError(

@@ -1,7 +1,6 @@
-"""Shapes of files, and those that they import by owl:imports (SHACL, Section 3.1).
+"""Shapes of files, and the files that they import by owl:imports (SHACL, Section 3.1).
 
-Files of this machine are read, and nothing is fetched: `owl:imports <common.ttl>` in shapes.ttl reads
-common.ttl beside it.
+Only local files are read: `owl:imports <common.ttl>` in shapes.ttl reads common.ttl beside it.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ _LOCAL_HOSTS: Final = ("", "localhost")
 
 
 def read_shapes(path: str | os.PathLike[str]) -> Graph:
-    """Read a file with shapes, .gz too; where it has several graphs, all of them are one.
+    """Read a file with shapes, .gz too. Several graphs in a file are merged.
 
-    Raises OSError where it cannot be opened, and `ShapesError` with the line where it is no RDF.
+    Raises OSError if it cannot be opened, and `ShapesError` with the line if it is not RDF.
     """
     name = os.fsdecode(path)
     iri = Path(name).absolute().as_uri()
@@ -41,9 +40,9 @@ def read_shapes(path: str | os.PathLike[str]) -> Graph:
     syntax = guess_format(name.removesuffix(".gz")) or "turtle"
     with gzip.open(name) if name.endswith(".gz") else open(name, "rb") as stream:
         try:
-            # both are binary streams, but typeshed does not call them BinaryIO
+            # both are binary streams, but not BinaryIO in typeshed
             read.parse(file=cast(BinaryIO, stream), format=syntax, publicID=iri)
-        except Exception as error:  # each parser of rdflib raises what it likes
+        except Exception as error:  # rdflib's parsers raise exceptions of many classes
             raise ShapesError(parser_fault(name, error)) from error
     for prefix, namespace in read.namespaces():
         graph.bind(prefix, namespace)
@@ -53,20 +52,20 @@ def read_shapes(path: str | os.PathLike[str]) -> Graph:
 
 
 def with_imports(graphs: Iterable[Graph]) -> list[Graph]:
-    """Give graphs with shapes and the files that they import, directly or not, each once.
+    """Return graphs with shapes and the files that they import, directly or indirectly, each once.
 
     Raises `ShapesError` for a file that cannot be read.
     """
     found = list(graphs)
     known = {place for graph in found for place in _places(graph)}
-    for graph in found:  # which grows as files are read
+    for graph in found:  # grows as files are read
         for importing, imported in _imports(graph):
             path = _local(imported)
             if path is None or _place(imported) in known:
                 continue
             try:
-                if not os.path.isfile(path):  # to read from a device may never end
-                    said = "it is no file" if os.path.exists(path) else "no such file"
+                if not os.path.isfile(path):  # reading from a device may never end
+                    said = "not a regular file" if os.path.exists(path) else "no such file"
                     raise OSError(errno.ENOENT, said)
                 read = read_shapes(path)
             except (OSError, ShapesError) as error:
@@ -78,14 +77,14 @@ def with_imports(graphs: Iterable[Graph]) -> list[Graph]:
 
 
 def import_notes(graphs: Iterable[Graph]) -> Iterator[str]:
-    """Say which imports of shapes were not followed."""
+    """List notes about imports that were not followed."""
     graphs = list(graphs)
     known = {place for graph in graphs for place in _places(graph)}
     for graph in graphs:
         for importing, imported in _imports(graph):
             if _place(imported) not in known:
                 said = f"owl:imports {shown(imported)} of {shown(importing)}"
-                yield f"{said} is not followed: give what it names with the shapes"
+                yield f"{said} is not followed: pass the imported graph with the shapes"
 
 
 def _imports(graph: Graph) -> list[tuple[Node, Node]]:
@@ -93,26 +92,26 @@ def _imports(graph: Graph) -> list[tuple[Node, Node]]:
 
 
 def _places(graph: Graph) -> Iterator[str]:
-    """List what may be imported as this graph: its name, and the ontologies that it describes."""
-    yield _place(URIRef(SH))  # of which validation knows what matters
+    """List the names by which this graph may be imported: its own, and those of its ontologies."""
+    yield _place(URIRef(SH))  # its relevant content is built in
     described = {*graph.subjects(RDF.type, OWL.Ontology), *graph.subjects(OWL.imports)}
     named = graph.graphs() if isinstance(graph, Dataset) else [graph]
     yield from map(_place, (*(each.identifier for each in named), *described))
 
 
 def _place(name: Node) -> str:
-    """Give the place of what is imported, without a fragment; of a file its real path."""
+    """Return the name of an imported graph without its fragment; for a file, its real path."""
     path = _local(name)
     return str(name).partition("#")[0] if path is None else path
 
 
 def _local(name: Node) -> str | None:
-    """Give the real path of a file of this machine; None for another name."""
+    """Return the real path of a local file; None for another name."""
     if not isinstance(name, URIRef) or not name.lower().startswith("file:"):
         return None
     try:
         parts = urlsplit(name)
         path = os.path.realpath(url2pathname(parts.path))
-    except ValueError:  # as of file://[x, or with a zero byte: no file has such a name
+    except ValueError:  # e.g. file://[x, or with a zero byte: no file has such a name
         return None
     return path if parts.netloc in _LOCAL_HOSTS else None

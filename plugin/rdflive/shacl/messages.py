@@ -1,4 +1,4 @@
-"""What results say where a shape has no sh:message of its own."""
+"""The messages of results of shapes without sh:message."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ __all__ = ["message_of"]
 
 
 _term: Final[TermWriter] = TermWriter({"xsd": str(XSD), "rdf": str(RDF), "rdfs": str(RDFS), "sh": str(SH)})
-"""Writes terms; messages are terms themselves, which have no prefixes of a graph."""
+"""Writes terms with standard prefixes, because messages are terms and have no prefixes of a graph."""
 
 
 _FEW: Final = 10
-"""So many members of a list are named; more are counted."""
+"""Number of members of a list that are named; the others are counted."""
 
 
 def message_of(constraint: Constraint) -> str:
-    """Say in one sentence what a constraint asks for."""
+    """Describe the requirement of a constraint in one sentence."""
     if isinstance(constraint, Closed):
         return "the shape is closed, and does not allow this predicate"
     if isinstance(constraint, Qualified):
@@ -40,7 +40,7 @@ def message_of(constraint: Constraint) -> str:
             return f"{_values(constraint.least)} {what} at least"
         return f"{_values(constraint.most or 0)} {what} at most"
     if isinstance(constraint, SparqlConstraint):
-        return "the query of the constraint finds it"
+        return "the query of the constraint returns it"
     name = constraint.component.removeprefix(str(SH)).removesuffix("ConstraintComponent")
     if isinstance(constraint, PropertyPair):
         return _COMPARISONS[name].format(_term(constraint.other))
@@ -55,7 +55,7 @@ def message_of(constraint: Constraint) -> str:
 
 _COMPARISONS: Final = {
     "Equals": "must be the same values as those of {}",
-    "Disjoint": "must be no value of {}",
+    "Disjoint": "must not be a value of {}",
     "LessThan": "must be less than each value of {}",
     "LessThanOrEquals": "must be at most each value of {}",
 }

@@ -1,4 +1,4 @@
-"""One shape as the engine maintains it, and its results as they are told."""
+"""One shape as the engine maintains it, and its results as subscribers receive them."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from rdflive.model import Term, Terms
 from rdflive.query.parse import ParsedQuery
 from rdflive.query.plan import make_plan
 from rdflive.shacl.compiling import NAMES, compile_shape, nothing
-from rdflive.shacl.found import ResultSource
+from rdflive.shacl.conditions import ResultSource
 from rdflive.shacl.shapes import Shape
 
 __all__ = ["COLUMNS", "ShapeResults"]
 
 COLUMNS: Final = ("focus", "path", "value", "component", "shape", "severity", "message", "constraint")
-"""What a result is told as; each is called as in sh:ValidationResult."""
+"""The columns of a result, named as in sh:ValidationResult."""
 
 
 class ShapeResults(Use):
-    """The results of one shape with targets, kept up to date."""
+    """Maintains the results of one shape with targets."""
 
-    __slots__ = ("_doubt", "_static", "_tell", "question", "results", "shape", "sources", "terms")
+    __slots__ = ("_doubt", "_report", "_static", "question", "results", "shape", "sources", "terms")
 
     terms: tuple[Any, ...]
 
@@ -38,13 +38,13 @@ class ShapeResults(Use):
         shape: Shape | None,
         regime: Regime | None,
         to_native: Callable[[Any], Term],
-        tell: Callable[[TermWeights], object],
+        report: Callable[[TermWeights], object],
         doubt: Callable[[], object],
     ) -> None:
-        """Compile a shape; `tell` is called with what comes and goes, `doubt` where it is not known.
-        Without a shape nothing comes.
+        """Compile a shape. `report` receives the changes of results; `doubt` is called after a new full
+        answer.
 
-        Raises `ShapesError`.
+        Without a shape there are no results. Raises `ShapesError`.
         """
         self.shape = shape
         self.terms = ()
@@ -55,8 +55,8 @@ class ShapeResults(Use):
             root, self.sources = compile_shape(shape, merges=with_subclasses(regime) in (regime, SUBCLASSES))
         self.question = Question(text, make_plan(ParsedQuery(text, "SELECT", root, NAMES, {})), regime)
         self.results: TermWeights = {}
-        """What was told last: each result, in the terms of the store, with how often it is there."""
-        self._tell, self._doubt = tell, doubt
+        """The results reported so far, in the terms of the store, with their multiplicity."""
+        self._report, self._doubt = report, doubt
         self._static: dict[Term, tuple[ResultSource, Terms]] = {
             to_native(Literal(number)): (source, _static(source, to_native))
             for number, source in enumerate(self.sources)
@@ -64,31 +64,32 @@ class ShapeResults(Use):
 
     @property
     def read_from(self) -> set[Node]:
-        """The subjects of the shapes graph that say what the shape is."""
+        """The subjects of the shapes graph that define the shape."""
         return set() if self.shape is None else self.shape.read_from
 
     def emit(self, weights: TermWeights, sequence: int, initial: bool, expired: TermWeights, /) -> None:  # noqa: ARG002
-        """Take what came and went. A whole answer comes where the query was started anew, so that what was
-        told before is in doubt.
+        """Apply a change of the answer.
+
+        An initial answer follows a restart of the query, so earlier reports are in doubt.
         """
         if initial:
-            self.results = self._told(weights)
+            self.results = self._results_of(weights)
             self._doubt()
             return
-        self._take(self._told(weights))
+        self._take(self._results_of(weights))
 
     def begin(self, weights: TermWeights) -> None:
-        """Take the answer as it is at the beginning, or none at the end."""
-        told = self._told(weights)
-        add_weights(told, ((result, -weight) for result, weight in self.results.items()))
-        self._take(told)
+        """Take the answer at the start, or an empty one at the end."""
+        changes = self._results_of(weights)
+        add_weights(changes, ((result, -weight) for result, weight in self.results.items()))
+        self._take(changes)
 
-    def _told(self, weights: TermWeights) -> TermWeights:
+    def _results_of(self, weights: TermWeights) -> TermWeights:
         return add_up((self._result(row), weight) for row, weight in weights.items())
 
-    def _take(self, told: TermWeights) -> None:
-        add_weights(self.results, told.items())
-        self._tell(told)
+    def _take(self, changes: TermWeights) -> None:
+        add_weights(self.results, changes.items())
+        self._report(changes)
 
     def _result(self, row: Terms) -> Terms:
         focus, value, path, message, number = row
@@ -98,7 +99,7 @@ class ShapeResults(Use):
 
 
 def _static(source: ResultSource, to_native: Callable[[Any], Term]) -> Terms:
-    told = (
+    terms = (
         source.path,
         source.component,
         source.shape,
@@ -106,4 +107,4 @@ def _static(source: ResultSource, to_native: Callable[[Any], Term]) -> Terms:
         source.messages[0],
         source.constraint,
     )
-    return tuple(None if term is None else to_native(term) for term in told)
+    return tuple(None if term is None else to_native(term) for term in terms)

@@ -1,4 +1,4 @@
-"""Reads shapes out of a shapes graph, and refuses ill-formed ones (SHACL, Sections 2 to 6)."""
+"""Reads the shapes of a shapes graph, and raises for ill-formed ones (SHACL, Sections 2 to 6)."""
 
 from __future__ import annotations
 
@@ -48,8 +48,9 @@ _UNSUPPORTED: Final = frozenset(
         *("someValue", "subsetOf"),
     )
 )
-"""Parameters and targets of SHACL Advanced Features, SHACL JavaScript and SHACL 1.2: without them a shape
-would ask for less than it says.
+"""Parameters and targets of SHACL Advanced Features, SHACL JavaScript and SHACL 1.2.
+
+A shape read without them would require less than it states.
 """
 _MEMBERS: Final = {SH["and"]: "And", SH["or"]: "Or", SH.xone: "Xone"}
 _COMPARISONS: Final = (SH.equals, SH.disjoint, SH.lessThan, SH.lessThanOrEquals)
@@ -64,14 +65,14 @@ _SHAPES: Final = (SH.node, SH.property, SH["not"], SH.qualifiedValueShape)
 class ShapesReader:
     """Reads the shapes of a graph. A shape that several others refer to is read once.
 
-    Raises `ShapesError` for what is ill-formed, refers to itself, or cannot be maintained.
+    Raises `ShapesError` for shapes that are ill-formed, recursive, or cannot be maintained.
     """
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._known: dict[Node, Shape] = {}
         self._open: list[Node] = []
-        """The shapes that are being read, outermost first."""
+        """The shapes and paths being read, outermost first."""
         self.values = NodeValues(graph)
         known = self._read_classes()
         self._classes, self._kinds, self._component_kinds, self._named, self.entailments = known
@@ -79,8 +80,8 @@ class ShapesReader:
         self.components = Components(graph, self.values, self._named)
 
     def _read_classes(self) -> tuple[set[Node], ...]:
-        """Give the classes of classes, of shapes and of constraint components, all constraint components,
-        and what the shapes say must be entailed (2.4).
+        """Return the classes of classes, of shapes and of constraint components, all constraint components,
+        and the values of sh:entailment (2.4).
         """
         component_kinds = self._below(SH.ConstraintComponent)
         return (
@@ -92,24 +93,24 @@ class ShapesReader:
         )
 
     def concerned(self, triples: Iterable[tuple[Node, Node, Node]]) -> set[Node]:
-        """Give the nodes whose shapes may mean something else since triples came or went."""
+        """Return the nodes whose shapes may have changed with these triples."""
         found = set()
         for s, p, o in triples:
-            # among other data most types and subclasses are of no shape
+            # in a graph with other data, most types and subclasses do not define shapes
             if p in (RDF.type, RDFS.subClassOf) and o not in self._metas:
                 continue
             found.add(s)
             if p == SH.property:
-                found.add(o)  # it has other siblings
+                found.add(o)  # its siblings changed
         return found
 
     def is_outdated(self, changed: Set[Node]) -> bool:
-        """Tell whether all shapes must be read again, because of triples with some subjects."""
+        """Return True if all shapes must be read again because triples with these subjects changed."""
         known = self._classes, self._kinds, self._component_kinds, self._named, self.entailments
         return not self.components.read_from.isdisjoint(changed) or self._read_classes() != known
 
     def roots(self) -> Iterator[Node]:
-        """List the nodes with targets, each once."""
+        """List the distinct nodes with targets."""
         found: dict[Node, None] = {}
         for predicate in (*TARGETS, SH.target):
             found |= dict.fromkeys(self._graph.subjects(predicate))
@@ -120,27 +121,27 @@ class ShapesReader:
         yield from found
 
     def is_shape(self, node: Node) -> bool:
-        """Tell whether the graph says anything by which a node is a shape (2.1)."""
+        """Return True if the graph declares a node a shape (2.1)."""
         said = self.values.predicates(node)
         return self._is_shape(node) or any(
             predicate in _SAYING_SHAPES or predicate in self.components.parameters for predicate in said
         )
 
     def is_root(self, node: Node) -> bool:
-        """Tell whether a node has targets."""
+        """Return True if a node has targets."""
         has_target = any(self.values.objects(node, predicate) for predicate in (*TARGETS, SH.target))
         return has_target or (self._is_shape(node) and self._is_class(node))
 
     def shape(self, node: Node) -> Shape:
-        """Read a shape with all that it refers to."""
+        """Read a shape with all shapes that it refers to."""
         known = self._known.get(node)
         if known is not None:
             return known
         if node in self._open:
             cycle = [*self._open[self._open.index(node) :], node]
             raise ShapesError(
-                f"the shapes {' -> '.join(map(shown, cycle))} refer to themselves, and SHACL leaves open "
-                "what recursive shapes mean",
+                f"the shapes {' -> '.join(map(shown, cycle))} refer to themselves, and SHACL does not define "
+                "recursive shapes",
                 node,
             )
         self._open.append(node)
@@ -148,17 +149,17 @@ class ShapesReader:
             shape = self._read(node)
         finally:
             self._open.pop()
-            if not self._open:  # the cache need not grow with the graph
+            if not self._open:  # so that the cache does not grow with the graph
                 self.values.forget()
         self._known[node] = shape
         return shape
 
     def read(self) -> Iterable[Shape]:
-        """List the shapes that were read, those within others too."""
+        """List the shapes that were read, including nested ones."""
         return self._known.values()
 
     def forget(self, changed: Set[Node]) -> None:
-        """Read again, when they are asked for, the shapes of which some subjects say what they are."""
+        """Discard the shapes that some changed subjects define, so that they are read again on demand."""
         self.values.forget()
         self._known = {node: shape for node, shape in self._known.items() if not shape.read_from & changed}
 
@@ -202,8 +203,8 @@ class ShapesReader:
             select = self.values.one(value, SH.select)
             if select is None:
                 raise ShapesError(
-                    f"sh:target of {shown(node)} needs sh:select: of the targets beyond SHACL Core those of "
-                    "SPARQL are supported",
+                    f"sh:target of {shown(node)} needs sh:select: beyond SHACL Core, only targets in SPARQL "
+                    "are supported",
                     node,
                 )
             yield FocusTarget("select", self.components.query(value, select))
@@ -312,7 +313,7 @@ class ShapesReader:
         if isinstance(path, Literal | URIRef) or path in self._open:
             raise self.values.expected(node, SH.path, "a property path", path)
         read_from.add(path)
-        self._open.append(path)  # a path that contains itself is refused
+        self._open.append(path)  # detects a path that contains itself
         try:
             if self.values.objects(path, RDF.first):
                 steps = [
@@ -320,7 +321,7 @@ class ShapesReader:
                     for step in self.values.members(node, SH.path, path, read_from)
                 ]
                 if len(steps) < 2:
-                    raise self.values.expected(node, SH.path, "a list of two steps at least", path)
+                    raise self.values.expected(node, SH.path, "a list of at least two steps", path)
                 return SequencePath(*steps)
             inverse = self.values.one(path, SH.inversePath)
             if inverse is not None:
@@ -330,7 +331,7 @@ class ShapesReader:
                 members = self.values.members(node, SH.alternativePath, alternative, read_from)
                 if len(members) < 2:
                     raise self.values.expected(
-                        node, SH.alternativePath, "a list of two paths at least", alternative
+                        node, SH.alternativePath, "a list of at least two paths", alternative
                     )
                 return AlternativePath(*(self._read_path(node, member, read_from) for member in members))
             for predicate, mark in REPEATED.items():
@@ -343,7 +344,7 @@ class ShapesReader:
 
 
 def _within(constraint: Constraint) -> tuple[Shape, ...]:
-    """Give the shapes that a constraint refers to."""
+    """Return the shapes that a constraint refers to."""
     if isinstance(constraint, Nested):
         return (constraint.shape,)
     if isinstance(constraint, Members):
@@ -363,4 +364,4 @@ ABOUT_SHAPES: Final = tuple(sorted({
     *_SAYING_SHAPES, *_OF_COMPONENTS, *PATHS, SH.severity, SH.message, SH.deactivated, SH.select, RDF.type,
     RDF.first, RDF.rest,
 }))  # fmt: skip
-"""The predicates of triples that may change what shapes say, but for parameters of components."""
+"""The predicates of triples that may change shapes, except parameters of components."""

@@ -19,11 +19,11 @@ _PROPERTIES: Final = (
     SH.focusNode, SH.resultPath, SH.value, SH.sourceConstraintComponent, SH.sourceShape, SH.resultSeverity,
     SH.resultMessage, SH.sourceConstraint,
 )  # fmt: skip
-"""What tells each column of a result."""
+"""The property of each column of a result."""
 
 
 class Report:
-    """A graph of rdflib with a sh:ValidationReport that follows the deltas of a validation."""
+    """An rdflib graph with a sh:ValidationReport that follows the deltas of a validation."""
 
     def __init__(
         self,
@@ -35,10 +35,10 @@ class Report:
         *,
         is_whole: bool,
     ) -> None:
-        """Start with the whole answer; deltas up to the sequence number `since` are in it already.
+        """Start with the full answer, which already includes deltas up to the sequence number `since`.
 
-        `read` gives rows in rdflib's terms, and `messages` all messages of a row. It is whole where every
-        shape can be validated.
+        `read` returns rows in rdflib's terms, and `messages` all messages of a row. `is_whole` is True if
+        every shape can be validated.
         """
         self.graph = Graph()
         self._shapes = shapes
@@ -48,13 +48,13 @@ class Report:
         self._since = since
         self._report = BNode()
         self._nodes: dict[Row, list[BNode]] = {}
-        """The nodes of each result, in the order in which they came."""
+        """The nodes of each result, in the order of creation."""
         self.graph.add((self._report, RDF.type, SH.ValidationReport))
         self._put(self._read(now), ())
         self._conform()
 
     def take(self, delta: Delta) -> None:
-        """Apply a delta; an initial one replaces everything."""
+        """Apply a delta; an initial one replaces all results."""
         if delta.sequence < self._since or (delta.sequence == self._since and not delta.initial):
             return
         with manager.batch(self.graph.store):
@@ -79,15 +79,15 @@ class Report:
             self.graph.add((node, RDF.type, SH.ValidationResult))
             for predicate, term in zip(_PROPERTIES, row, strict=True):
                 if term is not None:
-                    told = self._path(term) if predicate == SH.resultPath else term
+                    value = self._path(term) if predicate == SH.resultPath else term
                     if predicate == SH.resultMessage and not term.language:
-                        told = Literal(str(term))  # some stores give a plain text its datatype
-                    self.graph.add((node, predicate, told))
+                        value = Literal(str(term))  # some stores add the datatype of a plain text
+                    self.graph.add((node, predicate, value))
             for message in self._messages(row):
                 self.graph.add((node, SH.resultMessage, message))
 
     def _reached(self, node: BNode) -> list[Node]:
-        """Give a result, and the blank nodes of its path."""
+        """Return a result, and the blank nodes of its path."""
         found: list[Node] = [node]
         waiting = [self.graph.value(node, SH.resultPath)]
         while waiting:
@@ -98,11 +98,11 @@ class Report:
         return found
 
     def _path(self, term: Node) -> Node:
-        """Copy a path out of the shapes graph, with blank nodes of its own (3.6.2.2)."""
+        """Copy a path from the shapes graph, with blank nodes of its own (3.6.2.2)."""
         if not isinstance(term, BNode):
             return term
         copy = BNode()
-        # a list is a sequence, whatever else is said of it
+        # a list is a sequence, even if it has other properties
         is_list = (term, RDF.first, None) in self._shapes
         for predicate in (RDF.first, RDF.rest) if is_list else PATHS:
             for value in self._shapes.objects(term, predicate):
@@ -110,7 +110,7 @@ class Report:
         return copy
 
     def conform(self, is_whole: bool) -> None:
-        """Take note whether every shape can be validated."""
+        """Set whether every shape can be validated, which sh:conforms depends on."""
         if is_whole != self._is_whole:
             self._is_whole = is_whole
             with manager.batch(self.graph.store):
@@ -121,7 +121,7 @@ class Report:
 
 
 class ReportText:
-    """Writes results for people, with prefixes; complex paths as SPARQL writes them."""
+    """Writes results for people, with prefixes, and with complex paths in SPARQL syntax."""
 
     def __init__(self, prefixes: Mapping[str, str], paths: Mapping[Node, str]) -> None:
         self._shown = TermWriter(prefixes)
@@ -133,7 +133,7 @@ class ReportText:
         errors: Iterable[Exception],
         inner: Callable[[Row], Iterable[Row]] | None = None,
     ) -> str:
-        """Write a paragraph for each focus node. `inner` gives the details of a result."""
+        """Write a paragraph for each focus node. `inner` returns the details of a result."""
         by_focus: dict[Any, list[Row]] = {}
         for row in results:
             by_focus.setdefault(row[0], []).append(row)
@@ -141,14 +141,14 @@ class ReportText:
         failed = [f"Not validated: {to_printable(str(error))}" for error in errors]
         if not count:
             return "\n".join(failed or ["Conforms: there are no results."])
-        told, nodes = _counted(count, "result"), _counted(len(by_focus), "focus node")
-        lines = [*failed, f"Does not conform: {told} at {nodes}."]
+        results_text, nodes = _counted(count, "result"), _counted(len(by_focus), "focus node")
+        lines = [*failed, f"Does not conform: {results_text} at {nodes}."]
         for focus in sorted(by_focus, key=self._shown):
             lines += ["", self._shown(focus), *self._lines(by_focus[focus], inner, 1)]
         return "\n".join(lines)
 
     def changes(self, commit: str, gone: Iterable[Row], came: Iterable[Row]) -> str:
-        """Write results that went and came, a line each, with the number of the commit."""
+        """Write removed and added results, a line each, with the number of the commit."""
         lines = [
             f"{commit}  {sign} {line}\n"
             for sign, rows in (("-", gone), ("+", came))

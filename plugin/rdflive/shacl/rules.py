@@ -1,10 +1,10 @@
 """Rules of shapes (SHACL Advanced Features, Section 8) as a program of the rule engine.
 
-A rule of the engine reads triples and compares terms, and makes no new ones, so that it always ends. What a
-rule of a shape asks for is written as such bodies: one for each way in which it can be met. For example, a
-shape with the target class `:Train`, whose rule has the condition that `:delay` has a value, gives for the
-triple `sh:this :is :Late` the rule `?this instance :Train . ?this :delay ?·1 => ?this :is :Late`.
-Conditions that something is missing, as sh:maxCount, and whatever computes a term, as BIND, are refused.
+A rule of the engine reads triples and compares terms, and creates no terms, so that it always ends. The
+conditions of a shape's rule are written as such bodies: one for each way to meet them. For example, a shape
+with the target class `:Train`, whose rule has the condition that `:delay` has a value, becomes for the triple
+`sh:this :is :Late` the rule `?this instance :Train . ?this :delay ?·1 => ?this :is :Late`. Conditions for
+something missing, such as sh:maxCount, and computed terms, such as BIND, raise `ShapesError`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = ["rules_of"]
 
 _THIS: Final = Variable("this")
 _INSTANCE: Final = URIRef(f"{AUXILIARY}instance")
-"""Of a class or of one below it; rdf:type itself is not entailed by a shape."""
+"""Instance of a class or of a subclass; a shape does not entail rdf:type itself."""
 _OPERATORS: Final[dict[str, Operator]] = {each: each for each in ("=", "!=", "<", ">", "<=", ">=")}
 _WORDS: Final = {
     "Extend": "BIND that computes a term",
@@ -54,10 +54,9 @@ _BOUNDS: Final[dict[URIRef, Operator]] = {
 
 
 def rules_of(shapes: Graph, used: Container[Node] | None = None) -> Program:
-    """Give the rules that shapes declare by sh:rule, or those that are used, for as long as they are what
-    they are now.
+    """Return the rules that shapes declare by sh:rule, or those of the shapes in `used`, as of now.
 
-    Raises `ShapesError` for an ill-formed one, and for one that the rule engine cannot maintain.
+    Raises `ShapesError` for an ill-formed rule, and for one that the rule engine cannot maintain.
 
     >>> graph = Graph().parse(format="turtle", data='''
     ...     @prefix sh: <http://www.w3.org/ns/shacl#> . @prefix : <urn:> .
@@ -76,26 +75,26 @@ def rules_of(shapes: Graph, used: Container[Node] | None = None) -> Program:
 
 @dataclass(frozen=True)
 class _Body:
-    """One way in which a rule can be met: patterns, comparisons, and terms that are the same."""
+    """One way to meet the conditions of a rule: patterns, comparisons, and pairs of equal terms."""
 
     patterns: tuple[TriplePattern, ...] = ()
     conditions: tuple[Comparison, ...] = ()
     equal: tuple[tuple[Any, Any], ...] = ()
 
     def reading(self, s: Any, p: Any, o: Any) -> _Body:
-        """Read one more triple."""
+        """Return the body with one more triple pattern."""
         return replace(self, patterns=(*self.patterns, TriplePattern(s, p, o)))
 
     def where(self, left: Any, operator: Operator, right: Any) -> _Body:
-        """Compare two more terms."""
+        """Return the body with one more comparison."""
         return replace(self, conditions=(*self.conditions, Comparison(operator, left, right)))
 
     def same(self, one: Any, other: Any) -> _Body:
-        """Have two terms be one."""
+        """Return the body with one more pair of equal terms."""
         return replace(self, equal=(*self.equal, (one, other)))
 
     def rule(self, name: str, head: Iterable[TriplePattern]) -> Rule | None:
-        """Make the rule, with one name for each variable; None where two constants would have to be one."""
+        """Make the rule, with equal variables merged; None if two constants would have to be equal."""
         names: dict[Any, Any] = {}
 
         def known(term: Any) -> Any:
@@ -120,7 +119,7 @@ class _Body:
 
 
 _Ways: TypeAlias = "list[tuple[_Body, Any]]"
-"""Ways in which something can be met, each with the node that it leads to."""
+"""Ways to meet a condition, each with the node that it leads to."""
 _EMPTY: Final = _Body()
 
 
@@ -130,10 +129,10 @@ class _Compiler:
         self._values = self._reader.values
         self._count = 0
         self._node: Node = BNode()
-        """The rule that is being read."""
+        """The rule being read."""
         self._paths: dict[str, URIRef] = {}
         self.auxiliary: list[Rule] = []
-        """What rules read of each other."""
+        """Rules for auxiliary predicates, which other rules read."""
 
     def rules(self, node: Node) -> Iterator[Rule]:
         """Read the rules of a shape with targets."""
@@ -179,10 +178,10 @@ class _Compiler:
             return _EMPTY.reading(_THIS, value, self._fresh())
         if target.kind == "objects":
             return _EMPTY.reading(self._fresh(), value, _THIS)
-        return self._fail("belongs to a target in SPARQL, which is for validation only here")
+        return self._fail("belongs to a target in SPARQL, which is supported for validation only")
 
     def _instance(self, body: _Body, node: Any, of: Any) -> _Body:
-        """Read that a node is an instance of a class, or of one below it."""
+        """Add the pattern that a node is an instance of a class, or of a subclass."""
         if not any(rule.name == "instances" for rule in self.auxiliary):
             x, c, d = map(Variable, "xcd")
             of_c, of_d = TriplePattern(x, _INSTANCE, c), TriplePattern(x, _INSTANCE, d)
@@ -202,7 +201,7 @@ class _Compiler:
     # conditions
 
     def _conforming(self, shape: Shape, body: _Body, node: Any) -> list[_Body]:
-        """Give the ways in which a node conforms to a shape."""
+        """Return the ways in which a node conforms to a shape."""
         bodies = [body]
         for constraint in shape.constraints:
             meets = self._meeting if shape.path is None else partial(self._having, shape)
@@ -210,7 +209,9 @@ class _Compiler:
         return bodies
 
     def _having(self, shape: Shape, constraint: Any, body: _Body, node: Any) -> list[_Body]:
-        """Of a property shape: that a node has a value, a certain one, or one that conforms to a shape."""
+        """Return the ways to meet a constraint of a property shape: a value, a given value, or one that
+        conforms to a shape.
+        """
         is_one = isinstance(constraint, Qualified) and (constraint.least, constraint.most) == (1, None)
         if is_one and not constraint.siblings:
             ways = self._along(shape.path, body, node)
@@ -223,12 +224,12 @@ class _Compiler:
         if component == SH.HasValueConstraintComponent:
             return [each.same(end, constraint.value) for each, end in self._along(shape.path, body, node)]
         return self._fail(
-            f"has a condition in {shown(shape.node)} on all values of a property, or on how many there are; "
-            "a rule can ask for one that is there: sh:minCount 1, sh:hasValue, sh:qualifiedMinCount 1"
+            f"has a condition in {shown(shape.node)} on all values of a property, or on their number; "
+            "a rule can require one value: sh:minCount 1, sh:hasValue, sh:qualifiedMinCount 1"
         )
 
     def _meeting(self, constraint: Any, body: _Body, node: Any) -> list[_Body]:
-        """Give the ways in which a node itself meets a constraint."""
+        """Return the ways in which a node itself meets a constraint."""
         component = SH.QualifiedValueShape if isinstance(constraint, Qualified) else constraint.component
         if isinstance(constraint, Nested) and component != SH.NotConstraintComponent:
             return self._conforming(constraint.shape, body, node)
@@ -247,12 +248,12 @@ class _Compiler:
             return [body.same(node, value) for value in constraint.value]
         if component in _BOUNDS:
             return [body.where(node, _BOUNDS[component], constraint.value)]
-        return self._fail(f"has the condition {shown(component)}, which a rule cannot ask for")
+        return self._fail(f"has the condition {shown(component)}, which rules do not support")
 
     # paths
 
     def _along(self, path: Any, body: _Body, start: Any) -> _Ways:
-        """Give the ways along a path, and the value at the end of each."""
+        """Return the ways along a path, each with the value at its end."""
         if isinstance(path, SequencePath):
             ways = [(body, start)]
             for step in path.args:
@@ -266,15 +267,15 @@ class _Compiler:
             return [*there, *self._along(onward, body, start)]
         end = self._fresh()
         if isinstance(path, InvPath):
-            # from the other end: whoever has the start as a value of the path
+            # from the other end: the nodes that have the start as a value of the path
             ways = self._along(path.arg, body, end)
             return [(each.same(value, start), end) for each, value in ways]
         if not isinstance(path, URIRef):
-            self._fail(f"has the path {path}, which a rule cannot follow")
+            self._fail(f"has the path {path}, which rules do not support")
         return [(body.reading(start, path, end), end)]
 
     def _repeated(self, path: Any) -> URIRef:
-        """Name the pairs that a path connects in one step or more."""
+        """Return the auxiliary predicate of the pairs that a path connects in one or more steps."""
         text = str(path.n3() if isinstance(path, URIRef) else path)
         if text not in self._paths:
             name = self._paths[text] = URIRef(f"{AUXILIARY}path:{len(self._paths)}")
@@ -303,7 +304,7 @@ class _Compiler:
     # node expressions
 
     def _expression(self, node: Any, body: _Body) -> _Ways:
-        """Give the nodes that a node expression has (Section 6)."""
+        """Return the nodes of a node expression (Section 6)."""
         if node == SH.this:
             return [(body, _THIS)]
         if not isinstance(node, BNode):
@@ -334,14 +335,14 @@ class _Compiler:
                 ]
             return ways
         return self._fail(
-            f"has a node expression that a rule cannot follow at {shown(node)}; it can follow sh:this, a "
-            "term, sh:path, sh:filterShape, sh:union and sh:intersection"
+            f"has an unsupported node expression at {shown(node)}; supported are sh:this, a term, sh:path, "
+            "sh:filterShape, sh:union and sh:intersection"
         )
 
     # SPARQL
 
     def _constructed(self, body: _Body, text: Node) -> Iterator[tuple[_Body, tuple[TriplePattern, ...]]]:
-        """Give the ways in which the pattern of a CONSTRUCT query can be matched, with its template."""
+        """Return the ways to match the pattern of a CONSTRUCT query, with its template."""
         query = self._reader.components.query(self._node, text).text
         try:
             algebra = algebra_of(read_query(query))
@@ -352,13 +353,13 @@ class _Compiler:
         head = tuple(TriplePattern(*map(self._term, triple)) for triple in algebra.template or ())
         for triple in algebra.template or ():
             if any(isinstance(term, BNode) for term in triple):
-                self._fail("makes a blank node, and rules make no new terms: they might never end")
+                self._fail("creates a blank node, but rules cannot create terms: they might never end")
         pattern = algebra.p.p if algebra.p.name == "Project" else algebra.p
         yield from ((way, head) for way in self._matching(pattern, body))
 
     def _term(self, term: Any) -> Any:
         if isinstance(term, TripleTerm):
-            self._fail("has a triple term, and rules are about triples of RDF 1.1")
+            self._fail("has a triple term, but rules support only triples of RDF 1.1")
         if isinstance(term, SparqlVariable):
             return _THIS if str(term) == "this" else Variable(str(term))
         return Variable(f"·{term}") if isinstance(term, BNode) else term
@@ -374,7 +375,7 @@ class _Compiler:
         if node.name == "Union":
             return [found for branch in node.part for found in self._matching(branch, body)]
         if node.name in ("Filter", "Extend"):
-            # what a group does not bind is unbound in it, whatever stands around it
+            # a variable that a group does not bind is unbound in it, even if an outer group binds it
             for name in _variables(node.expr) - _variables(node.p) - {"this"}:
                 self._fail(f"reads ?{name} in a FILTER or BIND of a group that does not bind it")
         if node.name == "Filter":
@@ -384,8 +385,8 @@ class _Compiler:
             return [each.same(self._term(node.var), self._term(node.expr)) for each in ways]
         what = _WORDS.get(node.name, node.name)
         return self._fail(
-            f"has {what}, and a rule can have triple patterns, paths, UNION, comparisons in FILTER, and BIND "
-            "of a term: it makes no new ones, so that it always ends"
+            f"has {what}, but a rule can have only triple patterns, paths, UNION, comparisons in FILTER, and "
+            "BIND of a term: it cannot create terms, so that it always ends"
         )
 
     def _patterns(self, triples: Iterable[Any], body: _Body) -> list[_Body]:
@@ -411,7 +412,7 @@ class _Compiler:
         if sides and test.op in _OPERATORS and all(isinstance(side, _TERMS) for side in sides):
             left, right = map(self._term, sides)
             return body.where(left, _OPERATORS[test.op], right)
-        return self._fail("has a FILTER that is no comparison of terms by =, !=, <, >, <=, >= and sameTerm")
+        return self._fail("has a FILTER that is not a comparison of terms by =, !=, <, >, <=, >= or sameTerm")
 
 
 def _variables(node: Any) -> set[str]:

@@ -1,4 +1,4 @@
-"""Which shapes a validation uses, and at which nodes."""
+"""The shapes that a validation uses, and the focus nodes that it validates."""
 
 from __future__ import annotations
 
@@ -19,14 +19,17 @@ __all__ = ["SelectedShapes", "read_terms"]
 
 @dataclass(frozen=True, slots=True)
 class SelectedShapes:
-    """The shapes that are used, and the focus nodes that are validated; None stands for all."""
+    """The shapes to use and the focus nodes to validate; None stands for all."""
 
     shapes: frozenset[Node] | None = None
     focus_nodes: tuple[Node, ...] | None = None
 
     def applied(self, shape: Shape) -> Shape:
-        """Give a shape as it is used: one that was named is asked of the nodes that were named, whatever its
-        targets; another one of those of its own focus nodes that were named.
+        """Return a shape with its selected targets.
+
+        If both shapes and focus nodes are selected, the shape applies to all selected focus nodes,
+        independent of its targets. If only focus nodes are selected, it applies to those of its own focus
+        nodes that are selected.
         """
         targets, only = shape.targets, None
         if self.focus_nodes is not None and self.shapes is not None:
@@ -34,12 +37,12 @@ class SelectedShapes:
         elif self.focus_nodes is not None:
             only = frozenset(chain.from_iterable(map(spellings, self.focus_nodes)))
             targets = tuple(each for each in targets if each.kind != "node" or each.value in only)
-        # without a target there is nothing to ask
+        # a shape without targets needs no constraints
         return replace(shape, targets=targets, only=only, constraints=shape.constraints if targets else ())
 
 
 def read_terms(name: str, given: Iterable[Any] | None, prefixes: Mapping[str, str]) -> list[Node] | None:
-    """Read what an argument lists: terms of rdflib, or texts that are IRIs or `prefix:name`.
+    """Read a list argument: rdflib terms, or texts that are IRIs or `prefix:name`.
 
     >>> read_terms("use_shapes", ["ex:A", "urn:b"], {"ex": "http://example.org/"})
     [rdflib.term.URIRef('http://example.org/A'), rdflib.term.URIRef('urn:b')]
@@ -50,7 +53,7 @@ def read_terms(name: str, given: Iterable[Any] | None, prefixes: Mapping[str, st
         raise TypeError(f"{name} must be a list of IRIs, got {given!r:.100}")
     terms = [_read(name, each, prefixes) for each in given]
     if not terms:
-        raise ValueError(f"{name} is an empty list; leave it out for all of them")
+        raise ValueError(f"{name} is an empty list; omit it to select all")
     return list(dict.fromkeys(terms))
 
 
@@ -67,5 +70,5 @@ def _read(name: str, given: Any, prefixes: Mapping[str, str]) -> Node:
     else:
         iri = given
     if ":" not in iri or not is_writable(iri):
-        raise ShapesError(f"{name} lists {given!r:.100}, which is no IRI")
+        raise ShapesError(f"{name} lists {given!r:.100}, which is not an IRI")
     return URIRef(iri)

@@ -1,4 +1,4 @@
-"""What a shapes graph says, as values: shapes, their targets and their constraints (SHACL, Section 2)."""
+"""The content of a shapes graph as values: shapes, their targets and their constraints (SHACL, Section 2)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
 
 
 class ShapesError(RdfliveError, ValueError):
-    """The shapes graph is ill-formed, recursive, or asks for what cannot be maintained; `shape` is where."""
+    """The shapes graph is ill-formed, recursive, or cannot be maintained; `shape` is the shape at fault."""
 
     def __init__(self, message: str, shape: Node | None = None) -> None:
         super().__init__(message)
@@ -43,8 +43,9 @@ PathLike: TypeAlias = URIRef | Path
 
 @dataclass(frozen=True, slots=True)
 class FocusTarget:
-    """Which focus nodes a shape has (Section 2.1.3): `kind` is "node", "class", "subjects", "objects" or
-    "select", and `value` the term, or the query.
+    """A declaration of focus nodes (Section 2.1.3).
+
+    `kind` is "node", "class", "subjects", "objects" or "select". `value` is the term, or the query.
     """
 
     kind: str
@@ -53,18 +54,21 @@ class FocusTarget:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ValueConstraint:
-    """One that looks at each value node, or all of them, with a parameter that is no shape: class, datatype,
-    nodeKind, counts, ranges, lengths, pattern, languages, hasValue, in.
+    """A constraint on each value node or on all of them, whose parameter is not a shape.
+
+    These are: class, datatype, nodeKind, counts, ranges, lengths, pattern, languages, hasValue, in.
     """
 
     component: URIRef
     value: Any
-    """What the parameter says; of sh:pattern a pair with the flags, of lists a tuple."""
+    """The value of the parameter; for sh:pattern a pair with the flags, for lists a tuple."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PropertyPair:
-    """One that compares value nodes with those of another property: equals, disjoint, lessThan(OrEquals)."""
+    """A constraint that compares value nodes with those of another property: equals, disjoint,
+    lessThan(OrEquals).
+    """
 
     component: URIRef
     other: URIRef
@@ -88,7 +92,7 @@ class Members:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Qualified:
-    """sh:qualifiedValueShape with its counts, and the shapes of its siblings where it is disjoint."""
+    """sh:qualifiedValueShape with its counts, and the shapes of its siblings if it is disjoint."""
 
     shape: Shape
     least: int | None
@@ -98,7 +102,7 @@ class Qualified:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Closed:
-    """sh:closed: the predicates that are allowed."""
+    """sh:closed, with the allowed predicates."""
 
     allowed: frozenset[Node]
 
@@ -124,7 +128,7 @@ class SparqlConstraint:
     arguments: dict[str, Node]
     """The terms of the component's parameters, by the names of variables."""
     source: Node | None
-    """What is told as sh:sourceConstraint; None for a component."""
+    """The value of sh:sourceConstraint in results; None for a component."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +139,7 @@ class Parameter:
     name: str
     optional: bool
     constraints: tuple[ValueConstraint, ...]
-    """What its declaration asks of its values (6.2.1)."""
+    """The constraints that its declaration sets for its values (6.2.1)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +153,7 @@ class Component:
     of_both: Validator | None
 
     def validator(self, *, has_path: bool) -> Validator | None:
-        """Give the query that validates property shapes or node shapes, if there is one in SPARQL (6.2.3)."""
+        """Return the SPARQL query that validates property shapes or node shapes, if there is one (6.2.3)."""
         own = self.of_properties if has_path else self.of_nodes
         return self.of_both if own is None else own
 
@@ -166,19 +170,19 @@ class Shape:
     node: Node
     path: PathLike | None = None
     path_node: Node | None = None
-    """The term that is told as sh:resultPath."""
+    """The value of sh:resultPath in results."""
     targets: tuple[FocusTarget, ...] = ()
     only: frozenset[Node] | None = None
-    """The focus nodes that are validated, where not all of them are."""
+    """The focus nodes to validate; None for all."""
     constraints: tuple[Constraint, ...] = ()
     severity: Node = SH.Violation
     messages: tuple[Literal, ...] = ()
     deactivated: bool = False
     read_from: set[Node] = field(default_factory=set)
-    """The subjects of the shapes graph that say what it is, with those of the shapes within it."""
+    """The subjects of the shapes graph that define it and its nested shapes."""
 
     def within(self, component: Node) -> tuple[Shape, ...]:
-        """Give the shapes that values must conform to by the constraints of a component."""
+        """Return the shapes that values must conform to by the constraints of a component."""
         found: list[Shape] = []
         for constraint in self.constraints:
             if isinstance(constraint, Nested | Members) and constraint.component == component:

@@ -1,7 +1,6 @@
 """Constraints and targets in SPARQL (SHACL, Sections 5 and 6; SHACL Advanced Features, Section 3.1).
 
-A query is compiled once for all focus nodes: they are the outer solutions that its pattern sees, as those of
-a FILTER EXISTS are.
+A query is compiled once for all focus nodes: they are outer solutions of its pattern, as in a FILTER EXISTS.
 """
 
 from __future__ import annotations
@@ -24,8 +23,7 @@ from rdflive.query.modifiers import modified, peel
 from rdflive.query.refusals import refused
 from rdflive.query.scope import Dataset, Query, Scope
 from rdflive.query.translate import translate
-from rdflive.shacl.conditions import Function
-from rdflive.shacl.found import Found, FoundRows, Pairs
+from rdflive.shacl.conditions import Found, FoundRows, Function, Pairs
 from rdflive.shacl.messages import message_of
 from rdflive.shacl.shapes import Shape, ShapesError, SparqlConstraint, Validator
 from rdflive.syntax.algebra import algebra_of, shown_by
@@ -37,7 +35,7 @@ __all__ = ["broken", "select_target"]
 _THIS, _VALUE, _PATH = map(Variable, ("this", "value", "path"))
 _PATH_VARIABLE: Final = RdflibVariable("PATH")
 _REFUSED: Final = {"MinusGraphPattern": "MINUS", "InlineData": "VALUES", "ServiceGraphPattern": "SERVICE"}
-"""What SHACL forbids where variables are pre-bound."""
+"""The clauses that SHACL forbids in queries with pre-bound variables."""
 _IN_PATH: Final = re.compile(r"[!/^|]\s*[?$]PATH\b|[?$]PATH\s*(?:[/|*+]|\?(?!\w))")
 """$PATH beside an operator of property paths."""
 _OPTIONAL: Final = frozenset({"currentShape", "shapesGraph"})
@@ -46,7 +44,7 @@ _PLACES: Final = re.compile(r"\{[?$](\w+)\}")
 
 
 def select_target(compiler: Any, validator: Validator, focus: Variable) -> algebra.Node:
-    """Give the focus nodes that a query selects as ?this (SHACL Advanced Features 3.1)."""
+    """Return the focus nodes that a query selects as ?this (SHACL Advanced Features 3.1)."""
     node, _ = _translated(compiler, validator, None, {})
     return Distinct(Project(node, (), ((focus, _THIS),)))
 
@@ -54,7 +52,7 @@ def select_target(compiler: Any, validator: Validator, focus: Variable) -> algeb
 def broken(
     compiler: Any, shape: Shape, constraint: SparqlConstraint, rows: FoundRows, pairs: Pairs
 ) -> Iterator[Found]:
-    """Give the results of a constraint in SPARQL at some nodes."""
+    """List the results of a constraint in SPARQL at some nodes."""
     validator = constraint.validator
     source = compiler.source(
         shape,
@@ -77,13 +75,11 @@ def broken(
     asked = Project(rows.node, (), ((_THIS, rows.column),))
     node, names = _translated(compiler, validator, asked, bindings, path=shape.path)
     if "failure" in names:
-        raise ShapesError(
-            f"{validator.node.n3()} selects ?failure, which a live validation cannot keep", shape.node
-        )
+        raise ShapesError(f"{validator.node.n3()} selects ?failure, which is not supported", shape.node)
     columns = {v.name: v for v in node.columns if v.distinguished}
     node = Project(node, tuple(columns.values()), ((rows.column, _THIS),))
-    # what a result tells of a solution (5.3.2): its ?value, or else the focus node of a node shape; its ?path
-    # if that is an IRI, or else the shape's
+    # The columns of a result (5.3.2): the solution's ?value, or else the focus node of a node shape;
+    # its ?path if that is an IRI, or else the shape's.
     value = columns.get("value") if "value" in names else None
     if shape.path is None and value is not None and value not in node.certain:
         value, read = compiler.fresh(), (value.name, rows.column.name)
@@ -103,7 +99,7 @@ def broken(
 
 
 def _first_bound(one: Any, other: Any) -> Any:
-    return other if one is None else one  # a literal such as 0 is false, and is a value all the same
+    return other if one is None else one  # not `one or other`: a literal such as 0 is false
 
 
 def _only_iri(term: Any) -> Any:
@@ -113,14 +109,14 @@ def _only_iri(term: Any) -> Any:
 def _with_message(
     compiler: Any, found: Found, columns: Mapping[str, Variable], bindings: Mapping[str, Node]
 ) -> Found:
-    """Fill what the solution binds into the message, if it has places for that (5.3.2)."""
+    """Insert the values of the solution into the placeholders of the message (5.3.2)."""
     template = found.source.messages[0]
     names = [name for name in dict.fromkeys(_PLACES.findall(template)) if name in columns]
     text = _filled(str(template), {name: str(term) for name, term in bindings.items()})
     if not names and text == str(template):
         return found
     column = compiler.fresh()
-    # a distinguished variable is read by its name, one of the planner's by its own
+    # the columns' own names, which differ from the query's for variables of the planner
     read = tuple(columns[name].name for name in names)
 
     def fill(*terms: Any) -> Literal:
@@ -135,7 +131,7 @@ def _filled(text: str, values: Mapping[str, str]) -> str:
 
 
 def _selecting(tree: Tree) -> Tree:
-    """Make of an ASK query one that selects what it holds for."""
+    """Turn an ASK query into one that selects the focus and value nodes that it holds for."""
     projection = tuple(Tree("Projection", {"var": RdflibVariable(name)}) for name in ("this", "value"))
     fields = {"modifier": "DISTINCT", "projection": projection, **tree.query.fields}
     return tree.changed(query=Tree("SelectQuery", fields, tree.query.begin, tree.query.end))
@@ -149,13 +145,13 @@ def _translated(
     *,
     path: Any = None,
 ) -> tuple[algebra.Node, tuple[str, ...]]:
-    """Translate a SELECT query that sees the rows of `asked`; gives its variables too."""
+    """Translate a SELECT query that sees the rows of `asked`; return its variables too."""
     try:
         tree = read_query(validator.text)
         _check(validator, tree)
         if validator.asks:
             tree = _selecting(tree)
-        if path is not None:  # $PATH stands for the path of a property shape (5.3.1)
+        if path is not None:  # $PATH is the path of a property shape (5.3.1)
             tree = rewritten(tree, lambda part: path if part == _PATH_VARIABLE else None)
         node = algebra_of(tree)
         shared = Query(
@@ -174,13 +170,15 @@ def _translated(
             modifiers.projected = tuple(v.name for v in pattern.columns if v.distinguished)
         root, _ = modified(pattern, modifiers, scope)
     except (QuerySyntaxError, UnsupportedQueryError) as error:
-        alone = "$PATH stands alone, in no other path: " if _IN_PATH.search(validator.text) else ""
+        alone = "$PATH cannot be a part of another path: " if _IN_PATH.search(validator.text) else ""
         raise ShapesError(f"the query of {validator.node.n3()}: {alone}{error}", validator.node) from error
     return root, modifiers.projected
 
 
 def _check(validator: Validator, tree: Tree) -> None:
-    """Refuse what SHACL forbids (5.2.1, 6.2.3 and Appendix A), and what a live validation has not."""
+    """Raise `ShapesError` for clauses that SHACL forbids (5.2.1, 6.2.3 and Appendix A) or a live validation
+    lacks.
+    """
     prebound = validator.prebound
 
     def refused(reason: str) -> ShapesError:
@@ -188,28 +186,30 @@ def _check(validator: Validator, tree: Tree) -> None:
 
     form, name = ("sh:ask", "AskQuery") if validator.asks else ("sh:select", "SelectQuery")
     if tree.query.name != name:
-        raise ShapesError(f"{form} of {validator.node.n3()} is no {form[3:].upper()} query", validator.node)
+        raise ShapesError(
+            f"{form} of {validator.node.n3()} is not a query of the form {form[3:].upper()}", validator.node
+        )
     if not validator.asks and _THIS.name not in map(str, shown_by(tree.query)):
         raise refused("does not select ?this, the focus node")
     terms = Counter(leaves(tree))
     if RdflibVariable("shapesGraph") in terms:
-        raise refused("reads $shapesGraph, which a live validation has not")
+        raise refused("reads $shapesGraph, which a live validation does not support")
     used = {str(each) for each in terms if isinstance(each, RdflibVariable)}
     returned = {_THIS.name, *(used & prebound)} - _OPTIONAL
     for node in walk(tree):
         if node.name == "DatasetClause":
-            raise refused("has FROM: it is asked of the graph that is validated")
+            raise refused("has FROM, but it must be evaluated on the validated graph")
         if not prebound:
             continue
         if node.name in _REFUSED:
-            raise refused(f"has {_REFUSED[node.name]}, which SHACL forbids there")
+            raise refused(f"has {_REFUSED[node.name]}, which SHACL forbids here")
         assigned = node.var if node.name in ("Bind", "GroupAs") else node.evar
         if assigned is not None and str(assigned) in prebound:
             raise refused(f"assigns ${assigned}, which is pre-bound")
         missing = returned.difference(map(str, shown_by(node))) if node.name == "SubSelect" else ()
         if missing:
-            reason = "" if node.projection else ": * gives what its own patterns bind"
-            raise refused(f"has a subquery that does not select ${min(missing)}, as SHACL asks{reason}")
+            reason = "" if node.projection else "; * selects only variables of its own patterns"
+            raise refused(f"has a subquery that does not select ${min(missing)}, as SHACL requires{reason}")
     predicates = [p for node in walk(tree) for _, p, _ in node.triples or ()]
     if prebound and terms[_PATH_VARIABLE] > predicates.count(_PATH_VARIABLE):
-        raise refused("has $PATH elsewhere than as the predicate of a triple")
+        raise refused("has $PATH in a position other than the predicate of a triple")

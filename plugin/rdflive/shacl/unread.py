@@ -1,4 +1,4 @@
-"""What a shapes graph says and a validation does not read: most likely it is misspelled."""
+"""Notes on the parts of a shapes graph that a validation does not read, which are probably misspelled."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CONSTRAINTS_OF_DASH: Final = frozenset(_DASH[name] for name in (
     "rootClass", "scriptConstraint", "singleLine", "stem", "subSetOf", "symmetric", "uniqueValueForClass",
     "uriStart",
 ))  # fmt: skip
-"""The parameters of DASH. What else it has is for forms and editors."""
+"""The parameters of DASH. Its other properties are for forms and editors."""
 _RULES: Final = (
     SH.rule, SH.condition, SH.subject, SH.predicate, SH.object, SH.construct, SH.nodes, SH.filterShape,
     SH.union, SH.intersection,
@@ -38,7 +38,7 @@ _RESULTS: Final = (
     SH.conforms, SH.result, SH.detail, SH.focusNode, SH.resultPath, SH.resultMessage, SH.resultSeverity,
     SH.value, SH.sourceShape, SH.sourceConstraint, SH.sourceConstraintComponent, SH.shapesGraphWellFormed,
 )  # fmt: skip
-"""A graph may have reports beside shapes."""
+"""A graph may contain reports in addition to shapes."""
 _KNOWN: Final = frozenset({*ABOUT_SHAPES, *_RULES, *_NOT_VALIDATING, *_RESULTS})
 _NEEDED: Final = {
     SH.flags: SH.pattern,
@@ -47,14 +47,14 @@ _NEEDED: Final = {
     SH.qualifiedMaxCount: SH.qualifiedValueShape,
     SH.qualifiedValueShapesDisjoint: SH.qualifiedValueShape,
 }
-"""Parameters that mean nothing without another one."""
+"""Parameters that have no effect without another one."""
 
 
 def unread_notes(graph: Graph, reader: ShapesReader, *, among_data: bool, has_rules: bool) -> Iterator[str]:
-    """Say which properties of shapes are not read, each once, and which constraints are not validated.
+    """List the unread properties of shapes, each once, and the constraints that are not validated.
 
-    `among_data` there may be too many triples to look at all of them. With `has_rules` what the shapes entail
-    is entailed.
+    With `among_data`, the graph may have too many triples to read all of them. With `has_rules`, the
+    conclusions of the shapes' rules are entailed.
     """
     said = {
         subject: {predicate for predicate in graph.predicates(subject) if isinstance(predicate, URIRef)}
@@ -65,8 +65,8 @@ def unread_notes(graph: Graph, reader: ShapesReader, *, among_data: bool, has_ru
         yield from _of_component(graph, component, said)
     if not has_rules and any(SH.rule in predicates for predicates in said.values()):
         yield (
-            "sh:rule is not read: what the rules entail is validated where the shapes say sh:entailment "
-            "sh:Rules, or with rules=rdflive.shacl_rules(shapes)"
+            "sh:rule is not read: to validate the conclusions of rules, add sh:entailment sh:Rules to the "
+            "shapes, or pass rules=rdflive.shacl_rules(shapes)"
         )
 
 
@@ -97,11 +97,13 @@ def _of_component(graph: Graph, component: Component, said: _Said) -> Iterator[s
             unvalidated.append(subject)
     if unvalidated and not mandatory <= _KNOWN:
         name, where = shown(component.node), _listed(graph, unvalidated)
-        yield f"{name} of {where} is not validated: it has no query in SPARQL for it"
+        yield f"{name} of {where} is not validated: it has no SPARQL query for this kind of shape"
 
 
 def _described_by_shacl(graph: Graph, *, among_data: bool) -> set[Node]:
-    """List what the graph describes by properties or classes of SHACL; among data one of them is known."""
+    """List the nodes that the graph describes by SHACL properties or classes; among data, only by known
+    ones.
+    """
     if among_data:
         found = {s for predicate in _KNOWN if predicate.startswith(SH) for s in graph.subjects(predicate)}
     else:
@@ -116,17 +118,17 @@ def _name(predicate: URIRef) -> str:
 
 
 def _lacking(name: str, subject: str, wanted: str) -> str:
-    return f"{name} of {subject} is not read, for there is no {wanted}"
+    return f"{name} of {subject} is not read, because there is no {wanted}"
 
 
 def _listed(graph: Graph, subjects: list[Node]) -> str:
-    """Name the first of some shapes, one with an IRI if there is any, and count the rest."""
+    """Name the first of some shapes, preferably one with an IRI, and count the others."""
     first = next((each for each in subjects if isinstance(each, URIRef)), subjects[0])
     return _described(graph, first) + (f" and {len(subjects) - 1:,} more" if len(subjects) > 1 else "")
 
 
 def _described(graph: Graph, subject: Node) -> str:
-    """Write an IRI; of a blank node the IRI that it stands below."""
+    """Write an IRI; for a blank node, the IRI that leads to it."""
     above, seen = subject, {subject}
     while isinstance(above, BNode):
         parents = (each for each in graph.subjects(None, above) if each not in seen)
@@ -141,7 +143,7 @@ def _described(graph: Graph, subject: Node) -> str:
 
 def _advice(predicate: URIRef) -> str:
     if predicate in _CONSTRAINTS_OF_DASH:
-        return ": give the shapes that describe its constraint component too"
+        return ": also pass the shapes that declare its constraint component"
     names = {name_of(known).lower(): name_of(known) for known in _KNOWN if known.startswith(SH)}
     near = get_close_matches(_name(predicate).lower(), names, n=1, cutoff=0.8)
     return f"; did you mean {names[near[0]]}?" if near else ""

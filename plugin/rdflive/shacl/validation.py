@@ -1,4 +1,4 @@
-"""A live validation: the results of shapes on a graph, as a subscription."""
+"""A live validation: a subscription to the results of shapes on a graph."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ __all__ = ["LiveValidation"]
 log = logging.getLogger("rdflive")
 
 Watch: TypeAlias = Callable[[frozenset[URIRef], Callable[[Delta], object]], list[Subscription]]
-"""Subscribes to the graphs with shapes, among whose predicates are some of SPARQL-based components."""
+"""Subscribes to the shapes graphs, including the given predicates of SPARQL-based components."""
 _RDFS: Final = URIRef("http://www.w3.org/ns/entailment/RDFS")
 _LISTED: Final = 5
-"""So many shapes are named where one is not known; more are counted."""
+"""Number of shapes that an error about an unknown shape names; the others are counted."""
 
 
 class LiveValidation(Subscription):
-    """The validation results of shapes on a graph, kept up to date. Made by `rdflive.validate`.
+    """The validation results of shapes on a graph, kept up to date. Returned by `rdflive.validate`.
 
-    It has the manners of a `Subscription`. Its rows are results, with `focus`, `path`, `value`, `component`,
-    `shape`, `severity` and `message` as sh:ValidationResult has them; a delta's `added` are new results, its
-    `removed` those that are resolved.
+    It is a `Subscription`. Its rows are results, with `focus`, `path`, `value`, `component`, `shape`,
+    `severity` and `message` as in sh:ValidationResult. A delta's `added` are new results, its `removed` are
+    resolved ones.
     """
 
     __slots__ = (
@@ -99,11 +99,11 @@ class LiveValidation(Subscription):
         self._owes = False
         self._watch = watch
         self._watches: list[Subscription] = []
-        """Of the graphs with shapes."""
+        """The subscriptions to the shapes graphs."""
         self._read_from: dict[Node, set[Node]] = {}
         """By subject of the shapes graph, the shapes that were read from it."""
         self.errors: dict[Node | None, ShapesError] = {}
-        """The shapes that a change made ill-formed. They have no results until they are mended."""
+        """The shapes that a change made ill-formed. They have no results until they are corrected."""
         plan = make_plan(ParsedQuery("SHACL validation", "SELECT", nothing(), NAMES, {}))
         question = Question("SHACL validation", plan, regime, prefixes=prefixes, key=key)
         header = Header("SELECT", COLUMNS, convert=adapter.from_native(), prefixes=prefixes, key=key)
@@ -112,11 +112,11 @@ class LiveValidation(Subscription):
         self._reader = ShapesReader(self._shapes)
         self._is_outdated = False
         self._anchor = ShapeResults(None, regime, adapter.to_native, self._gather, self._doubt)
-        """Keeps the engine of the store while no shape has targets."""
+        """Keeps the engine of the store alive while no shape has targets."""
 
     @property
     def conforms(self) -> bool:
-        """Whether there is no result. Raises `ShapesError` where a shape is ill-formed now."""
+        """True if there are no results. Raises `ShapesError` if a shape is now ill-formed."""
         with self._capture.reading():
             self._live()
             for error in self.errors.values():
@@ -125,13 +125,15 @@ class LiveValidation(Subscription):
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
-        """The shapes that are used: all with targets, or those that were named."""
+        """The shapes in use: all with targets, or the selected ones."""
         return tuple(part.shape for part in self._parts.values() if part.shape is not None)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the shapes say and is not read now: properties of SHACL that are misspelled or serve another
-        purpose, imports that were not followed; and focus nodes that are asked for and in no triple.
+        """Notes on the unread parts of the shapes and on selected focus nodes that are in no triple.
+
+        Unread parts are SHACL properties that are misspelled or serve another purpose, and imports that were
+        not followed.
         """
         with self._capture.reading():
             unread = unread_notes(
@@ -151,24 +153,26 @@ class LiveValidation(Subscription):
 
     @property
     def graph(self) -> Graph:
-        """The results as a live sh:ValidationReport, which can be subscribed to. Do not write to it."""
+        """The results as a live sh:ValidationReport. It can be subscribed to, but must not be changed."""
         with self._reading():
             if self._made is None:
                 self._made = self._construct()
             return self._made.graph
 
     def report(self, *, details: bool = False) -> str:
-        """Write the results for people, focus nodes first; with `details` why shapes within are broken."""
+        """Write the results for people, grouped by focus node; with `details`, with the reasons in nested
+        shapes.
+        """
         with self._reading():
             now = self._plain(self._answer(), self._capture.sequence, True)
             inner = self._inner if details else None
             return self._text().whole(self._in_rdflib(now.added), self.errors.values(), inner)
 
     def details(self, result: Solution) -> Answers[Solution]:
-        """List why the value of a result does not conform to the shapes of its constraint: what SHACL calls
-        sh:detail (3.6.2.5), of sh:node, sh:and, sh:or and sh:xone.
+        """List why the value of a result does not conform to the shapes of its constraint.
 
-        They are worked out when they are asked for, of the data as they are now.
+        These are the values of sh:detail (3.6.2.5), for sh:node, sh:and, sh:or and sh:xone. They are computed
+        on the present data.
         """
         with self._reading():
             (row,) = self._in_rdflib([result])
@@ -185,7 +189,7 @@ class LiveValidation(Subscription):
         return list(self._in_rdflib(now.added))
 
     def _parts_within(self, row: tuple[Any, ...]) -> list[ShapeResults]:
-        """Validate the value of a result by the shapes of its constraint, once."""
+        """Validate the value of a result once, against the shapes of its constraint."""
         self._live()
         _, _, value, component, shape, *_ = row
         parts = []
@@ -206,7 +210,7 @@ class LiveValidation(Subscription):
         return self._text().lines(self._in_rdflib(results))
 
     def graph_of(self, results: Iterable[Solution]) -> Graph:
-        """Give some results of this validation as a sh:ValidationReport of their own."""
+        """Return some results of this validation as a separate sh:ValidationReport."""
         with self._reading():
             graph = self._report(results, self._capture.sequence).graph
         for prefix, namespace in self._question.prefixes().items():
@@ -214,7 +218,7 @@ class LiveValidation(Subscription):
         return graph
 
     def changes(self, delta: Delta) -> str:
-        """Write a delta of this validation for people: a line for each result that came (+) or went (-)."""
+        """Write a delta of this validation for people: a line for each added (+) or removed (-) result."""
         came, gone = self._in_rdflib(delta.added), self._in_rdflib(delta.removed)
         return self._text().changes(f"#{delta.sequence}", gone, came)
 
@@ -228,13 +232,16 @@ class LiveValidation(Subscription):
         return ReportText(prefixes, paths)
 
     def as_pyshacl(self) -> tuple[bool, Graph, str]:
-        """Give what `pyshacl.validate` returns: whether it conforms, the report as a graph, and as text."""
+        """Return the same as `pyshacl.validate`: whether the graph conforms, the report as a graph, and as
+        text.
+        """
         return self.conforms, self.graph, self.report()
 
     def explain(self, shape: Node | None = None) -> Explanation:
-        """Show the plan of a shape, as `Subscription.explain`; without one, of the first with constraints.
+        """Show the plan of a shape, as `Subscription.explain`; without a shape, of the first with
+        constraints.
 
-        Raises KeyError for what is no shape with a target.
+        Raises KeyError if `shape` is not a shape with a target.
         """
         with self._capture.reading():
             known = [part for part in self._parts.values() if part.sources] or [self._anchor]
@@ -245,7 +252,7 @@ class LiveValidation(Subscription):
             return Explanation(part.question.plan, lines, is_whole=is_whole(part.query.plan))
 
     def start(self) -> None:
-        """Have all shapes maintained, and queue the first delta. Called under the store's lock."""
+        """Start maintaining all shapes, and queue the first delta. The caller holds the store's lock."""
         try:
             self._join(self._anchor)
             self._check_entailment()
@@ -260,14 +267,14 @@ class LiveValidation(Subscription):
             raise
 
     def begin(self) -> None:
-        """Follow the graphs with shapes, and log the notes. Called without the lock, behind `start`."""
+        """Subscribe to the shapes graphs, and log the notes. Called after `start`, without the lock."""
         self._follow_graphs()
         if not rows_are_unread():
             for note in self.notes:
                 log.warning("%s", note)
 
     def _roots(self) -> Iterable[Node]:
-        """List the shapes that are used."""
+        """List the shapes in use."""
         used = self._selection.shapes
         return self._reader.roots() if used is None else sorted(used, key=shown)
 
@@ -276,7 +283,7 @@ class LiveValidation(Subscription):
         return self._reader.is_root(node) if used is None else node in used
 
     def follow(self, delta: Any) -> None:
-        """Take what changed in the shapes graph: the shapes that it concerns are planned again."""
+        """Apply changes of the shapes graph: the shapes that they concern are planned again."""
         changed = self._reader.concerned((*delta.added, *delta.removed))
         if not changed and not self._is_outdated:
             return
@@ -284,7 +291,7 @@ class LiveValidation(Subscription):
             if self._closed or self._state is None:
                 return
             before = self._reader.components.parameters
-            # until all is done: what interrupts it leaves all to be told anew, and all shapes to be read anew
+            # until the end: after an interruption the full answer is resent, and all shapes are read again
             is_outdated, owes = self._is_outdated, self._owes
             self._is_outdated = self._owes = True
             if is_outdated or self._reader.is_outdated(changed):
@@ -292,10 +299,10 @@ class LiveValidation(Subscription):
             else:
                 self._reader.forget(changed)
                 self._replace(self._stale(changed))
-            # where all could not be read, the next change must try again
+            # if not all shapes could be read, the next change must try again
             self._is_outdated, self._owes = None in self.errors, owes
             if self._net or self._owes:
-                self._capture.sequence += 1  # so that no two deltas have one number
+                self._capture.sequence += 1  # so that no two deltas have the same number
             self._tell(self._capture.sequence)
             if isinstance(self._made, Report):
                 self._made.conform(not self.errors)
@@ -305,7 +312,7 @@ class LiveValidation(Subscription):
             self._follow_graphs()
 
     def _stale(self, changed: Set[Node]) -> set[Node | None]:
-        """Give the shapes that are read from what changed, or fail, or are shapes only now."""
+        """Return the shapes that were read from changed subjects, that failed, or that are new."""
         stale: set[Node | None] = {node for subject in changed for node in self._read_from.get(subject, ())}
         return stale | {node for node in changed if self._is_root(node)} | set(self.errors)
 
@@ -319,15 +326,15 @@ class LiveValidation(Subscription):
         self._replace({*self._parts, *self.errors, *self._roots()})
 
     def _check_entailment(self) -> None:
-        """Refuse shapes that ask for what is not entailed (2.4)."""
+        """Raise `ShapesError` if the shapes require a regime that is not in use (2.4)."""
         for regime in sorted(self._reader.entailments, key=str):
             has_rules = regime == SH.Rules and isinstance(self._regime, RuleRegime)
             if not has_rules and (regime != _RDFS or not isinstance(self._regime, Rdfs)):
-                advice = ': give entailment="rdfs"' if regime == _RDFS else ""
-                raise ShapesError(f"the shapes ask for the entailment regime {regime.n3()}{advice}")
+                advice = ': pass entailment="rdfs"' if regime == _RDFS else ""
+                raise ShapesError(f"the shapes require the entailment regime {regime.n3()}{advice}")
 
     def _follow_graphs(self) -> None:
-        """Subscribe to the graphs with shapes, in place of what was subscribed to before."""
+        """Subscribe to the shapes graphs, and close the earlier subscriptions."""
         before, self._watches = self._watches, self._watch(self._reader.components.parameters, self.follow)
         for watch in before:
             watch.close()
@@ -345,10 +352,10 @@ class LiveValidation(Subscription):
                     self._refuse(node, error, before)
 
     def _refuse(self, node: Node | None, error: ShapesError, before: ShapesError | None = None) -> None:
-        """Go on without a shape, or with the former ones where no shape can be read."""
+        """Continue without a shape, or with the former shapes if none can be read."""
         self.errors[node] = error
         if str(before) != str(error):
-            log.warning("shapes have no results until they are mended: %s", error)
+            log.warning("ill-formed shapes have no results until they are corrected: %s", error)
 
     def _add(self, node: Node) -> None:
         if not self._reader.is_shape(node):
@@ -356,14 +363,14 @@ class LiveValidation(Subscription):
             some = ", ".join(known[:_LISTED]) + (
                 f" and {len(known) - _LISTED:,} more" * (len(known) > _LISTED)
             )
-            raise ShapesError(f"{shown(node)} is no shape; shapes with targets: {some or 'none'}", node)
+            raise ShapesError(f"{shown(node)} is not a shape; shapes with targets: {some or 'none'}", node)
         try:
             shape = self._selection.applied(self._reader.shape(node))
         except RecursionError as error:
             raise ShapesError(f"the shape {node.n3()} is nested too deeply", node) from error
         try:
             part = ShapeResults(shape, self._regime, self._adapter.to_native, self._gather, self._doubt)
-            if part.sources:  # most classes of an ontology are shapes without a constraint
+            if part.sources:  # most classes of an ontology are shapes without constraints
                 self._join(part)
         except (
             UnsupportedQueryError,
@@ -379,7 +386,7 @@ class LiveValidation(Subscription):
             self._read_from.setdefault(subject, set()).add(node)
 
     def _join(self, part: ShapeResults) -> None:
-        """Have a part maintained, and take its results."""
+        """Start maintaining a part, and take its results."""
         state, (answer,) = membership.join(self._adapter, self._graph, part.question, [part])
         self._state = state
         part.begin(state.answer(part) if answer is None else answer)
@@ -394,28 +401,28 @@ class LiveValidation(Subscription):
             part.begin({})
             membership.leave(self._adapter, self._state, part)
 
-    def _gather(self, told: TermWeights) -> None:
-        add_weights(self._net, told.items())
+    def _gather(self, changes: TermWeights) -> None:
+        add_weights(self._net, changes.items())
         if self._state is not None:
             self._state.commits.gather(self._tell)
 
     def _tell(self, sequence: int) -> None:
-        """Tell what came and went since the last time; the whole answer where an interruption left doubt."""
+        """Emit the changes since the last call; the full answer if an interruption left them in doubt."""
         whole, net = self._owes, self._net
-        # where `close` was interrupted its parts still follow, and a commit must not fail for them
+        # after an interrupted `close` the parts still report, and must not make a commit fail
         if self._closed or not (whole or net):
             return
-        self._owes = True  # as long as this may be interrupted
+        self._owes = True  # until the delta is emitted
         self._use.emit(self._answer() if whole else net, sequence, whole, {})
         self._net, self._owes = {}, False
 
     def _doubt(self) -> None:
-        """Tell the whole answer at the end of the commit."""
+        """Emit the full answer at the end of the commit."""
         self._owes = True
         if self._state is not None:
             self._state.commits.gather(self._tell)
 
-    def _owe_answer(self, state: StoreState) -> None:  # noqa: ARG002 - it is that of the parts
+    def _owe_answer(self, state: StoreState) -> None:  # noqa: ARG002 - the parts have the same state
         self._doubt()
 
     def _answer(self) -> TermWeights:
@@ -440,7 +447,7 @@ class LiveValidation(Subscription):
         membership.leave(self._adapter, state, self._anchor)
 
     def close(self) -> None:
-        """Stop, and let its iterators end. May be repeated."""
+        """Stop the subscription and end its iterators. May be repeated."""
         super().close()
         for watch in self._watches:
             watch.close()
@@ -454,7 +461,7 @@ class LiveValidation(Subscription):
         return Report(results, since, self._shapes, read, messages, is_whole=not self.errors)
 
     def _messages_of(self, row: tuple[Any, ...]) -> tuple[Literal, ...]:
-        """Give all messages of the constraint of a result, where the one that it tells is among them."""
+        """Return all messages of the constraint of a result; none if its own message is not among them."""
         _, _, _, component, shape, _, message, constraint = row
         for part in self._parts.values():
             for source in part.sources:
@@ -464,7 +471,7 @@ class LiveValidation(Subscription):
         return ()
 
     def _in_rdflib(self, rows: Iterable[Solution]) -> Iterator[tuple[Any, ...]]:
-        """Give rows in rdflib's terms; with some stores they are those of another library."""
+        """Convert rows to rdflib's terms, if the store uses another library."""
         convert = None if self._adapter.from_native() is not None else self._adapter.to_rdflib()
         for row in rows:
             yield tuple(row) if convert is None else tuple(t if t is None else convert(t) for t in row)

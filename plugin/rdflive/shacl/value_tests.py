@@ -1,4 +1,4 @@
-"""The constraints that one value node meets or breaks by itself (SHACL, Sections 4.1 to 4.4 and 4.8)."""
+"""Tests of the constraints on single value nodes (SHACL, Sections 4.1 to 4.4 and 4.8)."""
 
 from __future__ import annotations
 
@@ -46,8 +46,9 @@ def _node_kind(kind: Any) -> Make:
 
 
 def comparable(operator: str, one: Any, other: Any) -> bool | None:
-    """Compare by `<`, `<=`, `>` or `>=` as SPARQL 1.1 does (17.3); None where it has no order, as for strings
-    with a language.
+    """Compare by `<`, `<=`, `>` or `>=` as SPARQL 1.1 does (17.3).
+
+    Returns None for terms without an order, such as strings with a language.
     """
     if getattr(one, "language", None) or getattr(other, "language", None):
         return None
@@ -55,7 +56,9 @@ def comparable(operator: str, one: Any, other: Any) -> bool | None:
 
 
 def spellings(term: Any) -> tuple[Any, ...]:
-    """Give a term as rdflib may spell it: a plain literal is an xsd:string, and to rdflib another one."""
+    """Return the forms that rdflib may give a term: a plain literal is also an xsd:string, which rdflib
+    distinguishes.
+    """
     if isinstance(term, Literal) and not term.language and term.datatype in (None, XSD.string):
         return Literal(str(term)), Literal(str(term), datatype=XSD.string)
     return (term,)
@@ -117,13 +120,13 @@ VALUE_TESTS: Final[dict[URIRef, Callable[[Any], Make]]] = {
     SH.LanguageInConstraintComponent: _language_in,
     SH.InConstraintComponent: _in,
 }
-"""By the component: makes, of what the parameter says, what makes the test of a value node."""
+"""Per component, a function from the value of the parameter to a maker of the test of a value node."""
 
 
 def meets(constraint: ValueConstraint, term: Any) -> bool:
-    """Tell whether a term meets a constraint; of those that ask for more than the term, it is not asked."""
+    """Return True if a term meets a constraint. Constraints that need more than the term always pass."""
     make = VALUE_TESTS.get(constraint.component)
     try:
         return make is None or make(constraint.value)(lambda constant: constant)(term)
-    except Exception as error:  # noqa: BLE001 - a term that a constraint cannot be asked of
+    except Exception as error:  # noqa: BLE001 - a term that the constraint does not apply to
         return no_value(error, False)

@@ -1,4 +1,4 @@
-"""What a shapes graph says of a node, with what SHACL asks of it checked."""
+"""Reads and checks the values of properties in a shapes graph."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _NODE_KINDS: Final = {
 
 
 class NodeValues:
-    """Reads values of predicates. What a graph says of a node is listed once, until `forget`.
+    """Reads values of predicates. The triples of a node are cached until `forget`.
 
-    Raises `ShapesError` for a value that SHACL does not allow there.
+    Raises `ShapesError` for a value that SHACL does not allow.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -29,51 +29,51 @@ class NodeValues:
         self._said: dict[Node, dict[Node, list[Any]]] = {}
 
     def forget(self) -> None:
-        """Look at the graph anew."""
+        """Clear the cache."""
         self._said.clear()
 
     def objects(self, node: Node, predicate: Node) -> list[Any]:
-        """List the values of a predicate, each once."""
+        """List the distinct values of a predicate."""
         return self.predicates(node).get(predicate, [])
 
     def predicates(self, node: Node) -> Mapping[Node, list[Any]]:
-        """Give all that the graph says of a node: the values of each predicate, each once."""
+        """Return the distinct values of all predicates of a node."""
         known = self._said.get(node)
         if known is None:
             known = self._said[node] = {}
-            # of several graphs two may have the same triple
+            # several graphs may have the same triple
             for each, value in dict.fromkeys(self._graph.predicate_objects(node)):
                 known.setdefault(each, []).append(value)
         return known
 
     def one(self, node: Node, predicate: URIRef) -> Node | None:
-        """Give the only value; None where there is none."""
+        """Return the only value, or None. Raises `ShapesError` for several values."""
         values = self.objects(node, predicate)
         if len(values) > 1:
             raise ShapesError(f"{shown(node)} has several values of {name_of(predicate)}", node)
         return values[0] if values else None
 
     def messages(self, node: Node) -> tuple[Literal, ...]:
-        """List the values of sh:message, the one that a row tells first."""
+        """List the values of sh:message; the first is the message of rows."""
         found = []
         for message in self.objects(node, SH.message):
             if not isinstance(message, Literal):
                 raise self.expected(node, SH.message, "a string", message)
             found.append(message)
-        # the first is what a row tells: without a language, or else in English
+        # first a message without a language, then English ones
         return tuple(sorted(found, key=_message_order))
 
     def flag(self, node: Node, predicate: URIRef) -> bool:
-        """Tell whether the value is true; without one it is false."""
+        """Return True if the value is true; without a value return False."""
         value = self.one(node, predicate)
         if value is None:
             return False
         if not (isinstance(value, Literal) and isinstance(value.value, bool)):
             raise self.expected(node, predicate, "true or false", value)
-        return str(value) == "true"  # "1" is another literal, of which the recommendation says nothing
+        return str(value) == "true"  # the recommendation does not mention the literal "1"
 
     def count(self, node: Node, predicate: URIRef) -> int | None:
-        """Give the only value, an integer; None where there is none."""
+        """Return the only value, an integer; None without a value."""
         value = self.one(node, predicate)
         return None if value is None else self._integer(node, predicate, value)
 
@@ -118,7 +118,7 @@ class NodeValues:
     def members(
         self, node: Node, predicate: URIRef, head: Node, read_from: set[Node], *_: Any
     ) -> tuple[Node, ...]:
-        """Read an RDF list; raises for one that is ill-formed or without an end."""
+        """Return the items of an RDF list. Raises `ShapesError` for a list that is ill-formed or cyclic."""
         items: list[Node] = []
         seen: set[Node] = set()
         while head != RDF.nil:
@@ -132,7 +132,7 @@ class NodeValues:
         return tuple(items)
 
     def expected(self, node: Node, predicate: URIRef, what: str, got: Node) -> ShapesError:
-        """Make the error for a value that is something else."""
+        """Return the error for an unexpected value."""
         return ShapesError(f"{name_of(predicate)} of {shown(node)} must be {what}, got {shown(got)}", node)
 
 
@@ -153,15 +153,17 @@ READERS: Final[dict[URIRef, Callable[..., Any]]] = {
     SH.hasValue: NodeValues._any,
     SH["in"]: NodeValues.members,
 }
-"""What reads a value of a parameter of SHACL Core. It is given the values, the node, the parameter, the value
-and a set, to which it adds the nodes that it has read.
+"""The reader of each parameter of SHACL Core.
+
+Its arguments are the values, the node, the parameter, the value, and a set to which it adds the nodes that it
+has read.
 """
 _SEVERAL: Final = frozenset({SH["class"], SH.hasValue})
 """Parameters with a constraint for each of their values."""
 
 
 def value_constraints(values: NodeValues, node: Node, read_from: set[Node]) -> Iterator[ValueConstraint]:
-    """Read the constraints that look at one value each, such as sh:datatype and sh:pattern."""
+    """Read the constraints with a single-valued parameter, such as sh:datatype and sh:pattern."""
     for predicate, read in READERS.items():
         found = values.objects(node, predicate)
         if len(found) > 1 and predicate not in _SEVERAL:
@@ -178,23 +180,23 @@ def value_constraints(values: NodeValues, node: Node, read_from: set[Node]) -> I
 
 
 def component_of(predicate: URIRef) -> URIRef:
-    """Name the constraint component of a parameter."""
+    """Return the constraint component of a parameter."""
     name = str(predicate).removeprefix(str(SH))
     return SH[f"{name[0].upper()}{name[1:]}ConstraintComponent"]
 
 
 def is_string(term: Node) -> bool:
-    """Tell a simple literal or an xsd:string."""
+    """Return True for a simple literal or an xsd:string."""
     return isinstance(term, Literal) and not term.language and term.datatype in (None, XSD.string)
 
 
 def name_of(predicate: URIRef) -> str:
-    """Write a term of SHACL as messages do."""
+    """Write a SHACL term for messages."""
     return f"sh:{str(predicate).removeprefix(str(SH))}"
 
 
 def shown(node: Any) -> str:
-    """Write a node as messages do."""
+    """Write a node for messages."""
     return str(node.n3())
 
 

@@ -1,4 +1,4 @@
-"""The names of SHACL, and its property paths (SHACL, Section 2.3.1) in the terms of rdflib and of SPARQL."""
+"""The vocabulary of SHACL, and its property paths (SHACL, Section 2.3.1) in terms of rdflib and SPARQL."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from rdflib.paths import InvPath, MulPath, SequencePath
 __all__ = ["PATHS", "REPEATED", "SH", "path_text"]
 
 SH: Final = Namespace("http://www.w3.org/ns/shacl#")
-"""All of them: rdflib's own list lacks some."""
+"""Not rdflib's own namespace, which lacks some terms."""
 
 
 REPEATED: Final[dict[URIRef, Any]] = {SH.zeroOrMorePath: "*", SH.oneOrMorePath: "+", SH.zeroOrOnePath: "?"}
 PATHS: Final = (SH.inversePath, SH.alternativePath, *REPEATED)
-"""What a node says that is a path and no list."""
+"""The predicates of nodes that are paths but not lists."""
 
 
 def path_text(path: Any, write: Callable[[Any], str], depth: int = 0) -> str:
-    """Write a path as SPARQL does, by what writes IRIs."""
+    """Write a path as SPARQL does; `write` writes IRIs."""
     if isinstance(path, URIRef):
         return write(path)
     if isinstance(path, InvPath):

@@ -1,4 +1,4 @@
-"""Sinks: where deltas leave the process. Each is a callback for `subscribe`, and is closed after it."""
+"""Sinks, which send deltas out of the process. Each is a callback for `subscribe`, to close afterwards."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from rdflive.sinks.sink import to_rdflib
 __all__ = ["TRIPLE", "NdjsonSink", "pair_text", "solution_text", "to_json", "to_line", "to_ndjson"]
 
 TRIPLE: Final = ("subject", "predicate", "object")
-"""What the triples of CONSTRUCT bind."""
+"""The names under which the triples of CONSTRUCT are written."""
 _encode: Final = json.JSONEncoder(ensure_ascii=False).encode
 
 
@@ -36,17 +36,17 @@ class NdjsonSink:
         self._stream.flush()
 
     def close(self) -> None:
-        """Leave the stream open: it is the caller's."""
+        """Leave the stream open: the caller owns it."""
 
 
 def to_ndjson(delta: Delta) -> str:
-    """Write a delta as one JSON object without line breaks: `sequence`, `initial`, `added`, `removed`.
+    """Return a delta as one JSON object without line breaks: `sequence`, `initial`, `added`, `removed`.
 
     Solutions bind variables to terms as in SPARQL 1.1 Query Results JSON; the triples of CONSTRUCT bind
-    `subject`, `predicate` and `object`. With a key there is `changed`, a list of objects with `old` and
-    `new`. In place of all these an ASK query has `boolean`.
+    `subject`, `predicate` and `object`. With a key, `changed` lists objects with `old` and `new`.
+    An ASK query has `boolean` in place of these lists.
     """
-    # the store's own terms: as rdflib's an Oxigraph store's numbers would say `nan`, which is no xsd:double
+    # the store's own terms: rdflib would spell Oxigraph's `NaN` as `nan`, which is no xsd:double
     native = delta.native
     return to_line(
         delta.sequence,
@@ -67,9 +67,9 @@ def to_line(
     answer: bool | None,
     changed: Iterable[tuple[str, ...]] | None = None,
 ) -> str:
-    """Put the object together from solutions that are JSON already; `answer` is that of an ASK query.
+    """Return the object for solutions in JSON; `answer` is the answer of an ASK query.
 
-    `changed` are those that went with those that came, of a subscription with a key.
+    `changed` pairs removed solutions with the added ones of the same key.
     """
     head = f'{{"sequence": {sequence}, "initial": {json.dumps(initial)}, '
     if answer is not None:
@@ -81,28 +81,28 @@ def to_line(
 
 
 def pair_text(old: str, new: str) -> str:
-    """Write a solution that went with the one that came in its place, which are JSON already."""
+    """Return the JSON of a changed solution, whose old and new solutions are in JSON."""
     return f'{{"old": {old}, "new": {new}}}'
 
 
 def solution_text(solution: Any) -> str:
-    """Write a solution, or a triple, as one JSON object."""
+    """Return a solution, or a triple, as one JSON object."""
     terms = solution.asdict() if isinstance(solution, Solution) else dict(zip(TRIPLE, solution, strict=True))
     text = _encode({name: to_json(term) for name, term in terms.items()})
-    # half a surrogate pair has no UTF-8; its escape is that of JSON
+    # half a surrogate pair has no UTF-8; `backslashreplace` writes it as the escape of JSON
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 def to_json(term: Any) -> dict[str, Any]:
-    """Write a term as the SPARQL 1.1 results format in JSON does, triples and directions as SPARQL 1.2.
+    """Return a term in the SPARQL 1.1 Query Results JSON format; triples and directions as in SPARQL 1.2.
 
     >>> to_json(URIRef("http://e/s"))
     {'type': 'uri', 'value': 'http://e/s'}
     """
-    if type(term).__name__ == "Triple":  # pyoxigraph's: it need not be installed
+    if type(term).__name__ == "Triple":  # pyoxigraph's, by name as it may not be installed
         return {"type": "triple", "value": {name: to_json(getattr(term, name)) for name in TRIPLE}}
     if getattr(term, "direction", None) is not None:
-        # rdflib has no literal with a direction, so it does not go through `to_rdflib` below
+        # before `to_rdflib`: rdflib has no literal with a direction
         language, direction = term.language.lower(), str(term.direction)
         return {"type": "literal", "value": term.value, "xml:lang": language, "its:dir": direction}
     term = to_rdflib(term)

@@ -1,4 +1,4 @@
-"""Deltas of a CONSTRUCT query as RDF Patch: what is written adds up to the constructed graph."""
+"""Deltas of a CONSTRUCT query as RDF Patch, which add up to the constructed graph."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ __all__ = ["PatchSink"]
 class PatchSink:
     r"""Writes each delta of a CONSTRUCT query as one transaction of RDF Patch to a text stream.
 
-    The initial delta is a transaction of adds; a later one, after `Subscription.resync`, is written as
-    what it changes. Blank nodes keep their labels. The triples are kept in memory for that.
+    The first initial delta is a transaction of adds. Later ones, after `Subscription.resync`, are written as
+    the difference from the triples written so far, which the sink keeps in memory. Blank nodes keep their
+    labels.
 
-    Raises `RdfliveError` for a query that makes no triples, `UnwritableError` for a term that a line
-    cannot hold; nothing of the delta is written then.
+    Raises `RdfliveError` for a query that returns solutions, and `UnwritableError` for a term that a line
+    cannot hold; the sink then writes nothing of the delta.
 
     >>> import sys
     >>> from rdflib import URIRef
@@ -36,31 +37,31 @@ class PatchSink:
         self._held: set[Quad] = set()
 
     def __call__(self, delta: Delta) -> None:
-        """Write one transaction; nothing for a delta without changes."""
+        """Write one transaction, or nothing for a delta without changes."""
         native = delta.native
-        # sets that keep their order
+        # as ordered sets
         added = dict.fromkeys(map(_to_quad, native.added))
         removed = dict.fromkeys(map(_to_quad, native.removed))
-        if delta.initial:  # it says what there is, not what came
+        if delta.initial:  # it holds the full answer, not the change
             removed = dict.fromkeys(quad for quad in self._held if quad not in added)
             added = dict.fromkeys(quad for quad in added if quad not in self._held)
         changes = (*(Change(-1, quad) for quad in removed), *(Change(1, quad) for quad in added))
         if changes:
-            # encoded as a whole before any of it is written: a term that cannot be written raises
+            # encoded completely before the writing: an unwritable term raises here
             self._stream.write(encode_rdf_patch(Batch(changes)))
             self._stream.flush()
-            # behind the writing: what was not written is not held either
+            # after the writing: a failed write leaves the held triples as they were
             self._held.difference_update(removed)
             self._held.update(added)
 
     def close(self) -> None:
-        """Leave the stream open: it is the caller's."""
+        """Leave the stream open: the caller owns it."""
 
 
 def _to_quad(solution: Any) -> Quad:
     if isinstance(solution, Solution):
         raise RdfliveError(
-            "RDF Patch holds triples, and the query gives solutions: write it as a CONSTRUCT query, or use "
+            "RDF Patch holds triples, and the query returns solutions: write it as a CONSTRUCT query, or use "
             "another sink"
         )
     return Quad(*map(to_rdflib, solution))

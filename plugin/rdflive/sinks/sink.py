@@ -1,4 +1,4 @@
-"""What every sink offers, and the terms that it is given."""
+"""The protocol of sinks, and the terms of deltas as rdflib's terms."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ __all__ = ["Sink", "to_rdflib"]
 
 
 class Sink(Protocol):
-    """Sends deltas somewhere: give it to `subscribe` as the callback, and close it after the subscription.
+    """Sends deltas: pass it to `subscribe` as the callback, and close it after the subscription.
 
-    A delta that it could not send raises, and what the sink was given later then lacks it.
+    A call raises if the delta cannot be sent; the sink then continues without it.
     """
 
     def __call__(self, delta: Delta, /) -> None:
         """Send one delta."""
 
     def close(self) -> None:
-        """Let go of what the sink opened itself; a stream that it was given stays open."""
+        """Close the resources that the sink opened; a stream of the caller stays open."""
 
 
 def to_rdflib(term: Any) -> URIRef | BNode | Literal:
-    """Turn a term of a delta into rdflib's, whichever library the subscribed graph is of.
+    """Return a term of a delta, rdflib's or pyoxigraph's, as rdflib's term.
 
-    A literal keeps its lexical form, but language tags, which are equal in any case, become lower case:
-    what was sent as `en-GB` may go as `en-gb`, and who adds texts up must find it. Raises `RdfliveError`
-    for a term that rdflib cannot hold.
+    A literal keeps its lexical form. Language tags, which ignore case, become lower case: a solution added
+    with `en-GB` may be removed with `en-gb`, and receivers that compare texts must recognise it. Raises
+    `RdfliveError` for a term that rdflib cannot hold.
 
     >>> to_rdflib(Literal("colour", lang="en-GB"))
     rdflib.term.Literal('colour', lang='en-gb')
@@ -39,7 +39,7 @@ def to_rdflib(term: Any) -> URIRef | BNode | Literal:
         return Literal(term, lang=term.language.lower())
     if isinstance(term, URIRef | BNode | Literal):
         return term
-    match type(term).__name__:  # pyoxigraph's: it need not be installed
+    match type(term).__name__:  # pyoxigraph's, by name as it may not be installed
         case "NamedNode":
             return URIRef(term.value)
         case "BlankNode":

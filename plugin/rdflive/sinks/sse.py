@@ -1,4 +1,4 @@
-"""Deltas as server-sent events, from a server of its own."""
+"""Deltas as server-sent events, from the sink's own server."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ __all__ = ["SseSink"]
 class SseSink:
     """Serves the deltas of one subscription at `url` to any number of clients, until it is closed.
 
-    A client is sent `event: initial` with the current answer, then `event: update` for what changes; `data`
-    is the line of `to_ndjson`, and `id` is `sequence-epoch`. One that comes back with `Last-Event-ID` is
-    sent what it missed, if the last `history` deltas reach back to that, else `event: resync` and the
-    current answer. The writer never waits for a client: what a slow one has not taken is merged into one
-    event. `event: heartbeat` every `keep_alive` seconds shows that the connection lives.
+    A client receives `event: initial` with the current answer, then `event: update` for each change; `data`
+    is the line of `to_ndjson`, and `id` is `sequence-epoch`. A client that returns with `Last-Event-ID`
+    receives the changes that it missed, if the last `history` deltas reach back that far, else
+    `event: resync` and the current answer. The writer never waits for a client: pending changes of a slow
+    client are merged into one event. `event: heartbeat` comes every `keep_alive` seconds.
 
-    Nobody is asked for a password: any other `host` than the default one shows the answer to everybody
-    who can reach it. Raises `RdfliveError` where it cannot listen, and without the extra `rdflive[server]`.
+    There is no authentication: any other `host` than the default shows the answer to all machines that can
+    reach it. Raises `RdfliveError` if it cannot listen, and without the extra `rdflive[server]`.
 
     >>> sink = SseSink()
     >>> sink.url.startswith("http://127.0.0.1:")
@@ -41,9 +41,9 @@ class SseSink:
         with needing_server("SseSink"):
             from rdflive.sinks.events.server import EventServer
         self._events = EventLog(history=history)
-        # here and not in the thread: a port that is taken is an error of whoever makes the sink
+        # here and not in the thread, so that the caller receives the error of a used port
         listener = listen(host, port)
-        # an address of IPv6 has four parts
+        # an IPv6 address has four parts
         self._address: tuple[str, int] = listener.getsockname()[:2]
         self._server = EventServer(self._events, host, self._address[0], keep_alive)
         self._thread = threading.Thread(
@@ -53,7 +53,7 @@ class SseSink:
 
     @property
     def url(self) -> str:
-        """Where the events are."""
+        """The URL of the events."""
         host, port = self._address
         return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
@@ -62,6 +62,6 @@ class SseSink:
         self._events.publish(delta)
 
     def close(self) -> None:
-        """Let the clients take what waits for them, for some seconds at most, and stop. May be repeated."""
+        """Wait some seconds for clients to take pending events, then stop. May be repeated."""
         self._server.should_exit = True
         self._thread.join()

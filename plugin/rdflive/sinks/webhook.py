@@ -1,4 +1,4 @@
-"""Deltas as HTTP requests to somebody else's server, each at least once."""
+"""Deltas as HTTP requests to another server, each at least once."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ _PACE: Final = RetryPace(first=0.5, longest=60.0)
 
 
 class WebhookError(RdfliveError, OSError):
-    """A delta could not be delivered: the server refused it, or did not take it in time."""
+    """A delta was not delivered: the server refused it, or did not accept it in time."""
 
 
 class WebhookSink:
-    """Posts each delta to a URL as JSON (`to_ndjson`) and returns when the server has taken it (2xx).
+    """Posts each delta to a URL as JSON (`to_ndjson`) and returns when the server has accepted it (2xx).
 
-    The header `Idempotency-Key` is the same whenever the same delta is sent, and never that of another
-    one. It lasts beyond this sink when the subscription is resumed: then give `name` and `resume`, both
-    as to `subscribe`. With a `secret` the header `X-Rdflive-Signature` is `sha256=` and the hexadecimal
+    The header `Idempotency-Key` identifies the delta: it is the same for all tries of one delta. For a
+    resumed subscription pass the `name` and `resume` of `subscribe` here too, so that keys stay the same
+    across restarts. With a `secret` the header `X-Rdflive-Signature` is `sha256=` and the hexadecimal
     HMAC-SHA-256 of the key, a dot and the body.
 
-    What may pass (no connection, no whole answer within `timeout` seconds, 408, 425, 429, 5xx) is tried
-    again, at first after half a second, then ever more seldom, and not before `Retry-After` says, for up
-    to `patience` seconds; the writer waits meanwhile. Then, and at once for any other answer, redirects
-    included, it raises `WebhookError`; `ResumeError` where it cannot read the file of `resume`. Raises
-    ValueError for what is no URL of HTTP.
+    After temporary failures (no connection, no full response within `timeout` seconds, 408, 425, 429, 5xx)
+    the sink tries again: first after half a second, then less and less often, never before `Retry-After`, for
+    up to `patience` seconds. The writer waits meanwhile. Then, and at once for any other response (redirects
+    included), it raises `WebhookError`, or `ResumeError` if it cannot read the file of `resume`. Raises
+    ValueError for anything but an HTTP URL.
 
     >>> sink = WebhookSink("https://example.org/deltas", secret="a secret")
     >>> sink.close()
@@ -64,13 +64,13 @@ class WebhookSink:
         self._http = Http({"Content-Type": "application/json"}, proxies=True)
 
     def __call__(self, delta: Delta) -> None:
-        """Deliver one delta; blocks until the server has taken it."""
+        """Deliver one delta; block until the server has accepted it."""
         body = to_ndjson(delta).encode()
         headers = self._headers(delta, body)
         begun, most = monotonic(), self._timeout
         for tried in count(1):
             try:
-                # `total` too: a server that sends a byte now and then is never silent for `timeout`
+                # `total` too: a server that sends single bytes is never silent for `timeout`
                 with self._http.send(
                     "POST", self._url, timeout=most, total=most, headers=headers, body=body
                 ) as answer:
@@ -84,15 +84,15 @@ class WebhookSink:
                     ) from fault
 
     def close(self) -> None:
-        """End a delivery that is not through yet, from any thread: it fails, and so does any later one."""
+        """Abort a running delivery, from any thread; it fails, and so do later ones."""
         self._http.close()
 
     def _wait(self, fault: HttpFault, tried: int, spent: float) -> str:
-        """Wait before another try, or say why there is none."""
+        """Wait before another try and return "", or return the reason to stop."""
         if self._http.closed.is_set() or not fault.passes:
             return str(fault)
         pause = _PACE.pause(tried, fault.retry_after)
-        # refused before the wait, behind which no time would be left
+        # before a wait that would use up the patience
         if spent + pause > self._patience:
             return (
                 f"{fault}; tried {tried} times in {spent:.1f} s; the next time would be in {pause:.1f} s, "
@@ -105,38 +105,38 @@ class WebhookSink:
         key = self._keys.key(delta.sequence, body)
         headers = {"Idempotency-Key": key}
         if self._secret is not None:
-            # of the key as well: else a body could be sent again under another key, as another delta
+            # signs the key as well: else an attacker could repeat a body under another key
             signature = hmac.new(self._secret, key.encode() + b"." + body, hashlib.sha256).hexdigest()
             headers["X-Rdflive-Signature"] = f"sha256={signature}"
         return headers
 
 
 class _ResumedKeys:
-    """The keys of a resumed subscriber, made of its word in the file and the number of the delta.
+    """Keys of a resumed subscriber, from its token in the file and the number of the delta.
 
-    The text of the delta is left out: its rows may come in another order after a restart.
+    The text of the delta is left out: its rows may have another order after a restart.
     """
 
     def __init__(self, name: str, resume: str | os.PathLike[str]) -> None:
         self._name = name
-        # the process may change its folder before the first delta
+        # absolute: the process may change its folder before the first delta
         self._path = os.path.abspath(os.fsdecode(resume))
-        self._word = ""
+        self._token = ""
 
     def key(self, sequence: int, _: bytes) -> str:
-        if sequence == 1 or not self._word:  # in a new file it counts from 1 again, and has a new word
-            self._word = subscriber_token(self._path, self._name)
-        return _key(self._word, str(sequence))
+        if sequence == 1 or not self._token:  # a new file counts from 1 again, and has a new token
+            self._token = subscriber_token(self._path, self._name)
+        return _key(self._token, str(sequence))
 
 
 class _OwnKeys:
-    """The keys of one sink, made of the text too: after a resync the same number is that of two deltas."""
+    """Keys of one sink; they use the text too, as after a resync two deltas may have the same number."""
 
     def __init__(self) -> None:
-        self._word = uuid.uuid4().hex
+        self._token = uuid.uuid4().hex
 
     def key(self, sequence: int, body: bytes) -> str:
-        return _key(self._word, str(sequence), hashlib.sha256(body).hexdigest())
+        return _key(self._token, str(sequence), hashlib.sha256(body).hexdigest())
 
 
 def _keys(name: str | None, resume: str | os.PathLike[str] | None) -> _ResumedKeys | _OwnKeys:
@@ -145,13 +145,13 @@ def _keys(name: str | None, resume: str | os.PathLike[str] | None) -> _ResumedKe
     if name is None and resume is None:
         return _OwnKeys()
     raise ValueError(
-        f"a webhook takes name and resume, both those of the subscription, together or not at all: got "
+        f"a webhook takes name and resume of its subscription together or not at all: got "
         f"name={name!r} and resume={resume!r}"
     )
 
 
 def _key(*parts: str) -> str:
-    # receivers remember keys, also those of earlier versions: this must stay as it is
+    # receivers remember keys across versions: do not change this
     return str(uuid.uuid5(uuid.NAMESPACE_URL, "\n".join(parts)))
 
 
@@ -163,6 +163,6 @@ def _checked(url: str) -> str:
         )
     if parts.username is not None:
         raise ValueError(
-            "the URL of a webhook must not hold a name and password; a secret signs the requests"
+            "the URL of a webhook must not contain a name and password; a secret signs the requests"
         )
     return url

@@ -1,1 +1,1 @@
-"""SPARQL texts as immutable trees with places: read, checked, printed and translated to algebra."""
+"""A SPARQL reader, checker, writer and translator to algebra, based on immutable trees with positions."""

@@ -1,7 +1,7 @@
-"""SPARQL's algebra of a query (SPARQL 1.1, 18.2), made of the tree that was read.
+"""Translation of a query's tree to SPARQL's algebra (SPARQL 1.1, 18.2).
 
-Operators are nodes with the names and fields of rdflib's algebra, but that `Join` and `Union` have any number
-of parts. So rdflib's evaluator can take it too, see `rdflib_algebra`.
+Operators are nodes with the names and fields of rdflib's algebra, except that `Join` and `Union` have any
+number of parts. `rdflib_algebra` converts them for rdflib's evaluator.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ __all__ = ["AGGREGATE", "algebra_of", "group_of", "shown_by"]
 
 _KINDS: Final = (Path, BNode, Variable, URIRef, Literal)
 AGGREGATE: Final = "·agg"
-"""What the variables of aggregates begin with: no variable of a text begins with a middle dot."""
+"""Prefix of the variables of aggregates; no variable in a text can begin with a middle dot."""
 _ALWAYS: Final = Tree("TrueFilter", {})
 _NOTHING: Final = Tree("BGP", {"triples": ()})
 
 
 def algebra_of(tree: Tree) -> Tree:
-    """Translate a query: `p` is its pattern below its solution modifiers.
+    """Translate a query; the field `p` of the result is its pattern with the solution modifiers.
 
     >>> from rdflive.syntax.reader import read_query
     >>> algebra_of(read_query("ASK { ?s ?p ?o }")).p.p.name
@@ -65,7 +65,7 @@ def group_of(group: Tree) -> Tree:
 
 
 def _group(group: Tree) -> tuple[Tree, list[Any]]:
-    """Translate a group; gives the conditions of its filters apart, which an OPTIONAL takes for its own."""
+    """Translate a group; return its filter conditions separately, because OPTIONAL uses them itself."""
     if group.name == "Template":  # the short form of CONSTRUCT
         return _bgp(group.triples.triples if group.triples else (), group), []
     parts: list[Tree] = []
@@ -94,10 +94,10 @@ def _bgp(triples: Iterable[Any], place: Tree) -> Tree:
 
 
 def _ordered(triples: list[Any]) -> Iterator[Any]:
-    """Put the triples of a pattern into an order that does not depend on the text's.
+    """Yield the triples of a pattern in an order that does not depend on the text.
 
-    Those come first of which most is known: constants, and variables of those before. So rdflib's evaluator
-    finds few solutions at each step, and queries that differ in the order of their triples have one plan.
+    Triples with the most known terms come first: constants, and variables of earlier triples. So rdflib's
+    evaluator finds few solutions at each step, and queries that differ only in triple order share one plan.
     """
     blanks: list[list[Any]] = [
         [term for term in each if isinstance(term, Variable | BNode)] for each in triples
@@ -117,7 +117,7 @@ def _ordered(triples: list[Any]) -> Iterator[Any]:
         for at, (triple, terms) in enumerate(zip(triples, blanks, strict=True))
     ]
     unknown = [len(terms) for terms in blanks]
-    # by the number of terms that are not known; what has moved to another heap since is passed over
+    # one heap per number of unknown terms; entries that have moved to another heap are skipped
     heaps: list[list[Any]] = [[], [], [], []]
     for at, number in enumerate(unknown):
         heaps[number].append(rank[at])
@@ -139,16 +139,17 @@ def _ordered(triples: list[Any]) -> Iterator[Any]:
 
 
 def _cleared(heap: list[Any], number: int, unknown: list[int], given: set[int]) -> bool:
-    """Take off a heap what is there no more; tell whether there is anything."""
+    """Remove outdated entries from the top of a heap; return True if any entry is left."""
     while heap and (unknown[heap[0][-1]] != number or heap[0][-1] in given):
         heappop(heap)
     return bool(heap)
 
 
 def _rank(term: Any, place: int) -> tuple[int, str]:
-    """Order terms by their kinds, then by how they are written.
+    """Return a sort key of a term: its kind, then its text.
 
-    But for constants as subject and object: queries that differ in these may have one plan.
+    The key ignores the text of constant subjects and objects, so that queries which differ in them share a
+    plan.
     """
     kind = next((n for n, kind in enumerate(_KINDS) if isinstance(term, kind)), len(_KINDS))
     if place != 1 and isinstance(term, URIRef | Literal):
@@ -189,7 +190,7 @@ def _bind(left: Tree, part: Tree) -> Tree:
 
 
 _AROUND: Final = {"OptionalGraphPattern": _optional, "MinusGraphPattern": _minus, "Bind": _bind}
-"""What a part of a group makes of all that is before it."""
+"""Translations of the parts that apply to all preceding parts of their group."""
 
 
 def _graph(part: Tree) -> Tree:
@@ -216,11 +217,11 @@ _BESIDE: Final[dict[str, Callable[[Tree], Tree]]] = {
     "SubSelect": _subquery,
     "ServiceGraphPattern": lambda part: part,
 }
-"""What is joined with the other parts of its group."""
+"""Translations of the parts that are joined with the other parts of their group."""
 
 
 def _expression(node: Any) -> Any:
-    """Translate the patterns inside of an expression."""
+    """Translate the patterns within an expression."""
 
     def translated(part: Any) -> Any:
         if isinstance(part, Tree) and part.name in EXISTS and part.graph.name == "GroupGraphPattern":
@@ -247,12 +248,12 @@ def _modified(query: Tree, modifier: Tree | None = None, shown: tuple[Variable, 
                 keys.append(key.var)
             else:
                 keys.append(_expression(key))
-    asked = [
+    expressions = [
         *(part.expr for part in projection if part.evar),
         *having,
         *(condition.expr for condition in order),
     ]
-    if keys is not None or any(map(has_aggregate, asked)):
+    if keys is not None or any(map(has_aggregate, expressions)):
         group = Tree("Group", {"p": pattern, "expr": None if keys is None else tuple(keys)})
         pattern, projection, having, order = _aggregated(group, projection, having, order)
     pattern = _filtered(pattern, having, query)
@@ -280,9 +281,9 @@ def _modified(query: Tree, modifier: Tree | None = None, shown: tuple[Variable, 
 def _aggregated(
     group: Tree, projection: list[Tree], having: list[Any], order: list[Tree]
 ) -> tuple[Tree, list[Tree], list[Any], list[Tree]]:
-    """Put aggregates into a group, and variables in the places of their values.
+    """Collect the aggregates of a group and replace them by variables.
 
-    A variable that is grouped by stands for itself, which rdflib's algebra writes as SAMPLE.
+    As in rdflib's algebra, a grouped variable becomes a SAMPLE aggregate.
     """
     aggregates: list[Tree] = []
 
@@ -299,7 +300,7 @@ def _aggregated(
     known: set[Variable] = set()
     for part in projection:
         if part.evar:
-            # a name that was given before it is no variable of the group
+            # a name assigned earlier in SELECT is not a variable of the group
             expr = replace(part.expr, lambda each: each if each in known else of_group(each))
             assigned.append(part.changed(expr=expr))
             known.add(part.evar)
@@ -320,9 +321,7 @@ def _aggregated(
 
 
 def shown_by(query: Tree) -> tuple[Variable, ...]:
-    """Give the variables that a SELECT or a subquery shows; for `*` those of its pattern, in the order of the
-    text (18.2.1).
-    """
+    """Return the projected variables of a SELECT; for `*`, those in scope in text order (18.2.1)."""
     if query.projection is not None:
         return tuple(part.var or part.evar for part in query.projection)
     parts = (query.where, query.values)

@@ -1,7 +1,4 @@
-"""What the productions of SPARQL's grammar do not say: which variables may be assigned, shown and grouped.
-
-These are the notes of the grammar (SPARQL 1.1, 19.8) and of 18.2.1.
-"""
+"""Checks of assigned, projected and grouped variables (grammar notes of SPARQL 1.1, 19.8, and 18.2.1)."""
 
 from __future__ import annotations
 
@@ -16,9 +13,7 @@ __all__ = ["assigned", "has_aggregate", "misplaced_aggregate", "shown_of", "wron
 
 
 def shown_of(query: Mapping[str, Any], scope: set[Variable]) -> set[Variable]:
-    """Give the variables that a SELECT shows; `scope`, which becomes theirs, are those that its pattern can
-    bind.
-    """
+    """Return the variables that a SELECT projects; `scope` holds those of its pattern and may be changed."""
     projection = query.get("projection")
     if projection is None:
         scope.update(_named_keys(query), _rows(query))
@@ -27,7 +22,7 @@ def shown_of(query: Mapping[str, Any], scope: set[Variable]) -> set[Variable]:
 
 
 def wrong_in_select(query: Mapping[str, Any], scope: Set[Variable]) -> tuple[Any, str] | None:
-    """Find the first part of a SELECT that SPARQL forbids, and say why; None where there is none."""
+    """Return the first invalid part of a SELECT and the reason; None if it is valid."""
     named = set(_named_keys(query))
     for key in query.get("groupby", ()):
         if isinstance(key, Tree) and key.name == "GroupAs" and key.var in scope:
@@ -53,11 +48,11 @@ def wrong_in_select(query: Mapping[str, Any], scope: Set[Variable]) -> tuple[Any
     return None
 
 
-_STAR = "SELECT * cannot be grouped: name what each group shows"
+_STAR = "SELECT * cannot be grouped: name the selected variables"
 
 
 def misplaced_aggregate(tree: Tree) -> tuple[Tree, str] | None:
-    """Find the first aggregate where SPARQL allows none, and say why; None where there is none."""
+    """Return the first aggregate in an invalid position and the reason; None if there is none."""
     waiting: list[tuple[Any, str]] = [(tree, "")]
     while waiting:
         part, inside = waiting.pop()
@@ -77,9 +72,9 @@ def misplaced_aggregate(tree: Tree) -> tuple[Tree, str] | None:
     return None
 
 
-_NESTED = "an aggregate cannot stand inside another: group in a subquery and aggregate its results"
+_NESTED = "an aggregate cannot contain another: group in a subquery and aggregate its results"
 _STRAY = (
-    "an aggregate can stand in SELECT, HAVING and ORDER BY only: aggregate in a subquery, or filter groups "
+    "aggregates are allowed in SELECT, HAVING and ORDER BY only: aggregate in a subquery, or filter groups "
     "with HAVING"
 )
 
@@ -90,7 +85,7 @@ def _named_keys(query: Mapping[str, Any]) -> Iterator[Variable]:
 
 
 def _rows(query: Mapping[str, Any]) -> Iterator[Variable]:
-    """List the variables of VALUES at the end of a query."""
+    """Return the variables of VALUES at the end of a query."""
     data = query.get("values")
     return iter(() if data is None else data.var)
 
@@ -105,7 +100,7 @@ def _is_grouped(query: Mapping[str, Any]) -> bool:
 
 
 def has_aggregate(expression: Any) -> bool:
-    """Tell whether an expression has an aggregate, outside the patterns in it."""
+    """True if an expression has an aggregate outside of its EXISTS patterns."""
     found = False
 
     def look(part: Any) -> Any:
@@ -118,7 +113,7 @@ def has_aggregate(expression: Any) -> bool:
 
 
 def _outside(expression: Any) -> Iterator[Variable]:
-    """List the variables of an expression that stand outside aggregates and patterns."""
+    """Yield the variables of an expression outside of aggregates and patterns."""
     bare = replace(
         expression, lambda part: "" if isinstance(part, Tree) and part.name.startswith(_CLOSED) else None
     )
@@ -129,13 +124,13 @@ _CLOSED = ("Aggregate_", "Builtin_EXISTS", "Builtin_NOTEXISTS")
 
 
 def assigned(variable: Variable) -> str:
-    """Say that a variable cannot be assigned."""
-    return f"{variable.n3()} has a value here already: choose another name, or compare the two in a FILTER"
+    """Return the message for a variable that cannot be assigned."""
+    return f"{variable.n3()} already has a value here: choose another name, or compare the two in a FILTER"
 
 
 def _ungrouped(variable: Variable) -> str:
     name = variable.n3()
     return (
-        f"{name} is neither grouped by nor aggregated, so it has no single value per group: put it into "
-        f"GROUP BY, or show (SAMPLE({name}) AS ?name)"
+        f"{name} is neither grouped nor aggregated, so it has no single value per group: put it into "
+        f"GROUP BY, or select (SAMPLE({name}) AS ?name)"
     )

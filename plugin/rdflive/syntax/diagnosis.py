@@ -1,4 +1,4 @@
-"""What is wrong with a text that is not SPARQL: what was met, what could stand there, and what was meant."""
+"""Messages for texts that are not SPARQL: the token found, the tokens expected, and a likely remedy."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from rdflive.syntax.tokens import Token
 __all__ = ["SyntaxFault", "explain_fault", "nearest", "syntax_error", "unknown_prefix"]
 
 _SHOWN: Final = 40
-"""Characters of a token that are quoted."""
+"""Maximum characters of a quoted token."""
 _SELDOM: Final = ("an annotation",)
-"""What could stand there and is hardly meant: it is listed last."""
+"""Expected symbols that are rarely meant; they are listed last."""
 _LISTED: Final = 7
-"""So many things that could stand there are listed."""
+"""Maximum number of expected symbols in a message."""
 _LIKE: Final = 0.65
 _VERY_LIKE: Final = 0.8
-"""How much alike, by `difflib.SequenceMatcher.ratio`, a name is to one that may be meant."""
+"""Minimum similarity, by `difflib.SequenceMatcher.ratio`, of a name to a suggested one."""
 _TERMS: Final = frozenset({"variable", "iri", "prefixed", "blank", "string", "number", "nil", "anonymous"})
 _NAMES: Final = frozenset({"iri", "prefixed"})
 _OPEN: Final = {"{": "brace", "(": "bracket", "[": "bracket"}
@@ -35,24 +35,24 @@ _QUOTES: Final = {"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‘
 _GROUPS: Final = frozenset({"OPTIONAL", "MINUS", "UNION", "EXISTS", "WHERE"})
 _TAKES: Final = {
     "IF": "a condition and two values: IF(?x > 1, 'many', 'few')",
-    "REGEX": "a text, a pattern and perhaps flags",
-    "REPLACE": "a text, a pattern, a replacement and perhaps flags", "CONTAINS": "two texts",
+    "REGEX": "a text, a pattern and optional flags",
+    "REPLACE": "a text, a pattern, a replacement and optional flags", "CONTAINS": "two texts",
     "STRSTARTS": "two texts", "STRENDS": "two texts", "BOUND": "one variable",
-    "SUBSTR": "a text, where to begin and perhaps how many characters", "COUNT": "one value, or *",
+    "SUBSTR": "a text, a start position and an optional length", "COUNT": "one value, or *",
     "SUM": "one value", "MIN": "one value", "MAX": "one value", "AVG": "one value", "STRLEN": "one text",
     "GROUP_CONCAT": "one value, and a separator as GROUP_CONCAT(?x; SEPARATOR=', ')", "STR": "one value",
     "LANGMATCHES": "a language and a range, as in LANGMATCHES(LANG(?x), 'en')",
 }  # fmt: skip
-"""The arguments of the functions that are often called with too few or too many."""
+"""Arguments of the functions that are often called with a wrong number of them."""
 _MODIFIERS: Final = frozenset({"GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET"})
 _AGGREGATES: Final = frozenset({"COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"})
 
 
 class SyntaxFault:
-    """The first token that cannot stand where it does, and what could.
+    """The first token that is not allowed at its position, and the expected ones.
 
-    `index` is its place among `tokens`, which end with one of the kind "end"; `kinds` are the kinds of tokens
-    that could stand there, `words` the keywords and marks, and `expected` says all of it to people.
+    `index` is its position in `tokens`, which end with a token of kind "end". `kinds` are the expected kinds
+    of tokens, `words` the expected keywords and marks, and `expected` the readable names of all.
     """
 
     __slots__ = ("expected", "index", "keywords", "kinds", "tokens", "words")
@@ -63,7 +63,7 @@ class SyntaxFault:
         self.tokens = tokens
         self.index = index
         self.keywords = grammar.keywords
-        """The words of the language."""
+        """The keywords of the language."""
         names = dict.fromkeys(name for symbol in symbols for name in grammar.called(symbol))
         self.expected = tuple(sorted(names, key=_SELDOM.__contains__))
         begin = {name for symbol in symbols for name in symbol.first}
@@ -72,12 +72,12 @@ class SyntaxFault:
 
     @property
     def token(self) -> Token:
-        """The token."""
+        """The token that is not allowed."""
         return self.tokens[self.index]
 
 
 def explain_fault(fault: SyntaxFault, text: str) -> QuerySyntaxError:
-    """Make the error for the first token of a text that cannot stand where it does."""
+    """Return the error for the first token of a text that is not allowed."""
     token = fault.token
     if fault.index == 0 and token.kind == "end":
         return syntax_error("the query is empty: it begins with SELECT, ASK or CONSTRUCT", text, token)
@@ -88,7 +88,7 @@ def explain_fault(fault: SyntaxFault, text: str) -> QuerySyntaxError:
 
 
 def syntax_error(reason: str, text: str, place: Token) -> QuerySyntaxError:
-    """Make the error for a place in a text, whose line it shows."""
+    """Return the error for a position in a text, with an excerpt."""
     line, column = place.line, place.column
     return QuerySyntaxError(
         f"not SPARQL at line {line}, column {column}: {reason}\n{excerpt(text, line, column)}",
@@ -98,16 +98,16 @@ def syntax_error(reason: str, text: str, place: Token) -> QuerySyntaxError:
 
 
 def unknown_prefix(text: str, token: Token, known: Collection[str]) -> QuerySyntaxError:
-    """Make the error for a name whose prefix is not declared."""
+    """Return the error for a name with an undeclared prefix."""
     prefix = token.text.partition(":")[0]
     near = nearest(prefix, known)
-    advice = f"; the nearest that is: {near}:" if near is not None else ""
+    advice = f"; the nearest declared prefix is {near}:" if near is not None else ""
     reason = f"the prefix {prefix}: of {_short(token.text)} is not declared{advice}"
     return syntax_error(f"{reason}; declare it as PREFIX {prefix}: <...>, or in initNs", text, token)
 
 
 def nearest(name: str, names: Iterable[str], least: float = _LIKE) -> str | None:
-    """Give the name that is most like another one, None where none is.
+    """Return the most similar of `names`; None if none is similar enough.
 
     >>> nearest("OPTOINAL", ["FILTER", "OPTIONAL"]), nearest("x", ["OPTIONAL"])
     ('OPTIONAL', None)
@@ -116,7 +116,7 @@ def nearest(name: str, names: Iterable[str], least: float = _LIKE) -> str | None
 
 
 def _unicode(character: str) -> str:
-    """Name a character that does not show itself."""
+    """Return the code point and name of an invisible character."""
     name = name_of(character, "")
     return f"U+{ord(character):04X}" + (f" ({name})" if name else "")
 
@@ -130,7 +130,7 @@ def _printable(text: str) -> str:
 
 
 def _listed(expected: tuple[str, ...]) -> str:
-    """List what could stand there, most telling first."""
+    """Join the expected symbols, shortened to `_LISTED`."""
     names = list(expected)
     if len(names) > _LISTED:
         names = [*names[: _LISTED - 1], "more"]
@@ -147,21 +147,21 @@ def _word_before(fault: SyntaxFault, steps: int = 1) -> str:
 
 
 def _is_adjacent(fault: SyntaxFault) -> bool:
-    """Tell whether nothing separates the token from the one before."""
+    """True if nothing separates the token from the previous one."""
     before = _before(fault)
     return before is not None and before.offset + len(before.text) == fault.token.offset
 
 
-# Advice, the most certain first. Each gives what was meant, or nothing where it does not apply.
+# Each function below returns advice, or an empty string if it does not apply. `_ADVICE` sets their order.
 
 
 def _unseen(fault: SyntaxFault) -> str:
-    """Name a character that a page or an editor has put in, and that does not show."""
+    """Detect an invisible character, which a web page or an editor may have inserted."""
     token = fault.token
     if token.text == "\ufeff" and token.offset == 0:
         return "the text begins with a byte order mark: remove it, or read its file as utf-8-sig"
     if token.kind == "mark" and not token.text.isprintable():
-        said = "is no blank of SPARQL" if token.text.isspace() else "is not seen"
+        said = "is not white space in SPARQL" if token.text.isspace() else "is invisible"
         return f"{_unicode(token.text)} {said}: remove it"
     return ""
 
@@ -177,11 +177,11 @@ def _quotes(fault: SyntaxFault) -> str:
     before = _before(fault)
     if before is not None and before.kind == "string" and _is_adjacent(fault):
         if token.text == "^":
-            return f"a datatype stands behind ^^, as in {_short(before.text)}^^xsd:integer"
+            return f"a datatype follows ^^, as in {_short(before.text)}^^xsd:integer"
         if token.text == "@":
-            return f"a language is named by letters, as in {_short(before.text)}@en"
+            return f"a language tag consists of letters, as in {_short(before.text)}@en"
         if token.kind in _NAMES:
-            return f"a datatype stands behind ^^: {_short(before.text)}^^{_short(token.text)}"
+            return f"a datatype follows ^^: {_short(before.text)}^^{_short(token.text)}"
         return f"to have {before.text[0]} in a string write \\{before.text[0]}"
     return ""
 
@@ -189,25 +189,25 @@ def _quotes(fault: SyntaxFault) -> str:
 def _angle(fault: SyntaxFault) -> str:
     token = fault.token
     if token.text == "<" and "iri" in fault.kinds:
-        return "the IRI that begins here has no end: close it with >, and write a blank inside as %20"
+        return "the IRI that begins here has no end: close it with >, and write a space as %20"
     if token.text == "@prefix":
-        return "SPARQL writes PREFIX without @, and without a dot behind it"
+        return "write PREFIX without @ and without a dot at its end"
     if token.text == "." and _word_before(fault, 3) == "PREFIX":
-        return "no dot stands behind a PREFIX"
+        return "a PREFIX has no dot at its end"
     return ""
 
 
 def _update(fault: SyntaxFault) -> str:
     if fault.token.text.upper() in _UPDATES and "SELECT" in fault.words:
-        return "this is an update, and only queries are followed: run it with graph.update()"
+        return "this is an update, but only queries can be subscribed to: run it with graph.update()"
     return ""
 
 
 def _file(fault: SyntaxFault) -> str:
-    """Recognise the name of a file that was given for a text."""
+    """Detect a file name given instead of a query."""
     texts = [token.text for token in fault.tokens]
     if len(texts) < 12 and "{" not in texts and texts[-2:-1] in (["rq"], ["sparql"]):
-        return "to read a file give its path, as in pathlib.Path('late.rq')"
+        return "to read a file, pass its path, as in pathlib.Path('late.rq')"
     return ""
 
 
@@ -228,7 +228,7 @@ def _meant(fault: SyntaxFault, words: Collection[str], least: float = _LIKE) -> 
 
 
 def _end(fault: SyntaxFault) -> str:
-    """Name the bracket that is open at the end, or closed without having been opened."""
+    """Detect a bracket that is never closed, or closed without being opened."""
     opened: list[Token] = []
     for token in fault.tokens[: fault.index]:
         if token.text in _OPEN:
@@ -240,7 +240,7 @@ def _end(fault: SyntaxFault) -> str:
         return f"the {_OPEN[last.text]} {last.text} of line {last.line}, column {last.column} is never closed"
     met = fault.token.text
     if met in _CLOSE and not opened:
-        return f"'{met}' closes nothing: it is one too many, or one {_CLOSE[met]} is missing before it"
+        return f"'{met}' closes nothing: remove it, or add the missing {_CLOSE[met]} before it"
     if met in _CLOSE and opened[-1].text != _CLOSE[met]:
         last = opened[-1]
         return f"the {_OPEN[last.text]} {last.text} of line {last.line}, column {last.column} is still open"
@@ -248,15 +248,15 @@ def _end(fault: SyntaxFault) -> str:
 
 
 def _triple(fault: SyntaxFault) -> str:
-    """Say which part of a triple is missing."""
+    """Name the missing part of a triple."""
     token, before = fault.token, _before(fault)
     if before is None:
         return ""
     begun = before.text == "{" or before.text == "."
     if token.text in (";", ",") and ("a triple pattern" in fault.expected or begun):
-        return f"'{token.text}' goes on with the triple before, and there is none"
+        return f"'{token.text}' continues the previous triple, but there is none"
     if token.text == "." and "a triple pattern" in fault.expected:
-        return "there is no triple before this dot: it is one too many"
+        return "there is no triple before this dot: remove it"
     if "an object" in fault.expected and before.kind != "mark":
         subject = _subject(fault)
         return f"an object is missing: {subject}{_short(before.text)} OBJECT"
@@ -265,7 +265,7 @@ def _triple(fault: SyntaxFault) -> str:
             return "a predicate is an IRI or a variable"
         return f"a predicate and an object are missing: {_short(before.text)} PREDICATE OBJECT"
     if "." in fault.words and token.kind in _TERMS:
-        return "a dot may be missing before it, which ends a triple; ; and , go on with its subject"
+        return "a dot, which ends a triple, may be missing before it; ; and , continue with its subject"
     return ""
 
 
@@ -280,9 +280,9 @@ def _projection(fault: SyntaxFault) -> str:
         return "name the value: (... AS ?name)"
     if "a variable" in fault.expected and {"FROM", "DISTINCT", "*"} & fault.words:  # of SELECT
         if token.text == ",":
-            return "blanks separate variables, not commas"
+            return "separate variables by spaces, not commas"
         if token.text.upper() in _AGGREGATES:
-            return f"put it into brackets with a name: ({token.text.upper()}(...) AS ?name)"
+            return f"put it in brackets with a name: ({token.text.upper()}(...) AS ?name)"
     return ""
 
 
@@ -294,18 +294,18 @@ def _variable(fault: SyntaxFault) -> str:
         return ""
     after = fault.tokens[fault.index + 1]
     if after.text == ":" or (after.text.startswith(":") and after.offset == token.offset + len(token.text)):
-        return "an IRI stands between < and >"
+        return "write an IRI between < and >"
     if token.text == "A" and "a predicate" in fault.expected:
-        return "a, for rdf:type, is a small letter"
+        return "a, for rdf:type, is lower case"
     if fault.expected[:1] == ("a prefix such as ex:",):
         return f"a prefix ends with a colon: {token.text}:"
     if token.text.upper() in fault.keywords or token.text.upper() in _OPERATORS:
         return ""
     if any(name in fault.expected for name in ("a predicate", "an object", "a triple pattern", "a term")):
-        return f"a name has a prefix, as in :{token.text} or ex:{token.text}, and a variable a question mark"
+        return f"a name needs a prefix, as in :{token.text} or ex:{token.text}; a variable needs a ?"
     if "an expression" in fault.expected and _word_before(fault) in ("=", "!="):
         return (
-            f"a text stands in quotation marks: '{token.text}'; a variable has a question mark: ?{token.text}"
+            f"a string needs quotation marks: '{token.text}'; a variable needs a question mark: ?{token.text}"
         )
     if "a variable" in fault.expected or "an expression" in fault.expected:
         return f"a variable begins with a question mark: ?{token.text}"
@@ -313,16 +313,16 @@ def _variable(fault: SyntaxFault) -> str:
 
 
 def _group(fault: SyntaxFault) -> str:
-    """Say where braces are missing."""
+    """Detect missing braces or brackets."""
     before = _word_before(fault)
     if fault.words == {"{"} and before in _GROUPS:
         return f"{before} takes a group: {before} {{ ... }}"
     if fault.token.text.upper() == "UNION":
-        return "UNION stands between groups: { ... } UNION { ... }"
+        return "write UNION between groups: { ... } UNION { ... }"
     if before in ("FILTER", "HAVING") and "a condition in brackets" in fault.expected:
-        return f"put the condition into brackets: {before}(...)"
+        return f"put the condition in brackets: {before}(...)"
     if before in ("ORDER", "GROUP") and fault.words == {"BY"}:
-        return f"it is called {before} BY"
+        return f"write {before} BY"
     if before == "BIND" and fault.words == {"("}:
         return "brackets are missing: BIND(... AS ?name)"
     if before in ("ASC", "DESC"):
@@ -331,43 +331,41 @@ def _group(fault: SyntaxFault) -> str:
 
 
 def _comment(fault: SyntaxFault) -> str:
-    """Recognise the comments of other languages."""
+    """Detect comments of other languages."""
     met, after = fault.token, _after(fault)
     pair = met.text + (after.text if after is not None and after.offset == met.offset + 1 else "")
     return "a comment begins with #" if pair in ("//", "--", "/*") else ""
 
 
 def _table(fault: SyntaxFault) -> str:
-    """Recognise what SQL has and SPARQL writes otherwise."""
+    """Detect SQL syntax and name its SPARQL form."""
     word, before = fault.token.text.upper(), _word_before(fault)
     name = _short(fault.tokens[fault.index - 1].text) if fault.index else ""
     if word == "IS":
         after = _after(fault)
         is_not = after is not None and after.text.upper() == "NOT"
-        return f"that a variable has a value is written {'' if is_not else '!'}BOUND({name})"
+        return f"write {'' if is_not else '!'}BOUND({name})"
     if word == "BETWEEN":
-        return f"a range is written {name} >= ... && {name} <= ..."
+        return f"write a range as {name} >= ... && {name} <= ..."
     if word == "LET" or (word == ":" and before == "("):
-        return "a variable is assigned by BIND(... AS ?name)"
+        return "assign a variable with BIND(... AS ?name)"
     if before == "NOT" and fault.words <= {"EXISTS", "IN"} and fault.token.kind != "word":
-        return "it is written !(...), or NOT EXISTS { ... } of a pattern"
+        return "write !(...), or NOT EXISTS { ... } for a pattern"
     key = _before(fault, 2)
     if before in ("ASC", "DESC") and key is not None and key.kind == "variable":
-        return f"it stands before the key: {before}({_short(key.text)})"
+        return f"write it before the key: {before}({_short(key.text)})"
     if word == "AS" and "FROM" in fault.words:
-        return f"a value is named in brackets: ({name} AS ?x)"
+        return f"name a value in brackets: ({name} AS ?x)"
     if word == "," and "FROM" in fault.words and _word_before(fault, 2) in ("FROM", "NAMED"):
-        return "each graph has a FROM of its own"
+        return "write a FROM for each graph"
     if word in ("TOP", "ALL") and before in ("SELECT", "UNION"):
-        return (
-            "LIMIT 10 behind the last brace gives ten" if word == "TOP" else "UNION keeps duplicates as it is"
-        )
+        return "write LIMIT 10 after the last brace" if word == "TOP" else "UNION already keeps duplicates"
     if word == "," and "end" in fault.kinds and _word_before(fault, 2) == "LIMIT":
-        return "what is passed over is written OFFSET: LIMIT 10 OFFSET 20"
+        return "to skip rows, write OFFSET: LIMIT 10 OFFSET 20"
     if word == "," and ("end" in fault.kinds or before in ("SELECT", "DISTINCT")):
-        return "blanks separate variables, not commas"
+        return "separate variables by spaces, not commas"
     if word == "INTO" and before == "INSERT":
-        return "it is written INSERT DATA { GRAPH <...> { ... } }"
+        return "write INSERT DATA { GRAPH <...> { ... } }"
     return ""
 
 
@@ -376,26 +374,24 @@ def _after(fault: SyntaxFault) -> Token | None:
 
 
 def _list(fault: SyntaxFault) -> str:
-    """Recognise a comparison with several values."""
+    """Detect a comparison with several values."""
     if fault.token.text == "," and ")" in fault.words and _word_before(fault, 3) == "=":
         variable = _short(fault.tokens[fault.index - 4].text) if fault.index > 3 else "?x"
-        return f"a list of values follows IN: {variable} IN (...)"
+        return f"write a list of values after IN: {variable} IN (...)"
     return ""
 
 
 def _rows(fault: SyntaxFault) -> str:
-    """Recognise rows of VALUES in other brackets."""
+    """Detect rows of VALUES in wrong brackets."""
     if fault.words == {"{"} and fault.token.text == "(" and _word_before(fault, 2) == "VALUES":
-        return (
-            f"braces stand around the values: VALUES {_short(fault.tokens[fault.index - 1].text)} {{ ... }}"
-        )
+        return f"write the values in braces: VALUES {_short(fault.tokens[fault.index - 1].text)} {{ ... }}"
     if fault.kinds == {"nil"} and fault.token.kind in _TERMS and "}" in fault.words:
-        return "each row stands in brackets: { (1 2) (3 4) }"
+        return "write each row in brackets: { (1 2) (3 4) }"
     return ""
 
 
 def _arguments(fault: SyntaxFault) -> str:
-    """Say how many arguments a function takes, where they are too few or too many."""
+    """Name the arguments of a function that is called with too few or too many."""
     if fault.token.text not in (")", ",") or not {",", ")"} & fault.words:
         return ""
     depth, at = 1, fault.index - 1
@@ -410,25 +406,25 @@ def _arguments(fault: SyntaxFault) -> str:
 def _operator(fault: SyntaxFault) -> str:
     word = fault.token.text.upper()
     if word == "=" and _word_before(fault) == "=":
-        return "terms are compared with one ="
+        return "compare terms with a single ="
     if word in ("&", "|", "AND", "OR", "XOR") and ("&&" in fault.words or ")" in fault.words):
-        return f"it is written {_OPERATORS[word]}"
+        return f"write {_OPERATORS[word]}"
     if fault.token.text == "<>":
-        return "it is written !="
+        return "write !="
     if word == "LIKE":
-        return "texts are compared with CONTAINS or REGEX"
+        return "compare texts with CONTAINS or REGEX"
     if fault.token.kind == "iri" and "an operator" in fault.expected:
-        return "an IRI begins here: to compare put a blank behind <"
+        return "this begins an IRI: to compare, put a space after <"
     return ""
 
 
 def _modifier(fault: SyntaxFault) -> str:
-    """Put solution modifiers into their order."""
+    """Detect misplaced solution modifiers."""
     word = fault.token.text.upper()
     if word not in _MODIFIERS:
         return ""
     if "}" in fault.words:
-        return f"{word} stands behind the last brace of the query"
+        return f"{word} must follow the last brace of the query"
     return "the order is GROUP BY, HAVING, ORDER BY, LIMIT and OFFSET" if "end" in fault.kinds else ""
 
 

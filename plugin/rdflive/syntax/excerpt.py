@@ -1,4 +1,4 @@
-"""Where a text is wrong: the line of a query with a caret below it, and messages of rdflib's parsers."""
+"""Excerpts of texts with a caret below the error, and messages of rdflib's parsers."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from rdflive.syntax.tokens import tokenize
 __all__ = ["excerpt", "parser_fault", "with_excerpt"]
 
 _WIDTH: Final = 100
-"""Characters of a line that are shown; a longer one is cut around the caret."""
+"""Maximum characters of a shown line; a longer line is cut around the caret."""
 _BEFORE: Final = 60
 
 
 def excerpt(text: str, line: int, column: int) -> str:
-    """Show a line of a text, and below it carets for the token that begins at the column.
+    """Return a line of a text with carets below the token that begins at the column.
 
-    What could steer a terminal is shown as a middle dot.
+    Control characters, which could affect a terminal, become middle dots.
 
     >>> print(excerpt("ASK {\\n  ?s ?p }", 2, 9))
     2 |   ?s ?p }
@@ -44,13 +44,13 @@ def excerpt(text: str, line: int, column: int) -> str:
 
 
 def with_excerpt(message: str, text: str, line: int, column: int) -> str:
-    """Put a line of a text below the first line of a message, in place of what stands there."""
+    """Return the first line of a message, followed by an excerpt of the text."""
     first = message.partition("\n")[0]
     return f"{first}\n{excerpt(text, line, column)}" if line else first
 
 
 def _width(text: str, line: int, column: int) -> int:
-    """Give how many characters of the line the token has that begins there."""
+    """Return the length, within the line, of the token that begins at the column."""
     found = next((t for t in tokenize(text) if (t.line, t.column) == (line, column)), None)
     if found is None or found.kind == "unfinished":
         return 1
@@ -62,7 +62,7 @@ def _printable(character: str) -> str:
 
 
 def _cells(character: str) -> int:
-    """Count the cells of a terminal that a character takes."""
+    """Return the number of terminal cells of a character."""
     return 0 if combining(character) else 2 if east_asian_width(character) in "WF" else 1
 
 
@@ -71,7 +71,7 @@ def _blank(character: str) -> str:
 
 
 def parser_fault(name: str, error: Exception) -> str:
-    """Say in which file or text, on which line and why one of rdflib's parsers failed.
+    """Return a message with the source, line and reason of an error of rdflib's parsers.
 
     >>> from rdflib import Graph
     >>> try:
@@ -85,7 +85,7 @@ def parser_fault(name: str, error: Exception) -> str:
 
 
 def _read(error: Exception) -> tuple[int, str]:
-    """Give the line, 0 where it is not known, and the reason."""
+    """Return the line (0 if unknown) and the reason of an error."""
     match error:
         case BadSyntax():
             reason = str(error).partition("Bad syntax (")[2].partition(") at ^ in:")[0]

@@ -1,14 +1,15 @@
-"""The grammar of SPARQL 1.1 and 1.2: which texts are queries and updates, and which nodes they are made of.
+"""The grammar of SPARQL 1.1 and 1.2, with the nodes that its productions create.
 
 The table has the productions of the recommendation, as an LL(1) grammar. Beside `( ) | ? * +` it has:
 
-- `'WORD'` for a keyword or a mark, and names in small letters for the other tokens: `iri`, `string`, ...;
-  with `!` a token stands for itself as it is written, a keyword for its capitals;
-- `field=X` and `field+=X`: what X stands for becomes a field of the node, or is added to one;
-- `[field= Node: X]`: where X follows, what stands in front of it becomes a field of a new node;
-- `{step}`: a step of the reader, such as to declare a prefix.
+- `'WORD'` for a keyword or a mark, and names in lower case for the other tokens: `iri`, `string`, ...;
+  with `!`, the value is the token's text, and for a keyword its upper case form;
+- `field=X` and `field+=X`: the value of X becomes a field of the node, or is appended to the field;
+- `[field= Node: X]`: if X follows, the preceding value becomes a field of a new node;
+- `{step}`: a step of the reader, such as the declaration of a prefix.
 
-A production makes a node of its name, but those that begin with `_`: they give what they have read.
+A production creates a node of its name, unless the name begins with `_`; then its value is that of its
+content.
 """
 
 from __future__ import annotations
@@ -197,10 +198,10 @@ _LABELS: Final = {
     "PathSequence": "an operator of paths", "~": "an annotation", "{|": "an annotation",
     "PathRepeated": "an operator of paths",
 }  # fmt: skip
-"""How people call what may come next; what has no label is called by what it begins with."""
+"""Readable names of symbols in messages; a symbol without one is named by the symbols it begins with."""
 
 Action: TypeAlias = Callable[[Any], None]
-"""What a reader does at a place of the grammar where no token is taken."""
+"""An action of the reader that consumes no token."""
 _Kind: TypeAlias = Literal["token", "rule", "all", "one", "maybe", "many", "act"]
 _Maker: TypeAlias = Callable[[str, str], Action]
 _WORD: Final = r"'([A-Z][A-Z0-9_]+)'"
@@ -223,38 +224,38 @@ class Symbol:
     ) -> None:
         self.kind = kind
         self.name = name
-        """The token or the production."""
+        """The token or production."""
         self.parts = parts
         self.keeps = keeps
-        """Whether the word of the token is what it stands for."""
+        """True if the token's text is its value."""
         self.act = act
-        """What is done instead of taking tokens; None for what takes some."""
+        """The action; None for a symbol that consumes tokens."""
         self.first: frozenset[str] = frozenset()
-        """The tokens that it may begin with."""
+        """The tokens with which the symbol may begin."""
         self.is_empty = act is not None
-        """Whether no token at all may stand for it."""
+        """True if the symbol can match without tokens."""
         self.after: dict[str, Expansion | Literal[False] | None] = {}
-        """What was found out of `expand`."""
+        """Cached results of `Grammar.expand`, by token."""
 
 
 class Expansion:
-    """What is to be done where a token is met: actions before it, and the symbols that follow it."""
+    """The expansion of a symbol for a token: the actions before the token, and the symbols after it."""
 
     __slots__ = ("before", "keeps", "rest")
 
     def __init__(self, before: tuple[Action, ...], rest: tuple[Symbol, ...], *, keeps: bool) -> None:
         self.before = before
         self.rest = rest
-        """The next symbol last."""
+        """The remaining symbols in reverse order."""
         self.keeps = keeps
 
 
 class Grammar:
-    """The productions of a table, some of which another table may replace, as it may add others.
+    """The productions of a table; the table `replaced` can replace or add some.
 
-    `make` gives what a reader does: for "open" and the name of a node, "wrap" and a field with the name of a
-    node, "close" and the name of a node, "set" or "add" and a field, "step" and the name of a step.
-    `labels` say how people call what the other table has.
+    `make` returns the action of the reader for "open" and a node name, "wrap" and a field with a node name,
+    "close" and a node name, "set" or "add" and a field, "step" and a step name. `labels` are the readable
+    names of the symbols in `replaced`.
     """
 
     def __init__(
@@ -262,17 +263,17 @@ class Grammar:
     ) -> None:
         self._labels = {**_LABELS, **(labels or {})}
         self.rules = {**_read(table, make), **_read(replaced, make)}
-        """What each production stands for."""
+        """The body of each production."""
         changed = True
-        while changed:  # what a production begins with depends on others
+        while changed:  # the first tokens of a production depend on others
             settled = [self._settle(rule) for rule in self.rules.values()]
             changed = any(settled)
         self._entries: dict[str, Symbol] = {}
         self.keywords = frozenset(re.findall(_WORD, table + replaced))
-        """The words of the language, in capitals."""
+        """The keywords of the language, in upper case."""
 
     def entry(self, name: str) -> Symbol:
-        """Give the symbol of a production to begin with."""
+        """Return the start symbol for a production."""
         if name not in self._entries:
             symbol = Symbol("rule", name)
             self._settle(symbol)
@@ -280,10 +281,7 @@ class Grammar:
         return self._entries[name]
 
     def expand(self, symbol: Symbol, token: str) -> Expansion | Literal[False] | None:
-        """Say what comes where a symbol is to come and a token is met; None where the symbol is left out,
-        false
-        where the token cannot stand there.
-        """
+        """Return the expansion of a symbol for a token; None if the symbol is skipped, False at an error."""
         found: Expansion | Literal[False] | None
         if token not in symbol.first:
             found = None if symbol.is_empty else False
@@ -314,11 +312,8 @@ class Grammar:
         raise AssertionError(symbol.name)
 
     def _settle(self, symbol: Symbol) -> bool:
-        """Note the tokens that a symbol begins with, as far as those of its parts are known.
-
-        Tells whether any of them was not known before.
-        """
-        settled = [self._settle(part) for part in symbol.parts]  # of all: any() alone would stop at the first
+        """Update the first tokens of a symbol from those of its parts; return True if any changed."""
+        settled = [self._settle(part) for part in symbol.parts]  # of all parts: any() would stop at the first
         changed = any(settled)
         first: frozenset[str]
         match symbol.kind:
@@ -342,7 +337,7 @@ class Grammar:
         return True
 
     def called(self, symbol: Symbol) -> tuple[str, ...]:
-        """Say what a symbol may begin with, in the words of people."""
+        """Return the readable names of the tokens with which a symbol may begin."""
         if symbol.name in self._labels and symbol.kind in ("rule", "token", "all", "many"):
             return (self._labels[symbol.name],)
         if symbol.kind == "rule":
@@ -357,11 +352,11 @@ _ACCEPTED: Final = {
     "number": frozenset({"number", "integer"}),
     "prefixed": frozenset({"prefixed", "namespace"}),
 }
-"""Tokens that stand for others too: a whole number is a number, `ex:` alone an IRI."""
+"""Tokens that other tokens also match: an integer is a number, and `ex:` alone is an IRI."""
 
 
 def _beginnings(symbol: Symbol) -> Iterator[Symbol]:
-    """List the parts that a symbol may begin with."""
+    """Yield the parts with which a symbol may begin."""
     for part in symbol.parts:
         yield part
         if symbol.kind == "all" and not part.is_empty:
@@ -385,7 +380,7 @@ def _act(make: _Maker, kind: str, name: str) -> Symbol:
 
 
 def _alternatives(pieces: Iterator[str], make: _Maker) -> Symbol:
-    """Read alternatives up to a closing bracket, or the end."""
+    """Parse alternatives up to a closing bracket or the end."""
     branches: list[list[Symbol]] = [[]]
     field = ""
     for piece in pieces:
@@ -414,7 +409,7 @@ def _atom(piece: str, pieces: Iterator[str], field: str, make: _Maker) -> Symbol
         field, name, _ = next(pieces), next(pieces), next(pieces)
         body = _alternatives(pieces, make)
         for part in body.parts:
-            part.name = part.name or name  # what may be repeated is called as the first is
+            part.name = part.name or name  # a repeated part has the name of the first
         wrapped = (_act(make, "wrap", f"{field} {name}"), body, _act(make, "close", name))
         return Symbol("maybe", parts=(Symbol("all", name, wrapped),))
     if piece == "(":
@@ -435,4 +430,4 @@ def _atom(piece: str, pieces: Iterator[str], field: str, make: _Maker) -> Symbol
 
 
 KEYWORDS: Final = frozenset(re.findall(_WORD, TABLE))
-"""The words of SPARQL's queries and updates, in capitals."""
+"""The keywords of SPARQL queries and updates, in upper case."""

@@ -1,4 +1,4 @@
-"""Resolves relative references (RFC 3986, 5.2), without any other change to an IRI, as SPARQL asks."""
+"""Resolution of relative references (RFC 3986, 5.2) without other normalization, as SPARQL requires."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 
 
 def is_absolute(iri: str) -> bool:
-    """Tell whether an IRI has a scheme."""
+    """True if an IRI has a scheme."""
     return _SCHEME.match(iri) is not None
 
 
 def resolve(base: str, reference: str) -> str:
-    """Give the IRI that a reference stands for relative to a base.
+    """Return a reference resolved against a base.
 
     >>> resolve("http://e/a/b?q", "../c#d"), resolve("http://e/a/b?q", "#d"), resolve("http://e", "c")
     ('http://e/c#d', 'http://e/a/b?q#d', 'http://e/c')

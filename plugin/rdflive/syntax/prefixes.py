@@ -1,4 +1,4 @@
-"""The prefixes that serve in a query, and in what is shown of its answer."""
+"""The prefixes of queries and of displayed answers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TRIES: Final = 10
 
 
 def declared_prefixes(query: str) -> dict[str, str]:
-    """List the prefixes that a query declares.
+    """Return the prefixes that a query declares.
 
     >>> declared_prefixes("PREFIX : <http://example.org/> ASK { :a :b :c }")
     {'': 'http://example.org/'}
@@ -34,7 +34,7 @@ def declared_prefixes(query: str) -> dict[str, str]:
     return dict(_declared(query))
 
 
-@lru_cache(maxsize=256)  # so that texts without end do not fill the memory
+@lru_cache(maxsize=256)  # bounds the memory of endless new texts
 def _declared(query: str) -> Mapping[str, str]:
     tokens = list(tokenize(query))
     return {
@@ -45,12 +45,12 @@ def _declared(query: str) -> Mapping[str, str]:
 
 
 def usual_prefixes() -> dict[str, str]:
-    """Give the prefixes that every graph of rdflib has."""
+    """Return the prefixes that every rdflib graph has."""
     return dict(_usual())
 
 
 def bound_prefixes(graph_or_store: Any) -> dict[str, str]:
-    """List all prefixes that are bound on a graph, or on a store, also while another thread binds some.
+    """Return all prefixes bound on a graph or store; another thread may bind prefixes meanwhile.
 
     >>> bound_prefixes(Graph())["owl"]
     'http://www.w3.org/2002/07/owl#'
@@ -58,13 +58,13 @@ def bound_prefixes(graph_or_store: Any) -> dict[str, str]:
     for _ in range(_TRIES):
         try:
             return {prefix: str(namespace) for prefix, namespace in graph_or_store.namespaces()}
-        except RuntimeError:  # another thread has bound one meanwhile
+        except RuntimeError:  # another thread has bound a prefix
             continue
     return {}
 
 
 def writable_prefixes(graph_or_store: Any) -> dict[str, str]:
-    """List the bound prefixes that a query can declare: a store may bind any name to any text.
+    """Return the bound prefixes that a query can declare; a store may bind any name to any text.
 
     >>> graph = Graph()
     >>> graph.bind("ex", "http://example.org/")
@@ -78,7 +78,7 @@ def writable_prefixes(graph_or_store: Any) -> dict[str, str]:
 
 
 def own_prefixes(graph: Graph) -> dict[str, str]:
-    """List the prefixes that are bound on a graph, without the usual ones.
+    """Return the prefixes bound on a graph, without the usual ones.
 
     >>> graph = Graph()
     >>> graph.bind("ex", "http://example.org/")
@@ -95,10 +95,10 @@ def _usual() -> Mapping[str, str]:
 
 
 class Prefixes:
-    """Looks up prefixes when text is made: those of the query, before those given, before the graph's.
+    """Looks up prefixes when text is written: those of the query, then the given ones, then the graph's.
 
-    The graph's are those that are bound at that time. It is not kept alive for them: who keeps a delta does
-    not keep a graph.
+    The graph's prefixes are those bound at that time. The reference to the graph's store is weak, so a delta
+    keeps no graph alive.
     """
 
     __slots__ = ("_given", "_query", "_store")
@@ -106,7 +106,7 @@ class Prefixes:
     def __init__(self, query: str, given: Mapping[str, Any] | None = None, graph: Any = None) -> None:
         self._query = query
         self._given = dict(given or {})
-        manager = getattr(graph, "namespace_manager", None)  # what is no graph of rdflib has no prefixes
+        manager = getattr(graph, "namespace_manager", None)  # only rdflib graphs have prefixes
         self._store = None if manager is None else weakref.ref(manager.store)
 
     def __eq__(self, other: object) -> bool:
@@ -120,7 +120,7 @@ class Prefixes:
         return self._query, self._given, self._store
 
     def __call__(self) -> dict[str, str]:
-        """Give each prefix with its namespace."""
+        """Return the namespace of each prefix."""
         given = {prefix: str(namespace) for prefix, namespace in self._given.items()}
         return {**self._bound(), **given, **declared_prefixes(self._query)}
 

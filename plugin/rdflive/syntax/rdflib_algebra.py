@@ -1,4 +1,4 @@
-"""SPARQL's algebra as rdflib's evaluator takes it."""
+"""Conversion of SPARQL's algebra for rdflib's evaluator."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from rdflive.syntax.tree import EXISTS, Tree, leaves
 __all__ = ["evaluator_of", "filled", "to_rdflib", "to_rdflib_update"]
 
 _EVALUATED: Final = {"Builtin_NOTEXISTS": "Builtin_EXISTS", "Builtin_isURI": "Builtin_isIRI"}
-"""Functions that rdflib evaluates under another name."""
+"""Functions with another name in rdflib."""
 _FIXED: Final = frozenset({URIRef, Literal, Variable})
-"""The terms that are in rdflib's update what they are in the text."""
+"""Terms that rdflib's updates use unchanged."""
 
 
 def to_rdflib(node: Any) -> Any:
-    """Make a part of the algebra, or an expression, as rdflib's evaluator takes it; it is changed by that.
+    """Convert a part of the algebra, or an expression, for rdflib's evaluator, which modifies the result.
 
-    Raises UnsupportedQueryError for what rdflib's evaluator does not know: the functions of SPARQL 1.2, and
-    triple terms with variables in patterns and templates.
+    Raises UnsupportedQueryError for constructs that rdflib's evaluator lacks: the functions of SPARQL 1.2,
+    and triple terms with variables in patterns and templates.
 
     >>> to_rdflib(Tree("BGP", {"triples": ()})).name
     'BGP'
@@ -58,14 +58,14 @@ def to_rdflib(node: Any) -> Any:
         made["expr"] = Expr("Key", _key(made["expr"]), _vars=_variables(made["expr"]))
     made["_vars"] = _bound(made)
     if node.name in EXISTS:
-        # as an attribute, for what is an item of an expression is taken for an expression
+        # as an attribute: rdflib takes each item of an expression for an expression
         made.graph = made["graph"]
-        made.graph.no_isolated_scope = True  # its filters see what is bound outside
+        made.graph.no_isolated_scope = True  # its filters see the outer bindings
     return made
 
 
 def _paired(name: str, parts: list[Any]) -> CompValue:
-    """Nest what rdflib takes in pairs, halves in halves: it calls itself for each level."""
+    """Nest parts as rdflib's pairs, unions in halves because rdflib recurses for each level."""
     if len(parts) == 1:
         only: CompValue = parts[0]
         return only
@@ -84,10 +84,10 @@ def _row(names: Any, row: Any) -> dict[Any, Any]:
 
 
 def to_rdflib_update(tree: Tree, *, is_filled: bool = False) -> Update:
-    """Make an update request as rdflib evaluates it, with blank nodes of its own.
+    """Convert an update request for rdflib, with new blank nodes.
 
-    With `is_filled` the caller fills in the templates. Otherwise rdflib does, which takes variables inside
-    triple terms for constants, so that templates with such terms are refused. Raises what `to_rdflib` raises.
+    With `is_filled`, the caller fills in the templates. Otherwise rdflib does; it treats variables within
+    triple terms as constants, so templates with such terms are refused. Raises as `to_rdflib` does.
     """
     prologue = copy(_prologue())
     prologue.base = tree.base
@@ -101,7 +101,7 @@ def to_rdflib_update(tree: Tree, *, is_filled: bool = False) -> Update:
 
 @cache
 def _prologue() -> Prologue:
-    """Give a prologue, which makes a graph of its own with all usual prefixes; nothing binds any in it."""
+    """Return a shared prologue, because each one builds a graph with all prefixes; callers bind none."""
     return Prologue()
 
 
@@ -139,7 +139,7 @@ def _quads(quads: Tree, nodes: Mapping[BNode, BNode], *, is_open: bool) -> dict[
 
 
 def filled(term: Any, value_of: Callable[[Any], Any]) -> Any:
-    """Give the value of a term of a template, also of those inside of a triple term; None if one has none.
+    """Return the value of a template term, including nested triple terms; None if any part has no value.
 
     >>> filled(TripleTerm(Variable("s"), URIRef("urn:p"), Literal(1)), {Variable("s"): BNode()}.get) is None
     True
@@ -151,19 +151,19 @@ def filled(term: Any, value_of: Callable[[Any], Any]) -> Any:
 
 
 def _refuse_open(triples: Iterable[Any] | None, place: Tree) -> None:
-    """Refuse triple terms with variables or labels, which rdflib takes for constants."""
+    """Refuse triple terms with variables or blank nodes, which rdflib treats as constants."""
     terms = (term for triple in triples or () for term in triple if isinstance(term, TripleTerm))
     for term in terms:
         if any(isinstance(leaf, Variable | BNode) for leaf in leaves(term)):
             raise UnsupportedQueryError(
-                f"rdflib's evaluator cannot fill in or match {term.n3()}: write a triple term of IRIs and "
-                "literals alone, or use a store of Oxigraph",
+                f"rdflib's evaluator cannot fill in or match {term.n3()}: use only IRIs and literals in "
+                "triple terms, or use an Oxigraph store",
                 construct=place.name,
             )
 
 
 def evaluator_of(name: str) -> Callable[..., Any] | None:
-    """Give the function that evaluates an expression as rdflib's do; None for what rdflib does not know."""
+    """Return the function that evaluates an expression node; None if rdflib has none."""
     if name in EVALUATORS:
         return EVALUATORS[name]
     found: Callable[..., Any] | None = getattr(operators, _EVALUATED.get(name, name), None)
@@ -175,20 +175,20 @@ def _is_expression(name: str) -> bool:
 
 
 def _evaluator(name: str) -> Callable[..., Any] | None:
-    """Give what evaluates a node; None for what is no expression."""
+    """Return the evaluator of a node, with errors converted; None if it is no expression."""
     evaluate = evaluator_of(name)
     if evaluate is None and _is_expression(name):
         word = name.removeprefix("Builtin_")
         raise UnsupportedQueryError(
-            f"rdflib's evaluator does not know the function {word.upper()}: use a store of Oxigraph",
+            f"rdflib's evaluator lacks the function {word.upper()}: use an Oxigraph store",
             construct=word.upper(),
         )
-    # not EXISTS: what its pattern raises is a failure of the store, and the expressions in it are wrapped too
+    # not EXISTS: an error of its pattern is a store failure, and its expressions are wrapped themselves
     return evaluate if evaluate is None or name in EXISTS else _attempted(evaluate)
 
 
 def _attempted(evaluate: Callable[..., Any]) -> Callable[..., Any]:
-    """Turn every exception of a function into an error of SPARQL."""
+    """Convert every exception of a function to a SPARQL error."""
 
     def attempt(expr: Expr, solution: Any) -> Any:
         try:
@@ -204,7 +204,7 @@ def _attempted(evaluate: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _key(expression: Any) -> Callable[..., Any]:
-    """Order errors and triple terms as what is unbound: rdflib fails for them."""
+    """Return a sort key that orders errors and triple terms, for which rdflib fails, as unbound."""
 
     def key(_: Expr, solution: Any) -> Any:
         found = value(solution, expression, variables=True)
@@ -214,7 +214,7 @@ def _key(expression: Any) -> Callable[..., Any]:
 
 
 def _bound(made: CompValue) -> set[Variable]:
-    """Give the variables that rdflib takes a part for binding, which it asks of patterns."""
+    """Return the variables in rdflib's attribute `_vars`, which it reads from patterns."""
     if made.name == "RelationalExpression":
         return set()
     parts = (value for field, value in made.items() if not (made.name == "Extend" and field == "expr"))

@@ -1,6 +1,7 @@
-"""Functions and operators in the place of rdflib's, for whole queries and updates that rdflib evaluates.
+"""Replacements of rdflib's functions and operators, for queries and updates that rdflib evaluates.
 
-rdflib's own compare and calculate with Python's types, know fewer casts, and match patterns as Python does.
+rdflib compares and calculates with Python's types, has fewer casts, and matches regular expressions as
+Python.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ __all__ = ["EVALUATORS"]
 
 
 def _found(result: Node | bool | None) -> Node:
-    """Give a result of a function, None being an error."""
+    """Return the result of a function; None raises an error."""
     if result is None:
         raise SPARQLError("no value")
     return Literal(result) if isinstance(result, bool) else result
@@ -36,14 +37,14 @@ def _of_term(function: Callable[[Any], Node | None], field: str, expr: Expr, _: 
 
 
 def _term(found: Any) -> Any:
-    """Give what an expression gave; its error is raised."""
+    """Return the value of an expression, or raise its error."""
     if isinstance(found, SPARQLError):
         raise found
     return found
 
 
 def _calculation(expr: Expr, _: Any) -> Node:
-    """Calculate from left to right."""
+    """Evaluate a chain of operators from left to right."""
     result = _term(expr.expr)
     for operator, other in zip(expr.op, expr.other or (), strict=True):
         result = _found(arithmetic.calculate(str(operator), result, _term(other)))
@@ -60,7 +61,7 @@ def _relation(expr: Expr, _: Any) -> Node:
 
 
 def _function(expr: Expr, solution: Any) -> Node:
-    """Evaluate a cast, or what is registered with rdflib, where the first casts stand too."""
+    """Evaluate a cast, or a function registered with rdflib, which also registers its own casts."""
     registered = operators._CUSTOM_FUNCTIONS.get(expr.iri)
     cast = CASTS.get(expr.iri)
     if cast is not None and (registered is None or registered[0] is operators.default_cast):
@@ -69,7 +70,7 @@ def _function(expr: Expr, solution: Any) -> Node:
 
 
 def _iri(expr: Expr, solution: Any) -> URIRef:
-    """Make an IRI of a string; a relative one is an error without a base, and rdflib would keep it."""
+    """Convert a string to an IRI; unlike in rdflib, a relative IRI without a base is an error."""
     term = expr.arg
     if isinstance(term, URIRef):
         return term
@@ -111,4 +112,4 @@ EVALUATORS: Final[dict[str, Callable[[Expr, Any], Any]]] = {
         for name, function in (MOMENT_FUNCTIONS | arithmetic.NUMBER_FUNCTIONS).items()
     },
 }
-"""By the name of the node: makes the value of an expression as rdflib asks for it, with its solution."""
+"""Evaluators by node name; rdflib calls them with the expression and the solution."""

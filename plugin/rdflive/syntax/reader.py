@@ -1,4 +1,4 @@
-"""Reads queries and updates into trees."""
+"""The reader of queries and updates, which returns trees."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _SEEN_THROUGH: Final = frozenset({
     "GroupGraphPattern", "OptionalGraphPattern", "GraphGraphPattern", "ServiceGraphPattern",
     "GroupOrUnionGraphPattern",
 })  # fmt: skip
-"""Patterns that bind the variables which the groups in them bind; MINUS and EXISTS do not."""
+"""Patterns that bind the variables of their inner groups; MINUS and EXISTS do not."""
 _QUERIES: Final = frozenset({"SelectQuery", "SubSelect", "ConstructQuery", "DescribeQuery", "AskQuery"})
 _SELECTS: Final = frozenset({"SelectQuery", "SubSelect"})
 _SCOPE: Final = "{scope}"
-"""The field in which an unfinished query has the variables that its pattern can bind."""
+"""The field of an unfinished query with the variables that its pattern can bind."""
 _MOST_DIGITS: Final = 18
 _CONSTANTS: Final = frozenset({"iri", "prefixed", "string", "number", "signed"})
 _VALUES: Final = frozenset(
@@ -50,9 +50,9 @@ _AGGREGATES: Final = {"COUNT": "Count", "SUM": "Sum", "MIN": "Min", "MAX": "Max"
 
 
 class _Reader:
-    """Reads one text: a stack of symbols that are to come, and one of nodes that are begun.
+    """Reads one text with a stack of expected symbols and a stack of open nodes.
 
-    Nothing here calls itself, so a text may be nested as deeply as there is memory.
+    It does not recurse, so only memory limits the depth of nesting.
     """
 
     __slots__ = (
@@ -66,38 +66,38 @@ class _Reader:
         self._grammar = grammar
         self._names = Names({**usual_prefixes(), **(namespaces or {})}, base)
         self._terms: dict[str, Any] = {}
-        """Terms by how they are written, as long as prefixes and base are the same."""
+        """Terms by their text; cleared when prefixes or base change."""
         self._value: Any = None
-        """What the last symbol stands for."""
+        """The value of the last symbol."""
         self._begin = 0
-        """Where the present token begins."""
+        """The offset of the current token."""
         self._last = self._end = 0
-        """Where the one before begins and ends."""
+        """The offsets of the beginning and the end of the previous token."""
         self._frames: list[tuple[str, dict[str, Any], int]] = []
-        """The nodes that are begun, each with its fields so far."""
+        """The open nodes, each with its fields so far and its offset."""
         self._prefix = ""
         self._triples: list[tuple[Any, Any, Any]] = []
         self._subjects: list[_Subject] = []
         self._inner: int | None = None
-        """Where the triples begin that the value of a bracket is about."""
+        """The index of the first triple of the last bracket."""
         self._blanks = 0
         self._labels: dict[str, tuple[BNode, int]] = {}
-        """The blank node of each label, and the group of patterns that it was met in."""
+        """The blank node of each label, and the pattern group that contains the label."""
         self._scopes = [0, 0]
-        """The groups of patterns that are open, behind the number of all so far."""
+        """The number of pattern groups so far, then the open groups."""
         self._bound: list[set[Variable]] = []
         """The variables that each open group can bind so far."""
         self._data = self._ground = False
-        """Whether variables, or blank nodes, are forbidden here."""
+        """True where variables, or blank nodes, are forbidden."""
         self._aggregates = False
-        """Whether there are any."""
+        """True once the text has an aggregate."""
         self._plain = self._has_path = False
-        """Whether paths are forbidden here, and whether one is read."""
+        """True where paths are forbidden, and while one is read."""
         self.constants: list[Any] = []
-        """The IRIs and literals that are written in the text, in its order."""
+        """The IRIs and literals of the text, in order."""
 
     def read(self, name: str) -> Tree:
-        """Read the text as what a production stands for."""
+        """Read the text by a production."""
         text, grammar = self._text, self._grammar
         keywords, expand = grammar.keywords, grammar.expand
         stack, constants = [grammar.entry(name)], self.constants
@@ -150,15 +150,15 @@ class _Reader:
                 self._read_statements()
                 scanner = TOKEN.finditer(text, self._end)
         for symbol in reversed(stack):
-            assert symbol.act is not None  # noqa: S101 - no token comes behind the end
+            assert symbol.act is not None  # noqa: S101 - no token follows the end
             symbol.act(self)
         tree: Tree = self._value
         return tree
 
     def _read_statements(self) -> None:
-        """Read statements of plain terms behind a dot in data, several times as fast as by the grammar.
+        """Read statements of plain terms after a dot in data, several times as fast as by the grammar.
 
-        Any other statement is left to the grammar, and so is one with a fault, which it reports.
+        The grammar reads all other statements, and reports errors.
         """
         text, triples, known, make = self._text, self._triples, self._terms, self._plain_term
         subject: Any = None
@@ -167,10 +167,10 @@ class _Reader:
         while (match := STATEMENT[stop].match(text, at)) is not None:
             *tokens, last, stop = match.groups()
             try:
-                if tokens:  # behind a comma both stay
+                if tokens:  # after a comma both are unchanged
                     *first, token = tokens
                     predicate = known.get(token) or make(token)
-                    if first:  # behind a semicolon it stays
+                    if first:  # after a semicolon it is unchanged
                         subject = known.get(first[0]) or make(first[0])
                 triples.append((subject, predicate, known.get(last) or make(last)))
             except TokenError:
@@ -181,11 +181,11 @@ class _Reader:
         del triples[whole:]
 
     def _plain_term(self, token: str) -> Any:
-        """Make the term of a token of `STATEMENT`."""
+        """Return the term of a token of `STATEMENT`."""
         first = token[0]
         term: Any
         if first == "<":
-            # `URIRef` would look for characters that no such token has
+            # `URIRef` would check for characters that no such token has
             term = self._names.iri(token) if self._names.base else str.__new__(URIRef, token[1:-1])
         elif first in "\"'":
             end = token.index(first, 1) + 1
@@ -204,33 +204,33 @@ class _Reader:
         return term
 
     def _token(self, begin: int | None = None) -> Token:
-        """Give the token that begins at an offset; the present one without any."""
+        """Return the token that begins at an offset, by default the current one."""
         at = self._begin if begin is None else begin
         match = TOKEN.match(self._text, at)
-        assert match is not None  # noqa: S101 - the pattern takes any character, and the end
+        assert match is not None  # noqa: S101 - the pattern matches any character, and the end
         return Token(str(match.lastgroup), match[str(match.lastgroup)], *place_of(self._text, at)[:3])
 
     def _wrong(self, reason: str, begin: int | None = None) -> Exception:
-        """Make the error for the present token, or for what begins at an offset."""
+        """Return the error for the current token, or for the token at an offset."""
         return syntax_error(reason, self._text, self._token(begin))
 
     def _fault(self, expected: tuple[Symbol, ...]) -> Exception:
         tokens = list(tokenize(self._text))
         index = next((at for at, token in enumerate(tokens) if token.offset >= self._begin), len(tokens))
-        # where the last token ends: space and comments may follow it
+        # the end of the last token: space and comments may follow it
         tokens.append(Token("end", "", *place_of(self._text, self._end)[:3]))
         return explain_fault(SyntaxFault(tokens, index, expected, self._grammar), self._text)
 
     # terms
 
     def _term(self, kind: str, token: str) -> Any:
-        """Make the term that a token stands for."""
+        """Return the term of a token."""
         term: Any
         try:
             match kind:
                 case "variable":
                     if self._data:
-                        raise self._wrong(f"{token} stands in DATA, which has no variables")
+                        raise self._wrong(f"{token} is a variable, which DATA does not allow")
                     term = Variable(token[1:])
                 case "iri":
                     term = self._names.iri(token)
@@ -257,8 +257,8 @@ class _Reader:
 
     def _blank(self) -> BNode:
         if self._ground:
-            raise self._wrong("a blank node cannot stand in what is deleted: it names nothing")
-        # with leading zeros, so that b000010 sorts behind b000009
+            raise self._wrong("deleted triples cannot have blank nodes, which match nothing")
+        # with leading zeros, so that b000010 sorts after b000009
         self._blanks += 1
         return BNode(f"b{self._blanks - 1:06}")
 
@@ -268,7 +268,7 @@ class _Reader:
         if found is None:
             found = self._labels[token] = self._blank(), scope
         elif found[1] != scope:
-            raise self._wrong(f"{token} is used in another group of patterns: a label belongs to one")
+            raise self._wrong(f"{token} is also used in another group of patterns, which SPARQL forbids")
         elif self._ground:
             self._blank()
         return found[0]
@@ -287,7 +287,7 @@ class _Reader:
     # steps
 
     def _step_written(self) -> None:
-        self.constants.pop()  # it is no term of the query
+        self.constants.pop()  # it is not a term of the query
 
     def _step_count(self) -> None:
         self._step_written()
@@ -317,9 +317,9 @@ class _Reader:
         self._terms.clear()
 
     def _step_resolve(self) -> None:
-        """Make the term of a name that stands before its prefix is declared; a word stays as it is."""
+        """Convert a name that precedes the declaration of its prefix to a term; words stay unchanged."""
         fields, here = self._frames[-1][1], self._begin
-        self._begin = fields["called"].begin  # where an error points to
+        self._begin = fields["called"].begin  # the position of an error
         token = self._token()
         fields["called"] = token.text if token.kind == "word" else self._term(token.kind, token.text)
         self._begin = here
@@ -327,7 +327,7 @@ class _Reader:
     def _step_version(self) -> None:
         self._step_written()
         if self._text.startswith(_LONG, self._last):
-            raise self._wrong("a version stands between single quotation marks", self._last)
+            raise self._wrong("a version is a string with single quotation marks", self._last)
 
     def _step_boolean(self) -> None:
         self._value = Literal(self._value == "TRUE")
@@ -374,7 +374,7 @@ class _Reader:
             raise self._wrong(f"VALUES has {twice.n3()} twice", self._last)
 
     def _merge(self, bound: set[Variable]) -> None:
-        """Note that a part of the present group can bind these; the smaller set goes into the larger."""
+        """Add variables that the current group can bind; merge the smaller set into the larger."""
         around = self._bound[-1]
         if len(around) < len(bound):
             around, bound = bound, around
@@ -382,7 +382,7 @@ class _Reader:
         self._bound[-1] = around
 
     def _bind(self, variables: Iterable[Variable]) -> None:
-        """Note that a part of the present group can bind variables."""
+        """Add variables that the current group can bind."""
         if self._bound:
             self._bound[-1].update(variables)
 
@@ -411,7 +411,7 @@ class _Reader:
 
     def _step_verb(self) -> None:
         if self._plain and (self._has_path or isinstance(self._value, Path)):
-            raise self._wrong("a property path cannot stand in a template, nor in data", self._last)
+            raise self._wrong("a template and data cannot have property paths", self._last)
         self._has_path = False
         self._subjects[-1].predicate = self._value
 
@@ -422,7 +422,7 @@ class _Reader:
         self._emit(triple)
 
     def _emit(self, *triples: tuple[Any, Any, Any]) -> None:
-        """Add triples, in front of those inside of the brackets that they mention."""
+        """Add triples before those of the last bracket, to which they refer."""
         at = len(self._triples) if self._inner is None else self._inner
         self._triples[at:at] = triples
         self._inner = None
@@ -461,7 +461,7 @@ class _Reader:
 
     def _step_settled(self) -> None:
         top = self._subjects[-1]
-        assert top.triple is not None  # noqa: S101 - the grammar has annotations behind objects alone
+        assert top.triple is not None  # noqa: S101 - the grammar allows annotations only after objects
         top.reifier = self._blank() if top.reifier is None else top.reifier
         self._emit((top.reifier, _REIFIES, TripleTerm(*top.triple)))
 
@@ -473,7 +473,7 @@ class _Reader:
         self._subjects.append(_Subject(top.reifier, 0))
         top.reifier = None
 
-    # nodes that are not made of their fields as they stand
+    # nodes that are not built from their fields directly
 
     def _make_query(self, made: Tree) -> Tree:
         whole = made.changed(base=self._names.base)
@@ -586,7 +586,7 @@ class _Reader:
         return MulPath(made.part, made.mod)
 
     def _make_path_negated(self, made: Tree) -> Path:
-        """Make `!(a|^b)` as SPARQL defines it (18.2.2.4): `!(a)|^!(b)`."""
+        """Return `!(a|^b)` as SPARQL defines it (18.2.2.4): `!(a)|^!(b)`."""
         members = made.part or ()
         forward = [member for member in members if not isinstance(member, InvPath)]
         backward = [member.arg for member in members if isinstance(member, InvPath)]
@@ -598,27 +598,27 @@ class _Reader:
 
 _CAPITAL: Final = re.compile("(?<!^)(?=[A-Z])")
 _MAKERS: Final[dict[str, Callable[[_Reader, Tree], Any] | None]] = {}
-"""The method that makes each node; None where it is made as it stands."""
+"""The method that builds each node; None for a plain node."""
 
 
 class _Subject:
-    """A subject whose predicates and objects are read."""
+    """The subject of the predicates and objects being read."""
 
     __slots__ = ("begin", "predicate", "reifier", "subject", "triple")
 
     def __init__(self, subject: Any, begin: int) -> None:
         self.subject = subject
         self.begin = begin
-        """Where its triples begin."""
+        """The index of its first triple."""
         self.predicate: Any = None
         self.triple: tuple[Any, Any, Any] | None = None
         """The triple of the last object."""
         self.reifier: Any = None
-        """What the annotations that follow are about."""
+        """The reifier of the annotations that follow."""
 
 
 def _takes(stack: list[Symbol], token: str) -> bool:
-    """Tell whether a token can come next."""
+    """True if a token can come next."""
     for symbol in reversed(stack):
         if token in symbol.first:
             return True
@@ -628,10 +628,10 @@ def _takes(stack: list[Symbol], token: str) -> bool:
 
 
 def act_of(kind: str, name: str) -> Action:
-    """Give what a reader does at a place of a grammar, see `Grammar`.
+    """Return the action of the reader for a kind and a name, see `Grammar`.
 
-    A step is the method `_step_...`, or another name for the node if it is a name of one. A node is made by
-    the method `_make_...`, or as it stands.
+    A step is the method `_step_...`, or renames the node if it is a node name. The method `_make_...`, if
+    any, builds a node.
     """
     if kind == "step":
         step: Action = _renaming(name) if name[0].isupper() else vars(_Reader)[f"_step_{name}"]
@@ -693,9 +693,8 @@ def read_query(
 ) -> Tree:
     """Read a query.
 
-    `namespaces` are what prefixes stand for that the text does not declare. To `constants` the IRIs and
-    literals are appended that are written in the text, in its order. Raises `QuerySyntaxError` with line and
-    column.
+    `namespaces` defines the prefixes that the text does not declare. The IRIs and literals of the text are
+    appended to `constants`, in order. Raises `QuerySyntaxError` with line and column.
 
     >>> read_query("ASK { ?s a ?type }").query.where.part[0].triples[0][2]
     rdflib.term.Variable('type')
@@ -708,7 +707,7 @@ def read_query(
 
 
 def read_update(text: str, namespaces: Mapping[str, Any] | None = None, *, base: str = "") -> Tree:
-    """Read an update request; errors as of `read_query`.
+    """Read an update request; raises as `read_query` does.
 
     >>> [operation.name for operation in read_update("CLEAR ALL ; CREATE GRAPH <urn:g>").request]
     ['Clear', 'Create']

@@ -1,7 +1,7 @@
-"""The tokens of a query's text, with its constants apart: texts that differ in these alone have one skeleton.
+"""Skeletons of query texts: the tokens without constants, so texts that differ only in constants share one.
 
-Say a text is `?t :line <http://e/S1>`. Its skeleton has a hole in the place of each name, and the constants
-are what `:line` and `<http://e/S1>` stand for.
+For example, the skeleton of `?t :line <http://e/S1>` has a hole in the place of each IRI; the constants are
+the IRIs of `:line` and `<http://e/S1>`.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ from rdflive.syntax.tokens import TOKEN
 __all__ = ["Skeleton", "skeleton_of"]
 
 _HOLES: Final = {"iri": "\0<", "prefixed": "\0<", "string": "\0'", "number": "\0#", "signed": "\0-"}
-"""The holes of IRIs, strings and numbers: a plan may rely on which of them a constant is."""
+"""The holes of IRIs, strings and numbers; a plan may depend on the kind of a constant."""
 _WRITTEN: Final = frozenset({"BASE", "LIMIT", "OFFSET", "PREFIX", "VERSION"})
-"""What follows these words is no term of the query."""
+"""Keywords before a token that is not a term of the query."""
 _UNCHANGED: Final = frozenset({RDF.type, RDF.first, RDF.rest, RDF.nil, Literal(True), Literal(False)})
-"""What a text may also have by other tokens: `a`, lists and truth values."""
+"""Terms that a text may also have through other tokens: `a`, lists and booleans."""
 
 
 @dataclass(frozen=True, slots=True)
 class Skeleton:
-    """A text without its constants, and these."""
+    """The tokens of a text without its constants, and the constants."""
 
     tokens: tuple[str, ...]
-    """The tokens; a hole stands for a constant."""
+    """The tokens, with a hole for each constant."""
     constants: tuple[Node, ...]
     """The term for each hole, in the order of the text."""
 
     def may_change(self, term: Node) -> bool:
-        """Tell whether a text with another constant in the holes of this one differs in nothing else."""
+        """True if another constant in the holes of `term` changes nothing else in the text."""
         return term not in _UNCHANGED
 
 
 def skeleton_of(text: str, namespaces: Mapping[str, Any]) -> Skeleton:
-    r"""Take the constants out of a text, of which prefixes stand for `namespaces` where it declares none.
+    r"""Return the skeleton of a text; `namespaces` defines the prefixes that it does not declare.
 
-    What is no SPARQL has a skeleton too.
+    Invalid SPARQL has a skeleton too.
 
     >>> found = skeleton_of("ASK { ?s a <http://e/C> } # any", {})
     >>> found.tokens
@@ -77,14 +77,14 @@ def skeleton_of(text: str, namespaces: Mapping[str, Any]) -> Skeleton:
         except TokenError:  # the reader refuses the text, with the reason
             skeleton.append(token)
         before, last = last, token
-        # a language or a datatype may follow a string, and ^^ stands between
+        # a language tag, or ^^ and a datatype, may follow a string
         is_string = kind == "string" and skeleton[-1] == _HOLES[kind]
         of_last = "string" if is_string or (of_last and token == "^^") else ""  # noqa: S105 - of a text
     return Skeleton(tuple(skeleton), tuple(constants))
 
 
 def _constant(kind: str, token: str, before: str, last: str, names: Names) -> Any:
-    """Give the term that a token stands for; None where it is none of the query. Raises `TokenError`."""
+    """Return the term of a token; None if it is no term of the query. Raises `TokenError`."""
     if kind == "iri" and before.upper() == "PREFIX":
         names.prefixes[last[:-1]] = names.iri(token)
     elif kind == "iri" and last.upper() == "BASE":

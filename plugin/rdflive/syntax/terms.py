@@ -1,4 +1,4 @@
-"""The terms that tokens of SPARQL stand for."""
+"""Conversion of SPARQL tokens to terms."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _IRI_ESCAPE: Final = re.compile(rf"\\(?:{_CODE}|(?P<wrong>.))")
 _NAME_ESCAPE: Final = re.compile(r"\\(?:(?P<one>[_~.\-!$&'()*+,;=/?#@%])|(?P<wrong>.))")
 _SHORT: Final = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f"}
 _CANONICAL: Final = re.compile("0|-?[1-9][0-9]*")
-# looking one up in the namespace takes as long as making a term
+# a lookup in the namespace takes as long as the creation of a term
 _INTEGER, _DECIMAL, _DOUBLE = XSD.integer, XSD.decimal, XSD.double
 _LANGUAGE: Final = re.compile("[A-Za-z]+(?:-[A-Za-z0-9]+)*(?:--(?:ltr|rtl))?")
 
 
 class TokenError(ValueError):
-    """What is wrong inside of a token."""
+    """A token is malformed."""
 
 
 class Names:
-    """What prefixes stand for, and the base of relative IRIs."""
+    """The namespaces of prefixes, and the base of relative IRIs."""
 
     __slots__ = ("base", "prefixes")
 
@@ -39,14 +39,14 @@ class Names:
         self.base = base
 
     def iri(self, token: str) -> URIRef:
-        """Give the IRI between `<` and `>`, resolved by the base; raises `TokenError`."""
+        """Return the IRI between `<` and `>`, resolved against the base; raises `TokenError`."""
         text = token[1:-1]
         if "\\" in text:
             text = _unescaped(text, _IRI_ESCAPE, "an IRI")
         return URIRef(resolve(self.base, text) if self.base else text)
 
     def prefixed(self, token: str) -> URIRef | None:
-        """Give the IRI of a prefixed name, None where its prefix is unknown; raises `TokenError`."""
+        """Return the IRI of a prefixed name, None if its prefix is unknown; raises `TokenError`."""
         prefix, _, local = token.partition(":")
         namespace = self.prefixes.get(prefix)
         if namespace is None:
@@ -57,14 +57,14 @@ class Names:
 
 
 def string(token: str) -> Literal:
-    """Give the string between quotation marks; raises `TokenError`."""
+    """Return the string between quotation marks; raises `TokenError`."""
     width = 3 if token[:3] in ('"""', "'''") else 1
     text = token[width:-width]
     return Literal(_unescaped(text, _STRING_ESCAPE, "a string") if "\\" in text else text)
 
 
 def number(token: str) -> Literal:
-    """Give the number that is written without quotation marks.
+    """Return the literal of a number token.
 
     >>> number("-1.5e0").datatype == XSD.double, number(".5").datatype == XSD.decimal
     (True, True)
@@ -77,21 +77,21 @@ def number(token: str) -> Literal:
 
 
 def literal(text: Literal, language: str | None, datatype: URIRef | None) -> Literal:
-    """Give a string its datatype, or its language with perhaps a base direction, as in `en--ltr`.
+    """Return a string with a datatype, or with a language and an optional base direction, as in `en--ltr`.
 
-    Raises `TokenError` for what is no language tag.
+    Raises `TokenError` for an invalid language tag.
     """
     if language is None:
         return exact_literal(str(text), datatype=datatype)
     if not _LANGUAGE.fullmatch(language):
         raise TokenError(
-            f"@{language} is no language tag: one - stands between its parts, and -- before ltr or rtl"
+            f"@{language} is not a language tag: separate its parts by -, and write -- before ltr or rtl"
         )
     tag, _, direction = language.partition("--")
     try:
         return DirectionalString(str(text), tag, direction) if direction else Literal(text, lang=tag)
     except ValueError as error:
-        raise TokenError(f"@{language} is no language tag") from error
+        raise TokenError(f"@{language} is not a language tag") from error
 
 
 def _unescaped(text: str, escape: re.Pattern[str], what: str) -> str:
@@ -111,8 +111,8 @@ def _unescaped(text: str, escape: re.Pattern[str], what: str) -> str:
 
 
 def _wrong_escape(character: str, what: str) -> str:
-    code = r"; four hexadecimal digits stand behind \u, eight behind \U" if character in "uU" else ""
+    code = r"; four hexadecimal digits follow \u, eight follow \U" if character in "uU" else ""
     shown = character if character.isprintable() else "·"
     if what == "a string":
-        return rf"\{shown} is no escape: a backslash is written \\ in a string{code}"
-    return rf"\{shown} is no escape of {what}{code}"
+        return rf"\{shown} is not an escape: write a backslash in a string as \\{code}"
+    return rf"\{shown} is not an escape of {what}{code}"

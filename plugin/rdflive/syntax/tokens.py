@@ -1,4 +1,4 @@
-"""SPARQL tokens with their places: enough to point at a clause, not a parser."""
+"""A tokenizer of SPARQL with positions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["STATEMENT", "TOKEN", "Token", "looks_continuous", "tokenize"]
 
 
 class Token(NamedTuple):
-    """A token, what kind it is, and where it starts (`line` and `column` from 1, `offset` from 0)."""
+    """A token with its kind and position (`line` and `column` from 1, `offset` from 0)."""
 
     kind: str
     text: str
@@ -19,20 +19,20 @@ class Token(NamedTuple):
     offset: int
 
 
-# a name may have dots inside, and none at its end: in `?s ex:p ex:o.` the dot ends the triple
+# a name may contain dots but not end with one: in `?s ex:p ex:o.` the dot ends the triple
 _INNER: Final = r"\w·\u0300-\u036f\u203f\u2040"
-# bounded, or each word of a.a.a.a would look for a colon behind all the others
+# bounded, or each word of a.a.a.a would scan all others for a colon
 _NAME: Final = rf"[^\W\d_](?:[{_INNER}\-.]{{0,500}}[{_INNER}\-])?"
 _LOCAL: Final = (
     r"(?:[\w:]|%[0-9A-Fa-f]{2}|\\.)"
     rf"(?:(?:[{_INNER}\-:.]|%[0-9A-Fa-f]{{2}}|\\.)*(?:[{_INNER}\-:]|%[0-9A-Fa-f]{{2}}|\\.))?"
 )
 _NUMBER: Final = r"(?:[0-9]+\.[0-9]*|\.?[0-9]+)[eE][+-]?[0-9]+|[0-9]*\.[0-9]+|[0-9]+"
-# a comment is never given up in part: in `[ #]` the bracket is not closed
+# possessive, so that no part of a comment is given back: in `[ #]` the bracket is not closed
 _GAP: Final = r"(?:[ \t\r\n]|\#[^\n\r]*+)*+"
 
-# The first kind that fits is taken. So prefixed names come before words, or `ex:a` would be two tokens.
-# The last `.` takes any character: what is no SPARQL has tokens too.
+# The first matching kind applies, so prefixed names come before words, or `ex:a` would be two tokens.
+# The last `.` matches any character: invalid SPARQL has tokens too.
 TOKEN: Final = re.compile(
     rf"""
       {_GAP}(?:
@@ -55,14 +55,14 @@ TOKEN: Final = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-"""A token of SPARQL, with the white space and the comments before it; the group that matches names its kind.
+"""A SPARQL token with the white space and comments before it; the matching group names its kind.
 
-A text is cut where the longest token ends, so `<b&&?c>` in `?a<b&&?c>?d` is an IRI, and `-1` in `?a -1` is a
-number. Where the grammar has no place for a number with a sign, the reader takes the sign alone.
+The longest token is taken, so `<b&&?c>` in `?a<b&&?c>?d` is an IRI, and `-1` in `?a -1` is a number. Where
+the grammar does not allow a signed number, the reader takes the sign alone.
 """
 
 _IRI: Final = r"<[^<>\"{}|^`\\\x00-\x20]*>"
-# with nothing behind it that a longer name has: a pattern gives back what lets the rest fit
+# the lookahead prevents backtracking into a part of a longer name
 _WHOLE_NAME: Final = rf"(?:{_NAME})?:(?:{_LOCAL})?(?!\.*[{_INNER}\-:%\\])"
 _LITERAL: Final = (
     r"""(?:"[^"\\\n\r]+"|'[^'\\\n\r]+')"""
@@ -77,10 +77,9 @@ STATEMENT: Final[Mapping[str, re.Pattern[str]]] = {
     ";": re.compile(_VERB + _OBJECT + _STOP),
     ",": re.compile(_OBJECT + _STOP),
 }
-"""By the mark in front of it, the next triple of plain terms, with the mark behind it.
+"""Patterns of the next triple of plain terms and its final mark, by the preceding mark.
 
-It cuts the text as `TOKEN` does, and finds less than there is: its terms are IRIs, names, numbers, and
-strings without escapes.
+They split the text as `TOKEN` does, but match only IRIs, names, numbers, and strings without escapes.
 """
 
 
@@ -96,7 +95,7 @@ def tokenize(text: str, begin: int = 0) -> Iterator[Token]:
         if kind == "end":
             return
         at = match.start(kind)
-        # white space has line breaks, and so may strings in triple quotes
+        # white space and strings in triple quotes may have line breaks
         breaks = text.count("\n", done, at)
         if breaks:
             line += breaks
@@ -106,7 +105,7 @@ def tokenize(text: str, begin: int = 0) -> Iterator[Token]:
 
 
 def looks_continuous(text: str) -> bool:
-    """Tell whether a text has a clause that only a language of continuous queries has.
+    """True if a text has a clause of a language of continuous queries.
 
     >>> looks_continuous("ASK FROM STREAM <u:s> [RANGE 1s] {}"), looks_continuous("ASK { ?s ?p 'WINDOW' }")
     (True, False)

@@ -1,4 +1,4 @@
-"""The nodes of a query's tree."""
+"""Immutable trees of queries, and operations on them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EXISTS: Final = frozenset({"Builtin_EXISTS", "Builtin_NOTEXISTS"})
 
 
 class Place(NamedTuple):
-    """A place in a text: `line` and `column` count from 1, `begin` and `end` are offsets from 0."""
+    """A position in a text: `line` and `column` count from 1, `begin` and `end` are offsets from 0."""
 
     line: int
     column: int
@@ -25,11 +25,11 @@ class Place(NamedTuple):
 
 
 class Tree:
-    """A part of a query, of an update, or of the algebra made of one; it cannot be changed.
+    """A part of a query, of an update or of their algebra; immutable.
 
-    Its `name` is that of the production of SPARQL's grammar, or of the operator of SPARQL's algebra, and its
-    fields are attributes: nodes, terms of rdflib, strings, or tuples of these. A field that it does not have
-    is None. `begin` and `end` are offsets in the text; nodes are equal without regard to them.
+    Its `name` is a production of SPARQL's grammar or an operator of SPARQL's algebra. Its fields are
+    attributes: nodes, rdflib terms, strings, or tuples of these; a missing field is None. `begin` and `end`
+    are offsets in the text; equality ignores them.
 
     >>> node = Tree("UnaryNot", {"expr": 1})
     >>> node.expr, node.other, node == Tree("UnaryNot", {"expr": 1}, 5, 7)
@@ -50,7 +50,7 @@ class Tree:
         _set_end(self, end)
 
     def __getattr__(self, field: str) -> Any:
-        # copying and pickling ask for methods that a node does not have
+        # copying and pickling look up methods that a node does not have
         if field[:2] == "__":
             raise AttributeError(field)
         return self.fields.get(field)
@@ -71,7 +71,7 @@ class Tree:
         return Tree, (self.name, self.fields, self.begin, self.end)
 
     def changed(self, **fields: Any) -> Tree:
-        """Give the same node with other values of some fields."""
+        """Return a copy of the node with other values of some fields."""
         return Tree(self.name, {**self.fields, **fields}, self.begin, self.end)
 
 
@@ -82,7 +82,7 @@ _set_end = Tree.__dict__["end"].__set__
 
 
 def place_of(text: str, begin: int, end: int | None = None) -> Place:
-    """Give the place of an offset in a text, or of what stands between two.
+    """Return the position of an offset, or of a range, in a text.
 
     >>> place_of("ASK {\\n  ?s }", 8, 10)
     Place(line=2, column=3, begin=8, end=10)
@@ -96,7 +96,7 @@ def place_of(text: str, begin: int, end: int | None = None) -> Place:
 
 
 def walk(tree: Any) -> Iterator[Tree]:
-    """List a node and all nodes in it in the order of the text; it takes no stack, however deep they are.
+    """Yield a node and all nodes in it in text order, without recursion.
 
     >>> inner = Tree("UnaryMinus", {"expr": 1})
     >>> [node.name for node in walk(Tree("UnaryNot", {"expr": inner}))]
@@ -113,9 +113,9 @@ def walk(tree: Any) -> Iterator[Tree]:
 
 
 def too_deep(tree: Tree) -> int | None:
-    """Find where nodes, paths or terms are nested more than 300 deep; gives the offset of the node around it.
+    """Return the offset of a node that contains parts nested more than 300 deep; None if there are none.
 
-    Oxigraph's parser ends the process where its stack is full, which is beyond that.
+    Beyond that depth, Oxigraph's parser can overflow its stack, which ends the process.
     """
     waiting: list[tuple[Any, int, int]] = [(tree, 0, 0)]
     while waiting:
@@ -138,7 +138,7 @@ def too_deep(tree: Tree) -> int | None:
 
 
 def leaves(tree: Any) -> Iterator[Any]:
-    """List the terms and words in a tree in the order of the text, those of property paths among them."""
+    """Yield the terms and words of a tree in text order, including those of property paths."""
     waiting = [tree]
     while waiting:
         part = waiting.pop()
@@ -155,7 +155,7 @@ def leaves(tree: Any) -> Iterator[Any]:
 
 
 def rewritten(tree: Any, change: Callable[[Any], Any]) -> Any:
-    """Copy a tree, putting what `change` gives in the place of a node or term, unless it gives None.
+    """Copy a tree; replace each node or term by the result of `change`, unless that is None.
 
     >>> rewritten(Tree("UnaryNot", {"expr": 1}), lambda part: 2 if part == 1 else None).expr
     2
@@ -174,7 +174,7 @@ def rewritten(tree: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def replace(expression: Any, change: Callable[[Any], Any]) -> Any:
-    """Do as `rewritten` does, but leave the patterns of EXISTS alone: their variables are their own."""
+    """Rewrite as `rewritten` does, but keep the patterns of EXISTS, which have their own variables."""
 
     def changed(part: Any) -> Any:
         found = change(part)

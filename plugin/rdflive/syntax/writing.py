@@ -1,7 +1,7 @@
-"""Writes trees as SPARQL that every engine reads alike.
+"""Writer of trees as SPARQL text that all engines read the same way.
 
-IRIs are written in full, without prefixes; strings without escapes that engines read differently; operations
-in brackets. There are no comments.
+The text has full IRIs without prefixes, no escapes that engines read differently, and brackets around
+operations.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FORBIDDEN: Final = re.compile(r'[\x00-\x20<>"{}|^`\\]')
 
 
 def write(tree: Any) -> str:
-    """Write a tree, or a term; what is read of the text is equal but for the labels of blank nodes.
+    """Return a tree or term as text; it reads back to an equal tree except for blank node labels.
 
     >>> from rdflive.syntax.reader import read_query
     >>> write(read_query("PREFIX e: <http://e/> ASK { ?s e:p 1, 'x' } # any"))
@@ -46,12 +46,12 @@ def write(tree: Any) -> str:
 
 
 def write_string(text: str) -> str:
-    r"""Write a string that every engine reads alike.
+    r"""Return a string literal that all engines read the same way.
 
     >>> write_string('a "b"\t\\u0041')
     '"a \\"b\\"\\t\\\\\\U000000750041"'
     """
-    # some engines expand \u before they look at backslashes, so the u behind an escaped one is escaped too
+    # some engines expand \u before other escapes, so a u after an escaped backslash is escaped too
     return '"' + _ESCAPED.sub(_escape, text) + '"'
 
 
@@ -65,7 +65,7 @@ def _escape_code(match: re.Match[str]) -> str:
 
 
 def write_term(term: Any) -> str:
-    """Write a term, a variable or a property path."""
+    """Return a term, a variable or a property path as text."""
     if isinstance(term, Variable):
         return f"?{term}"
     if isinstance(term, URIRef):
@@ -101,7 +101,7 @@ def _step(step: Any) -> str:
 
 
 def _pieces(tree: Tree) -> Iterable[Any]:
-    """Give what a node is written as: strings, and the parts to be written between them."""
+    """Return the text of a node as strings and parts to write between them."""
     written = _WRITTEN.get(tree.name)
     if written is not None:
         return written(tree)
@@ -170,7 +170,7 @@ def _projection(tree: Tree) -> list[Any]:
 
 
 def _rest(tree: Tree) -> list[Any]:
-    """Write the dataset, the pattern, the solution modifiers and the rows of a query."""
+    """Return the dataset, pattern, solution modifiers and VALUES of a query."""
     pieces = [" ", *(tree.datasetClause or ())]
     if tree.where is not None:
         pieces += ["WHERE ", tree.where]

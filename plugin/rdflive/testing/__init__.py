@@ -1,4 +1,4 @@
-"""The suite that adapters of rdflib stores must pass."""
+"""The test suite for adapters of rdflib stores."""
 
 from __future__ import annotations
 

@@ -4,9 +4,10 @@
         def make_store(self):
             return MyStore()
 
-Every operation runs on a watched store and on an unwatched twin. On the watched one the delta of each
-graph, of the union, and of the quads of all graphs must equal the difference of its content before and
-after, in one commit where the operation is one; both must end the same way, also when the operation fails.
+Every operation runs on a watched store and on an unwatched twin. The deltas of the watched store (of each
+graph, of the union, and of all quads) must equal the difference between its content before and after. An
+operation that is one commit must produce one. Both stores must end with the same outcome, also for a failing
+operation.
 """
 
 from __future__ import annotations
@@ -46,30 +47,30 @@ Content = Counter[tuple[Any, ...]]
 
 
 class Watch:
-    """Follows the whole content of a graph by subscription and compares it with the graph itself."""
+    """Follows the full content of a graph by subscription and compares it with the graph."""
 
     def __init__(self, graph: rdflib.Graph) -> None:
         self.graph = graph
         self.deltas: list[Delta] = []
         self.content: Content = Counter()
         self.subscription = subscribe(graph, "SELECT ?s ?p ?o { ?s ?p ?o }", self._take)
-        # the initial delta is none of an operation
+        # the initial delta belongs to no operation
         self.deltas.clear()
 
     def _take(self, delta: Delta) -> None:
         self.deltas.append(delta)
         for solution, weight in delta.weights().items():
             row = (solution.s, solution.p, solution.o)
-            # a graph holds a triple once, so it comes when it is absent and goes when it is there
+            # a graph holds a triple once: only an absent one can be added, only a present one removed
             if weight != (1 if not self.content[row] else -1):
-                raise AssertionError(f"{row} came with weight {weight} on top of {self.content[row]}")
+                raise AssertionError(f"{row} has weight {weight} on top of {self.content[row]}")
             self.content[row] += weight
         # without counts of zero
         self.content = +self.content
 
     @property
     def changed(self) -> bool:
-        """True when something changed since the last check."""
+        """True after changes since the last check."""
         return bool(self.deltas)
 
     def close(self) -> None:
@@ -77,17 +78,17 @@ class Watch:
         self.subscription.close()
 
     def check(self, commits: int | None) -> None:
-        """Compare what the deltas add up to with the graph, and forget the deltas."""
+        """Compare the sum of the deltas with the graph, and discard the deltas."""
         if self.subscription.last_error is not None:
             raise self.subscription.last_error
-        # a set, because a store may list a triple of the union once for each graph that holds it
+        # a set, because a store may list a triple of the union once per graph
         held = Counter(set(self.graph.triples((None, None, None))))
         if self.content != held:
             raise AssertionError(
-                f"{_label(self.graph)}: the deltas miss {held - self.content} "
-                f"and have {self.content - held} beyond it"
+                f"{_label(self.graph)}: the deltas lack {held - self.content} "
+                f"and have {self.content - held} too many"
             )
-        # fewer are right too: an operation may change nothing
+        # fewer are correct too: an operation may change nothing
         if commits is not None and len(self.deltas) > commits:
             raise AssertionError(
                 f"{_label(self.graph)}: {len(self.deltas)} deltas for one commit: {self.deltas}"
@@ -100,7 +101,7 @@ def _label(graph: rdflib.Graph) -> str:
 
 
 def _watch(world: World, *, union: bool = True, quads: bool = True) -> list[Watch | QuadWatch]:
-    """Watch each graph, and what is asked of the rest: who listens decides how a change is recorded."""
+    """Watch each graph, and optionally the union and the quads: the listeners change the recording."""
     graphs = world.views()
     if not union and world.graph_aware:
         # the union, see `World.views`
@@ -111,7 +112,7 @@ def _watch(world: World, *, union: bool = True, quads: bool = True) -> list[Watc
 def _run(operation: Operation, world: World) -> type[BaseException] | None:
     try:
         operation.run(world)
-    except Exception as error:  # noqa: BLE001 - whatever the store raises must be raised on both sides
+    except Exception as error:  # noqa: BLE001 - both stores must raise the same error
         return type(error)
     return None
 
@@ -119,7 +120,7 @@ def _run(operation: Operation, world: World) -> type[BaseException] | None:
 def check_operation(make_store: Callable[[], Store], operation: Operation) -> None:
     """Check one operation on a prepared store: exact deltas, one commit, and the outcome of its twin.
 
-    Once with listeners of all kinds, and once with none but those of single graphs.
+    Runs once with all kinds of listeners, and once with listeners to single graphs only.
     """
     for listening in (True, False):
         _check_operation(make_store, operation, listening)
@@ -130,14 +131,14 @@ def _check_operation(make_store: Callable[[], Store], operation: Operation, list
     world.prepare()
     twin.prepare()
     watches = _watch(world, union=listening, quads=listening)
-    for _ in range(2):  # the second run meets what the first one left
+    for _ in range(2):  # the second run starts from the result of the first
         outcome, expected = _run(operation, world), _run(operation, twin)
         if outcome is not expected:
             raise AssertionError(f"{operation.name}: {outcome} on a watched store, {expected} otherwise")
         for watch in watches:
             watch.check(1 if operation.one_commit else None)
         for mine, other in zip(world.views(), twin.views(), strict=True):
-            # by number only: what an update makes of `[]` are other blank nodes in the twin
+            # by number only: `[]` in an update creates other blank nodes in the twin
             if len(mine) != len(other):
                 raise AssertionError(
                     f"{operation.name}: {len(mine)} triples in {_label(mine)}, {len(other)} in its twin"
@@ -147,7 +148,7 @@ def _check_operation(make_store: Callable[[], Store], operation: Operation, list
 
 
 def check_fuzz(make_store: Callable[[], Store], *, sequences: int, length: int = 25, seed: int = 0) -> float:
-    """Check random sequences of operations; returns the share of operations that changed something."""
+    """Check random sequences of operations; return the share of operations with a change."""
     operations = GRAPH_OPERATIONS
     if make_store().graph_aware:
         operations += DATASET_OPERATIONS
@@ -155,7 +156,7 @@ def check_fuzz(make_store: Callable[[], Store], *, sequences: int, length: int =
     for number in range(sequences):
         choice = random.Random(f"{seed}-{number}")  # noqa: S311 - a seeded test
         world = World(make_store(), choice)
-        # all four cases of who listens, in turn
+        # all four combinations of listeners, in turn
         watches = _watch(world, union=number % 2 == 0, quads=number % 4 < 2)
         for operation in choice.choices(operations, k=length):
             _run(operation, world)
@@ -168,23 +169,23 @@ def check_fuzz(make_store: Callable[[], Store], *, sequences: int, length: int =
 
 
 class AdapterContract:
-    """Facts that must hold for a store that an adapter watches; `make_store` gives an empty one."""
+    """Tests for a store that an adapter watches; `make_store` returns an empty store."""
 
     sequences: ClassVar[int] = 40
-    """How many random sequences of 25 operations `test_random_sequences` tries."""
+    """Number of random sequences, of 25 operations each, in `test_random_sequences`."""
 
     def make_store(self) -> Store:
-        """Make an empty store of the kind under test."""
+        """Return an empty store of the kind under test."""
         raise NotImplementedError("return an empty store of the kind under test")
 
     def test_random_sequences(self) -> None:
-        """Random sequences of operations give exact deltas, and enough of them change something."""
+        """Random sequences of operations cause exact deltas; 30 % of the operations must change data."""
         share = check_fuzz(self.make_store, sequences=self.sequences)
         if share < 0.3:
             raise AssertionError(f"only {share:.0%} of the operations changed anything")
 
     def test_insert_then_delete_returns_to_empty(self) -> None:
-        """After everything is removed nothing stays cached, and the answer is empty."""
+        """After the removal of all triples the caches and the answer are empty."""
         world = World(self.make_store())
         with subscribe(world.graph, "SELECT ?s ?o { ?s ?p ?o . ?o ?q ?z }") as subscription:
             world.prepare()
@@ -194,7 +195,7 @@ class AdapterContract:
                 raise AssertionError(f"left behind: {subscription.answers()}, {subscription.stats}")
 
     def test_batch_is_one_net_commit(self) -> None:
-        """A batch gives one delta, without what cancelled inside it, also when it ends in an exception."""
+        """A batch causes one net delta, also when it ends in an exception."""
         world = World(self.make_store())
         watch = Watch(world.graph)
         try:
@@ -210,47 +211,49 @@ class AdapterContract:
         watch.check(1)
 
     def test_quads_are_those_of_the_graphs(self) -> None:
-        """`quads` lists what each graph holds, once, for every pattern."""
+        """`quads` lists the quads of each graph once, for every pattern."""
         check_patterns(World(self.make_store()))
 
     def test_named_graphs_are_those_of_a_query(self) -> None:
-        """`GRAPH ?g` sees every graph but `default_graph`, and is refused where there are none."""
+        """`GRAPH ?g` matches every graph except `default_graph`; a single graph refuses it."""
         check_named_graphs(World(self.make_store()))
 
     def test_an_open_batch_can_be_taken_back(self) -> None:
-        """Inside a batch a snapshot gives the quads and triples of the last commit."""
+        """Inside a batch a snapshot has the quads and triples of the last commit."""
         check_snapshot(World(self.make_store()))
 
     def test_entries_of_a_feed_are_exact(self) -> None:
-        """What a feed writes is what its operations would do one by one, in one commit, with its cursor."""
+        """An entry of a feed has the effect of its single operations, in one commit with its cursor."""
         check_writes(self.make_store, _watch, sequences=max(2, self.sequences // 20))
 
     def test_an_entry_that_fails_leaves_nothing(self) -> None:
-        """An entry that fails half-way changes neither data nor cursor, and announces nothing."""
+        """An entry that fails half-way changes neither data nor cursor, and reports no change."""
         check_failures(self.make_store, _watch)
 
     def test_what_is_kept_is_not_seen(self) -> None:
-        """What a feed keeps comes back as it was, and no query or listener comes upon it."""
+        """A feed reads its kept texts back unchanged, and no query or listener sees them."""
         check_kept(self.make_store)
 
     def test_entries_join_batches_and_come_from_callbacks(self) -> None:
-        """An entry inside a batch is part of its commit; one from a callback is a commit of its own."""
+        """An entry inside a batch is part of its commit; an entry from a callback is its own commit."""
         check_places(self.make_store)
 
     def test_feeds_write_at_once(self) -> None:
-        """Feeds that write at once leave data and cursors that belong together."""
+        """Feeds that write concurrently leave data and cursors that match."""
         check_threads(self.make_store, _watch)
 
     def test_a_watched_store_keeps_its_adapter(self) -> None:
-        """Whoever asks for the adapter of a store that is watched gets the same one."""
+        """A watched store always has the same adapter."""
         store = self.make_store()
         with subscribe(rdflib.Graph(store, NAMES[0]), "ASK { ?s ?p ?o }"):
             first, second = manager.attach(store), manager.attach(store)
             if first is not second:
-                raise AssertionError(f"rdflive_attach gave {first} and then {second} for one watched store")
+                raise AssertionError(
+                    f"rdflive_attach returned {first} and then {second} for one watched store"
+                )
 
     def test_closing_leaves_no_trace(self) -> None:
-        """The last close gives the store its own class and attributes back."""
+        """The last close restores the class and attributes of the store."""
         store = self.make_store()
         graph = rdflib.Graph(store, NAMES[0])
         graph.add(term("a p b"))
@@ -269,7 +272,7 @@ class AdapterContract:
             raise AssertionError(f"left on the store: {type(store)}, {set(vars(store)) - before[1]}")
 
     def test_threads_write_at_once(self) -> None:
-        """Threads that write at once give deltas that add up, in commit order."""
+        """Threads that write concurrently cause correct deltas, in commit order."""
         world = World(self.make_store())
         watch = Watch(world.graph)
         triples = [term(f"s{i} p o{i % 7}") for i in range(60)]
@@ -287,7 +290,7 @@ class AdapterContract:
             thread.join()
         sequences = [delta.sequence for delta in watch.deltas]
         if sequences != sorted(sequences):
-            raise AssertionError(f"deltas came out of order: {sequences}")
+            raise AssertionError(f"deltas are out of order: {sequences}")
         watch.check(None)
 
 

@@ -1,4 +1,4 @@
-"""Entries of feeds for tests: who writes them, and random ones over a small universe."""
+"""Entries of feeds for tests: their writer, and random entries over a small universe."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from rdflive.testing.operations import NAMES, World, term
 __all__ = ["ODD", "Changes", "RandomEntries", "Writer"]
 
 Changes: TypeAlias = Mapping[tuple[Any, Any], Literal[1, -1]]
-"""Triples of rdflib's terms with the name of their graph (None: the default one), and what happens."""
+"""Triples of rdflib's terms with the name of their graph (None: the default graph), and +1 or -1."""
 
 NAME: Final = "a feed"
 ODD: Final = ("", "cursor", "ключ 🙂", "a\0b\r\n\t'''\"\"\" \\u0041 }", "urn:x-rdflive:kept", "é%20+")
-"""Names, keys and texts that must come back as they are."""
+"""Names, keys and texts that must be read back unchanged."""
 
 _UPDATES: Final = (
     "INSERT { {t} } WHERE {}",
@@ -43,7 +43,7 @@ _DATASET_UPDATES: Final = (
 
 
 class Writer:
-    """Writes entries to the store of a world, as a feed would, and says what is kept."""
+    """Writes entries to the store of a world, as a feed would, and reads the kept texts."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -51,7 +51,7 @@ class Writer:
 
     @classmethod
     def over(cls, make_store: Callable[[], Store]) -> Writer:
-        """Make the writer of a new store; raises `SkipTest` where its adapter is not `Writable`."""
+        """Return the writer of a new store; raise `SkipTest` if its adapter is not `Writable`."""
         writer = cls(World(make_store()))
         with manager.locked(writer.world.store) as adapter:
             if not isinstance(adapter, Writable):
@@ -75,13 +75,13 @@ class Writer:
             adapter.write(self.target, Transaction(native, updates=updates, name=name, keep=keep or {}))
 
     def kept(self, name: str = NAME) -> dict[str, str]:
-        """Give what is kept under a name."""
+        """Return the texts kept under a name."""
         with self._adapter() as adapter:
             kept: dict[str, str] = adapter.kept(name)
             return kept
 
     def can_update(self) -> bool:
-        """Tell whether the store runs updates of this graph; it refuses them in no other case."""
+        """Return True if the store runs updates of this graph; only then it may not refuse them."""
         try:
             self.write({}, updates=["INSERT { ?s ?p ?o } WHERE { ?s ?p ?o }"])
         except UnsupportedStoreError:
@@ -100,24 +100,24 @@ class Writer:
             key = adapter.graph_key(
                 self.world.graph if graph is None else rdflib.Graph(self.world.store, graph)
             )
-        # None is what no store can hold, for entries that must fail
+        # None, which no store can hold, is for entries that must fail
         return (*(part if part is None else adapter.to_native(part) for part in triple), key)
 
     def content(self) -> list[set[Any]]:
-        """List what each graph holds."""
+        """Return the triples of each graph."""
         return [set(graph) for graph in self.world.views()]
 
     def fail(self, changes: Changes, **entry: Any) -> Exception:
-        """Write an entry that must fail, and give its error."""
+        """Write an entry that must fail, and return its error."""
         try:
             self.write(changes, **entry)
-        except Exception as error:  # noqa: BLE001 - whatever the store raises
+        except Exception as error:  # noqa: BLE001 - any error of the store
             return error
-        raise AssertionError(f"an entry that cannot be written was: {changes}, {entry}")
+        raise AssertionError(f"an entry that must fail was written: {changes}, {entry}")
 
 
 class RandomEntries:
-    """Random entries over a small universe, with blank nodes and what is there already."""
+    """Random entries over a small universe, with blank nodes and present triples."""
 
     def __init__(self, seed: str, writer: Writer) -> None:
         self._random = random.Random(seed)  # noqa: S311 - a seeded test
@@ -127,7 +127,7 @@ class RandomEntries:
         self._counts = (0, 0, 1, 2) if writer.can_update() else (0,)
 
     def triple(self, *, blank: bool = True) -> Any:
-        """Choose a triple, with blank nodes in place of some terms."""
+        """Return a random triple, with blank nodes in place of some terms."""
         choose = self._random.choice
         s, p, o = term(f"{choose('abc')} {choose('pq')} {choose('abc12')}")
         parts = [
@@ -136,22 +136,22 @@ class RandomEntries:
         return parts[0], p, parts[1]
 
     def changes(self) -> Changes:
-        """Choose inserts and deletes of quads, or none."""
+        """Return random inserts and deletes of quads, or none."""
         choose = self._random.choice
         return {(self.triple(), choose(self._graphs)): choose((1, 1, -1)) for _ in range(choose((0, 1, 6)))}
 
     def updates(self) -> list[str]:
-        """Choose SPARQL updates, or none."""
+        """Return random SPARQL updates, or none."""
         return [self._update() for _ in range(self._random.choice(self._counts))]
 
     def _update(self) -> str:
         text = self._random.choice(self._updates)
         for name in ("{t}", "{u}"):
-            # a blank node of an update is another node each time, and could not be compared with a twin's
+            # no blank nodes: each run of an update creates others, which cannot be compared with the twin's
             text = text.replace(name, " ".join(part.n3() for part in self.triple(blank=False)))
         return text
 
     def keep(self) -> dict[str, str | None]:
-        """Choose what is to be kept and forgotten."""
+        """Return random keys with texts to keep, or None to remove."""
         choose = self._random.choice
         return {choose(ODD): choose((*ODD, None)) for _ in range(choose((0, 1, 2)))}

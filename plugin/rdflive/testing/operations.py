@@ -1,4 +1,4 @@
-"""The ways in which a program changes an rdflib store, as a table for tests."""
+"""The ways of changing an rdflib store, as a table for tests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAMES: Final = (rdflib.URIRef(EX + "g1"), rdflib.URIRef(EX + "g2"))
 
 
 def term(text: str) -> Any:
-    """Make a triple from three local names; an object that is a number is a literal."""
+    """Return a triple of three local names; a number as the object is a literal."""
     s, p, o = text.split()
     object_ = rdflib.Literal(int(o)) if o.isdigit() else rdflib.URIRef(EX + o)
     return rdflib.URIRef(EX + s), rdflib.URIRef(EX + p), object_
@@ -33,7 +33,7 @@ class World:
         self.store = store
         self.choice = choice or random.Random(7)  # noqa: S311 - a seeded test
         self.graph = rdflib.Graph(store, NAMES[0])
-        # another object for the same graph: what goes through it must be seen too
+        # another object for the same graph, whose changes must be captured too
         self.second = rdflib.Graph(store, NAMES[0])
         self.graph_aware = bool(store.graph_aware)
         self.dataset = rdflib.Dataset(store) if self.graph_aware else None
@@ -42,7 +42,7 @@ class World:
                 graph.bind("", EX)
 
     def views(self) -> list[rdflib.Graph]:
-        """List the graphs to watch: the named ones, the default one, and the union."""
+        """Return the graphs to watch: the named ones, the default one, and the union."""
         if not self.graph_aware:
             return [self.graph]
         graphs = [rdflib.Graph(self.store, name) for name in (*NAMES, DATASET_DEFAULT_GRAPH_ID)]
@@ -59,7 +59,7 @@ class World:
             self.dataset.add(term("x p y"))
 
     def triple(self) -> Any:
-        """Choose a triple of a small universe."""
+        """Return a random triple of a small universe."""
         choose = self.choice.choice
         return term(f"{choose('abcd')} {choose('pq')} {choose('abc12')}")
 
@@ -79,7 +79,7 @@ class World:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One way to change a store; `one_commit` where rdflib means it as one."""
+    """One way to change a store; `one_commit` if rdflib makes one change of it."""
 
     name: str
     run: Callable[[World], Any]
@@ -114,7 +114,7 @@ def _twice(world: World) -> None:
 
 def _broken_quads(world: World) -> None:
     def quads() -> Any:
-        # where the store keeps this quad, it must be told of although the call fails
+        # if the store keeps this quad, the delta must report it although the call fails
         yield (*world.triple(), world.graph)
         raise KeyError("the source of quads broke")
 

@@ -1,4 +1,4 @@
-"""What the contract suite checks of an adapter's named graphs: quads, listeners to them, snapshots."""
+"""Checks of an adapter's named graphs: quads, their listeners, and snapshots."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ANYTHING: Final = (None, None, None)
 
 
 class QuadWatch:
-    """Listens to the quads of all graphs, and compares what it heard with what each graph holds."""
+    """Listens to the quads of all graphs, and compares them with the graphs."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -37,14 +37,14 @@ class QuadWatch:
 
     @property
     def changed(self) -> bool:
-        """True when something changed since the last check."""
+        """True after changes since the last check."""
         return bool(self.commits)
 
     def apply(self, sign: Literal[1, -1], change: tuple[Term, ...], /) -> bool:
         """Take one change of a quad."""
-        # an insert of what is there, or a delete of what is not, is no change
+        # inserting a present quad, or deleting an absent one, is no change
         if (change in self.content) is (sign > 0):
-            self.faults.append(f"{change} came with sign {sign}")
+            self.faults.append(f"{change} has sign {sign}")
         (self.content.add if sign > 0 else self.content.discard)(change)
         self._applied = True
         return True
@@ -56,7 +56,7 @@ class QuadWatch:
         return True
 
     def wanted(self) -> None:
-        """Want to be told of every quad."""
+        """Return None, to receive every quad."""
 
     def pass_by(self, count: int) -> None:
         """Fail if any change is left out."""
@@ -65,7 +65,7 @@ class QuadWatch:
     def commit(self, sequence: int) -> None:
         """Take the end of a batch."""
         if not self._applied or sequence in self.commits:
-            self.faults.append(f"commit {sequence} came without a change, or twice")
+            self.faults.append(f"commit {sequence} is without a change, or repeated")
         self._applied = False
         self.commits.append(sequence)
 
@@ -75,15 +75,17 @@ class QuadWatch:
         self.commits.append(sequence)
 
     def check(self, commits: int | None) -> None:
-        """Compare what the changes add up to with the graphs, and forget the commits."""
+        """Compare the sum of the changes with the graphs, and discard the commits."""
         held = set(_held(self.world, self.adapter))
         if self.faults or self._applied or self.content != held:
             raise AssertionError(
-                f"the quads heard of miss {held - self.content} and have {self.content - held} beyond the "
-                f"graphs; {'a commit is missing' if self._applied else 'all is committed'}; {self.faults}"
+                f"the reported quads lack {held - self.content} and have {self.content - held} too many; "
+                f"{'a commit is missing' if self._applied else 'all is committed'}; {self.faults}"
             )
         if commits is not None and len(self.commits) > commits:
-            raise AssertionError(f"the quads came in {len(self.commits)} commits instead of {commits}")
+            raise AssertionError(
+                f"the quads were reported in {len(self.commits)} commits instead of {commits}"
+            )
         self.commits.clear()
 
     def close(self) -> None:
@@ -94,10 +96,10 @@ class QuadWatch:
 
 
 def _held(world: World, adapter: Adapter) -> Iterator[tuple[Any, ...]]:
-    """List the quads as rdflib lists the triples of each graph."""
+    """Yield the quads from rdflib's triples of each graph."""
     names: set[Any] = {world.graph.identifier}
     if world.graph_aware:
-        # some stores give graphs here, others their names
+        # some stores yield graphs here, others their names
         names |= {getattr(context, "identifier", context) for context in world.store.contexts()}
         names.add(DATASET_DEFAULT_GRAPH_ID)
     for name in names:
@@ -107,7 +109,7 @@ def _held(world: World, adapter: Adapter) -> Iterator[tuple[Any, ...]]:
 
 
 def _patterns(quads: set[tuple[Any, ...]]) -> Iterator[tuple[Any, Any, Any]]:
-    """Make every pattern that the triples of some quads match, and some that none does."""
+    """Yield every pattern that the triples of `quads` match, and some patterns without matches."""
     for s, p, o in {quad[:3] for quad in quads}:
         yield from itertools.product((s, None), (p, None), (o, None))
         yield o, p, s
@@ -130,7 +132,7 @@ def _compare(
 
 
 def check_patterns(world: World) -> None:
-    """Check `quads` against the graphs, for every shape of pattern, and the terms in it."""
+    """Check `quads` against the graphs for every shape of pattern, and the conversion of terms."""
     world.prepare()
     with manager.locked(world.store) as adapter:
         held = set(_held(world, adapter))
@@ -163,7 +165,7 @@ def check_named_graphs(world: World) -> None:
                 for row in _rows(dataset, "SELECT ?s ?p ?o ?g { GRAPH ?g { ?s ?p ?o } }")
             }
             if answer != {quad for quad in quads if quad[3] != default}:
-                raise AssertionError(f"GRAPH ?g gives {answer}, not {quads} without those of {default}")
+                raise AssertionError(f"GRAPH ?g returns {answer}, not {quads} without those of {default}")
         for name in NAMES:
             if adapter.graph_key(rdflib.Graph(world.store, name)) != adapter.to_native(name):
                 raise AssertionError(f"the key of graph {name} is not the native term of its name")
@@ -174,7 +176,7 @@ def _rows(dataset: rdflib.Dataset, query: str) -> list[dict[str, Any]]:
 
 
 def check_snapshot(world: World) -> None:
-    """Check that snapshots inside a batch, of the quads and of a graph, are those from before it."""
+    """Check that snapshots inside a batch, of quads and of a graph, have the state before the batch."""
     world.prepare()
     with batch(world.graph), manager.locked(world.store) as adapter:
         key = adapter.graph_key(world.graph)

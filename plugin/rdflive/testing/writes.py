@@ -1,4 +1,4 @@
-"""What the contract suite checks of an adapter that feeds can write to; the others pass by."""
+"""Checks of adapters that feeds can write to; other adapters are skipped."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["check_failures", "check_kept", "check_places", "check_threads", "che
 def check_writes(
     make_store: Callable[[], Store], watch: Callable[[World], list[Any]], *, sequences: int
 ) -> None:
-    """Check random entries against the same operations, one by one, on a store that nobody watches."""
+    """Check random entries against the same single operations on an unwatched store."""
     for number in range(sequences):
         writer = Writer.over(make_store)
         twin = Writer(World(make_store()))
@@ -60,7 +60,7 @@ def _one_by_one(twin: Writer, changes: Changes, updates: Sequence[str]) -> None:
 
 
 def check_failures(make_store: Callable[[], Store], watch: Callable[[World], list[Any]]) -> None:
-    """Check that an entry which fails half-way leaves nothing, alone or in an open batch."""
+    """Check that an entry that fails half-way changes nothing, alone or in an open batch."""
     writer = Writer.over(make_store)
     writer.world.prepare()
     writer.write({}, keep={"cursor": "1"})
@@ -75,7 +75,7 @@ def check_failures(make_store: Callable[[], Store], watch: Callable[[World], lis
         (change, [insert, "DELETE { ?s ?p ?o } WHERE { ?s ?p ?o } ; INSERT DATA { unfinished"]),
         (change, ["DELETE { ?s ?p ?o } WHERE { ?s ?p ?o }", "CREATE nonsense"]),
         (change, [insert, "LOAD <file:///nowhere.ttl>"]),
-        # two texts that are an update only when they are joined: each has to be parsed by itself
+        # two texts that form an update only when joined: each must be parsed by itself
         (change, ["INSERT DATA { :a :p '''", "''' }"]),
     ]
     if not writer.can_update():
@@ -87,7 +87,7 @@ def check_failures(make_store: Callable[[], Store], watch: Callable[[World], lis
         if writer.content() != before or writer.kept() != {"cursor": "1"}:
             raise AssertionError(f"{updates} failed, but left {writer.content()}, {writer.kept()}")
         if any(one.changed for one in watches):
-            raise AssertionError(f"{updates} failed, and changes were announced")
+            raise AssertionError(f"{updates} failed, but changes were reported")
     with batch(writer.target):
         writer.world.graph.add(term("kept p b"))
         writer.world.graph.remove(term("b q 1"))
@@ -102,34 +102,34 @@ def check_failures(make_store: Callable[[], Store], watch: Callable[[World], lis
 
 
 def check_kept(make_store: Callable[[], Store]) -> None:
-    """Check that what is kept comes back as it was, by name and key, and that no reader comes upon it."""
+    """Check that kept texts are read back unchanged, by name and key, and that no reader sees them."""
     writer = Writer.over(make_store)
     writer.world.prepare()
     before = (writer.content(), _seen(writer.world))
     quads = QuadWatch(writer.world)
     for name in ODD:
         writer.write({}, name=name, keep={key: name + key for key in ODD})
-    # None forgets; what was never kept may be forgotten too
+    # None removes a key, also one that was never kept
     writer.write({}, name="", keep={"": None, "never kept": None})
     for name in ODD:
         expected = {key: name + key for key in ODD if name or key}
         if writer.kept(name) != expected:
-            raise AssertionError(f"under {name!r} {writer.kept(name)} is kept instead of {expected}")
+            raise AssertionError(f"{name!r} keeps {writer.kept(name)} instead of {expected}")
     if quads.changed:
-        raise AssertionError("listeners heard of what is kept")
-    # again when nobody listens any more, and the store has its own class back
+        raise AssertionError("listeners received kept texts")
+    # again without listeners, when the store has its own class again
     for watched in (True, False):
         if (writer.content(), _seen(writer.world)) != before:
-            raise AssertionError(f"readers see what is kept ({watched=}): {_seen(writer.world)}")
+            raise AssertionError(f"readers see kept texts ({watched=}): {_seen(writer.world)}")
         if watched:
             quads.check(None)
             quads.close()
     if writer.kept("cursor")["cursor"] != "cursorcursor":
-        raise AssertionError("what is kept went with the last listener")
+        raise AssertionError("the kept texts were lost with the last listener")
 
 
 def _seen(world: World) -> list[Any]:
-    """List what the readers of a store see of it."""
+    """Return the content of a store as several kinds of readers see it."""
     graph = world.graph if world.dataset is None else world.dataset
     seen: list[Any] = [len(graph), set(graph), len(list(world.store.triples((None, None, None))))]
     if world.dataset is not None:
@@ -139,7 +139,7 @@ def _seen(world: World) -> list[Any]:
 
 
 def check_places(make_store: Callable[[], Store]) -> None:
-    """Check entries written inside a batch, and by a callback: each is part of a commit, in order."""
+    """Check that entries inside a batch and from a callback are part of the right commits, in order."""
     writer = Writer.over(make_store)
     deltas: list[Delta] = []
 
@@ -152,7 +152,7 @@ def check_places(make_store: Callable[[], Store]) -> None:
         with batch(writer.target):
             writer.write({(term("a p b"), None): 1, (term("a p c"), None): 1}, keep={"cursor": "0"})
             if writer.kept() != {"cursor": "0"} or len(writer.target) != 2:
-                raise AssertionError("what is written inside a batch is there at once")
+                raise AssertionError("an entry inside a batch must be visible at once")
             writer.write({(term("a p c"), None): -1})
         if subscription.last_error is not None:
             raise subscription.last_error
@@ -162,7 +162,7 @@ def check_places(make_store: Callable[[], Store]) -> None:
 
 
 def check_threads(make_store: Callable[[], Store], watch: Callable[[World], list[Any]]) -> None:
-    """Check that threads which write at once leave data and cursors that belong together."""
+    """Check that threads that write concurrently leave data and cursors that match."""
     writer = Writer.over(make_store)
     watches = watch(writer.world)
 
@@ -170,7 +170,7 @@ def check_threads(make_store: Callable[[], Store], watch: Callable[[World], list
         for number in range(15):
             changes: Changes = {
                 (term(f"{feed} at {number}"), None): 1,
-                # so that in the end one triple per feed is left, which must be the one of its cursor
+                # leaves one triple per feed, which must match its cursor
                 (term(f"{feed} at {number - 1}"), None): -1,
             }
             writer.write(changes, name=feed, keep={"cursor": str(number)})
@@ -183,7 +183,7 @@ def check_threads(make_store: Callable[[], Store], watch: Callable[[World], list
     held = {str(s)[-1]: str(o) for s, _, o in writer.target.triples((None, None, None))}
     kept = {feed: writer.kept(feed)["cursor"] for feed in "wxyz"}
     if held != kept or set(kept.values()) != {"14"}:
-        raise AssertionError(f"the data are at {held}, the cursors at {kept}")
+        raise AssertionError(f"the data are at {held}, but the cursors at {kept}")
     for one in watches:
         one.check(None)
         one.close()

@@ -1,1 +1,1 @@
-"""Streams, windows over them, and what is matched event by event."""
+"""Streams and windows over them."""

@@ -1,4 +1,4 @@
-"""Clocks: what tells the present, and one that moves only when it is told to."""
+"""Clocks: functions that return the present, and a clock that tests move."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from rdflive.time.instants import (
 __all__ = ["SYSTEM_CLOCK", "Clock", "ManualClock"]
 
 Clock: TypeAlias = "Callable[[], float | Fraction | datetime]"
-"""Gives the present, as a number of seconds since 1970 or as a time with a time zone."""
+"""Returns the present, as a number of seconds since 1970 or as a time with a time zone."""
 
 SYSTEM_CLOCK: Final[Clock] = time.time
 
 
 class ManualClock:
-    """A clock that stands still until it is moved, for tests and for replaying the past.
+    """A clock that moves only on request, for tests and for replaying the past.
 
-    Give it as `clock=`. `set` and `advance` return when all callbacks have been told of what time changes.
-    Instants are seconds since 1970, datetimes with a time zone or ISO 8601 texts. It may be set back; what
-    goes by it then waits until it is where it was.
+    Pass it as `clock=`. `set` and `advance` return after all callbacks have received the resulting changes.
+    Instants are seconds since 1970, datetimes with a time zone or ISO 8601 texts. The clock may be set back;
+    changes that depend on it then wait until it reaches its former instant.
 
     >>> clock = ManualClock("2026-11-28T12:00:00Z")
     >>> clock.advance("90s")
@@ -48,40 +48,42 @@ class ManualClock:
         self._lock = Lock()
 
     def __call__(self) -> Fraction:
-        """Give the present in seconds since 1970."""
+        """Return the present in seconds since 1970."""
         return Fraction(self._instant, SECOND)
 
     @property
     def now(self) -> datetime | str:
-        """The present in UTC; an xsd:dateTime in text where no datetime has it."""
+        """The present in UTC; an xsd:dateTime as text if it is outside the range of datetime."""
         return dated(self._instant)
 
     def set(self, instant: InstantLike) -> None:
-        """Show another instant, and have what is due by it told."""
+        """Set the clock to an instant, and deliver the changes that are due."""
         self._instant = to_instant(instant)
-        self._tell()
+        self._notify()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         with self._lock:
             self._followers = [follower for follower in self._followers if follower() is not None]
             followers = tuple(self._followers)
-        for follower in followers:  # without the lock: what is told may move the clock
+        for follower in followers:  # without the lock, because a callback may move the clock
             follow = follower()
             if follow is not None:
                 follow()
 
     def advance(self, duration: DurationLike) -> None:
-        """Go on by a number of seconds, a timedelta, or a text such as "10s", and have what is due told."""
+        """Advance by a number of seconds, a timedelta, or a text such as "10s", and deliver the changes that
+        are due.
+        """
         if duration is None:
-            # elsewhere that is no delay
-            raise TypeError("None is no duration: give seconds, a timedelta, or a text such as '10s'")
+            # in `to_delay` None means no delay
+            raise TypeError("None is not a duration: give seconds, a timedelta, or a text such as '10s'")
         nanoseconds = to_delay(duration)
         with self._lock:
             self._instant += nanoseconds
-        self._tell()
+        self._notify()
 
     def attach(self, follow: Callable[[], object]) -> None:
-        """Call a method after each move, as long as something else needs its object."""
+        """Call a method after each move, as long as its object is alive."""
         follower = WeakMethod(follow)
         with self._lock:
             if follower not in self._followers:

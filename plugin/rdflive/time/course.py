@@ -1,4 +1,4 @@
-"""What streams did, played again: how they come to where others ended, and what windows held there."""
+"""Replays recorded acts of streams, to restore their progress and the content of windows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Course", "load", "play", "play_window", "state_of", "timelines_of"]
 
 
 class Course(NamedTuple):
-    """What streams did: how far they had come, what came behind that, and the instant of the last report."""
+    """A record of streams: their progress, the later acts, and the instant of the last report."""
 
     state: list[Any]
     acts: list[Act]
@@ -30,14 +30,14 @@ def timelines_of(watermark: Watermark) -> list[Timeline]:
 
 
 def state_of(watermark: Watermark) -> list[Any]:
-    """Tell how far streams have come, without what is in windows; see `load`."""
+    """Return the progress of streams, without the content of windows; see `load`."""
     timelines = [timeline.state for timeline in timelines_of(watermark)]
     instants = [watermark.done, watermark.arrived, watermark.current, watermark.come]
     return [*instants, watermark.is_dated, watermark.last, timelines]
 
 
 def load(watermark: Watermark, state: list[Any]) -> None:
-    """Have streams come as far as others had, of which `state_of` told; open windows hold nothing of it."""
+    """Restore the progress that `state_of` returned; open windows stay empty."""
     watermark.done, watermark.arrived, watermark.current, come = state[:4]
     watermark.is_dated, watermark.last, timelines = state[4:]
     watermark.come = None if come is None else Come(*come)
@@ -50,7 +50,7 @@ def load(watermark: Watermark, state: list[Any]) -> None:
 
 
 def play(watermark: Watermark, course: Course) -> list[Any]:
-    """Tell how far streams like these come, which nobody looks at, when they do what was kept."""
+    """Return the progress of streams with these options after the recorded acts."""
     played = _like(watermark)
     _play(played, course)
     return state_of(played)
@@ -59,12 +59,12 @@ def play(watermark: Watermark, course: Course) -> list[Any]:
 def play_window(
     watermark: Watermark, course: Course, stream: int, window: Window, dictionary: Dictionary
 ) -> WindowGroup:
-    """Make the group of a window over one of the streams, as of the window's last report."""
+    """Return the group of a window over one of the streams, as of the window's last report."""
     played = _like(watermark)
     timeline = timelines_of(played)[stream]
     group = timeline.group(window, dictionary)
-    unseen: Any = Unseen()  # it commits nothing, so it need not listen
-    # opened before the streams begin, so that it makes all reports of what was kept
+    unseen: Any = Unseen()  # commits nothing, so it needs no callbacks
+    # opened before the streams begin, so that it makes all reports of the record
     pane = Pane(
         window,
         group.explicit,
@@ -80,7 +80,7 @@ def play_window(
 
 
 def _like(watermark: Watermark) -> Watermark:
-    """Make streams of the same options."""
+    """Return streams with the same options."""
     alike = Watermark()
     for timeline in timelines_of(watermark):
         Timeline(delay=timeline.delay, lateness=timeline.lateness, watermark=alike)
@@ -92,8 +92,8 @@ def _play(played: Watermark, course: Course) -> None:
     if played.done is not None:
         played.follow(played.done)
     timelines = timelines_of(played)
-    # An interruption may have had an act written twice, or an element that the stream did not take, whose
-    # number the next one has. The last of those that differ was taken.
+    # After an interruption the record may have an act twice, or an element that the stream did not take and
+    # whose number the next one has. Of different acts with one number, the last was taken.
     taken: dict[tuple[int, int], Any] = {}
     for act in course.acts:
         if taken.get((act.stream, act.number)) != act:

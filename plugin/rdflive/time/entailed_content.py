@@ -1,4 +1,6 @@
-"""What windows and the background graph entail, by an entailment that takes expiries as deletes."""
+"""The triples that windows and the background graph entail, by an entailment that treats expiries as
+deletes.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,7 @@ from typing import Any
 
 from rdflive.engine.dictionary import UNBOUND
 from rdflive.engine.view import State
-from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Regime, Sign
-from rdflive.entail.proof import Proof
+from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Proof, Regime, Sign
 from rdflive.entail.rules.keys import Key
 from rdflive.model import TermPattern, Triple
 from rdflive.time.content import Changes, ExplicitContent
@@ -22,7 +23,7 @@ __all__ = ["EntailedContent"]
 class EntailedContent:
     """The triples entailed by explicit content, for the wanted patterns."""
 
-    looks_up = False  # a window slides, and another set of values would be wanted each time
+    looks_up = False  # the set of wanted values would change with every slide of a window
 
     def __init__(self, held: ExplicitContent, regime: Regime, state: State) -> None:
         self.panes = held.panes
@@ -37,32 +38,32 @@ class EntailedContent:
         self._entailment.want(patterns)
 
     def unwant(self, patterns: Iterable[TermPattern]) -> None:
-        """Stop maintaining what nobody wants any more."""
+        """Stop maintaining patterns that no query wants."""
         self._entailment.unwant(patterns)
 
     def check(self, patterns: Iterable[TermPattern]) -> None:
-        """Raise if wanted patterns cannot be computed with the options asked for."""
+        """Raise if wanted patterns cannot be computed with the requested options."""
         self._entailment.check(patterns)
 
     def concerns(self, change: Triple) -> bool:
-        """Tell whether a change of the graph may change what is wanted."""
+        """Return True if a change of the graph may change a wanted triple."""
         return self._entailment.concerns(change)
 
     def touch(self, change: Triple) -> None:
-        """Take note of a change of the background graph."""
+        """Note a change of the background graph."""
         self._held.touch(change)
 
     def note(self, sign: Sign, change: Triple) -> None:
-        """Take a change of the background graph."""
+        """Keep a change of the background graph."""
         self._held.note(sign, change)
 
     def changes(self, panes: Iterable[Pane], *, graph: bool) -> Changes:
-        """Give what changed other than by time."""
-        # all of them first: an entailment reads the graph as it is after the changes
+        """Return the changes by causes other than time."""
+        # all changes first, because an entailment reads the graph after the changes
         return self._entail(list(self._held.changes(panes, graph=graph)))
 
     def slide(self, panes: Iterable[Pane]) -> Changes:
-        """Give what the passing of time changes."""
+        """Return the changes by time."""
         return self._entail(list(self._held.slide(panes)))
 
     def matching(self, key: Key) -> Iterator[IdTriple]:
@@ -72,7 +73,7 @@ class EntailedContent:
             yield intern(s), intern(p), intern(o)
 
     def explicit(self, pattern: TermPattern) -> Iterator[Triple]:
-        """List what the windows and the graph beside them hold and that matches."""
+        """List the matching triples of the windows and the background graph."""
         terms, known = self._dictionary.terms, self._dictionary.intern
         s, p, o = (UNBOUND if term is None else known(term) for term in pattern)
         for triple in self._held.matching(Key(s, p, o)):
@@ -83,19 +84,19 @@ class EntailedContent:
         return self._entailment.triples(pattern)
 
     def why(self, triple: Triple) -> list[Proof]:
-        """Give proofs of a triple."""
+        """Return proofs of a triple."""
         return self._entailment.why(triple)
 
     def end(self, triple: IdTriple) -> int | None:
-        """Raise: without labels, nothing tells beforehand when a derived triple goes."""
-        raise TypeError(f"only labels tell when {triple} goes")
+        """Raise TypeError: without labels the end of a derived triple is not known in advance."""
+        raise TypeError(f"the end of {triple} is known only with labels")
 
     def describe(self) -> list[str]:
-        """Tell what the windows hold and how entailed triples are kept."""
+        """Describe the content of the windows, and how entailed triples are kept."""
         return [*self._held.describe(), *self._entailment.describe()]
 
     def containers(self) -> list[Any]:
-        """List the containers of what is held and entailed."""
+        """List the containers of explicit and entailed triples."""
         return [*self._held.containers(), *self._entailment.containers()]
 
     def reset(self) -> None:
@@ -114,6 +115,6 @@ class EntailedContent:
         ]
         concerned = [(sign, triple) for sign, triple in changes if self._entailment.concerns(triple)]
         if concerned:
-            # in their order: a triple may go and come back
+            # in their order: a triple may be removed and added again
             for sign, run in groupby(self._entailment.update(concerned), key=itemgetter(0)):
                 yield sign, [triple for _, triple in run]

@@ -1,4 +1,4 @@
-"""Expiry: how windows take back what they entailed, when time removes their content (IMaRS)."""
+"""Expiry: how windows retract entailed triples when time removes their content (IMaRS)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ __all__ = ["Expiry", "Way", "choose", "program_of", "regime_for"]
 Way: TypeAlias = Literal["labels", "keep-all", "dred", "recompute"]
 """How entailed triples expire.
 
-`labels` stores how long each lasts, `keep-all` what graphs keep (levels, or the supports of RDFS), `dred`
-stores neither and deletes and derives again, `recompute` derives everything again.
+`labels` stores the lifetime of each triple. `keep-all` keeps the same state as graphs (levels, or the
+supports of RDFS). `dred` keeps neither, but deletes and derives again. `recompute` derives all triples again.
 """
 Expiry: TypeAlias = Literal["auto"] | Way
 
@@ -24,15 +24,15 @@ Expiry: TypeAlias = Literal["auto"] | Way
 def choose(expiry: Expiry, regime: Regime | None, *, windows: int = 1) -> Way:
     """Choose how a regime's triples expire; all ways give the same answers.
 
-    "auto" takes labels. With them an expiry is no more work than dropping the triples, and windows of all
-    ranges share one closure. Measured over 12,000 background triples and a window of 4,000, a slide with
-    labels takes 0.35 to 0.9 of the time of "dred" under a transitive rule, and 0.4 to 0.8 of that of
-    "keep-all". Under RDFS it takes 0.15 to 0.3 of "dred", and 0.7 to 1 of "keep-all", which cannot tell how
-    long an entailed triple lasts (`python tests/bench --only expiry`).
+    "auto" prefers labels. With them an expiry only drops the triples, and windows of all ranges share one
+    closure. Measured over 12,000 background triples and a window of 4,000, a slide with labels takes 0.35 to
+    0.9 of the time of "dred" under a transitive rule, and 0.4 to 0.8 of that of "keep-all". Under RDFS it
+    takes 0.15 to 0.3 of "dred", and 0.7 to 1 of "keep-all", which cannot compute the end of an entailed
+    triple (`python tests/bench --only expiry`).
 
-    Labels lose where everything that would expire arrives again: all labels change while the triples do not,
-    and "dred" is four to eight times faster. They cannot be used for several windows that are merged, whose
-    labels are on different axes, nor with `strategy=` and `counts=`, which ask for supports.
+    Labels are slower if all expiring triples arrive again: all labels change while the triples do not, and
+    "dred" is four to eight times faster. They cannot be used for several merged windows, whose labels are on
+    different axes, nor with `strategy=` and `counts=`, which need supports.
 
     >>> choose("auto", Rdfs()), choose("auto", Rdfs(), windows=2)
     ('labels', 'keep-all')
@@ -46,17 +46,17 @@ def choose(expiry: Expiry, regime: Regime | None, *, windows: int = 1) -> Way:
     if expiry == "auto":
         return "labels" if windows == 1 and not counted else "keep-all"
     if counted and expiry in ("labels", "dred"):
-        raise ValueError(f"strategy= and counts= go with expiry='keep-all', got expiry={expiry!r}")
+        raise ValueError(f"strategy= and counts= need expiry='keep-all', got expiry={expiry!r}")
     if expiry == "labels" and regime is not None and windows != 1:
         raise ValueError(
-            f"expiry='labels' compares what arrived in one window, got {windows} windows that are one graph: "
-            "take expiry='auto', or name the windows"
+            f"expiry='labels' needs a single window, got {windows} windows that are merged into one graph: "
+            "use expiry='auto', or name the windows"
         )
     return expiry
 
 
 def program_of(regime: Regime) -> Program:
-    """Give the rules of a regime.
+    """Return the rules of a regime.
 
     >>> len(program_of(Rdfs()).rules)
     10
@@ -65,11 +65,11 @@ def program_of(regime: Regime) -> Program:
         return regime.program
     if isinstance(regime, Rdfs):
         return RDFS_RULES
-    raise TypeError(f"no rules are known for {regime!r}: take expiry='keep-all' or 'recompute'")
+    raise TypeError(f"no rules are known for {regime!r}: use expiry='keep-all' or 'recompute'")
 
 
 def regime_for(expiry: Way, regime: Regime) -> Regime:
-    """Give the regime that maintains the triples when expiries are deletes; not for `labels`.
+    """Return the regime that maintains the triples if expiries are deletes; not for `labels`.
 
     >>> regime_for("dred", Rdfs()) == RuleRegime(program_of(Rdfs()), SETS)
     True

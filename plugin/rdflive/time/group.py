@@ -18,22 +18,22 @@ __all__ = ["Element", "WindowGroup"]
 
 
 class Element(NamedTuple):
-    """What a stream was given at an instant: triples in the store's terms, to add or to delete."""
+    """The input of a stream at an instant: triples in the store's terms, to add or to delete."""
 
     position: int
-    """Where it is on the axis of the window: an instant, or a number of elements or triples."""
+    """The position on the axis of the window: an instant, or a number of elements or triples."""
     number: int
-    """Orders elements with the same position: the first to come has the lower number."""
+    """Orders elements with the same position: earlier elements have lower numbers."""
     sign: Sign
     triples: tuple[Triple, ...]
 
 
 class WindowGroup:
-    """The labels of the triples that some windows hold, up to the position where the first of them reports.
+    """The labels of the triples in some windows, up to the first position at which one of them reports.
 
-    Windows of different ranges and steps share the labels, which generalises the maximal common sub-window of
-    IMaRS. If elements may come late, only windows that report at the same instants share them: a late
-    element is put into what a window held at its last report, so the labels must not be ahead of that report.
+    Windows of different ranges and steps share the labels, which generalizes the maximal common sub-window of
+    IMaRS. If elements may be late, only windows that report at the same instants share them: a late element
+    changes the content that a window had at its last report, so the labels must not be ahead of that report.
     """
 
     def __init__(self, axis: Axis, dictionary: Dictionary, *, keeps_deletes: bool) -> None:
@@ -42,37 +42,36 @@ class WindowGroup:
         self.explicit = Labels(dictionary)
         self.panes: dict[Pane, None] = {}
         self.is_eager = False
-        """True while some window reports every change at once."""
+        """True while some window reports every change immediately."""
         self.closures: dict[Any, Any] = {}
         """The labelled closures over these triples, by program and background graph."""
         self._last: tuple[int | None, int] | None = None
-        """Of a group that was kept, the last report of its window, and the begin of that."""
+        """For a restored group, the last report of its window, and the begin of that report."""
         self._dictionary = dictionary
         self._queue: list[Element] = []
         """Elements after the last report, in order; they get labels before the next report."""
         self._deleted: OrderedDict[Triple, int] = OrderedDict()
-        """Triples that were deleted, with the instant of the delete, oldest note first. An element may come
-        late that is older than a delete; without this it would add the triple again.
+        """Deleted triples with the instant of the delete, oldest entry first.
+
+        A late element may be older than a delete, and would otherwise add the triple again.
         """
 
     def open(self, pane: Pane, reached: int | None) -> None:
-        """Add a window, which begins with the labels there are. `reached` is the last instant of the
-        stream.
-        """
+        """Add a window, which begins with the present labels. `reached` is the last instant of the stream."""
         last = next(((other.report, other.begin) for other in self.panes), self._last) if self._last else None
         self.panes[pane] = None
         self.is_eager |= pane.is_continuous
         ahead = pane.ahead()
         if pane.is_continuous:
             if reached is not None:
-                # it begins with all that has come, some of which may wait for the reports of other windows
+                # it begins with all elements, including those that wait for reports of other windows
                 self._take_until(reached)
                 for closure in self.closures.values():
                     closure.sync()
                 pane.labels.forget(pane.before)
                 pane.report, pane.begin = reached, pane.scope.begin(reached)
         elif last is not None:
-            # the group is as of a report, so the window begins with that
+            # the group is as of a report, so the window begins with that report
             pane.report, pane.begin = last
             if self._queue:
                 pane.note(self._queue[0].position)
@@ -80,7 +79,7 @@ class WindowGroup:
             pane.note(ahead)
 
     def close(self, pane: Pane) -> None:
-        """Remove a window, and with the last one all labels."""
+        """Remove a window, and with the last window all labels."""
         del self.panes[pane]
         self.is_eager = any(pane.is_continuous for pane in self.panes)
         if not self.panes:
@@ -89,29 +88,29 @@ class WindowGroup:
             self._deleted.clear()
 
     def leave_to_others(self, pane: Pane) -> None:
-        """Remove a window, and keep what it held for others that are like it."""
+        """Remove a window, and keep its content for equal windows."""
         pane.close()
         self.panes.clear()
         self.is_eager = False
         self._last = pane.report, pane.begin
 
     def copy(self, other: WindowGroup) -> None:
-        """Begin with the labels and elements of another group on the same axis."""
+        """Copy the labels and elements of another group on the same axis."""
         for triple, label in other.explicit.table.items():
             self.explicit.put(triple, label)
         self._queue = list(other._queue)
         self._deleted = other._deleted.copy()
 
     def first(self) -> int | None:
-        """Give the lowest position of a label or waiting element; None if there is nothing."""
+        """Return the lowest position of a label or waiting element; None without any."""
         lowest = self.explicit.lowest()
         waiting = [self._queue[0].position] if self._queue else []
         return min(waiting if lowest is None else [lowest, *waiting], default=None)
 
     def arrive(self, element: Element, *, is_late: bool = False) -> bool:
-        """Take an element, in order or late; True if a commit must follow.
+        """Process an element, in order or late; return True if a commit must follow.
 
-        A late one corrects the last report of each window that holds it there, and changes nothing else.
+        A late element corrects the last report of each window that then covered it, and changes nothing else.
         """
         position = element.position
         taken = []
@@ -121,46 +120,46 @@ class WindowGroup:
             else:
                 pane.note(position)
         if is_late and all(pane in taken and position < pane.begin for pane in self.panes):
-            # Without a label: time drops what is below all windows without reporting it.
+            # No label: time drops triples below all windows without reporting them.
             return False
         if not self.is_eager and not taken:
-            # Nobody reports it yet. With a label now, windows would hold it before their reports.
-            # By position alone, so that elements of one position stay in the order in which they are taken.
-            # Windows that count give a removal the position of the element before it; their numbers say in
-            # which order both came, which a delay may have turned round.
+            # No window reports it yet. With a label now, windows would hold it before their reports.
+            # Sorted by position alone, so that elements of one position stay in the order of processing.
+            # Windows that count give a removal the position of the element before it. Their numbers have the
+            # order of arrival, which a delay may have reversed.
             insort(self._queue, element, key=itemgetter(0))
             return False
         self._take(element)
-        is_told = False
+        is_reported = False
         for pane in self.panes:
             if pane.cadence.reports_each and not (is_late and pane in taken):
                 if pane.is_continuous or pane in taken:
                     pane.move(position if pane.report is None else max(position, pane.report))
-                    is_told = True
+                    is_reported = True
             elif pane in taken and position >= pane.begin:
                 pane.correct()
-                is_told = True
-        return is_told
+                is_reported = True
+        return is_reported
 
     def due(self) -> int | None:
-        """Give the lowest position that must be complete for the next report; None if none is due."""
+        """Return the lowest position that must be complete for the next report; None if no report is due."""
         dues = [due for pane in self.panes if (due := pane.due()) is not None]
         return min(dues, default=None)
 
     def report(self, position: int) -> int:
-        """Let the windows report that are due at a position. Gives the instant of the report."""
+        """Let the windows report that are due at a position. Returns the instant of the report."""
         due = [pane for pane in self.panes if pane.due() == position]
         self._take_until(position)
         for pane in due:
             pane.move(position)
-            # elements that still wait are for its next report; `move` has forgotten that they were noted
+            # waiting elements belong to its next report, but `move` has cleared their note
             if self._queue:
                 pane.note(self._queue[0].position)
         return max(position + pane.cadence.lag for pane in due)
 
     def drop(self) -> None:
-        """Drop what no window holds any more."""
-        # A window that has made no report yet may begin with any of these triples.
+        """Drop triples that no window holds any more."""
+        # Before its first report a window may still begin with any of these triples.
         if all(pane.has_begun for pane in self.panes):
             below = min((pane.begin for pane in self.panes), default=0)
             self.explicit.drop(below)
@@ -168,13 +167,13 @@ class WindowGroup:
                 closure.expire(below)
 
     def forget(self, before: int) -> None:
-        """Forget deletes that no late element can be older than."""
+        """Discard deletes that are older than any possible late element."""
         deleted = self._deleted
         while deleted and deleted[first := next(iter(deleted))] <= before:
             del deleted[first]
 
     def containers(self) -> list[Any]:
-        """List the containers of what is kept, for measuring."""
+        """List the containers of the state, for measuring."""
         return [*self.explicit.containers(), self._queue, self._deleted]
 
     def _take_until(self, position: int) -> None:
@@ -182,19 +181,19 @@ class WindowGroup:
         while taken < len(self._queue) and self._queue[taken].position <= position:
             self._take(self._queue[taken])
             taken += 1
-        # after a failure they are all taken again, which does no harm: labels are set, not counted
+        # after a failure they are processed again, which is harmless: labels are set, not counted
         del self._queue[:taken]
 
     def _take(self, element: Element) -> None:
         """Label the triples of an element, or delete them.
 
-        A late element must not lower a label, nor bring back a triple that was deleted after it.
+        A late element must not lower a label, nor restore a triple that was deleted after it.
         """
         intern, labels, position = self._dictionary.intern, self.explicit, element.position
         label, deleted, triples = labels.table.get, self._deleted, element.triples
         if element.sign > 0 and deleted:
             triples = tuple(triple for triple in triples if deleted.get(triple, position) <= position)
-        # predicates and objects are mostly known, which `get` tells without a call; ids are not 0
+        # most predicates and objects have ids, and `get` is faster than `intern`; ids are never 0
         get = self._dictionary.ids.get
         known = dict.fromkeys([(intern(s), get(p) or intern(p), get(o) or intern(o)) for s, p, o in triples])
         if element.sign > 0:
@@ -203,6 +202,6 @@ class WindowGroup:
         labels.remove_all([ids for ids in known if (old := label(ids)) is not None and old <= position])
         if self.keeps_deletes:
             for triple in triples:
-                # Deletes may come late too; the latest one decides.
+                # Deletes may be late too; the latest one decides.
                 deleted[triple] = max(position, deleted.get(triple, position))
                 deleted.move_to_end(triple)

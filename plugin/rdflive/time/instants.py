@@ -1,4 +1,4 @@
-"""Instants and durations: what users write, as whole nanoseconds and back."""
+"""Instants and durations: conversion between user input and whole nanoseconds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 Instant: TypeAlias = int
-"""Nanoseconds since 1970 (UTC), or since whenever the numbers of a stream begin."""
+"""Nanoseconds since 1970 (UTC), or since the origin of a stream's numbers."""
 InstantLike: TypeAlias = "int | float | Fraction | Decimal | datetime | str | Literal"
 DurationLike: TypeAlias = "int | float | Fraction | Decimal | timedelta | str"
 
@@ -45,10 +45,11 @@ _AMOUNT: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)", re.IGNORECASE)
 
 
 def to_instant(value: Any) -> Instant:
-    """Give an instant in nanoseconds: of a number of seconds, a time with a time zone, or its text.
+    """Return an instant in nanoseconds, from a number of seconds, a time with a time zone, or its text.
 
-    A text is an xsd:dateTime, of any year, or what else of ISO 8601 Python reads; a literal has a number or
-    an xsd:dateTime. Numbers are rounded; a text or a literal with parts of a nanosecond is refused.
+    A text is an xsd:dateTime, of any year, or any other ISO 8601 form that Python reads. A literal has a
+    number or an xsd:dateTime. Numbers are rounded; a text or a literal with fractions of a nanosecond raises
+    ValueError.
 
     >>> to_instant(1.5), to_instant("1970-01-01T00:00:02Z")
     (1500000000, 2000000000)
@@ -58,7 +59,7 @@ def to_instant(value: Any) -> Instant:
     if isinstance(value, Literal):
         space, content = value_of(value) or ("", None)
         if space not in ("number", "dateTime"):
-            raise ValueError(f"{value.n3()} is no instant: give a number or an xsd:dateTime")
+            raise ValueError(f"{value.n3()} is not an instant: give a number or an xsd:dateTime")
         value = content
     elif isinstance(value, str):
         value = MOMENTS["dateTime"](value) or _iso_time(value)
@@ -77,7 +78,7 @@ def to_instant(value: Any) -> Instant:
 
 
 def to_duration(value: Any) -> int:
-    """Give a duration, longer than none, in nanoseconds.
+    """Return a positive duration in nanoseconds.
 
     It is a number of seconds, a timedelta, or a text such as "10s", "500 ms", "1.5h" or "PT10S".
 
@@ -86,19 +87,19 @@ def to_duration(value: Any) -> int:
     """
     nanoseconds = _length(value)
     if nanoseconds <= 0:
-        raise ValueError(f"the duration {value!r} must be longer than none")
+        raise ValueError(f"the duration {value!r} must be greater than zero")
     return nanoseconds
 
 
 def to_delay(value: Any) -> int:
-    """Give a duration as `to_duration` does, or 0 for none: for None, 0, "0s" and the like.
+    """Return a duration as `to_duration` does, or 0 for None, 0, "0s" and the like.
 
     >>> to_delay(None), to_delay("0s"), to_delay(2)
     (0, 0, 2000000000)
     """
     nanoseconds = 0 if value is None else _length(value)
     if nanoseconds < 0:
-        raise ValueError(f"the duration {value!r} must not be less than none")
+        raise ValueError(f"the duration {value!r} must not be negative")
     return nanoseconds
 
 
@@ -111,7 +112,7 @@ def _length(value: Any) -> int:
 
 
 def numbered(instant: Instant) -> int | float:
-    """Give an instant or a duration in seconds, whole ones as an int.
+    """Return an instant or a duration in seconds, whole numbers as int.
 
     >>> numbered(3_000_000_000), numbered(500_000_000)
     (3, 0.5)
@@ -121,9 +122,9 @@ def numbered(instant: Instant) -> int | float:
 
 
 def dated(instant: Instant) -> datetime | str:
-    """Give an instant as a time in UTC; as an xsd:dateTime in text where Python's times do not have it.
+    """Return an instant as a datetime in UTC; as an xsd:dateTime text if datetime cannot represent it.
 
-    Those have whole microseconds of the years 1 to 9999.
+    A datetime has whole microseconds in the years 1 to 9999.
 
     >>> dated(10**21), dated(1)
     ('33658-09-27T01:46:40Z', '1970-01-01T00:00:00.000000001Z')
@@ -147,11 +148,11 @@ def _iso_time(text: str) -> datetime:
     try:
         return datetime.fromisoformat(text)
     except ValueError as error:
-        raise ValueError(f"{text!r} is no instant: give seconds or an ISO 8601 date and time") from error
+        raise ValueError(f"{text!r} is not an instant: give seconds or an ISO 8601 date and time") from error
 
 
 def _exactly(seconds: Seconds) -> int:
-    """Give seconds as nanoseconds, of which there must be a whole number."""
+    """Return seconds as nanoseconds. Raises ValueError unless these are a whole number."""
     nanoseconds = in_units(seconds, SECOND)
     if nanoseconds is None:
         raise ValueError(f"{seconds} s is finer than the nanoseconds that streams count")
@@ -162,24 +163,24 @@ def _parse(text: str) -> int:
     if text.lstrip().upper().startswith("P"):
         duration = read_duration(text.strip().upper())
         if duration is None:
-            raise ValueError(f"{text!r} is no duration: write '10s', or ISO 8601 as 'PT10S'")
+            raise ValueError(f"{text!r} is not a duration: write '10s', or ISO 8601 as 'PT10S'")
         if duration.months:
-            raise ValueError(f"the duration {text!r} has years or months, which are not equally long")
+            raise ValueError(f"the duration {text!r} has years or months, whose lengths vary")
         return _exactly(duration.seconds)
     found = _AMOUNT.fullmatch(text.strip())
     unit = None if found is None else _UNITS.get(found[2].lower())
     if found is None or unit is None:
-        raise ValueError(f"{text!r} is no duration: write a number and one of ms, s, m, h, d, or 'PT10S'")
-    # exact, because `int` would cut a float that lies just below a whole number
+        raise ValueError(f"{text!r} is not a duration: write a number and one of ms, s, m, h, d, or 'PT10S'")
+    # exact, because `int` would truncate a float slightly below a whole number
     return int(Fraction(found[1]) * unit)
 
 
 def _nanoseconds(value: Any, wanted: str) -> int:
-    # True is an int of Python, but no time
+    # True is an int in Python, but not a time
     if isinstance(value, bool) or not isinstance(value, int | float | Fraction | Decimal):
-        raise TypeError(f"{value!r} is no {wanted.partition(' ')[2]}")
+        raise TypeError(f"{value!r} is not {wanted}")
     try:
         # Fraction and Decimal stay exact until they are rounded.
         return round(value * SECOND)
     except (ValueError, OverflowError) as error:
-        raise ValueError(f"{value!r} is no {wanted.partition(' ')[2]}") from error
+        raise ValueError(f"{value!r} is not {wanted}") from error

@@ -1,4 +1,4 @@
-"""The content and entailed triples of one window, read from labels of how long each lasts (IMaRS)."""
+"""The content and the entailed triples of one window, from labels for the lifetime of triples (IMaRS)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from rdflive.engine.view import Lister, State, View
-from rdflive.entail.entailment import ExplicitGraph, IdTriple, Sign
-from rdflive.entail.proof import Proof
+from rdflive.entail.entailment import ExplicitGraph, IdTriple, Proof, Sign
 from rdflive.entail.rules import prove
 from rdflive.entail.rules.closure import AnnotatedGraph, FactClosure
 from rdflive.entail.rules.keys import Key, matches
@@ -23,7 +22,7 @@ __all__ = ["LabelledContent", "LabelledProofs", "SharedClosure"]
 
 
 class SharedClosure:
-    """The labelled closure of a group's triples and of the background graph, for all windows that report
+    """The labelled closure of a group's triples and the background graph, shared by windows that report
     together.
 
     Triples of the background graph never expire, so they have the label `ALWAYS`.
@@ -36,8 +35,9 @@ class SharedClosure:
         self._dictionary = state.dictionary
         self._before = group.explicit.watch()
         self._noted: dict[IdTriple, bool] = {}
-        """Triples of the background graph that changed since the closure last took it, with whether it held
-        them then.
+        """Triples of the background graph that changed since the closure last read it.
+
+        The value is True if the graph had the triple then.
         """
         graph = AnnotatedGraph(state.dictionary, state.terms, state.to_native, self._explicit)
         self.closure = FactClosure(program, graph)
@@ -46,16 +46,16 @@ class SharedClosure:
 
     @property
     def explicit(self) -> Labels:
-        """The labels of what the stream was given."""
+        """The labels of the stream's triples."""
         return self._group.explicit
 
     @property
     def is_behind(self) -> bool:
-        """True if something changed that is not in the closure yet."""
+        """True if there are changes that are not in the closure yet."""
         return bool(self._before or self._noted)
 
     def touch(self, change: Triple) -> None:
-        """Take note of a change of the background graph; every change must be told."""
+        """Note a change of the background graph; the caller must pass every change."""
         if self._background is not None:
             self._background.touch(change)
 
@@ -66,21 +66,21 @@ class SharedClosure:
         self._clear_noted()
 
     def note(self, sign: Sign, change: Triple) -> None:
-        """Have a triple of the background graph looked up again when the closure takes the graph."""
+        """Mark a triple of the background graph for look-up at the next `sync` with `graph`."""
         s, p, o = map(self._dictionary.intern, change)
-        if (s, p, o) not in self._noted:  # every view that shares the closure tells of each change
-            # until then, its ids must not be given to other terms, even if the graph has lost the triple
+        if (s, p, o) not in self._noted:  # every view that shares the closure notes each change
+            # until then, its ids must not be reused, even if the triple was deleted
             self._noted[s, p, o] = sign < 0
             self._dictionary.hold((s, p, o))
 
     def known(self, change: Triple) -> IdTriple:
-        """Give a triple as ids, with -1 for terms that have none."""
+        """Return a triple as ids, with -1 for terms without an id."""
         known = self._dictionary.ids.get
         s, p, o = change
         return known(s, -1), known(p, -1), known(o, -1)
 
     def sync(self, *, graph: bool = True) -> None:
-        """Put what changed into the closure: in the windows, and with `graph` in the background graph."""
+        """Apply changes of the windows, and with `graph` of the background graph, to the closure."""
         noted = tuple(self._noted) if graph else ()
         if not self._before and not noted:
             return
@@ -91,7 +91,7 @@ class SharedClosure:
         try:
             self.closure.update(changes)
         except BaseException:
-            # A failure half-way breaks the closure for all views that share it.
+            # A failure half-way invalidates the closure for all views that share it.
             for view in self.views:
                 self._state.give_up(view)
             raise
@@ -100,11 +100,11 @@ class SharedClosure:
             self._clear_noted()
 
     def expire(self, below: int) -> None:
-        """Drop what no window holds any more."""
+        """Drop triples that no window holds any more."""
         self.closure.expire(below)
 
     def reset(self) -> None:
-        """Start again with nothing wanted, after a failure."""
+        """Start again with no wanted pattern, after a failure."""
         with self.closure.labels.unnoted():
             self.closure.reset()
         self._group.explicit.forget(self._before)
@@ -124,7 +124,7 @@ class SharedClosure:
         return ALWAYS if self._is_always(triple) else self._group.explicit.table.get(triple)
 
     def _is_always(self, triple: IdTriple) -> bool:
-        """Tell whether the background graph held a triple when the closure last took it."""
+        """Return True if the background graph had a triple when the closure last read it."""
         noted = self._noted.get(triple)
         return self._is_there(triple) if noted is None else noted
 
@@ -144,7 +144,7 @@ class SharedClosure:
             for triple, was_there in self._noted.items():
                 if was_there and matches(key, triple):
                     yield triple, ALWAYS
-        # The closure is as of the last `sync`, so a later query must see the labels of that time.
+        # The closure is as of the last `sync`, so a new query must see the labels of that time.
         before = self._before
         for triple in self._group.explicit.matching(key):
             label = before.get(triple, table[triple])
@@ -156,9 +156,9 @@ class SharedClosure:
 
 
 class LabelledContent:
-    """What one window entails: the wanted triples that the closure labels as lasting to its last report."""
+    """The entailed triples of one window: the wanted triples whose labels last to its last report."""
 
-    looks_up = False  # which rules work is planned for each pattern that is wanted
+    looks_up = False  # each wanted pattern may start rules
 
     def __init__(self, pane: Pane, shared: SharedClosure) -> None:
         self.panes = (pane,)
@@ -167,61 +167,61 @@ class LabelledContent:
         self._closure = shared.closure
 
     def want(self, patterns: Iterable[TermPattern]) -> None:
-        """Start deriving what matches, as of the last report."""
+        """Start deriving the triples that match, as of the last report."""
         with self._closure.labels.unnoted():
             self._closure.want(patterns)
 
     def unwant(self, patterns: Iterable[TermPattern]) -> None:
-        """Stop deriving what nobody wants any more."""
+        """Stop deriving patterns that no query wants."""
         with self._closure.labels.unnoted():
             self._closure.unwant(patterns)
 
     def check(self, patterns: Iterable[TermPattern]) -> None:
-        """Accept everything: all conclusions of rules can be labelled."""
+        """Accept all patterns: all conclusions of rules can be labelled."""
 
     def concerns(self, change: Triple) -> bool:
-        """Tell whether a change of the graph may change what is wanted."""
+        """Return True if a change of the graph may change a wanted triple."""
         return self._closure.concerns(self._shared.known(change))
 
     def touch(self, change: Triple) -> None:
-        """Take note of a change of the background graph."""
+        """Note a change of the background graph."""
         self._shared.touch(change)
 
     def note(self, sign: Sign, change: Triple) -> None:
-        """Take a change of the background graph."""
+        """Keep a change of the background graph."""
         self._shared.note(sign, change)
 
     def changes(self, panes: Iterable[Pane], *, graph: bool) -> Changes:  # noqa: ARG002 - there is one
-        """Give what changed other than by time."""
+        """Return the changes by causes other than time."""
         # the first window of a commit does this for all that share the closure
         self._shared.sync(graph=graph)
         yield from self._shown(self._pane.changes())
 
     def slide(self, panes: Iterable[Pane]) -> Changes:
-        """Give what the passing of time changes."""
+        """Return the changes by time."""
         for pane in panes:
             yield from self._shown(pane.slide())
 
     def matching(self, key: Key) -> Iterator[IdTriple]:
-        """List the triples that are held or entailed, and match."""
-        # the closure also has triples that only rules ask for
+        """List the explicit and entailed triples that match."""
+        # the closure also has triples that only rules read
         return (triple for triple in self._pane.matching(key) if self._closure.is_wanted(triple))
 
     def end(self, triple: IdTriple) -> int | None:
-        """Give the first report without a triple, if nothing but time changes."""
+        """Return the first report without a triple, if only time changes."""
         return self._pane.end(triple)
 
     def describe(self) -> list[str]:
-        """Tell what the window holds, and how entailed triples are kept."""
+        """Describe the content of the window, and how entailed triples are kept."""
         return [self._pane.describe(), *self._closure.describe()]
 
     def containers(self) -> list[Any]:
-        """List the containers of what is labelled."""
+        """List the containers of labels."""
         explicit = self._shared.explicit.containers()
         return [*self._closure.containers(), *explicit, self._pane.before]
 
     def reset(self) -> None:
-        """Start with a new closure, for all that share it."""
+        """Start with a new closure, for all views that share it."""
         self._shared.reset()
 
     def reload(self) -> None:
@@ -234,11 +234,11 @@ class LabelledContent:
 
 
 class LabelledProofs:
-    """Tells what a window holds itself, and proves what it entails from that alone.
+    """Lists the explicit triples of a window, and proves its entailed triples from these alone.
 
-    Labels say how long a triple lasts, and not from what it was derived: where premises have the same label
-    as the conclusion, any of them may have come first. So a proof is derived when it is asked for, by the
-    rules and for the one triple.
+    Labels store the lifetime of a triple, not its derivation: if premises have the same label as the
+    conclusion, any of them may have come first. So a proof is derived on request, by the rules and for the
+    one triple.
     """
 
     def __init__(
@@ -255,7 +255,7 @@ class LabelledProofs:
         self._graph = ExplicitGraph(self.explicit, state.dictionary, state.terms, state.to_native)
 
     def explicit(self, pattern: TermPattern) -> Iterator[Triple]:
-        """List what the window and the graph beside it hold and that matches."""
+        """List the matching triples of the window and the background graph."""
         begin, listed = self._pane.begin, self._labelled(self._key(pattern))
         return self._shown(triple for triple, label in listed if label >= begin)
 
@@ -264,7 +264,7 @@ class LabelledProofs:
         return self._shown(self._pane.matching(self._key(pattern)))
 
     def why(self, triple: Triple) -> list[Proof]:
-        """Give proofs of a triple."""
+        """Return proofs of a triple."""
         return prove(self._program, self._graph, triple)
 
     def _key(self, pattern: TermPattern) -> Key:
@@ -273,6 +273,6 @@ class LabelledProofs:
 
     def _shown(self, triples: Iterable[IdTriple]) -> Iterator[Triple]:
         terms = self._dictionary.terms
-        # a list: what is proved meanwhile may ask for ids, and so make indexes
+        # a list: proofs during the iteration may look up ids, and so build indexes
         for s, p, o in list(triples):
             yield terms[s], terms[p], terms[o]

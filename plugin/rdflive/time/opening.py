@@ -1,4 +1,4 @@
-"""Opens the windows of a query and makes the view that its patterns look at in place of a graph."""
+"""Opens the windows of a query and makes the view that its patterns read in place of a graph."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ class WindowSource(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Windowing:
-    """Which windows the patterns of a query are matched on, and how entailed triples expire."""
+    """The windows that the patterns of a query are matched on, and how entailed triples expire."""
 
     default: tuple[WindowSource, ...] = ()
     """The windows that are merged into the default graph."""
     named: Mapping[Any, tuple[WindowSource, ...]] = field(default_factory=dict)
-    """The windows that stand for named graphs, by their names as terms of the query."""
+    """The windows in place of named graphs, by their names as terms of the query."""
     beside: Any = True
     """The background graph as a term of the query; True for the target's own graph, False for none."""
     expiry: Expiry = "auto"
     every: bool = False
-    """Whether reports that change nothing are told too."""
+    """True to deliver reports without changes too."""
 
     @property
     def identity(self) -> Hashable:
-        """What queries over the same windows have in common."""
+        """A key that is equal for queries over the same windows."""
         return self.default, frozenset(self.named.items()), self.beside, self.expiry, self.every
 
 
@@ -60,19 +60,20 @@ def open_view(
     *,
     beside: Hashable,
 ) -> WindowView:
-    """Make the view of some windows and perhaps a background graph, and of what they entail by a regime.
+    """Make the view of some windows and an optional background graph, and of the triples they entail by a
+    regime.
 
     `background` lists the triples of the background graph, and `beside` is its key.
     """
     view = WindowView(state)
     expiry = choose(windowing.expiry, regime, windows=len(sources))
-    # If anything raises, what was opened so far is closed again; otherwise the view closes it when released.
+    # On an error all opened parts are closed again; otherwise the view closes them when it is released.
     with ExitStack() as undo:
         if regime is not None and expiry == "labels":
             (source,) = sources
             shared = _shared(source, program_of(regime), background, beside, view, undo)
             pane = _pane(source, shared.closure.labels, view, windowing, undo)
-            # Other windows share the closure, so their past changes may be in it only at the next report.
+            # Other windows share the closure, which may lack their changes until the next report.
             if shared.is_behind:
                 pane.note_now()
             view.content = LabelledContent(pane, shared)
@@ -118,7 +119,7 @@ def _shared(
     view: WindowView,
     undo: ExitStack,
 ) -> SharedClosure:
-    """Give the closure that windows with one cadence share, for a program and a background graph.
+    """Return the closure that windows with one cadence share, for a program and a background graph.
 
     Windows with other cadences are at other points of the stream, so their closures differ.
     """

@@ -1,4 +1,4 @@
-"""Derives everything again at each update: the naive way, to compare the others with."""
+"""Derives all triples again at each update: the naive way, for comparison with the others."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 
 from rdflib import URIRef
 
-from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Regime, Sign
-from rdflive.entail.proof import Proof
+from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Proof, Regime, Sign
 from rdflive.model import TermPattern, Triple
 
 __all__ = ["Recompute"]
@@ -18,7 +17,7 @@ __all__ = ["Recompute"]
 
 @dataclass(frozen=True, slots=True)
 class Recompute:
-    """The entailment of a regime, started anew at each update and compared with the one before.
+    """The entailment of a regime, started again at each update and compared with the previous one.
 
     >>> from rdflive.entail.rdfs import Rdfs
     >>> Recompute(Rdfs()).identity
@@ -28,24 +27,24 @@ class Recompute:
     regime: Regime
 
     def start(self, graph: ExplicitGraph) -> Entailment:
-        """Make what works out the triples that a graph entails."""
+        """Return the entailment of a graph."""
         return _Recomputed(self.regime, graph)
 
     @property
     def heard(self) -> frozenset[URIRef] | None:
-        """Say what the regime reads."""
+        """The predicates that the regime reads."""
         return self.regime.heard
 
     @property
     def identity(self) -> str:
-        """Name the regime; answers do not depend on how often it starts anew."""
+        """The name of the regime, whose answers do not depend on recomputation."""
         return self.regime.identity
 
 
 class _Recomputed:
-    """The wanted entailed triples of the last update, and the entailment that gave them."""
+    """The wanted entailed triples of the last update, and the entailment that computed them."""
 
-    looks_up = False  # all of it is worked out each time
+    looks_up = False  # all triples are computed each time
 
     def __init__(self, regime: Regime, graph: ExplicitGraph) -> None:
         self._regime = regime
@@ -55,36 +54,36 @@ class _Recomputed:
         self._held: dict[IdTriple, None] = {}
 
     def want(self, patterns: Iterable[TermPattern]) -> None:
-        """Begin to work out what matches these patterns."""
+        """Start computing the triples that match these patterns."""
         patterns = list(patterns)
         self._latest.want(patterns)
         self._wanted.update(patterns)
         self._compare()
 
     def unwant(self, patterns: Iterable[TermPattern]) -> None:
-        """Stop working out what nobody wants any more."""
+        """Stop computing patterns that no query wants."""
         patterns = list(patterns)
         self._latest.unwant(patterns)
         self._wanted -= Counter(patterns)
         self._compare()
 
     def check(self, patterns: Iterable[TermPattern]) -> None:
-        """Raise an `RdfliveError` where the regime cannot work out wanted patterns as it was asked to."""
+        """Raise an `RdfliveError` if the regime cannot compute wanted patterns with the requested options."""
         self._latest.check(patterns)
 
     def concerns(self, change: Triple) -> bool:
-        """Tell whether a change of the graph may change what is wanted."""
+        """Return True if a change of the graph may change a wanted triple."""
         return self._latest.concerns(change)
 
     def update(self, changes: Sequence[tuple[Sign, Triple]]) -> list[tuple[Sign, IdTriple]]:
-        """Give the net changes of the wanted entailed triples, by how the graph is after the changes."""
+        """Return the net changes of the wanted entailed triples, from the graph after the changes."""
         if not changes:
             return []
         before, wanted = self._latest, list(self._wanted.elements())
         latest = self._regime.start(self._graph)
         latest.want(wanted)
         self._latest = latest
-        # After the new one wants them, so that ids that both hold stay valid.
+        # after the new one wants them, so that ids that both hold stay valid
         before.unwant(wanted)
         return self._compare()
 
@@ -93,23 +92,23 @@ class _Recomputed:
         return self._latest.triples(pattern)
 
     def support(self, triple: Triple) -> int:
-        """Count the ways in which a triple is entailed, as the regime counts them."""
+        """Return the number of ways in which a triple is entailed, as the regime counts them."""
         return self._latest.support(triple)
 
     def why(self, triple: Triple) -> list[Proof]:
-        """Give proofs of a triple."""
+        """Return proofs of a triple."""
         return self._latest.why(triple)
 
     def containers(self) -> list[Any]:
-        """List the containers of what is stored, for measuring."""
+        """List the containers of the state, for measuring."""
         return [self._held, *self._latest.containers()]
 
     def describe(self) -> list[str]:
-        """Tell how the wanted patterns are worked out."""
-        return ["worked out anew at each update", *self._latest.describe()]
+        """Describe how the wanted patterns are computed."""
+        return ["recomputed at each update", *self._latest.describe()]
 
     def _compare(self) -> list[tuple[Sign, IdTriple]]:
-        """Note what is entailed now, and give how it differs from what was noted."""
+        """Store the present entailed triples, and return the difference from the stored ones."""
         dictionary, held = self._graph.dictionary, self._held
         intern = dictionary.intern
         now = {
@@ -120,7 +119,7 @@ class _Recomputed:
         changes: list[tuple[Sign, IdTriple]] = [(-1, triple) for triple in held if triple not in now]
         changes += ((1, triple) for triple in now if triple not in held)
         for sign, triple in changes:
-            # Ids must stay valid until the next comparison.
+            # ids must stay valid until the next comparison
             (dictionary.hold if sign > 0 else dictionary.drop)(triple)
         self._held = now
         return changes

@@ -1,4 +1,4 @@
-"""How the present of a store follows a clock: with each commit, on request, and by one timer thread."""
+"""The present of a store follows a clock: with each commit, on request, and by one timer thread."""
 
 from __future__ import annotations
 
@@ -22,18 +22,20 @@ log = logging.getLogger("rdflive")
 PATIENCE = 60.0
 """Longest sleep in seconds, because the wall clock may be set meanwhile."""
 AGAIN = 1.0
-"""Seconds until the clock reports again after a callback was interrupted: it gets the whole answer then."""
+"""Seconds until the clock reports again after a callback was interrupted; the report is then a full
+answer.
+"""
 
 
 _MOMENT = 1.0
-"""Seconds to wait for each timer as the interpreter ends."""
+"""Seconds to wait for each timer at the end of the interpreter."""
 _timers: WeakSet[Timer] = WeakSet()
 
 
 class Timer:
-    """Calls a function repeatedly, each time after as many seconds as the last call returned.
+    """Calls a function repeatedly, each time after the number of seconds that the last call returned.
 
-    The function returns None to end, and infinity to be called only after `wake`.
+    The function returns None to end the timer, and infinity to be called only after `wake`.
     """
 
     def __init__(self, act: Callable[[], float | None], name: str) -> None:
@@ -46,37 +48,37 @@ class Timer:
 
     @property
     def is_lost(self) -> bool:
-        """Whether its thread is not there although it was not stopped, as in a fork."""
+        """True if its thread has disappeared without `stop`, for example in a fork."""
         return not self._stopped and not self._thread.is_alive()
 
     def wake(self) -> None:
-        """Call the function at once."""
+        """Call the function immediately."""
         self._woken.set()
 
     def stop(self) -> None:
-        """End, after a call that is running.
+        """End the timer, after a running call.
 
-        It does not wait for that call, which may need a lock or a turn to deliver that the caller has.
+        It does not wait for that call, which may need a lock or a delivery turn of the caller.
         """
         self._stopped = True
         self._woken.set()
 
     def wait(self) -> None:
-        """Wait a moment for a call that is running, as the interpreter ends."""
+        """Wait briefly for a running call, at the end of the interpreter."""
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(_MOMENT)
 
     def _run(self) -> None:
         while not self._stopped:
-            # Before the call: a wake during it leads to another call.
+            # before the call, so that a wake during the call leads to another call
             self._woken.clear()
             try:
                 seconds = self._act()
             except Exception:
-                log.exception("what is due by the clock could not be done")
+                log.exception("changes due by the clock failed")
                 seconds = PATIENCE
             except BaseException:
-                # of a callback; in this thread it would end all reports, and nothing else would hear of it
+                # from a callback; in this thread it would end all reports unnoticed
                 log.exception("a callback was interrupted while the clock reported")
                 seconds = AGAIN
             if seconds is None:
@@ -86,7 +88,7 @@ class Timer:
 
 @atexit.register
 def _end_all() -> None:
-    """Stop all timers: a thread that prints while the interpreter ends could abort it."""
+    """Stop all timers: a thread that prints at the end of the interpreter could abort it."""
     timers = tuple(_timers)
     for timer in timers:
         timer.stop()
@@ -95,14 +97,14 @@ def _end_all() -> None:
 
 
 _FAR: Final = 10**18
-"""Nanoseconds after which the clock is looked at again: no float holds those of all years."""
+"""Nanoseconds after which the clock is read again: a float cannot represent longer times exactly."""
 
 
 class Ticker:
-    """Commits what time changes in the queries of one store that go by one clock.
+    """Commits the changes by time in the queries of one store that use the same clock.
 
-    All of them share one timer, which waits for the next change of any row. A `ManualClock` needs none: it
-    tells when it moves. `commit` is that of the store's engine.
+    They share one timer, which waits for the next change of any row. A `ManualClock` needs no timer, because
+    it calls `follow` when it moves. `commit` is that of the store's engine.
     """
 
     def __init__(self, clock: Clock, capture: Capture, commit: Callable[[int], object]) -> None:
@@ -115,23 +117,25 @@ class Ticker:
             clock.attach(self.follow)
 
     def read(self) -> Instant:
-        """Give what the clock shows; where it fails, the present, so that no write fails for it."""
-        # a fork has no threads but its own
+        """Return the time of the clock; if the clock fails, return the present, so that writes do not
+        fail.
+        """
+        # a fork has only one thread
         if self._timer is not None and self._timer.is_lost:
             self._timer = None
             self.wake()
         try:
             return to_instant(self._clock())
         except Exception:
-            log.exception("a clock failed; until it goes again, time stands still")
+            log.exception("a clock failed; until it works again, time stands still")
             return self.present.now
 
     def wake(self) -> None:
-        """Have the timer look when the next change is due; the first time begins with it."""
+        """Let the timer check when the next change is due; the first call starts it."""
         if isinstance(self._clock, ManualClock):
             return
         if self._timer is None:
-            follow = WeakMethod(self.follow)  # a graph that is dropped without a close stays in no thread
+            follow = WeakMethod(self.follow)  # so that the thread does not keep a dropped graph alive
 
             def act() -> float | None:
                 found = follow()
@@ -139,28 +143,31 @@ class Ticker:
 
             try:
                 self._timer = Timer(act, "rdflive clock")
-            except RuntimeError:  # no write fails for want of a thread, as while the interpreter ends
-                log.exception("no thread could be started: what is due is told by the next commit")
+            except RuntimeError:  # writes must not fail without a thread, e.g. at the end of the interpreter
+                log.exception("no thread could be started: the next commit delivers the changes that are due")
         else:
             self._timer.wake()
 
     def stop(self) -> None:
-        """Need the timer no longer."""
+        """Stop the timer."""
         if self._timer is not None:
             self._timer.stop()
             self._timer = None
 
     def catch_up(self) -> None:
-        """Commit what the clock has changed; under the store's lock, whose release delivers it.
+        """Commit the changes by the clock. The caller holds the store's lock, whose release delivers them.
 
-        In the middle of a write it is left to the next commit.
+        During a write this is left to the next commit.
         """
         if not self._capture.is_used and self.present.is_behind():
             with self._capture.changing():
                 self._capture.tick(self._commit)
 
     def follow(self) -> float | None:
-        """Tell what is due; gives the seconds until the next change, infinity for none, None to end."""
+        """Deliver the changes that are due.
+
+        Returns the seconds until the next change, infinity for none, None to end.
+        """
         with self._capture.reading():
             if not self.present.queries:
                 return None
@@ -170,7 +177,7 @@ class Ticker:
 
 
 def describe(present: Present) -> list[str]:
-    """Tell what NOW() is and when it next changes something, in lines for `explain()`."""
+    """Describe NOW() and the next change by it, in lines for `explain()`."""
     due = present.due
     next_change = "no row changes by time" if due is None else f"the next row changes at {shown(due)}"
     return [f"NOW() is {shown(present.now)}; {next_change}"]

@@ -1,4 +1,4 @@
-"""The view of windows: patterns are matched on what they held, or entailed, at their last reports."""
+"""The view of windows: patterns are matched on the triples they held, or entailed, at their last reports."""
 
 from __future__ import annotations
 
@@ -23,44 +23,44 @@ __all__ = ["WindowView"]
 
 
 class WindowView(WantedView):
-    """Takes what its windows report, in two steps: first what changed, then what time removed."""
+    """Processes the reports of its windows in two steps: first the other changes, then those by time."""
 
-    lags = True  # what changes the graph beside windows may be told with their next report
+    lags = True  # changes of the background graph may be delivered with the next report of windows
 
     def __init__(self, state: State) -> None:
         super().__init__(state, lambda _: ())
         self.content: Content
-        """What patterns are matched against; `open_view` sets it once it has made the panes."""
+        """The triples that patterns are matched against; `open_view` sets it after it has made the panes."""
         self.traced: Traced
-        """Tells where solutions come from; set with the content, where something is entailed."""
+        """The origin of solutions; set with the content if there is entailment."""
         self.on_release: Callable[[], object] = lambda: None
-        """Called when nobody uses the view any more."""
+        """Called when no query uses the view any more."""
         self._reporting: dict[Pane, None] = {}
         self._takes_graph = False
-        """Whether the next `flush` takes what has changed beside the windows."""
+        """True if the next `flush` processes the changes of the background graph."""
         self._moved: dict[Pane, None] = {}
 
     def await_report(self, pane: Pane) -> None:
-        """Take what a window reports at the next commit."""
+        """Process the report of a window at the next commit."""
         self._takes_graph = True
         self.await_correction(pane)
 
     def await_correction(self, pane: Pane) -> None:
-        """Take what came late for the last report of a window; the graph beside it stays as it was there."""
+        """Process late changes of a window's last report; the background graph stays as of that report."""
         self._reporting[pane] = None
         self.state.await_flush(self)
 
     def apply(self, sign: Literal[1, -1], change: tuple[Term, ...], /) -> bool:
-        """Take one change of the background graph that really happened.
+        """Process one effective change of the background graph.
 
-        Windows that report every change or element take it with the commit, others with their next report.
+        Windows that report every change or element include it in this commit, others in their next report.
         """
         s, p, o = change
         self.content.touch((s, p, o))
         if not self.content.concerns((s, p, o)):
             return False
         self.content.note(sign, (s, p, o))
-        # No window keeps an older state, so the change can be told with its own commit.
+        # No window keeps an older state, so the change can be delivered with its own commit.
         if all(pane.cadence.reports_each for pane in self.content.panes):
             self._takes_graph = True
             self.state.await_flush(self)
@@ -71,22 +71,22 @@ class WindowView(WantedView):
         return False
 
     def flush(self) -> Callable[[], object] | None:
-        """Take what changed since the last reports, other than by time, which takes a second step."""
+        """Process the changes since the last reports, except those by time, which follow in a second step."""
         start = perf_counter()
         self._moved, self._reporting = self._reporting, {}
         takes_graph, self._takes_graph = self._takes_graph, False
         self._take_all(self.content.changes(self._moved, graph=takes_graph))
         first = [pane for pane in self._moved if not pane.has_begun]
-        if first:  # a first report only brings triples in, so it belongs to this step
+        if first:  # a first report only adds triples, so it belongs to this step
             self._take_all(self.content.slide(first))
         self.reports = bool(self._moved)
-        # where time takes nothing out, there is no second step
+        # if time removes no triples, there is no second step
         self._moved = {pane: None for pane in self._moved if pane.slides()}
         self.seconds += perf_counter() - start
         return self._expire if self._moved else None
 
     def _expire(self) -> None:
-        """Take what time has changed."""
+        """Process the changes by time."""
         start = perf_counter()
         moved, self._moved = self._moved, {}
         self._take_all(self.content.slide(moved))
@@ -95,41 +95,41 @@ class WindowView(WantedView):
     def add(
         self, segment: Segment, relation: Relation | None = None, rows: Relation | None = None
     ) -> SegmentState:
-        """Start maintaining a segment on what is held now."""
+        """Start maintaining a segment on the present triples."""
         state = super().add(segment, relation, rows)
         for pane in self.content.panes:
             pane.refresh()  # the segment may want more entailed triples, which may expire sooner
         return state
 
     def open_to(self, pattern: PatternState, place: int, value: int) -> None:
-        """Have triples with a value worked out, and taken to a pattern of a family."""
+        """Compute the triples with a value, and pass them to a pattern of a family."""
         super().open_to(pattern, place, value)
         for pane in self.content.panes:
             pane.refresh()
 
     def open_all(self, pattern: PatternState) -> None:
-        """Have all triples that match worked out, and taken to a pattern that is fed."""
+        """Compute all triples that match a fed pattern, and pass them to it."""
         super().open_all(pattern)
         for pane in self.content.panes:
             pane.refresh()
 
     def matching(self, key: tuple[int, int, int], but: But | None = None) -> Iterator[tuple[int, ...]]:
-        """List the triples that are there with these ids; 0 stands for any term."""
+        """List the present triples with these ids; 0 stands for any term."""
         found = iter(self.content.matching(Key(*key)))
         return found if but is None else (ids for ids in found if ids[but[0]] not in but[1])
 
     def count(self, key: tuple[int, ...], most: int) -> int:
-        """Count the triples that are there and match a key, as far as `most`."""
+        """Count the present triples that match a key, up to `most`."""
         s, p, o = key
         return sum(1 for _ in islice(self.matching((s, p, o)), most))
 
     def end(self, triple: tuple[int, ...]) -> int | None:
-        """Give the first report without a triple, if nothing but time changes; None for never."""
+        """Return the first report without a triple, if only time changes; None for never."""
         s, p, o = triple
         return self.content.end((s, p, o))
 
     def reset(self) -> None:
-        """Start with new content, because the old one failed."""
+        """Start with new content, because the old content failed."""
         super().reset()
         for pane in self.content.panes:
             pane.labels.forget(pane.before)
@@ -145,15 +145,15 @@ class WindowView(WantedView):
         self.content.reload()
 
     def release(self) -> None:
-        """Close the panes; nobody uses the view any more."""
+        """Close the panes; no query uses the view any more."""
         self.on_release()
 
     def describe(self) -> list[str]:
-        """Tell what the windows hold and how it is kept, in lines for `explain()`."""
+        """Describe the content of the windows and how it is kept, in lines for `explain()`."""
         return self.content.describe()
 
     def containers(self) -> list[Any]:
-        """List the containers of what is held and entailed."""
+        """List the containers of explicit and entailed triples."""
         return self.content.containers()
 
     def _take_all(self, changes: Changes) -> None:

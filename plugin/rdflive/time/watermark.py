@@ -1,4 +1,4 @@
-"""The watermark of streams: up to which instant all of them have come, and the reports that are due by it."""
+"""The watermark of streams: the instant that all of them have reached, and the reports that are due by it."""
 
 from __future__ import annotations
 
@@ -16,23 +16,25 @@ __all__ = ["Act", "Come", "Input", "Log", "Watermark", "report_first"]
 
 
 class Come(NamedTuple):
-    """How far one stream has come."""
+    """The progress of one stream."""
 
     closed: Instant
     """Elements before this instant are late."""
     released: Instant
-    """Elements up to here wait for no older ones of the stream."""
+    """Elements up to here do not wait for older ones of the stream."""
     complete: Instant
-    """All elements up to here have come."""
+    """All elements up to here have arrived."""
 
 
 class Act(NamedTuple):
-    """What a stream was given or told."""
+    """An input of a stream."""
 
     stream: int
-    """Which of the streams of its watermark."""
+    """The position of the stream in its watermark."""
     kind: Literal["add", "remove", "advance", "present", "rest"]
-    """An element, an instant that all has come of, one that more may come of, or that it is idle."""
+    """An element; an instant that is complete; an instant that is not yet complete; or the start of
+    idleness.
+    """
     instant: Instant = 0
     number: int = 0
     """The number of the element."""
@@ -40,7 +42,7 @@ class Act(NamedTuple):
 
 
 class Input(Protocol):
-    """What a watermark asks of a stream; a `Timeline` is one."""
+    """The interface of a stream that a watermark uses; implemented by `Timeline`."""
 
     groups: dict[Hashable, WindowGroup]
     come: Come | None
@@ -49,29 +51,29 @@ class Input(Protocol):
     lateness: int
 
     def take(self) -> None:
-        """Take the first waiting element."""
+        """Process the first waiting element."""
 
 
 class Log(Protocol):
-    """Keeps what streams do, so that other streams can go on where they ended."""
+    """Records the acts of streams, so that other streams can continue from there."""
 
     def note(self, act: Act, /) -> None:
-        """Keep an act that is about to be done. Called under the store's lock."""
+        """Record an act before it is done. The caller holds the store's lock."""
 
     def group(self, stream: int, window: Window, dictionary: Dictionary, /) -> WindowGroup | None:
-        """Make the group of a window that begins with what was kept; None where it begins with nothing."""
+        """Return the group of a window with its recorded content; None without a record."""
 
 
 class Watermark:
-    """How far several streams have come together: as far as the one that is furthest behind.
+    """The common progress of several streams, which is that of the stream furthest behind.
 
-    Given to streams as `Stream(graph, watermark=watermark)`, it makes a query over them report at an instant
-    when all of them have reached it, over that instant in each. A stream that has begun holds the others up
-    until it goes on, and one that has not begun holds them up from the start; `Stream.mark_idle` says that it
-    shall not, `Stream.advance_to` how far it has come, and a closed stream holds nobody up. This is what
-    Flink, Beam and Spark call a watermark: the minimum over the inputs that are not idle.
+    Pass it to streams as `Stream(graph, watermark=watermark)`. A query over these streams then reports at an
+    instant when all of them have reached it, over that instant in each. A stream holds the others up until it
+    advances, even before its first element. `Stream.mark_idle` stops that, `Stream.advance_to` sets its
+    progress, and a closed stream holds no other stream up. Flink, Beam and Spark have the same watermark: the
+    minimum over the inputs that are not idle.
 
-    Every stream has a watermark, which is its own where none was given. Methods run under the store's lock.
+    Every stream has a watermark, its own if none was passed. Callers of the methods hold the store's lock.
 
     >>> watermark = Watermark()
     >>> watermark.done is None
@@ -82,15 +84,15 @@ class Watermark:
         self.name = name
         """The name of the streams in the file of subscriptions that resume."""
         self.timelines: list[Input] = []
-        """Those of the streams, in the order in which these were made."""
+        """The timelines of the streams, in the order of creation."""
         self.graph: GraphLike | None = None
-        """The graph that the streams stand beside; None before the first."""
+        """The background graph of the streams; None before the first stream."""
         self.is_dated = False
-        """Whether instants are shown as datetimes."""
+        """True to show instants as datetimes."""
         self.is_alone = False
-        """Whether no graph was given, and the streams stand beside an empty one of their own."""
+        """True if no graph was passed, and the streams have an empty background graph of their own."""
         self.adapter: Adapter | None = None
-        """The adapter of that graph, once a window was opened."""
+        """The adapter of that graph; None before the first window is opened."""
         self.done: Instant | None = None
         """Everything up to here is complete in all streams; None before that is known."""
         self.arrived: Instant | None = None
@@ -98,37 +100,37 @@ class Watermark:
         self.current: Instant | None = None
         """The instant of the last report."""
         self.log: Log | None = None
-        """Keeps what the streams do; None where nobody resumes."""
+        """Records the acts of the streams; None without resumption."""
         self.come: Come | None = None
-        """How far all streams have come together."""
+        """The common progress of all streams."""
         self.last = 0
-        """The number of the last element, which orders those of one instant."""
+        """The number of the last element, which orders elements of one instant."""
 
     @property
     def groups(self) -> list[WindowGroup]:
         """The windows over all streams."""
-        if len(self.timelines) == 1:  # the common case, and quicker
+        if len(self.timelines) == 1:  # the common case, and faster
             return list(self.timelines[0].groups.values())
         return [group for timeline in self.timelines for group in timeline.groups.values()]
 
     @property
     def has_begun(self) -> bool:
-        """Whether any stream was given anything."""
+        """True if any stream has had an input."""
         return any(timeline.come is not None for timeline in self.timelines)
 
     @property
     def holds(self) -> bool:
-        """Whether any element is in a window, or waits to be."""
+        """True if any element is in a window, or waits for one."""
         return any(t.waiting for t in self.timelines) or any(g.first() is not None for g in self.groups)
 
     def is_late(self, instant: Instant, lateness: int) -> bool:
-        """Tell whether an element comes too late for the reports that were made."""
+        """Return True if an element is too late for the reports that were made."""
         come = self.come
         # with a lateness, elements of the instant itself may still correct its report
         return come is not None and instant < (come.released - lateness if lateness else come.closed)
 
     def run(self) -> None:
-        """Take the elements that are not waited for any more, and make all reports up to there."""
+        """Process the elements that need not wait any more, and make all reports up to there."""
         come = self._lowest()
         if come is None:
             return
@@ -147,19 +149,19 @@ class Watermark:
         self.follow(self.done)
 
     def _lowest(self) -> Come | None:
-        """Tell how far the streams have come together, and never less than before; None where none tells."""
-        if len(self.timelines) == 1:  # the common case, and quicker
+        """Return the common progress of the streams, which never decreases; None if it is unknown."""
+        if len(self.timelines) == 1:  # the common case, and faster
             return self.timelines[0].come
         known = [timeline.come for timeline in self.timelines if not timeline.is_idle]
         if not known or None in known:
-            return None  # nothing tells how far an input has come that has not begun
+            return None  # the progress of an input that has not begun is unknown
         places = zip(*(come for come in known if come is not None), strict=True)
         lowest = [min(place) for place in places]
-        # an input that is idle no longer may be behind, and time does not go back
+        # an input that was idle may be behind, and time does not go back
         return Come(*(lowest if self.come is None else map(max, lowest, self.come)))
 
     def follow(self, complete: Instant) -> None:
-        """Move windows without a due report to their last report all the same, and forget old removals."""
+        """Move windows without a due report to their last report, and discard old removals."""
         for timeline in self.timelines:
             for group in timeline.groups.values():
                 if group.axis == "time":
@@ -169,10 +171,10 @@ class Watermark:
                     group.forget(complete - timeline.lateness)
 
     def catch_up(self, position: Instant) -> bool:
-        """Bring windows that report every change to the instant of an element, with what goes then."""
+        """Move windows that report every change to the instant of an element, including expiries."""
         moved = False
         if len(self.timelines) == 1:
-            return False  # a stream moves its own
+            return False  # a single stream moves its own windows
         for group in self.groups:
             for pane in group.panes if group.axis == "time" else ():
                 if pane.is_continuous and (pane.report is None or pane.report < position):
@@ -184,13 +186,13 @@ class Watermark:
         return moved
 
     def finish(self, instant: Instant) -> None:
-        """Have the windows' views commit what they report."""
+        """Let the windows' views commit their reports."""
         self.current = instant if self.current is None else max(instant, self.current)
-        # one of the views is enough: those of one store commit together
+        # one view is enough, because those of one store commit together
         pane = next((pane for group in self.groups for pane in group.panes), None)
         if pane is not None and self.adapter is not None:
             self.adapter.capture.tick(pane.view.commit)
-        # behind the commit: the windows find there what has expired
+        # after the commit, which still reads the expired triples
         for group in self.groups:
             group.drop()
 
@@ -198,7 +200,7 @@ class Watermark:
         return f"<Watermark of {len(self.timelines)} streams>"
 
     def _next(self, released: Instant) -> Input | None:
-        """Give the stream of the next element that is to be taken."""
+        """Return the stream of the next element to process."""
         first: Input | None = None
         for other in self.timelines:
             ready = other.waiting and other.waiting[0].position <= released
@@ -207,7 +209,7 @@ class Watermark:
         return first
 
     def _report(self, complete: Instant) -> None:
-        """Let all windows report that are due, earliest first."""
+        """Let all due windows report, earliest first."""
         while True:
             reported = report_first([group for group in self.groups if group.axis == "time"], complete)
             if reported is None:
@@ -216,10 +218,10 @@ class Watermark:
 
 
 def report_first(groups: Iterable[WindowGroup], complete: int) -> int | None:
-    """Let those windows report that are due first; gives the position of the report, None if none is due."""
+    """Let the windows report that are due first. Returns the position of the report, None if none is due."""
     dues = {group: group.due() for group in groups}
     due = min((at for at in dues.values() if at is not None), default=None)
     if due is None or due > complete:
         return None
-    # all that are due together report in one commit, so a query over several windows gets one delta
+    # windows due together report in one commit, so a query over several windows gets one delta
     return max(group.report(due) for group, at in dues.items() if at == due)

@@ -1,8 +1,8 @@
-"""The kinds of windows, and what each holds at which instant.
+"""The kinds of windows, and their content at an instant.
 
 A window reads a stream along an *axis*: time, or the number of elements or triples so far. At each of its
-*reports* it holds what arrived within its *scope*, and the answers of queries stay the same until the next
-report.
+*reports* it holds the triples that arrived within its *scope*, and the answers of queries stay the same until
+the next report.
 """
 
 from __future__ import annotations
@@ -29,28 +29,26 @@ __all__ = [
 
 Axis: TypeAlias = Literal["time", "elements", "triples"]
 Closed: TypeAlias = Literal["right", "left", "both", "neither"]
-"""Which ends of a window belong to it, as in pandas."""
+"""The ends that belong to a window, as in pandas."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cadence:
-    """When a window reports: at every change, or every `step` beginning at `start`."""
+    """The reports of a window: at every change, or every `step` from `start`."""
 
     axis: Axis
     step: int | None = None
     start: int = 0
     lag: int = 0
-    """How far the last position that a report takes in lies before the report: 0, or 1 if that end is
-    open.
-    """
+    """The distance from the last position that a report covers to the report: 0, or 1 if that end is open."""
 
     @property
     def reports_each(self) -> bool:
-        """True if every change or every element is reported, so that nothing waits for a later report."""
+        """True if every change or every element is reported, so that no change waits for a later report."""
         return self.step is None or (self.step == 1 and self.axis != "time")
 
     def next_report(self, taken: int) -> int:
-        """Give the first report that takes in more than everything up to `taken`; only with a step.
+        """Return the first report that covers more than everything up to `taken`; only with a step.
 
         >>> Cadence("elements", 5).next_report(10)
         15
@@ -61,37 +59,38 @@ class Cadence:
 
 @dataclass(frozen=True, slots=True)
 class WindowScope:
-    """How far back a window reaches."""
+    """The extent of a window into the past."""
 
     reach: int | None
-    """The first position inside is the report minus this; with None it is `first`."""
+    """The first position inside is the report minus this; if None, it is `first`."""
     first: int = 0
 
     def begin(self, report: int) -> int:
-        """Give the first position that the window holds at a report."""
+        """Return the first position in the window at a report."""
         return self.first if self.reach is None else report - self.reach
 
 
 @runtime_checkable
 class Window(Protocol):
-    """A kind of window with its parameters. Equal windows over one stream hold the same."""
+    """A kind of window with its parameters. Equal windows over one stream have equal content."""
 
     @property
     def cadence(self) -> Cadence:
-        """When it reports."""
+        """The times of its reports."""
 
     @property
     def scope(self) -> WindowScope:
-        """How far back it reaches."""
+        """Its extent into the past."""
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Sliding:
-    """What arrived within the last `range`, reported every `step`, or at every change without one.
+    """The triples that arrived within the last `range`, reported every `step`, or at every change without a
+    step.
 
-    `range` and `step` are durations: seconds, a timedelta, "10s" or "PT10S"; they are kept in nanoseconds.
-    Reports are at the instant `start` and whole steps from there. `closed` says which ends belong to the
-    window: with "right" it is (now - range, now].
+    `range` and `step` are durations: seconds, a timedelta, "10s" or "PT10S"; they are stored in nanoseconds.
+    Reports are at the instant `start` and whole steps from there. `closed` selects the ends that belong to
+    the window: with "right" it is (now - range, now].
 
     >>> Sliding("10s", step="1s")
     Sliding(range=10, step=1)
@@ -113,13 +112,15 @@ class Sliding:
         if closed not in get_args(Closed):
             raise ValueError(f"closed must be one of {get_args(Closed)}, got {closed!r}")
         if step is None and closed in ("left", "neither"):
-            raise ValueError(f"closed={closed!r} needs a step: without one the present always belongs to it")
+            raise ValueError(
+                f"closed={closed!r} needs a step: without one the window always includes the present"
+            )
         steps = None if step is None else to_duration(step)
         _fill(self, range=to_duration(range), step=steps, start=to_instant(start), closed=closed)
 
     @property
     def cadence(self) -> Cadence:
-        """When it reports."""
+        """The times of its reports."""
         if self.step is None:
             return Cadence("time")
         # Only the phase of `start` matters: reports extend in both directions.
@@ -127,7 +128,7 @@ class Sliding:
 
     @property
     def scope(self) -> WindowScope:
-        """How far back it reaches."""
+        """Its extent into the past."""
         # Instants are whole nanoseconds, so an open left end is one nanosecond less.
         return WindowScope(self.range - (self.closed in ("right", "neither")))
 
@@ -137,10 +138,10 @@ class Sliding:
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Tumbling:
-    """What arrived since the last multiple of `range` from `start`, reported at its end.
+    """The triples that arrived since the last multiple of `range` from `start`, reported at its end.
 
-    One window begins where the last one ends; that instant belongs to the new one, or with
-    `closed="right"` to the old one.
+    One window begins where the last one ends; that instant belongs to the new one, or with `closed="right"`
+    to the old one.
 
     >>> Tumbling("1m").number(to_instant(90))
     1
@@ -158,21 +159,21 @@ class Tumbling:
         closed: Literal["left", "right"] = "left",
     ) -> None:
         if closed not in ("left", "right"):
-            raise ValueError(f"closed must be 'left' or 'right' where windows tumble, got {closed!r}")
+            raise ValueError(f"closed must be 'left' or 'right' for tumbling windows, got {closed!r}")
         _fill(self, range=to_duration(range), start=to_instant(start), closed=closed)
 
     @property
     def cadence(self) -> Cadence:
-        """When it reports."""
+        """The times of its reports."""
         return Cadence("time", self.range, self.start % self.range, int(self.closed == "left"))
 
     @property
     def scope(self) -> WindowScope:
-        """How far back it reaches."""
+        """Its extent into the past."""
         return WindowScope(self.range - (self.closed == "right"))
 
     def number(self, instant: Instant) -> int:
-        """Tell in which window an instant lies; the one that begins at `start` is number 0."""
+        """Return the number of the window of an instant; the window that begins at `start` is number 0."""
         return (instant - self.start - (self.closed == "right")) // self.range
 
     def __repr__(self) -> str:
@@ -183,7 +184,7 @@ class Tumbling:
 class Count:
     """The last `size` elements of a stream, reported at every `step` of them.
 
-    An element is what one `Stream.add` takes, a triple or a graph; `of="triples"` counts triples.
+    An element is the argument of one `Stream.add`, a triple or a graph; `of="triples"` counts triples.
 
     >>> Count(100, step=10)
     Count(size=100, step=10)
@@ -196,19 +197,19 @@ class Count:
     def __init__(self, size: int, step: int = 1, *, of: Literal["elements", "triples"] = "elements") -> None:
         for name, value in (("size", size), ("step", step)):
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ValueError(f"{name} must be a whole number from 1 on, got {value!r}")
+                raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
         if of not in ("elements", "triples"):
             raise ValueError(f"of must be 'elements' or 'triples', got {of!r}")
         _fill(self, size=size, step=step, of=of)
 
     @property
     def cadence(self) -> Cadence:
-        """When it reports."""
+        """The times of its reports."""
         return Cadence(self.of, self.step)
 
     @property
     def scope(self) -> WindowScope:
-        """How far back it reaches."""
+        """Its extent into the past."""
         return WindowScope(self.size - 1)
 
     def __repr__(self) -> str:
@@ -217,7 +218,8 @@ class Count:
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Landmark:
-    """All that arrived from the instant `start` on, reported every `step`, or at every change without one.
+    """All triples that arrived from the instant `start` on, reported every `step`, or at every change without
+    a step.
 
     >>> Landmark(start=100)
     Landmark(start=100)
@@ -231,12 +233,12 @@ class Landmark:
 
     @property
     def cadence(self) -> Cadence:
-        """When it reports."""
+        """The times of its reports."""
         return Cadence("time") if self.step is None else Cadence("time", self.step, self.start % self.step)
 
     @property
     def scope(self) -> WindowScope:
-        """How far back it reaches."""
+        """Its extent into the past."""
         return WindowScope(None, self.start)
 
     def __repr__(self) -> str:
@@ -249,7 +251,7 @@ def _fill(window: Any, **values: Any) -> None:
 
 
 def _show(window: Any, number: Callable[[int], float], usual: dict[str, Any]) -> str:
-    """Write a window as it would be made, without what is as usual."""
+    """Write a window as a constructor call, without default values."""
     shown = []
     for each in fields(window):
         value = getattr(window, each.name)

@@ -1,4 +1,4 @@
-"""The values that literals stand for: one space of numbers, moments, durations, strings and booleans."""
+"""The values of literals: numbers, moments, durations, strings and booleans."""
 
 from rdflive.values.comparison import (
     UNORDERED,

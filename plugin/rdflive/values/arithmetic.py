@@ -1,6 +1,6 @@
 """SPARQL's arithmetic: the operators of Section 17.3, and those of XPath for moments and durations.
 
-None stands for an error; so does whatever Python raises.
+None, or any exception, stands for an error.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def calculate(operator: str, one: Node, other: Node) -> Node | None:
 def _kept(
     of_number: Callable[[Any], Any], of_duration: Callable[[Duration], Duration] | None = None
 ) -> Callable[[Node], Node | None]:
-    """Make a function that keeps the type of a number or duration; a derived integer becomes xsd:integer."""
+    """Return a function that keeps the type of a number or duration; derived integers become xsd:integer."""
 
     def function(term: Node) -> Node | None:
         value = value_of(term) if isinstance(term, Literal) else None
@@ -80,4 +80,4 @@ NUMBER_FUNCTIONS: Final[dict[str, Callable[[Node], Node | None]]] = {
     "Builtin_FLOOR": _kept(numbers.floor),
     "Builtin_ROUND": _kept(numbers.round_half_up),
 }
-"""By the name of the node."""
+"""Functions of numbers by node name."""

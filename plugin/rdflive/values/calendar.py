@@ -8,7 +8,7 @@ _LENGTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 def days_in_month(year: int, month: int) -> int:
-    """Give the days of a month, 1 to 12.
+    """Return the number of days of a month, 1 to 12.
 
     >>> days_in_month(2024, 2), days_in_month(1900, 2), days_in_month(0, 2)
     (29, 28, 29)
@@ -19,12 +19,12 @@ def days_in_month(year: int, month: int) -> int:
 
 
 def day_number(year: int, month: int, day: int) -> int:
-    """Count the days from 1970-01-01 to a date.
+    """Return the number of days from 1970-01-01 to a date.
 
     >>> day_number(1970, 1, 1), day_number(2000, 3, 1), day_number(-216, 8, 2)
     (0, 11017, -798206)
     """
-    # a year that begins in March ends with its leap day; five months from March on have 153 days
+    # a year that begins in March ends with its leap day; every five months from March have 153 days
     shift = month < 3
     year -= shift
     return (
@@ -34,7 +34,7 @@ def day_number(year: int, month: int, day: int) -> int:
 
 
 def civil(number: int) -> tuple[int, int, int]:
-    """Give year, month and day of a day since 1970-01-01.
+    """Return year, month and day of a day since 1970-01-01.
 
     >>> civil(0), civil(-798206)
     ((1970, 1, 1), (-216, 8, 2))
@@ -49,9 +49,9 @@ def civil(number: int) -> tuple[int, int, int]:
 
 
 def months_later(number: int, months: int) -> int:
-    """Give the day some months after a day since 1970-01-01, or before it.
+    """Return the day some months after (or before) a day, both counted since 1970-01-01.
 
-    A day that the month lacks is its last (XSD 1.1, E.3.3).
+    A day beyond the end of the month becomes its last day (XSD 1.1, E.3.3).
 
     >>> date_text(months_later(day_number(2024, 1, 31), 1)), date_text(months_later(0, -1))
     ('2024-02-29', '1969-12-01')
@@ -63,7 +63,7 @@ def months_later(number: int, months: int) -> int:
 
 
 def year_text(year: int) -> str:
-    """Write a year with four digits at least.
+    """Return a year as text with at least four digits.
 
     >>> year_text(-216), year_text(12000)
     ('-0216', '12000')
@@ -72,7 +72,7 @@ def year_text(year: int) -> str:
 
 
 def date_text(number: int) -> str:
-    """Write a day since 1970-01-01 as xsd:date has it.
+    """Return a day since 1970-01-01 in the lexical form of xsd:date.
 
     >>> date_text(-798206)
     '-0216-08-02'

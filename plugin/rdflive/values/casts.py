@@ -1,6 +1,6 @@
-"""Casts (SPARQL, Section 17.5), and XPath's others between datatypes of XML Schema.
+"""Casts (SPARQL, Section 17.5), and XPath's other casts between XML Schema datatypes.
 
-None stands for an error; so does whatever Python raises.
+None, or any exception, stands for an error.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from rdflive.values.numbers import number_text, shortest_text, to_double, to_sin
 __all__ = ["CASTS"]
 
 _BLANKS: Final = " \t\r\n"
-"""White space that XML Schema ignores around a value of any datatype but strings."""
+"""White space that XML Schema ignores around values, except strings."""
 
 
 def _read(datatype: str, term: Node) -> Any:
-    """Give the value that a string has as a lexical form of a datatype; None for what is no such string."""
+    """Return the value of a string as a lexical form of a datatype; None if it is invalid."""
     form = (text(term) or "").strip(_BLANKS)
     return None if form in RDFLIB_FORMS else DATATYPES[datatype].read(form)
 
 
 def _number(datatype: str, term: Node) -> Any:
-    """Give the number of a number, a boolean or a string."""
+    """Return the numeric value of a number, a boolean or a string."""
     value = value_of(term) if isinstance(term, Literal) else None
     if value is not None and value[0] in ("number", "boolean"):
         return value[1]
@@ -50,11 +50,11 @@ def _number(datatype: str, term: Node) -> Any:
 
 
 def _to_integer(datatype: str, term: Node) -> Node | None:
-    """Cast to xsd:integer or a datatype derived from it; fractions are cut off."""
+    """Cast to xsd:integer or a derived datatype; fractions are truncated."""
     value = _number(datatype, term)
     if value is None:
         return None
-    # NaN and infinities raise here, and so are errors
+    # NaN and infinities raise, which is an error
     lexical = str(math.trunc(value))
     return None if DATATYPES[datatype].read(lexical) is None else typed(lexical, datatype)
 
@@ -64,7 +64,7 @@ def _to_decimal(term: Node) -> Node | None:
     value = _number(_DECIMAL, term)
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return None
-    # by the shortest form that is this double: 0.1e0 becomes 0.1, and not 0.1000000000000000055...
+    # by the double's shortest form: 0.1e0 becomes 0.1, not 0.1000000000000000055...
     return number_literal(Decimal(shortest_text(value)) if isinstance(value, float) else Decimal(value))
 
 
@@ -85,7 +85,7 @@ def _to_boolean(term: Node) -> Node | None:
 
 
 def _to_string(term: Node) -> Node | None:
-    """Cast to xsd:string; values in XPath's canonical form."""
+    """Cast to xsd:string, with values in XPath's canonical form."""
     if not isinstance(term, Literal | URIRef):
         return None
     return Literal(_characters(term), datatype=XSD.string)
@@ -106,11 +106,11 @@ def _characters(term: Literal | URIRef) -> str:
 
 
 def _to_moment(kind: str, datatype: str, term: Node) -> Node | None:
-    """Cast to a kind of moment: a string, one of that kind, or one that says more."""
+    """Cast a string, a moment of the same kind, or a more specific moment, to a kind of moment."""
     space, moment = (value_of(term) if isinstance(term, Literal) else None) or ("", None)
     if not isinstance(moment, Moment):
         moment = _read(datatype, term)
-    elif space != kind and space not in _SAYING_MORE.get(kind, ()):
+    elif space != kind and space not in _MORE_SPECIFIC.get(kind, ()):
         return None
     if moment is None:
         return None
@@ -119,15 +119,15 @@ def _to_moment(kind: str, datatype: str, term: Node) -> Node | None:
     return None if DATATYPES[datatype].read(form) is None else typed(form, datatype)
 
 
-_SAYING_MORE: Final[dict[str, tuple[str, ...]]] = {
-    "dateTime": ("date",),  # of which it takes the first moment
+_MORE_SPECIFIC: Final[dict[str, tuple[str, ...]]] = {
+    "dateTime": ("date",),  # its first instant
     "time": ("dateTime",),
     **dict.fromkeys(("date", "gYear", "gYearMonth", "gMonthDay", "gMonth", "gDay"), ("dateTime", "date")),
 }
 
 
 def _to_duration(part: Callable[[Duration], Duration], datatype: str, term: Node) -> Node | None:
-    """Cast to a kind of duration, which takes its part of another one."""
+    """Cast to a kind of duration, which keeps only its part of another duration."""
     value = value_of(term) if isinstance(term, Literal) else None
     duration = value[1] if value is not None and isinstance(value[1], Duration) else _read(datatype, term)
     return None if duration is None else duration_literal(datatype, part(duration))
@@ -151,4 +151,4 @@ CASTS: Final[dict[URIRef, Callable[[Node], Node | None]]] = {
     XSD.dateTimeStamp: partial(_to_moment, "dateTime", str(XSD.dateTimeStamp)),
     **{XSD[name]: partial(_to_duration, part, str(XSD[name])) for name, part in _DURATIONS.items()},
 }
-"""The function of each datatype that can be cast to."""
+"""The cast function of each target datatype."""

@@ -2,10 +2,10 @@
 
 None stands for a type error throughout.
 
-Ordered indexes put terms at places. Most values have one place, and their comparisons go by it. Two kinds do
-not. An xsd:float equals every decimal that is rounded to it: 0.1 too, though it is a little more than 0.1. A
-moment without a time zone may lie up to 14 hours to either side of where it seems to be. These have spaces of
-their own, and `near` lists in each space the terms that must be compared one by one.
+Ordered indexes sort terms by a key. Most values compare as their keys do. Two kinds do not. An xsd:float
+equals every decimal that rounds to it: it equals 0.1 although its exact value is a little more than 0.1. A
+moment without a time zone may be up to 14 hours before or after its UTC instant. These kinds have spaces of
+their own, and `near` lists the key range in each space whose terms must be compared one by one.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ __all__ = [
 
 
 def text(term: Node) -> str | None:
-    """Give the characters of a simple literal or xsd:string."""
+    """Return the characters of a simple literal or xsd:string; None for other terms."""
     if not isinstance(term, Literal) or term.language or term.datatype not in (None, XSD.string):
         return None
     return str(term)
 
 
 def effective_boolean(term: Node) -> bool | None:
-    """Give the effective boolean value (Section 17.2.2).
+    """Return the effective boolean value (Section 17.2.2).
 
-    Of an ill-formed number it is false, as the Recommendation of SPARQL 1.1 says. Strings with a language
-    and ill-formed booleans are errors as in SPARQL 1.2.
+    It is False for ill-formed numbers, as in SPARQL 1.1. Strings with a language and ill-formed booleans are
+    errors, as in SPARQL 1.2.
     """
     if not isinstance(term, Literal) or term.language:
         return None
@@ -60,13 +60,13 @@ def effective_boolean(term: Node) -> bool | None:
     value = value_of(term)
     if value is None:
         return False if known.space == "number" else None
-    return bool(value[1]) and value[1] == value[1]  # NaN alone differs from itself
+    return bool(value[1]) and value[1] == value[1]  # only NaN differs from itself
 
 
 def equal(one: Node, other: Node) -> bool | None:
-    """Compare by `=`: values where both are known, else terms, of which only literals may be an error.
+    """Compare by `=`: by value if both have one, else by term, which may be an error for literals.
 
-    Triples are equal where their parts are (SPARQL 1.2).
+    Triple terms are equal if their parts are equal (SPARQL 1.2).
     """
     if isinstance(one, TripleTerm) and isinstance(other, TripleTerm):
         return one.parts[:2] == other.parts[:2] and equal(one.parts[2], other.parts[2])
@@ -83,7 +83,7 @@ def compare(operator: str, one: Node, other: Node) -> bool | None:
     if operator in ("=", "!="):
         same = equal(one, other)
         return None if same is None else same is (operator == "=")
-    while isinstance(one, TripleTerm) and isinstance(other, TripleTerm):  # as Oxigraph, by the objects
+    while isinstance(one, TripleTerm) and isinstance(other, TripleTerm):  # by the objects, as Oxigraph does
         if one.parts[:2] != other.parts[:2]:
             return None
         one, other = one.parts[2], other.parts[2]
@@ -94,26 +94,26 @@ def compare(operator: str, one: Node, other: Node) -> bool | None:
 
 
 def compare_values(operator: str, one: Value, other: Value) -> bool | None:
-    """Compare values as `compare` does terms; equal strings in two languages are values of two spaces."""
+    """Compare two values as `compare` does; strings of different languages are in different spaces."""
     space, left = one
     if space != other[0]:
-        # "1" is a string, and so not 1
+        # the string "1" is not the number 1
         return {"=": False, "!=": True}.get(operator)
     right = other[1]
-    if type(left) is int and type(right) is int:  # as most numbers are
+    if type(left) is int and type(right) is int:  # the most frequent case
         return bool(_HOLDS[operator](left, right))
     sign = value_order(one, other)
     if sign is not None:
         return bool(_HOLDS[operator](sign, 0))
     if operator in ("=", "!="):
-        # W3C's date-2; moments with and without a time zone are unequal for want of one
+        # W3C's date-2; other moments with and without a time zone are unequal
         return None if space == "date" else operator == "!="
-    # NaN is in no order, and that is no error: a comparison with it is false (IEEE 754)
+    # NaN has no order: a comparison with it is false and no error (IEEE 754)
     return False if space == "number" else None
 
 
 def value_order(one: Value, other: Value) -> int | None:
-    """Give the sign of the difference of two values of one space; None where they have no order."""
+    """Return the sign of the difference of two values of one space; None if they have no order."""
     return _ORDERS.get(one[0], _plain_order)(one[1], other[1])
 
 
@@ -132,22 +132,22 @@ _ORDERS: Final[dict[str, Callable[[Any, Any], int | None]]] = {
 
 
 UNORDERED: Final = ""
-"""The space of terms that no comparison orders: of two of them each has to be compared."""
+"""The space of terms without an order; they must be compared one by one."""
 
 _SINGLE: Final = "float"
 _NUMBER: Final = "number"
 _LOCAL: Final = " without zone"
 _FIFTEEN_HOURS: Final = 54_000.0
-"""More seconds than a moment without a time zone can be from where it seems to be."""
+"""More seconds than a moment without a time zone can be away from its UTC instant."""
 _GREATEST_SINGLE: Final = 3.4028234e38
 _GREATEST: Final = 1e308
 
 
 def order_key(term: Any) -> tuple[str, Any]:
-    """Give the space of a term and its key there: in one space a lesser value never has the greater key.
+    """Return the space of a term and its key there; within a space, a lesser value never has a greater key.
 
-    Keys of numbers and moments are doubles, so that different values may have one key. Terms that are in no
-    order and equal nothing but themselves are of the space "term": IRIs, literals without a value, and NaN.
+    Keys of numbers and moments are doubles, so different values may share a key. IRIs, literals without a
+    value, and NaN have no order and equal only themselves; their space is "term".
 
     >>> from rdflib import XSD
     >>> order_key(Literal(2)), order_key(Literal("1970-01-02T00:00:00", datatype=XSD.dateTime))
@@ -162,7 +162,7 @@ def order_key(term: Any) -> tuple[str, Any]:
 
 
 def value_key(value: Value) -> tuple[str, Any] | None:
-    """Give what `order_key` does of a term with a value; None of NaN.
+    """Return the `order_key` of a value; None for NaN.
 
     >>> value_key(("number", 2)), value_key(("number", float("nan")))
     (('number', 2.0), None)
@@ -180,9 +180,9 @@ def value_key(value: Value) -> tuple[str, Any] | None:
 
 
 def near(space: str, key: Any) -> tuple[tuple[str, Any, Any], ...]:
-    """List the spaces that a place is compared with, and the least and greatest key there that may equal it.
+    """Return the spaces comparable with a key, each with the least and greatest key that may equal it.
 
-    A value with a lesser key than those is less, and one with a greater key is greater.
+    A value with a key below that range is less, and a value with a key above it is greater.
 
     >>> near("number", 2.0)[0], near("string", "b")
     (('number', 2.0, 2.0), (('string', 'b', 'b'),))
@@ -193,17 +193,17 @@ def near(space: str, key: Any) -> tuple[tuple[str, Any, Any], ...]:
         return (space, key, key), (_NUMBER, *_around(key))
     if isinstance(key, float):
         other = space.removesuffix(_LOCAL) if space.endswith(_LOCAL) else space + _LOCAL
-        if abs(key) == inf:  # in years that no double holds, all beyond some number may be equal
+        if abs(key) == inf:  # beyond the range of doubles, all large keys may be equal
             return (space, key, key), (other, min(key, _GREATEST), max(key, -_GREATEST))
-        # in billions of years the next double is more than 15 hours away
+        # after billions of years, adjacent doubles are more than 15 hours apart
         width = _FIFTEEN_HOURS + abs(key) * 2**-51
         return (space, key, key), (other, key - width, key + width)
     return ((space, key, key),)
 
 
 def _around(key: float) -> tuple[float, float]:
-    """Give bounds of the numbers that single precision may round to what it rounds a number to."""
-    if abs(key) >= _GREATEST_SINGLE:  # an infinity, to single precision
+    """Return bounds of the numbers that may round to the same single as `key`."""
+    if abs(key) >= _GREATEST_SINGLE:  # infinite in single precision
         return (_GREATEST_SINGLE, inf) if key > 0 else (-inf, -_GREATEST_SINGLE)
     width = abs(key) * 2**-22 + 2**-148
     return key - width, key + width

@@ -1,4 +1,4 @@
-"""The datatypes that have values here: their lexical forms, value spaces and order, in one table."""
+"""The table of supported datatypes, with their lexical forms and value spaces."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ __all__ = [
 ]
 
 Value: TypeAlias = tuple[str, Any]
-"""A value space and a value of it; of two spaces no values are equal, and none is less."""
+"""A value space and a value in it; values of different spaces are neither equal nor ordered."""
 
 
 class Datatype(NamedTuple):
-    """A datatype whose values are known."""
+    """A supported datatype."""
 
     space: str
-    """The value space of the primitive datatype that it is derived from; all numbers share one."""
+    """The value space of its primitive datatype; all numbers share one."""
     read: Callable[[str], Any]
-    """Gives the value of a lexical form; None, or a ValueError, for a form that is none of the datatype."""
+    """Returns the value of a lexical form; returns None or raises ValueError for an invalid form."""
 
 
 INTEGERS: Final[Mapping[str, tuple[int | None, int | None]]] = {
@@ -63,21 +63,21 @@ _DIGITS: Final = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
 _INTEGER: Final = re.compile("[+-]?[0-9]+").fullmatch
 _DECIMAL: Final = re.compile(_DIGITS).fullmatch
 RDFLIB_FORMS: Final = frozenset({"inf", "-inf", "nan"})
-"""How rdflib spells INF, -INF and NaN when it has read them."""
+"""rdflib's spelling of INF, -INF and NaN after parsing."""
 _DOUBLE: Final = re.compile(
     rf"{_DIGITS}(?:[eE][+-]?[0-9]+)?|[+-]?INF|NaN|{'|'.join(sorted(RDFLIB_FORMS))}"
 ).fullmatch
 
 
 def _read_integer(low: int | None, high: int | None, form: str) -> int | None:
-    if _INTEGER(form) is None:  # Python's int() also takes 1_000 and digits of other scripts
+    if _INTEGER(form) is None:  # Python's int() also accepts 1_000 and digits of other scripts
         return None
     value = int(form)
     return None if (low is not None and value < low) or (high is not None and value > high) else value
 
 
 def _read_decimal(form: str) -> Decimal | None:
-    # as few as Python reads of an integer: what goes from one to the other takes time by their square
+    # Python's limit for integers: conversions between the two take quadratic time
     return Decimal(form) if _DECIMAL(form) and len(form) <= MOST_DIGITS else None
 
 
@@ -89,8 +89,8 @@ def _read_single(form: str) -> float | None:
     if not _DOUBLE(form):
         return None
     double = float(form)
-    # by a decimal, because a double rounds first; what is out of its range is out of a single's too, and
-    # Python has no decimal of an exponent of twenty digits
+    # through a decimal, because a double would round twice; values beyond a double's range exceed a single's
+    # too, and Python has no decimal with an exponent of twenty digits
     return to_single(Decimal(form) if double and isfinite(double) else double)
 
 
@@ -115,13 +115,13 @@ def _read_days(form: str) -> Duration | None:
 
 
 def _kept(read: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Keep the values of the last forms that were read: a new term is compared with many."""
+    """Cache the values of recent forms, because a new term is compared with many others."""
     known = lru_cache(maxsize=4096)(read)
     return lambda form: known(form) if len(form) <= _SHORT else read(form)
 
 
 _SHORT: Final = 64
-"""Longer forms are not kept, so that hostile data takes no memory."""
+"""Maximum length of cached forms, so that hostile data cannot fill the memory."""
 
 DATATYPES: Final[Mapping[str, Datatype]] = {
     str(XSD[name]): datatype
@@ -143,10 +143,10 @@ DATATYPES: Final[Mapping[str, Datatype]] = {
 
 
 def value_of(literal: Literal) -> Value | None:
-    """Give the space and the value of a literal; None for other datatypes and ill-formed literals.
+    """Return the space and the value of a literal; None for other datatypes and ill-formed literals.
 
-    Only the lexical form counts, so that equal terms have equal values: rdflib's own values are of Python's
-    types, which hold less.
+    The value depends only on the lexical form, so equal terms have equal values. rdflib's own values have
+    Python types, which are less precise.
 
     >>> value_of(Literal("2.50", datatype=XSD.decimal)), value_of(Literal("soon", datatype=XSD.dateTime))
     (('number', Decimal('2.50')), None)
@@ -159,7 +159,7 @@ def value_of(literal: Literal) -> Value | None:
 
 
 def value_in(datatype: str, form: str) -> Value | None:
-    """Give the space and the value of a lexical form; None for other datatypes and ill-formed literals."""
+    """Return the space and the value of a lexical form; None for other datatypes and invalid forms."""
     known = DATATYPES.get(datatype)
     if known is None:
         return None
@@ -172,13 +172,13 @@ def value_in(datatype: str, form: str) -> Value | None:
 
 
 def typed_value(term: Any) -> Value | None:
-    """Give the space and the value of a literal with a datatype; None for other terms, and as `value_of`."""
+    """Return the space and the value of a literal with a datatype; None for other terms."""
     datatype = term.datatype if isinstance(term, Literal) else None
     return None if datatype is None else value_in(str(datatype), str(term))
 
 
 def number(term: Any) -> Number | None:
-    """Give the number that a term stands for; None for other terms and for ill-formed literals.
+    """Return the number of a numeric literal; None for other terms and ill-formed literals.
 
     >>> number(Literal("2.50", datatype=XSD.decimal)), number(Literal("2.50"))
     (Decimal('2.50'), None)
@@ -188,7 +188,7 @@ def number(term: Any) -> Number | None:
 
 
 def is_well_formed(literal: Literal) -> bool:
-    """Tell whether a literal has a form of its datatype; one of a datatype that is not known has.
+    """True if a literal's form is valid for its datatype, or its datatype is unknown.
 
     >>> is_well_formed(Literal("300", datatype=XSD.byte)), is_well_formed(Literal("7", datatype=XSD.byte))
     (False, True)
@@ -199,6 +199,6 @@ def is_well_formed(literal: Literal) -> bool:
 
 
 def tag_of(literal: Literal) -> str:
-    """Give the language in lower case, with the base direction where there is one; empty without any."""
+    """Return the language in lower case with any base direction; empty without a language."""
     language = (literal.language or "").lower()
     return f"{language}--{literal.direction}" if isinstance(literal, DirectionalString) else language

@@ -1,4 +1,4 @@
-"""Literals of values: how computed values and literals of other sources are spelt."""
+"""Literals of computed values, and the spelling of literals."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _MONTHS: Final = str(XSD.yearMonthDuration)
 
 
 def number_literal(value: Number) -> Literal:
-    """Write a computed number as xsd:integer, decimal, float or double, with the digits that rdflib gives it.
+    """Return a computed number as xsd:integer, decimal, float or double, with rdflib's digits.
 
-    Raises ValueError for an integer of over 4300 digits, which Python does not write.
+    Raises ValueError for an integer of more than 4300 digits, which Python does not write.
 
     >>> str(number_literal(Decimal("1.50"))), str(number_literal(float("inf"))), str(number_literal(1e21))
     ('1.50', 'INF', '1e+21')
@@ -33,14 +33,14 @@ def number_literal(value: Number) -> Literal:
     if isinstance(value, int):
         return Literal(value)
     if isinstance(value, Decimal):
-        # as Python writes it, but without an exponent, which no xsd:decimal has; zero has no sign
+        # Python's digits, but without an exponent, which xsd:decimal lacks; zero has no sign
         return exact_literal(f"{value or value.copy_abs():f}", datatype=_DECIMAL)
     form = shortest_text(value) if math.isfinite(value) else number_text(value)
     return exact_literal(form, datatype=_FLOAT if type(value) is Single else _DOUBLE)
 
 
 def moment_literal(kind: str, moment: Moment) -> Literal:
-    """Write a moment in its canonical form, or as rdflib spells the same.
+    """Return a moment in its canonical form, or in rdflib's spelling of the same value.
 
     >>> moment_literal("dateTime", Moment(0, 0)).n3()
     '"1970-01-01T00:00:00+00:00"^^<http://www.w3.org/2001/XMLSchema#dateTime>'
@@ -49,7 +49,7 @@ def moment_literal(kind: str, moment: Moment) -> Literal:
 
 
 def duration_literal(datatype: str, duration: Duration) -> Literal:
-    """Write a duration in its canonical form; one of no months is P0M as an xsd:yearMonthDuration.
+    """Return a duration in its canonical form; an xsd:yearMonthDuration of zero is P0M.
 
     >>> str(duration_literal(XSD.dayTimeDuration, Duration(0, 90)))
     'PT1M30S'
@@ -59,17 +59,17 @@ def duration_literal(datatype: str, duration: Duration) -> Literal:
 
 
 def typed(lexical: str, datatype: str) -> Literal:
-    """Give a text a datatype, spelt as rdflib's own terms are."""
+    """Return a text with a datatype, in rdflib's spelling."""
     made: Literal = normal(exact_literal(lexical, datatype=datatype))
     return made
 
 
 def normal(term: Any) -> Any:
-    """Spell a term as rdflib's parsers do, which is how its own stores hold it.
+    """Return a term in the spelling of rdflib's parsers, which is that of its stores.
 
-    A spelling of rdflib that is another value is not taken: it cuts the digits of a second behind the sixth
-    and leaves out the time zone of a date. Nor is `inf` taken for INF, for it is no form of a double.
-    Ill-formed literals stay as they are: rdflib reads `1_000` as 1000, and any ill-formed boolean as false.
+    The term stays unchanged if rdflib's spelling has another value: rdflib truncates seconds after the sixth
+    digit and drops the time zone of a date. INF also stays, because `inf` is not a valid double. Ill-formed
+    literals stay: rdflib reads `1_000` as 1000, and any ill-formed boolean as false.
 
     >>> second = "2024-05-01T12:00:00.123456789Z"
     >>> normal(exact_literal(second, datatype=XSD.dateTime)) == Literal(second, datatype=XSD.dateTime)
@@ -85,7 +85,7 @@ def normal(term: Any) -> Any:
 
 
 def as_parsed(term: Any) -> Any:
-    """Spell a term as rdflib's parsers do, even if it is another value then; an ill-formed literal as it is.
+    """Return a term in the spelling of rdflib's parsers, even if the value differs; keep ill-formed literals.
 
     >>> str(as_parsed(exact_literal("INF", datatype=XSD.double)))
     'inf'
@@ -98,5 +98,5 @@ def as_parsed(term: Any) -> Any:
         return term
     try:
         return Literal(str(term), datatype=term.datatype)
-    except ValueError:  # it does not write -P1M1D
+    except ValueError:  # rdflib does not write -P1M1D
         return term

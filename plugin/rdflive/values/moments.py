@@ -1,7 +1,7 @@
 """Points in time and durations: the value spaces of XSD 1.1 (appendix E), with years and seconds of any size.
 
 An instant is a number of seconds since 1970-01-01T00:00:00Z, an int or an exact Decimal. A moment without a
-time zone has the instant that it would have in UTC.
+time zone has its UTC instant.
 """
 
 from __future__ import annotations
@@ -22,36 +22,36 @@ __all__ = [
 ]  # fmt: skip
 
 Seconds: TypeAlias = int | Decimal
-"""An exact number of seconds, whole ones as an int."""
+"""An exact number of seconds; an int if whole."""
 
 _DAY: Final = 86_400
 FOURTEEN_HOURS: Final = 14 * 3_600
-"""Seconds that a moment without a time zone may lie to either side of where it would be in UTC."""
+"""Maximum seconds between a moment without a time zone and its UTC instant."""
 
 
 class Moment(NamedTuple):
     """A value of xsd:dateTime, date, time, gYear, gYearMonth, gMonthDay, gMonth or gDay."""
 
     instant: Seconds
-    """Of a date its midnight, of a time that on 1972-12-31, of a gDay that of 1972-12, and so on."""
+    """Midnight of a date, a time on 1972-12-31, a gDay in 1972-12, and so on."""
     zone: int | None
     """Minutes from UTC; None without a time zone."""
 
     @property
     def local(self) -> Seconds:
-        """The seconds since 1970-01-01T00:00:00 of its own calendar and clock."""
+        """The seconds since 1970-01-01T00:00:00 in its own time zone."""
         return _plus(self.instant, 60 * (self.zone or 0))
 
 
 class Duration(NamedTuple):
-    """A value of xsd:duration, both parts of one sign."""
+    """A value of xsd:duration; both parts have the same sign."""
 
     months: int
     seconds: Seconds
 
 
 class Fields(NamedTuple):
-    """What a calendar and a clock say of a moment."""
+    """The calendar and clock fields of a moment."""
 
     year: int
     month: int
@@ -68,12 +68,12 @@ def _plus(one: Seconds, other: Seconds) -> Seconds:
 
 
 def _whole(seconds: Decimal) -> Seconds:
-    """Give a whole number as an int, so that equal numbers are alike."""
+    """Return a whole number as an int, so that equal numbers have one type."""
     return int(seconds) if seconds == seconds.to_integral_value() else seconds
 
 
 def in_units(seconds: Seconds, unit: int) -> int | None:
-    """Count the parts of a second, of which there are `unit` in it; None where something is left over.
+    """Return seconds in units of 1/`unit` second; None if the result is not whole.
 
     >>> in_units(Decimal("0.25"), 1000), in_units(Decimal("0.25"), 10)
     (250, None)
@@ -89,7 +89,7 @@ def _floor(seconds: Seconds) -> int:
 
 
 def fields_of(moment: Moment) -> Fields:
-    """Give year, month, day, hour, minute and second.
+    """Return year, month, day, hour, minute and second.
 
     >>> fields_of(MOMENTS["dateTime"]("2024-02-29T24:00:00+02:00"))
     Fields(year=2024, month=3, day=1, hour=0, minute=0, second=0)
@@ -134,7 +134,7 @@ def _clock(hour: str | None, minute: str, second: str, fraction: str | None) -> 
 def _reader(
     pattern: str, parts: Callable[..., tuple[int, int, int, Seconds]]
 ) -> Callable[[str], Moment | None]:
-    """Make a reader of lexical forms; `parts` makes year, month, day and clock of the groups."""
+    """Return a reader of lexical forms; `parts` converts the groups to year, month, day and clock."""
     fullmatch = re.compile(pattern + _ZONE).fullmatch
 
     def read(form: str) -> Moment | None:
@@ -163,12 +163,12 @@ _LOCAL_EPOCH: Final = datetime(1970, 1, 1)
 
 
 def _read_date_time(form: str) -> Moment | None:
-    """Read whole seconds of the years 1 to 9999 by Python's datetime, which takes a third of the time."""
+    """Read whole seconds of the years 1 to 9999 with Python's datetime, which is three times as fast."""
     if _PLAIN(form) is None:
         return _read_any_date_time(form)
     try:
         moment = datetime.fromisoformat(form)
-    except ValueError:  # as of 24:00:00
+    except ValueError:  # such as 24:00:00
         return _read_any_date_time(form)
     offset = moment.utcoffset()
     if offset is None:
@@ -178,7 +178,7 @@ def _read_date_time(form: str) -> Moment | None:
     return Moment(since.days * _DAY + since.seconds, offset.days * 1_440 + offset.seconds // 60)
 
 
-# what a form leaves out is that of 1972-12-31, a leap year as XSD 1.1 has it
+# fields that a form lacks are those of 1972-12-31, in a leap year as in XSD 1.1
 MOMENTS: Final[dict[str, Callable[[str], Moment | None]]] = {
     "dateTime": _read_date_time,
     "date": _reader(
@@ -191,7 +191,7 @@ MOMENTS: Final[dict[str, Callable[[str], Moment | None]]] = {
     "gMonth": _reader(f"--{_MONTH}", lambda month: (1972, int(month), 1, 0)),
     "gDay": _reader(f"---{_MONTH_DAY}", lambda day: (1972, 12, int(day), 0)),
 }
-"""The reader of lexical forms of each kind of moment, None for a form that is none of its kind.
+"""The reader of each kind of moment; it returns None for an invalid lexical form.
 
 >>> MOMENTS["dateTime"]("1970-01-01T01:00:00.50+01:00"), MOMENTS["gYear"]("1970"), MOMENTS["date"]("x")
 (Moment(instant=Decimal('0.5'), zone=60), Moment(instant=0, zone=None), None)
@@ -204,7 +204,7 @@ _DURATION: Final = re.compile(
 
 
 def read_duration(form: str) -> Duration | None:
-    """Read a lexical form of xsd:duration; None for one that is none.
+    """Return the value of a lexical form of xsd:duration; None if it is invalid.
 
     >>> read_duration("-P1Y2M"), read_duration("P1DT0.5S"), read_duration("P")
     (Duration(months=-14, seconds=0), Duration(months=0, seconds=Decimal('86400.5')), None)
@@ -227,9 +227,9 @@ def _negative(seconds: Seconds) -> Seconds:
 
 
 def moment_order(one: Moment, other: Moment) -> int | None:
-    """Give the sign of the difference of two moments of one kind; None where they have no order.
+    """Return the sign of the difference of two moments of one kind; None if they have no order.
 
-    A moment without a time zone may lie 14 hours to either side (XSD 1.1, 3.3.7).
+    A moment without a time zone may be up to 14 hours earlier or later (XSD 1.1, 3.3.7).
     """
     if (one.zone is None) == (other.zone is None):
         return (one.instant > other.instant) - (one.instant < other.instant)
@@ -244,7 +244,7 @@ REFERENCES: Final = tuple(
 
 
 def duration_order(one: Duration, other: Duration) -> int | None:
-    """Give the sign of the difference of two durations; None where it depends on the month.
+    """Return the sign of the difference of two durations; None if it depends on the month.
 
     >>> month, day = Duration(1, 0), 86_400
     >>> [duration_order(month, Duration(0, days * day)) for days in (27, 30, 32)]
@@ -267,12 +267,12 @@ def _shifted(day: int, duration: Duration) -> Seconds:
 
 
 def opposite(duration: Duration) -> Duration:
-    """Change the sign of a duration."""
+    """Return a duration with the opposite sign."""
     return Duration(-duration.months, _negative(duration.seconds))
 
 
 def total(one: Duration, other: Duration) -> Duration | None:
-    """Add two durations; None where months and seconds would have different signs (XSD 1.1, 3.3.6)."""
+    """Add two durations; None if months and seconds would have different signs (XSD 1.1, 3.3.6)."""
     months, seconds = one.months + other.months, _plus(one.seconds, other.seconds)
     return None if (months < 0 < seconds) or (seconds < 0 < months) else Duration(months, seconds)
 
@@ -281,16 +281,16 @@ _WITH_ARITHMETIC: Final = frozenset({"dateTime", "date", "time"})
 
 
 def difference(kind: str, one: Moment, other: Moment) -> Duration | None:
-    """Subtract two dateTimes, dates or times; None for other kinds, and where only one has a time zone."""
+    """Subtract two dateTimes, dates or times; None for other kinds, or if only one has a time zone."""
     if kind not in _WITH_ARITHMETIC or (one.zone is None) != (other.zone is None):
         return None
     return Duration(0, _plus(one.instant, _negative(other.instant)))
 
 
 def add(kind: str, moment: Moment, duration: Duration) -> Moment | None:
-    """Add a duration to a dateTime, a date or a time; None for other kinds and for months of a time.
+    """Add a duration to a dateTime, a date or a time; None for other kinds, or for months added to a time.
 
-    The day of a month that is shorter is its last (XSD 1.1, E.3.3).
+    A day beyond the end of the month becomes its last day (XSD 1.1, E.3.3).
 
     >>> write_moment("date", add("date", MOMENTS["date"]("2024-01-31"), Duration(1, 0)))
     '2024-02-29'
@@ -316,7 +316,7 @@ def add(kind: str, moment: Moment, duration: Duration) -> Moment | None:
 
 
 def zone_text(zone: int | None) -> str:
-    """Write a time zone.
+    """Return the text of a time zone.
 
     >>> zone_text(0), zone_text(-90), zone_text(None)
     ('Z', '-01:30', '')
@@ -347,7 +347,7 @@ _WRITERS: Final[dict[str, Callable[[Fields], str]]] = {
 
 
 def write_moment(kind: str, moment: Moment) -> str:
-    """Write a moment in the canonical form of its kind (XSD 1.1, E.3.6), in its own time zone.
+    """Return the canonical form of a moment (XSD 1.1, E.3.6), in its own time zone.
 
     >>> write_moment("dateTime", MOMENTS["dateTime"]("-0216-08-02T12:00:00.500-00:00"))
     '-0216-08-02T12:00:00.5Z'
@@ -356,7 +356,7 @@ def write_moment(kind: str, moment: Moment) -> str:
 
 
 def write_duration(duration: Duration) -> str:
-    """Write a duration in its canonical form (XSD 1.1, E.2.2); one of nothing is PT0S.
+    """Return the canonical form of a duration (XSD 1.1, E.2.2); zero is PT0S.
 
     >>> write_duration(Duration(-14, 0)), write_duration(Duration(0, Decimal("90061.5")))
     ('-P1Y2M', 'P1DT1H1M1.5S')

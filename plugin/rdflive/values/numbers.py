@@ -1,7 +1,7 @@
-"""Numbers: how XPath promotes, computes, rounds and writes them.
+"""Promotion, arithmetic, rounding and text of numbers as in XPath.
 
-An xsd:integer and those derived from it is an int, an xsd:decimal a Decimal, an xsd:double a float, and an
-xsd:float a `Single`.
+An xsd:integer or a derived type is an int, an xsd:decimal a Decimal, an xsd:double a float, and an xsd:float
+a `Single`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 
 
 class Single(float):
-    """An xsd:float: a float of Python that single precision holds."""
+    """An xsd:float: a Python float that fits single precision."""
 
     __slots__ = ()
 
@@ -53,22 +53,20 @@ DECIMALS: Final = Context(
     flags=[],
     traps=[InvalidOperation, DivisionByZero, Overflow],
 )
-"""The context of divisions, and of functions of users: that of a thread would make a deletion compute another
-value.
-"""
+"""The context of divisions and user functions: a thread's own context could change a deleted value."""
 
 EXACT: Final = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[InvalidOperation])
 """Adds and multiplies decimals without rounding; it must not divide."""
 
 MOST_DIGITS: Final = 4_300
-"""Digits that a number may have: those that Python reads and writes of an integer."""
+"""Maximum digits of a number, which is Python's limit for integers as text."""
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 
 
 def in_fixed_context(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
-    """Make a function calculate with decimals as `DECIMALS` does, whatever the thread's context is."""
+    """Return a function that calculates in the context `DECIMALS`, independent of the thread's context."""
 
     @wraps(function)
     def fixed(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
@@ -79,7 +77,7 @@ def in_fixed_context(function: Callable[_Arguments, _Result]) -> Callable[_Argum
 
 
 def to_double(value: Number | Fraction) -> float:
-    """Round a number to double precision; what is too large is infinite."""
+    """Round a number to double precision; too large numbers become infinite."""
     try:
         return float(value)
     except OverflowError:
@@ -98,11 +96,11 @@ def to_single(value: Number | Fraction) -> Single:
     if not math.isfinite(double):
         return Single(double)
     if double != value:
-        # of the two doubles beside the value the one with an odd last bit: it is no tie of single precision
-        # that the value is not
+        # round to the adjacent double with an odd last bit (round to odd): a later rounding to single
+        # precision then sees a tie only if the value is one
         (bits,) = _LONG.unpack(_DOUBLE.pack(double))
         if not bits & 1:
-            # as decimals: a thread's context may forbid to compare a decimal with a float
+            # as decimals: a thread's context may forbid comparing a decimal with a float
             limit = Decimal.from_float(double) if isinstance(value, Decimal) else double
             double = math.nextafter(double, math.inf if value > limit else -math.inf)
     try:
@@ -115,7 +113,7 @@ _LONG, _DOUBLE, _SINGLE = struct.Struct("<q"), struct.Struct("<d"), struct.Struc
 
 
 def promoted(one: Number, other: Number) -> tuple[Any, Any]:
-    """Give two numbers in the narrowest type that both may be promoted to (XPath 3.1, B.1).
+    """Return two numbers in the narrowest type to which both can be promoted (XPath 3.1, B.1).
 
     >>> promoted(1, Decimal("0.5")), promoted(Decimal("0.1"), 1.0), type(promoted(to_single(1), 2)[1])
     ((Decimal('1'), Decimal('0.5')), (0.1, 1.0), <class 'rdflive.values.numbers.Single'>)
@@ -131,7 +129,7 @@ def promoted(one: Number, other: Number) -> tuple[Any, Any]:
 
 
 def number_order(one: Number, other: Number) -> int | None:
-    """Give the sign of the difference of two numbers; None where one is NaN."""
+    """Return the sign of the difference of two numbers; None if one is NaN."""
     if isinstance(one, float) or isinstance(other, float):
         one, other = promoted(one, other)
         if one != one or other != other:
@@ -140,9 +138,9 @@ def number_order(one: Number, other: Number) -> int | None:
 
 
 def calculate(operator: str, one: Number, other: Number) -> Number:
-    """Apply `+`, `-`, `*` or `/`; the quotient of two integers is a decimal, and has 28 digits.
+    """Apply `+`, `-`, `*` or `/`; the quotient of two integers is a decimal of 28 digits.
 
-    Raises `ArithmeticError` for a decimal that is divided by zero or has too many digits.
+    Raises `ArithmeticError` for a decimal division by zero, or a decimal with too many digits.
     """
     one, other = promoted(one, other)
     if isinstance(one, float):
@@ -159,7 +157,7 @@ def calculate(operator: str, one: Number, other: Number) -> Number:
 
 
 def _divide(one: float, other: float) -> float:
-    """Divide as IEEE 754 does: by zero gives an infinity, or NaN."""
+    """Divide as in IEEE 754; division by zero returns an infinity or NaN."""
     if other:
         return one / other
     if math.isnan(other) or math.isnan(one) or not one:
@@ -176,24 +174,24 @@ _STEPS: Final[dict[str, Callable[[Any, Any], Any]]] = {"+": add, "-": sub, "*": 
 
 
 def negated(value: Number) -> Number:
-    """Change the sign, of a decimal without rounding it; a decimal zero has none."""
+    """Return the negated number without rounding; a decimal zero has no sign."""
     if isinstance(value, Decimal):
         return value.copy_negate() if value else value.copy_abs()
     return _alike(-value, value)
 
 
 def magnitude(value: Number) -> Number:
-    """Give the absolute value."""
+    """Return the absolute value."""
     return value.copy_abs() if isinstance(value, Decimal) else _alike(abs(value), value)
 
 
 def _alike(value: Any, model: Number) -> Number:
-    """Give a computed float the type of the number that it was computed from."""
+    """Return a computed float with the type of its operand."""
     return Single(value) if type(model) is Single else value
 
 
 def _to_whole(rounding: Callable[[Any], int]) -> Callable[[Number], Number]:
-    """Make a rounding function, which keeps the type; NaN and infinities stay what they are."""
+    """Return a rounding function that keeps the type; NaN and infinities stay unchanged."""
 
     def function(value: Number) -> Number:
         if isinstance(value, float):
@@ -206,7 +204,7 @@ def _to_whole(rounding: Callable[[Any], int]) -> Callable[[Number], Number]:
 
 
 def _half_up(value: Decimal | float) -> int:
-    # exact, because 0.49999999999999994 + 0.5 is 1.0 in floats, and would be rounded to 1
+    # exact, because 0.49999999999999994 + 0.5 is 1.0 in floats
     exact = Decimal.from_float(value) if isinstance(value, float) else value
     return int(exact.to_integral_value(ROUND_HALF_UP if exact > 0 else ROUND_HALF_DOWN))
 
@@ -218,7 +216,7 @@ round_half_up: Final = _to_whole(_half_up)
 
 
 def number_text(value: Number) -> str:
-    """Write a number as XPath casts it to a string (XPath Functions 3.1, 19.1.2).
+    """Return a number as XPath casts it to a string (XPath Functions 3.1, 19.1.2).
 
     >>> [number_text(value) for value in (7, Decimal("1.50"), 0.1, 1e6, to_single(Decimal("0.1")), -0.0)]
     ['7', '1.5', '0.1', '1.0E6', '0.1', '-0']
@@ -226,7 +224,7 @@ def number_text(value: Number) -> str:
     if isinstance(value, int):
         return str(value)
     if isinstance(value, Decimal):
-        return _trimmed(f"{value:f}") if value else "0"  # no decimal is a negative zero
+        return _trimmed(f"{value:f}") if value else "0"  # decimals have no negative zero
     if not math.isfinite(value):
         return "NaN" if math.isnan(value) else "INF" if value > 0 else "-INF"
     if not value:
@@ -246,7 +244,7 @@ def _trimmed(digits: str, rest: str = "") -> str:
 
 
 def shortest_text(value: float) -> str:
-    """Write a finite float or double with the fewest digits that are read as the same.
+    """Return a finite float or double with the fewest digits that read back to it.
 
     >>> shortest_text(0.1), shortest_text(to_single(Decimal("0.1")))
     ('0.1', '0.1')

@@ -1,4 +1,4 @@
-"""SPARQL's functions of dates and times (Section 17.4.5), of all moments of XML Schema that have the part."""
+"""SPARQL's functions on dates and times (Section 17.4.5), for all XML Schema moments with the part."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["MOMENT_FUNCTIONS"]
 
 
 def _moment(term: Node) -> tuple[str, Moment] | None:
-    """Give the kind of a moment and the moment; None for other terms."""
+    """Return the kind and the value of a moment; None for other terms."""
     value = value_of(term) if isinstance(term, Literal) else None
     return value if value is not None and isinstance(value[1], Moment) else None
 
 
 def _part(name: str, kinds: tuple[str, ...]) -> Callable[[Node], Node | None]:
-    """Make the function of a part that the given kinds of moments have."""
+    """Return the function for a part that the given kinds of moments have."""
 
     def part(term: Node) -> Node | None:
         found = _moment(term)
@@ -35,13 +35,13 @@ def _part(name: str, kinds: tuple[str, ...]) -> Callable[[Node], Node | None]:
 
 
 def tz(term: Node) -> Node | None:
-    """Give the time zone as it is written, the empty string without one (TZ)."""
+    """Return the time zone as text, empty without one (TZ)."""
     found = _moment(term)
     return None if found is None else Literal(zone_text(found[1].zone))
 
 
 def timezone(term: Node) -> Node | None:
-    """Give the time zone as xsd:dayTimeDuration, PT0S for UTC; an error without one (TIMEZONE)."""
+    """Return the time zone as xsd:dayTimeDuration, PT0S for UTC; an error without one (TIMEZONE)."""
     found = _moment(term)
     if found is None or found[1].zone is None:
         return None

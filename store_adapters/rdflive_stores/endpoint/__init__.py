@@ -1,7 +1,7 @@
-"""A SPARQL endpoint as a feed: the hook behind `rdflive.endpoint`, which is the public way to it.
+"""A SPARQL endpoint as a feed: the hook behind the public function `rdflive.endpoint`.
 
-`feed` polls an endpoint or follows its change log, and `blank_nodes` finds the blank nodes of one answer
-again in the next. The plugin manager loads this module, and SPARQLWrapper need not be installed for that.
+`feed` polls an endpoint or follows its change log, and `blank_nodes` matches the blank nodes of successive
+answers. The plugin manager loads this module even if SPARQLWrapper is not installed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["rdflive_endpoint"]
 
 @hookimpl
 def rdflive_endpoint(url: str, options: Mapping[str, Any]) -> Feed | None:
-    """Make the feed of an http(s) URL; the options are those of `EndpointFeed`."""
+    """Return the feed of an http(s) URL; the options are those of `EndpointFeed`."""
     if not url.lower().startswith(("http://", "https://")):
         return None
     if find_spec("SPARQLWrapper") is None:

@@ -1,4 +1,4 @@
-"""Sorts blank nodes of two graphs into classes by what surrounds them (colour refinement)."""
+"""Classes of blank nodes of two graphs by their surroundings (colour refinement)."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _OTHER: Final = "other"
 
 
 class TooSymmetric(Exception):  # noqa: N818 - never leaves the adapter
-    """The nodes look so much alike that matching them takes too long."""
+    """The nodes are so similar that matching them takes too long."""
 
 
 class MatchingBudget:
-    """Limits the work of a matching, counted in quads that are looked at."""
+    """Limits the work of a matching, counted in visited quads."""
 
     def __init__(self, work: int) -> None:
         self._left = work
 
     def spend(self, work: int) -> None:
-        """Count some work; raises `TooSymmetric` when there was too much."""
+        """Count some work; raises `TooSymmetric` above the limit."""
         self._left -= work
         if self._left < 0:
             raise TooSymmetric
@@ -40,12 +40,12 @@ class Surroundings(NamedTuple):
 
     labels: tuple[BNode, ...]
     old: int
-    """How many nodes are old."""
+    """Number of old nodes."""
     incidences: tuple[tuple[Incidence, ...], ...]
 
     @classmethod
     def of(cls, old: Iterable[Quad], new: Iterable[Quad]) -> Surroundings:
-        """Number the nodes in the order in which they come, and look at each quad from each of its nodes."""
+        """Number the nodes in order of occurrence, and collect the quads of each node."""
         shapes: dict[tuple[Any, ...], int] = {}
         labels: list[BNode] = []
         incidences: list[list[Incidence]] = []
@@ -54,7 +54,7 @@ class Surroundings(NamedTuple):
             numbers: dict[BNode, int] = {}
             for quad in quads:
                 nodes = [term for term in quad if isinstance(term, BNode)]
-                # once, also where a node is subject and object of the same quad
+                # once, even if a node is subject and object of the same quad
                 for node in dict.fromkeys(nodes):
                     if node not in numbers:
                         numbers[node] = len(labels)
@@ -68,17 +68,17 @@ class Surroundings(NamedTuple):
         return cls(tuple(labels), sizes[0], tuple(map(tuple, incidences)))
 
     def neighbours(self, node: int) -> set[int]:
-        """Give the blank nodes that share a quad with a node."""
+        """Return the blank nodes that share a quad with a node."""
         return {other for _, others in self.incidences[node] for other in others}
 
 
 class Classes:
     """The coarsest partition of some nodes in which all nodes of a class have equal surroundings.
 
-    Surroundings are equal if the same quads, with classes in place of blank nodes, are around both: the
-    colour refinement of Hogan's *Canonical Forms for Isomorphic and Equivalent RDF Graphs* (2017). Only nodes
-    next to a node that changed its class are looked at again, and the largest part of a class keeps its
-    number, so long chains take time in proportion to their length.
+    Surroundings are equal if both nodes have the same quads, with classes in place of blank nodes: the colour
+    refinement of Hogan's *Canonical Forms for Isomorphic and Equivalent RDF Graphs* (2017). Only neighbours
+    of a node that changed its class are visited again, and the largest part of a class keeps its number, so
+    long chains take time in proportion to their length.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Classes:
         self._around = around
         self._budget = budget
         self.of: dict[int, int] = dict(classes)
-        """The class of each node, also of neighbours that are not sorted themselves."""
+        """The class of each node, including neighbours that are not sorted themselves."""
         self.members: dict[int, set[int]] = {}
         for node in nodes:
             self.members.setdefault(self.of[node], set()).add(node)
@@ -100,10 +100,10 @@ class Classes:
         return all(2 * sum(node < old for node in nodes) == len(nodes) for nodes in self.members.values())
 
     def _sort(self, unsure: set[int]) -> None:
-        """Split classes until none splits any more.
+        """Split classes until no class splits further.
 
         In each round, the members of a class that are not marked as unsure have equal surroundings, because
-        no neighbour of theirs has changed its class since then. So one of them stands for all.
+        no neighbour has changed its class since. So one of them represents all.
         """
         while unsure:
             parts = [
@@ -135,7 +135,7 @@ class Classes:
         return classes
 
     def _parts(self, number: int, nodes: list[int], unsure: set[int]) -> list[set[int]]:
-        """Give the parts that leave a class; the largest part stays."""
+        """Return the parts that leave a class; the largest part stays."""
         members = self.members[number]
         parts: dict[tuple[Any, ...], set[int]] = {}
         for node in nodes:
@@ -144,7 +144,7 @@ class Classes:
             sure = self._seen(next(node for node in members if node not in unsure))
             like_them = parts.pop(sure, set())
             rest = len(members) - len(nodes) + len(like_them)
-            # the nodes like the sure ones are the largest part; then they need not even be listed
+            # if the nodes like the sure ones are the largest part, they need not be listed
             if all(len(part) <= rest for part in parts.values()):
                 return list(parts.values())
             parts[sure] = members.difference(*parts.values())
@@ -161,7 +161,7 @@ class Classes:
 
 
 def components(around: Surroundings, nodes: Iterable[int]) -> list[list[int]]:
-    """Group nodes that are connected through quads, in the order in which they come."""
+    """Group nodes that are connected through quads, in the given order."""
     left = dict.fromkeys(nodes)
     groups = []
     for first in tuple(left):

@@ -1,4 +1,4 @@
-"""Matches blank nodes of a changed graph by what is still the same around them, the closest first."""
+"""Matching of blank nodes of a changed graph by common surroundings, best match first."""
 
 from __future__ import annotations
 
@@ -16,21 +16,19 @@ Pair: TypeAlias = tuple[int, int]
 """An old node and a new one."""
 
 _RADIUS: Final = 6
-"""Up to how many quads away the surroundings of a node are compared."""
+"""Maximum distance in quads up to which surroundings are compared."""
 _HOLDERS: Final = 40
-"""If more nodes of a side share a trait, it makes no candidates: they would be too many."""
+"""Maximum nodes per side that share a trait; a more frequent trait yields no candidates."""
 
 
 class Overlap:
-    """Extends a matching from new nodes to old ones, best match first, without going back. It is
-    deterministic.
+    """Extends a matching from new nodes to old ones, best match first, without backtracking.
 
-    It starts with pairs that alone have equal surroundings, from the widest radius to the narrowest, and then
-    takes classes with several members, one after the other. From there the matching grows over neighbours:
-    first pairs with the most matched neighbours in common, which is the number of quads that they keep, then
-    pairs that look alike in the widest radius. What is left is matched by the number of quads shared with a
-    candidate. Bounding the candidates keeps this nearly linear. A bad match costs unnecessary changes, never
-    a wrong graph.
+    It is deterministic. It first matches pairs with unique equal surroundings, from the widest radius to the
+    narrowest, then classes with several members. From each match it grows over neighbours: first pairs with
+    the most matched neighbours in common, which is the number of quads that they keep, then pairs that are
+    alike in the widest radius. The remaining nodes are matched by the number of quads in common. The bound on
+    candidates keeps this nearly linear. A bad match causes unnecessary changes, never a wrong graph.
     """
 
     def __init__(
@@ -43,12 +41,10 @@ class Overlap:
         self._circles = self._look_around()
         self._common: Counter[Pair] = Counter()
         self._next: list[tuple[int, int, int, int]] = []
-        """A heap of candidates: minus their neighbours in common, minus their largest equal radius,
-        the pair.
-        """
+        """A heap of candidates: minus their common neighbours, minus their largest equal radius, the pair."""
 
     def run(self) -> None:
-        """Match until no two nodes have anything in common."""
+        """Match until no two nodes have a trait in common."""
         if not self._old or not self._new:
             return
         widest_first = range(len(self._circles) - 1, -1, -1)
@@ -68,7 +64,7 @@ class Overlap:
             circles.append(
                 {node: numbers.setdefault(self._seen(node, inner), len(numbers)) for node in nodes}
             )
-            # no two nodes were told apart that looked alike before, and wider circles tell no more
+            # no class was split, so wider circles split none either
             if len(numbers) == len(set(inner.values())):
                 break
         return circles[1:]
@@ -80,9 +76,7 @@ class Overlap:
         )
 
     def _seed(self, wide: int, reach: int, *, alone: bool) -> None:
-        """Match nodes that are alike in a wide radius, and their neighbours if they are alike within
-        `reach`.
-        """
+        """Match nodes that are alike in a wide radius, and their neighbours that are alike within `reach`."""
         self._grow(reach)
         circle = self._circles[wide]
         groups: dict[int, tuple[list[int], list[int]]] = {}
@@ -104,7 +98,7 @@ class Overlap:
                     self._grow(reach)
 
     def _take(self, old: int, new: int) -> None:
-        """Match two nodes, and make their neighbours candidates."""
+        """Match two nodes, and add their neighbours as candidates."""
         del self._old[old], self._new[new]
         self._matching[new] = old
         for pair in self._neighbours(old, new):
@@ -117,7 +111,7 @@ class Overlap:
         while self._next:
             candidate = heappop(self._next)
             common, likeness, mine, theirs = candidate
-            # one of the two was matched since, or the pair was pushed again with more in common
+            # a node was matched since, or the pair was pushed again with more in common
             if mine not in self._old or theirs not in self._new or -common != self._common[mine, theirs]:
                 continue
             if -likeness > reach:
@@ -128,12 +122,12 @@ class Overlap:
         self._next = sorted(later)
 
     def _likeness(self, pair: Pair) -> int:
-        """Give up to which radius the two nodes are alike."""
+        """Return the largest radius in which two nodes are alike."""
         mine, theirs = pair
         return sum(circle[mine] == circle[theirs] for circle in self._circles)
 
     def _neighbours(self, old: int, new: int) -> Iterator[Pair]:
-        """Pair the free neighbours at the same place of like quads; of very many only those alike."""
+        """Yield pairs of free neighbours in equal positions of like quads; if too many, only similar ones."""
         places: dict[Pair, tuple[list[int], list[int]]] = {}
         for side, (node, free) in enumerate(((old, self._old), (new, self._new))):
             for shape, others in self._around.incidences[node]:
@@ -155,7 +149,7 @@ class Overlap:
             yield from ((waiting[circle[node]].pop(), node) for node in new if waiting.get(circle[node]))
 
     def _match_overlapping(self) -> bool:
-        """Match by the number of common traits, most first; false where nothing has any."""
+        """Match by the number of common traits, most first; return False if there are none."""
         holders: dict[Any, tuple[list[int], list[int]]] = {}
         for side, nodes in enumerate((self._old, self._new)):
             for node in nodes:
@@ -165,7 +159,7 @@ class Overlap:
         for old, new in holders.values():
             if len(old) <= _HOLDERS and len(new) <= _HOLDERS:
                 common.update(product(old, new))
-        # by the numbers of the nodes among equals, so that the matching is the same in each run
+        # ties are ordered by node numbers, so that the matching is deterministic
         for (mine, theirs), _ in sorted(common.items(), key=lambda item: (-item[1], item[0])):
             if mine in self._old and theirs in self._new:
                 self._take(mine, theirs)
@@ -173,16 +167,14 @@ class Overlap:
         return bool(common)
 
     def _traits(self, node: int) -> Iterator[Any]:
-        """Describe each quad around a node by what is known of it; matched nodes get the names of the
-        old side.
-        """
+        """Yield a description of each quad around a node, with old numbers for matched nodes."""
         seen: Counter[Any] = Counter()
         for shape, others in self._around.incidences[node]:
             known = tuple(
                 self._matching.get(other, other if self._is_matched(other) else -1) for other in others
             )
             seen[shape, known] += 1
-            # counted: three quads of a kind have more in common with three of them than with two
+            # counted: three equal quads have more in common with three than with two
             yield shape, known, seen[shape, known]
 
     def _is_matched(self, old: int) -> bool:

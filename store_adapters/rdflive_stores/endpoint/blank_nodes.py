@@ -1,6 +1,4 @@
-"""Gives blank nodes of a new snapshot the labels that they have here, as labels differ from answer to
-answer.
-"""
+"""Relabelling of the blank nodes of a new snapshot, as labels differ between answers."""
 
 from __future__ import annotations
 
@@ -22,22 +20,21 @@ from rdflive_stores.endpoint.blank_node_overlap import Overlap
 __all__ = ["TooSymmetric", "relabel"]
 
 Matching: TypeAlias = dict[int, int]
-"""From new nodes to old ones, injective."""
+"""An injective map from new nodes to old ones."""
 
 _WORK_PER_QUAD: Final = 30
 _LEAST_WORK: Final = 1_000_000
 _DEPTH: Final = 150
-"""How many choices may be open at once; each takes some frames of Python's stack."""
+"""Maximum nested choices; each takes some frames of Python's stack."""
 
 
 def relabel(new: Iterable[Quad], old: Iterable[Quad]) -> list[Quad]:
-    """Give the blank nodes of `new` the labels of those in `old` that they stand for, and fresh labels to
-    others.
+    """Give the blank nodes of `new` the labels of their counterparts in `old`, or fresh labels.
 
-    Any relabelling that keeps nodes apart is correct up to isomorphism; this one aims at few changes. Parts
-    of the graph that are isomorphic are matched exactly, so an unchanged graph comes out equal to `old`,
-    however symmetric it is. In parts that changed, nodes are matched by what is still the same around them.
-    Raises `TooSymmetric` if the exact part would take too long.
+    Any injective relabelling is correct up to isomorphism; this one aims at few changes. Isomorphic parts of
+    the graph are matched exactly, so an unchanged graph results in `old`, however symmetric it is. In changed
+    parts, nodes are matched by their common surroundings. Raises `TooSymmetric` if the exact part would take
+    too long.
 
     >>> relabel([Quad(BNode("b7"), "name", "Ann")], [Quad(BNode("x"), "name", "Ann")])[0].subject
     rdflib.term.BNode('x')
@@ -45,7 +42,7 @@ def relabel(new: Iterable[Quad], old: Iterable[Quad]) -> list[Quad]:
     quads = list(dict.fromkeys(new))
     here = dict.fromkeys(filter(_has_blank_nodes, old))
     there = [quad for quad in quads if _has_blank_nodes(quad)]
-    # the endpoint has given its nodes the labels that they have here
+    # the endpoint uses the current labels
     if here.keys() == set(there):
         return quads
     around = Surroundings.of(here, there)
@@ -80,9 +77,7 @@ def _match_components(
     budget: MatchingBudget,
     depth: int,
 ) -> tuple[Matching, list[int], list[int]]:
-    """Match components of equal classes, each with the first isomorphic one; also gives the nodes
-    left over.
-    """
+    """Match each component with the first isomorphic one; also return the unmatched old and new nodes."""
     matching: Matching = {}
     waiting: dict[tuple[int, ...], list[list[int]]] = {}
     for component in components(around, new):
@@ -113,12 +108,12 @@ def _isomorphism(
     budget: MatchingBudget,
     depth: int,
 ) -> Matching | None:
-    """Find an isomorphism of two sets of nodes that keeps the known classes; None if there is none.
+    """Return an isomorphism of two sets of nodes that keeps the known classes; None if there is none.
 
-    Nodes that are alone in their class on both sides are matched. Without them the others may fall into
-    components, which are matched one by one. If no node is alone, the first old node is matched with each
-    node of its class in turn (individualise and refine). The result keeps every quad: surroundings, with
-    classes for nodes, are equal, and in the end each class is a pair of nodes.
+    Nodes that are unique in their class on both sides are matched. Without them, the rest may split into
+    components, which are matched one by one. If no node is unique, the first old node is matched with each
+    node of its class in turn (individualise and refine). The result keeps every quad: the surroundings, with
+    classes for nodes, are equal, and finally each class is a pair of nodes.
     """
     if len(old) == len(new) == 1:
         return {new[0]: old[0]}
@@ -128,7 +123,7 @@ def _isomorphism(
     classes = Classes(around, (*old, *new), {node: known[node] for node in (*old, *new, *edge)}, budget)
     if not classes.balanced():
         return None
-    # classes are balanced, so a pair is an old and a new node, and old nodes have the smaller numbers
+    # classes are balanced, so a pair has an old and a new node; old nodes have smaller numbers
     matching = {max(pair): min(pair) for pair in classes.members.values() if len(pair) == 2}
     matched = {*matching, *matching.values()}
     rest = [[node for node in nodes if node not in matched] for nodes in (old, new)]
@@ -141,8 +136,8 @@ def _isomorphism(
 def _choose(
     around: Surroundings, old: list[int], new: list[int], classes: Classes, budget: MatchingBudget, depth: int
 ) -> Matching | None:
-    """Match one node of the smallest class with each candidate, until the rest follows."""
-    # with the fewest candidates to try
+    """Match one node of the smallest class with each candidate until the rest matches."""
+    # the fewest candidates
     smallest = min(classes.members.values(), key=len)
     own = min(smallest)
     free = max(classes.of.values()) + 1

@@ -25,32 +25,32 @@ _GONE: Final = frozenset({404, 410, 412})
 class EndpointEvents:
     """Follows server-sent events (WHATWG HTML, section 9.2); the id of an event is the cursor after it.
 
-    The server must tell its present id when a client connects, or soon after; an event with only an `id` will
-    do. Events other than `message` and `patch` are skipped. `resync` asks for a new snapshot, as do the
-    statuses 404, 410 and 412. Silence for longer than the timeout counts as a lost connection, so a server
-    without news should send a comment now and then.
+    The server must send its current id when a client connects, or soon after; an event with only an `id` is
+    enough. Events other than `message` and `patch` are skipped. `resync` requests a new snapshot, as do the
+    statuses 404, 410 and 412. Silence for longer than the timeout counts as a lost connection, so an idle
+    server should send comments.
     """
 
     seen_until: float | None = None
-    """Nothing says that no event is on its way."""
+    """Always None: the stream does not show whether an event is under way."""
 
     def __init__(self, requests: Requests, url: str) -> None:
         self._requests = requests
         self._url = url
 
     def position(self) -> str:
-        """Give the id that the server says first."""
+        """Return the first id that the server sends."""
         return self._requests.attempt(self._url, self._first_id)
 
     def behind(self, cursor: str) -> Iterator[Entry]:
-        """Decode the events after a cursor, up to the one that is the last now."""
+        """Decode the events after a cursor, up to the currently last one."""
         end = self.position()
-        # All before the first is given: a try that fails half-way is made again, and would repeat entries.
+        # read fully before the first is yielded: a failed attempt is repeated and would repeat entries
         entries = self._requests.attempt(self._url, lambda: list(self._until(cursor, end)))
         yield from entries
 
-    def follow(self, cursor: str, every: float | None) -> Iterator[Entry | None]:  # noqa: ARG002 - they come by themselves
-        """Decode events as they come, connecting again whenever the connection is lost; None before that."""
+    def follow(self, cursor: str, every: float | None) -> Iterator[Entry | None]:  # noqa: ARG002 - the server sends them
+        """Decode events on arrival; reconnect after a lost connection; yield None before each connection."""
         pause = 0.0
         failed, begin = 0, time.monotonic()
         while True:
@@ -59,7 +59,7 @@ class EndpointEvents:
             pause = PAUSE
             try:
                 with self._requests.stream(self._url, self._headers(cursor), (200, 204, *_GONE)) as response:
-                    # this status tells a client to connect no more
+                    # this status asks the client not to reconnect
                     if response.status == 204:
                         return
                     failed, begin = 0, time.monotonic()
@@ -77,9 +77,9 @@ class EndpointEvents:
                     if event.id:
                         return event.id
         except HttpFault as fault:
-            reason = f"{fault} before the log said the id of its last event"
+            reason = f"{fault} before the log sent the id of its last event"
             raise HttpFault(reason, retry_after=fault.retry_after) from fault
-        raise HttpFault("the log ended before it said the id of its last event")
+        raise HttpFault("the log ended before it sent the id of its last event")
 
     def _until(self, cursor: str, end: str) -> Iterator[Entry]:
         if cursor == end:
@@ -96,16 +96,18 @@ class EndpointEvents:
 
     def _events(self, response: Exchange, cursor: str) -> Iterator[StreamEvent]:
         if response.status in _GONE:
-            raise ResyncNeeded(self._url, f"the log is gone, or does not reach back (HTTP {response.status})")
+            raise ResyncNeeded(
+                self._url, f"the log is gone, or no longer contains the cursor (HTTP {response.status})"
+            )
         if (kind := media_type(response.headers)) != EVENT_STREAM:
             raise HttpFault(f"the log is {kind}, not {EVENT_STREAM}")
         for event in read_events(to_lines(response, self._url), cursor):
             if event.kind == _RESYNC:
-                raise ResyncNeeded(self._url, f"the log says so behind event {event.id!r}")
+                raise ResyncNeeded(self._url, f"the log requests it after event {event.id!r}")
             yield event
 
     def _entries(self, event: StreamEvent) -> Iterator[Entry]:
-        """Make one entry of an event, however many transactions are in it: its id stands for all of them."""
+        """Yield one entry per event, with all its transactions, because its id is the cursor of them all."""
         if event.kind not in _PATCHES or not event.frame:
             return
         entries = list(read_entries(RDF_PATCH, event.frame, self._url))

@@ -1,4 +1,4 @@
-"""A SPARQL endpoint as a feed: polled for the triples that are needed, or followed through its change log."""
+"""A SPARQL endpoint as a feed: it is polled for the needed triples, or followed through its change log."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from rdflive_stores.endpoint.requests import EndpointError, FeedClosed, Requests
 __all__ = ["EndpointFeed"]
 
 _POLLED: Final = "polled"
-"""The cursor of a polled feed: it needs none, as it compares with the graph itself."""
+"""The constant cursor of a polled feed, which compares with the graph itself."""
 _PATTERNS: Final = "patterns"
 
 
@@ -42,23 +42,22 @@ _KINDS: Final[dict[str, Callable[[Requests, str], _Log]]] = {"patch": PatchLog, 
 
 
 class EndpointFeed:
-    """Mirrors what a SPARQL endpoint holds, as far as it matches the patterns.
+    """Mirrors the triples of a SPARQL endpoint that match the patterns; removes others from the graph.
 
-    `patterns` are what is fetched; without them it is what the subscriptions on the mirrored graph need,
-    asked anew at each poll. What the graph holds beyond is removed: it is a mirror.
+    `patterns` selects the triples; by default, the feed takes the patterns of the subscriptions on the
+    mirrored graph, again at each poll.
 
-    `every` is the number of seconds between polls, None polls once. `page` is the number of rows in a
-    request; larger states are read in several, and twice. `headers` and `auth` (user and password) go with
-    each request to the endpoint and to its log. `timeout` is how long a server may be silent, `tries` how
-    often a request is made until an error comes of it, `backoff` the first wait between them, all in
-    seconds.
+    `every` is the number of seconds between polls; None polls once. `page` is the number of rows per request;
+    a larger state is read in several requests, and twice. `headers` and `auth` (user and password) are sent
+    with each request to the endpoint and to its log. `timeout` is the maximum silence of a server, `tries`
+    the number of attempts at a request, and `backoff` the first wait between attempts; times are in seconds.
 
-    Blank nodes have new labels in each answer, and are matched with those here by what surrounds them.
-    `stable_labels` says that the endpoint gives a node the same label in every answer, and in its log.
+    Blank nodes have new labels in each answer, and are matched with those of the graph by their surroundings.
+    With `stable_labels`, the endpoint gives a node the same label in every answer, and in its log.
 
-    `log` is the URL of a change log, which is followed instead: RDF Patch in a document that grows, or
-    server-sent events. Then blank nodes need stable labels, and only changes that match the patterns are
-    taken; when subscriptions come to need more, a new snapshot is.
+    `log` is the URL of a change log to follow instead of polling: a growing RDF Patch document, or
+    server-sent events. It requires stable labels for blank nodes. Only changes that match the patterns are
+    applied. When subscriptions need further patterns, the feed requests a new snapshot.
     """
 
     def __init__(
@@ -111,21 +110,21 @@ class EndpointFeed:
         self._requests.close()
 
     def entries(self, cursor: str | None, kept: Mapping[str, str], target: Target) -> Iterator[Entry]:
-        """Give what has changed, as often as it is looked for; raises `EndpointError` and `ResyncNeeded`."""
+        """Yield the changes of each poll or of the log; raises `EndpointError` and `ResyncNeeded`."""
         source = self._polled(target) if self._log_url is None else self._followed(cursor, kept, target)
         try:
             for sequence, entry in enumerate(source, start=1):
                 yield replace(entry, batch=Batch(entry.batch.changes, sequence))
-        # `close` ends the feed, and is no error
+        # `close` ends the feed without an error
         except FeedClosed:
             return
 
     def snapshot(self, target: Target) -> Snapshot | None:
-        """Read the whole state, and of a log the place behind it.
+        """Return the full state and, with a log, the cursor after it.
 
-        The log's position comes first, then the state, then what the log holds behind the position. The
-        last change of a quad in there decides whether it is in the result, whether the state has seen
-        that change or not; so the result is the state at the end of the log.
+        The log's position is read first, then the state, then the log after that position. The last logged
+        change of a quad decides whether the quad is in the result, even if the state already includes the
+        change. So the result is the state at the end of the log.
         """
         needed = self._needed(target)
         if self._log_url is None:
@@ -139,8 +138,8 @@ class EndpointFeed:
         try:
             entries = list(log.behind(cursor))
         except ResyncNeeded as renewed:
-            # a Fault, so that the whole snapshot is tried again
-            raise HttpFault(f"the log began anew while the state was read ({renewed})") from renewed
+            # an HttpFault, so that the whole snapshot is repeated
+            raise HttpFault(f"the log started again while the state was read ({renewed})") from renewed
         for entry in entries:
             if entry.error is not None:
                 raise entry.error
@@ -152,7 +151,7 @@ class EndpointFeed:
         return Snapshot(tuple(quads), f"{kind} {cursor}", {_PATTERNS: str(needed)})
 
     def _polled(self, target: Target) -> Iterator[Entry]:
-        # one for all polls: it knows what it read last, and asks whether that has changed
+        # one for all polls: it keeps the last state for conditional requests
         pages = self._pages()
         needed = self._needed(target)
         while True:
@@ -171,15 +170,15 @@ class EndpointFeed:
     def _followed(self, cursor: str | None, kept: Mapping[str, str], target: Target) -> Iterator[Entry]:
         kind, _, place = (cursor or "").partition(" ")
         if kind not in _KINDS or self._log_url is None:
-            raise ResyncNeeded(self.source, "nothing of the log has been read yet")
+            raise ResyncNeeded(self.source, "the log has not been read yet")
         needed = self._needed(target)
         if kept.get(_PATTERNS) != str(needed):
-            raise ResyncNeeded(self.source, "other patterns are needed than were mirrored")
+            raise ResyncNeeded(self.source, "the needed patterns differ from the mirrored ones")
         self._log = log = _KINDS[kind](self._requests, self._log_url)
         for entry in log.follow(place, self._every):
-            # to need less than was mirrored does no harm; to need more takes a snapshot
+            # fewer patterns are harmless; more patterns need a snapshot
             if self._patterns is None and not needed.covers(Needed.of(target.patterns())):
-                raise ResyncNeeded(self.source, "more patterns are needed than were mirrored")
+                raise ResyncNeeded(self.source, "more patterns are needed than those mirrored")
             if entry is not None:
                 yield replace(self._matching(entry, needed), cursor=f"{kind} {entry.cursor}")
 
@@ -187,7 +186,7 @@ class EndpointFeed:
         needed = self._patterns or Needed.of(target.patterns())
         if not needed.patterns:
             raise EndpointError(
-                f"{self.source}: nothing is needed from it; subscribe to the graph before you mirror, "
+                f"{self.source}: no triples are needed from it; subscribe to the graph before mirroring, "
                 "or give queries="
             )
         return needed
@@ -196,8 +195,8 @@ class EndpointFeed:
         return Pages(self._requests, self.source, self._page, stable_labels=self._stable_labels)
 
     def _state(self, pages: Pages, needed: Needed, target: Target) -> list[Quad] | None:
-        """Read what matches, in the spellings and labels of the target; None where nothing has changed."""
-        # the subscriptions are closed by now, and what was mirrored for them goes
+        """Return the matching quads in the target's spelling and labels; None if unchanged."""
+        # the subscriptions are closed now, so their mirrored quads are removed
         if not needed.patterns:
             return []
         quads = pages.read(needed)
@@ -212,30 +211,30 @@ class EndpointFeed:
             return relabel(spelled, target.quads())
         except TooSymmetric as error:
             raise EndpointError(
-                f"{self.source}: its blank nodes look too much alike to tell which is which; have it "
-                "skolemise them, or say stable_labels=True if it gives a node the same label in every answer"
+                f"{self.source}: its blank nodes are too similar to match; configure it to skolemise them, "
+                "or set stable_labels=True if it gives a node the same label in every answer"
             ) from error
 
     def _matching(self, entry: Entry, needed: Needed) -> Entry:
-        """Leave out quads that no pattern needs."""
+        """Remove the quads that no pattern matches."""
         changes = tuple(
             change
             for change in entry.batch.changes
             if any(matches(pattern, change.quad) for pattern in needed.patterns)
         )
-        # only where they are needed: other quads of the log may well have blank nodes
+        # only the needed quads: others in the log may have blank nodes
         self._refuse_blank_nodes(change.quad for change in changes)
         return replace(entry, batch=Batch(changes))
 
     def _refuse_blank_nodes(self, quads: Iterable[Quad]) -> None:
         if not self._stable_labels and any(isinstance(term, BNode) for quad in quads for term in quad):
             raise EndpointError(
-                f"{self.source}: it has blank nodes, and nothing says that log and answers name them alike; "
-                "say stable_labels=True if they do; else skolemise them, or poll without log="
+                f"{self.source}: it has blank nodes, whose labels in log and answers may differ; set "
+                "stable_labels=True if they are the same; otherwise skolemise them, or poll without log="
             )
 
     def _open_log(self) -> tuple[str, _Log]:
-        """Look what kind of log there is."""
+        """Detect the kind of the log and open it."""
         url = self._log_url or ""
 
         def once() -> str:
@@ -248,7 +247,7 @@ class EndpointFeed:
 
 
 def _difference(state: Iterable[Quad], target: Target) -> tuple[Change, ...]:
-    """Give the changes that make the target the state, removals first."""
+    """Return the changes from the target to the state, removals first."""
     wanted = dict.fromkeys(state)
     held = dict.fromkeys(target.quads())
     removed = (Change(-1, quad) for quad in held if quad not in wanted)

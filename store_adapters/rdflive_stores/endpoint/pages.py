@@ -1,4 +1,4 @@
-"""Reads one state of an endpoint in as many pages as it takes, all from the same moment."""
+"""A reader of one consistent state of an endpoint in pages."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _UNCOUNTED: Final = -1
 class _Page(NamedTuple):
     rows: ResultRows
     total: int
-    """The rows of all pages; -1 if a limit of the server cut off the row that tells it."""
+    """Number of rows of all pages; -1 if a limit of the server cut off the row with the number."""
     headers: Mapping[str, str]
     fresh: bool = True
-    """False if the server said that the page is still as it was read before."""
+    """False if the server reported that the page is unchanged."""
 
 
 class _Torn(HttpFault):
@@ -34,18 +34,18 @@ class _Torn(HttpFault):
 
 
 class Pages:
-    """Reads the whole state of an endpoint that matches some patterns, and remembers it for the next reading.
+    """Reads the state of an endpoint that matches some patterns, and keeps it for the next reading.
 
-    Every answer contains the number of rows of the whole state, in one query with its own rows. So one page
-    with all of them is a state of the endpoint, if the server answers a query from one state, and a server
-    that silently leaves rows out is noticed.
+    Every answer has the number of rows of the full state, in one query with its own rows. A server answers a
+    query from one state, so one page with all rows is a state of the endpoint. Rows that a server silently
+    leaves out are detected by their number.
 
-    Several pages are read twice. The second time only asks whether they have changed, if the server can tell.
-    A page that was the same both times did not change between its two readings, and all these periods include
-    the moment between the two rounds. So what was read is the state at that moment. The only thing this
-    misses is a change that was undone in between. If all pages have one strong ETag, the server numbers its
-    states, and one round is enough. Pages that differ, overlap or count differently are read again after
-    growing waits. A torn state is never returned.
+    Several pages are read twice, the second time with conditional requests if the server supports them. A
+    page that is the same both times did not change between its two readings, and all these periods include
+    the moment between the two rounds. So the result is the state at that moment. Only a change that was
+    undone in between is missed. If all pages have one strong ETag, the server numbers its states, and one
+    round is enough. Pages that differ, overlap or have different counts are read again after growing waits.
+    An inconsistent state is never returned.
     """
 
     def __init__(self, requests: Requests, url: str, size: int, *, stable_labels: bool) -> None:
@@ -58,9 +58,9 @@ class Pages:
         self._last: list[_Page] = []
 
     def read(self, needed: Needed) -> tuple[Quad, ...] | None:
-        """Give the distinct quads that match; None where the endpoint says that none has changed.
+        """Return the distinct matching quads; None if the endpoint reports no change.
 
-        Raises `EndpointError` where no consistent state can be had.
+        Raises `EndpointError` if no consistent state can be read.
         """
         if needed != self._needed:
             self._needed, self._last = needed, []
@@ -72,7 +72,7 @@ class Pages:
         return tuple(dict.fromkeys(chain.from_iterable(page.rows.quads for page in pages)))
 
     def _consistent(self, needed: Needed, rounds: list[list[_Page]]) -> list[_Page]:
-        """Read until two rounds in a row are the same; `rounds` has the last one of an earlier try."""
+        """Read two equal rounds; `rounds` keeps the last round of an earlier attempt."""
         pages = rounds.pop() if rounds else self._round(needed, self._last)
         if self._last and not any(page.fresh for page in pages):
             return self._last
@@ -80,18 +80,18 @@ class Pages:
             return self._distinct(pages)
         again = self._round(needed, pages)
         if [page.rows.keys for page in pages] != [page.rows.keys for page in again]:
-            # Fresh: a page that has not changed since the first round may have changed since `_last`.
+            # fresh: a page unchanged since the first round may have changed since `_last`
             rounds.append([page._replace(fresh=True) for page in again])
             raise _Torn(
                 f"its {len(pages)} pages of {self._size} rows changed while they were read; a larger page= "
-                "and queries that need less are read faster"
+                "or queries that need fewer triples are read faster"
             )
         return self._distinct(again)
 
     def _distinct(self, pages: list[_Page]) -> list[_Page]:
-        """Refuse pages that repeat a row, and so lack another."""
+        """Refuse pages that repeat a row, and therefore lack another."""
         if len(set(chain.from_iterable(page.rows.keys for page in pages))) != pages[0].total:
-            raise _Torn("it repeats rows, so it does not keep to ORDER BY and DISTINCT; give a larger page=")
+            raise _Torn("it repeats rows, so it violates ORDER BY or DISTINCT; set a larger page=")
         return pages
 
     def _round(self, needed: Needed, known: list[_Page]) -> list[_Page]:
@@ -102,7 +102,7 @@ class Pages:
             page = self._page(needed, number, known[number] if number < len(known) else None)
             pages.append(page)
             if page.total != pages[0].total:
-                raise _Torn(f"it changed while its pages of {self._size} rows were read; give a larger page=")
+                raise _Torn(f"it changed while its pages of {self._size} rows were read; set a larger page=")
             if page.total > self._size and not self._stable_labels:
                 self._refuse_blank_nodes(page)
         return pages
@@ -112,25 +112,25 @@ class Pages:
 
         def once() -> _Page:
             nonlocal received
-            page = self._ask(needed, number, known)
+            page = self._request(needed, number, known)
             expected = min(self._size, max(0, page.total - number * self._size))
             before, received = received, len(page.rows.quads)
             if received == expected and page.total != _UNCOUNTED:
                 return page
-            reason = f"it gave {received} rows where it counts {expected}"
+            reason = f"it returned {received} rows but counts {expected}"
             if page.total == _UNCOUNTED:
-                reason = f"it gave {received} rows, without the one that counts them"
-            # twice the same number: a limit of the server, and no accident
+                reason = f"it returned {received} rows without the row that counts them"
+            # the same number twice: a limit of the server
             if received == before < self._size:
-                # the row with the number of all rows counts too
+                # the row with the number of rows counts too
                 limit = received + (page.total != _UNCOUNTED)
-                advice = f"it seems to give {limit} rows at most: say page={max(1, limit - 1)} or less"
+                advice = f"it seems to return at most {limit} rows: set page={max(1, limit - 1)} or less"
                 raise EndpointError(f"{self._url}: {reason}; {advice}")
             raise HttpFault(reason)
 
         return self._requests.attempt(self._url, once)
 
-    def _ask(self, needed: Needed, number: int, known: _Page | None) -> _Page:
+    def _request(self, needed: Needed, number: int, known: _Page | None) -> _Page:
         construct = self._can_construct and not needed.names_graphs
         query = needed.query(self._size, number, construct=construct)
         accept = N_TRIPLES if construct else JSON_RESULTS
@@ -142,20 +142,20 @@ class Pages:
         except WrongFormat:
             if not construct:
                 raise
-            self._can_construct = False  # a SELECT is answered in JSON by every endpoint
-            return self._ask(needed, number, None)
+            self._can_construct = False  # every endpoint answers a SELECT in JSON
+            return self._request(needed, number, None)
         return _Page(rows, _UNCOUNTED if rows.total is None else rows.total, answer.headers)
 
     def _refuse_blank_nodes(self, page: _Page) -> None:
         if any(isinstance(term, BNode) for quad in page.rows.quads for term in quad):
             raise EndpointError(
                 f"{self._url}: {page.total} rows do not fit on a page of {self._size}, and some hold blank "
-                f"nodes, whose labels mean nothing on another page; give page={page.total} or more, have it "
-                "skolemise them, or say stable_labels=True if it gives a node the same label in every answer"
+                f"nodes, whose labels differ between pages; set page={page.total} or more, configure it to "
+                "skolemise them, or set stable_labels=True if it gives a node the same label in every answer"
             )
 
 
 def _is_one_version(pages: list[_Page]) -> bool:
     tags = {page.headers.get("ETag", "") for page in pages}
-    # a weak tag (`W/"1"`) may stand for several states
+    # a weak tag (`W/"1"`) may cover several states
     return len(tags) == 1 and tags.pop().startswith('"')

@@ -1,4 +1,4 @@
-"""The change log of an endpoint as a document of RDF Patch that grows."""
+"""The change log of an endpoint as a growing RDF Patch document."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ __all__ = ["PatchLog"]
 PATCH_TYPES: Final = "application/rdf-patch, text/plain;q=0.5, */*;q=0.1"
 
 _TAIL: Final = 1024
-"""How many bytes before a cursor are compared with those that were there when it was made."""
+"""Number of bytes before a cursor that are compared with the earlier ones."""
 _RANGE: Final = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
 _CODE: Final = re.compile(r"[ \t]*([A-Z]+)")
 _GONE: Final = frozenset({404, 410, 412})
 
 
 class _LogPlace(NamedTuple):
-    """Behind which byte and line to go on, and the CRC-32 of up to 1,024 bytes before."""
+    """A position after a byte and a line, with the CRC-32 of up to 1,024 bytes before it."""
 
     end: int = 0
     number: int = 0
@@ -36,11 +36,11 @@ class _LogPlace(NamedTuple):
 
 
 class PatchLog:
-    """Reads a log with GET: by byte range where the server can, and past what is known where it cannot.
+    """Reads a log with GET, by byte range if the server supports it, otherwise in full.
 
-    A cursor is that of a file, with a check of 1,024 bytes. The bytes in front of it are fetched again
-    and compared, so a log that was cut or written anew is noticed. A last line without an end and a
-    transaction without its TC are not there yet: they are read when they are complete.
+    A cursor is that of a file, but with a checksum of 1,024 bytes. The bytes before it are fetched again and
+    compared, so a truncated or rewritten log is detected. A last line without a line end, and a transaction
+    without its TC, are read once they are complete.
     """
 
     def __init__(self, requests: Requests, url: str) -> None:
@@ -49,7 +49,7 @@ class PatchLog:
         self.seen_until: float | None = None
 
     def position(self) -> str:
-        """Give the cursor at the end of the log. Reads all of it, for the number of the line."""
+        """Return the cursor at the end of the log; reads the full log to count lines."""
         answer = self._requests.attempt(
             self._url, lambda: self._requests.get(self._url, {"Accept": PATCH_TYPES}, (200,))
         )
@@ -59,16 +59,13 @@ class PatchLog:
         return write_cursor(Line("", place.number, end=place.end, check=place.check))
 
     def behind(self, cursor: str) -> Iterator[Entry]:
-        """Decode what is there now after a cursor."""
+        """Decode the current log after a cursor."""
         place = self._place(cursor)
         answer = self._requests.attempt(self._url, lambda: self._get(place, {}))
         yield from self._entries(answer, place)
 
     def follow(self, cursor: str, every: float | None) -> Iterator[Entry | None]:
-        """Decode what is after a cursor, and look for more every so many seconds; with None, only once.
-
-        Gives None each time before it looks.
-        """
+        """Decode the log after a cursor every so many seconds (None: once); yield None before each look."""
         headers: dict[str, str] = {}
         while True:
             yield None
@@ -78,7 +75,7 @@ class PatchLog:
                 for entry in self._entries(answer, place):
                     yield entry
                     cursor = entry.cursor
-                # with another cursor another range is asked for, whose validator this is not
+                # another cursor requests another range, for which this validator does not hold
                 headers = conditions(answer.headers) if self._place(cursor) == place else {}
             self.seen_until = look
             if every is None:
@@ -89,7 +86,7 @@ class PatchLog:
         try:
             last = read_cursor(cursor)
         except RdfliveError as error:
-            raise ResyncNeeded(self._url, f"{cursor!r} is no place in a log of RDF Patch") from error
+            raise ResyncNeeded(self._url, f"{cursor!r} is not a position in an RDF Patch log") from error
         return _LogPlace(last.end, last.number, last.check)
 
     def _get(self, place: _LogPlace, headers: dict[str, str]) -> EndpointAnswer:
@@ -100,7 +97,7 @@ class PatchLog:
         if answer.status in _GONE:
             raise ResyncNeeded(self._url, f"the log is gone (HTTP {answer.status})")
         if answer.status == 416 and place.end:
-            raise ResyncNeeded(self._url, f"the log ends before byte {place.end}, up to where it was read")
+            raise ResyncNeeded(self._url, f"the log ends before byte {place.end}, the position reached")
         if answer.status == 206:
             given = answer.headers.get("Content-Range", "")
             match = _RANGE.fullmatch(given)
@@ -116,14 +113,14 @@ class PatchLog:
         yield from read_entries(RDF_PATCH, _complete(lines), self._url)
 
     def _lines(self, body: bytes, offset: int, place: _LogPlace) -> Iterator[Line]:
-        """Check what is in front of the place, and give the lines behind it with their checks."""
+        """Check the bytes before a position, and yield the lines after it with their checksums."""
         known = place.end - offset
         tail = body[max(0, known - _TAIL) : known]
         if len(body) < known or zlib.crc32(tail) != place.check:
             raise ResyncNeeded(
-                self._url, f"the log has changed in front of byte {place.end}, up to where it was read"
+                self._url, f"the log has changed before byte {place.end}, the position reached"
             )
-        # the last line is not there yet while it has no end
+        # a last line without a line end is incomplete
         stream = io.BytesIO(body[: body.rfind(b"\n") + 1])
         stream.seek(known)
         for line in to_lines(stream, self._url, number=place.number, end=place.end):
@@ -135,13 +132,13 @@ def _begin(place: _LogPlace) -> int:
 
 
 def _complete(lines: Iterable[Line]) -> Iterator[Line]:
-    """Hold the lines of a transaction back until its end has arrived."""
+    """Yield the lines of a transaction only once its end has arrived."""
     held: list[Line] = []
     for line in lines:
         match = _CODE.match(line.text)
         code = match[1] if match else ""
         if code == "TX":
-            yield from held  # a transaction in which another begins: the decoder refuses it
+            yield from held  # unfinished: the decoder refuses it
             held = [line]
         elif held and code not in ("TC", "TA"):
             held.append(line)

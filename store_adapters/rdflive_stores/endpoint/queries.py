@@ -1,4 +1,4 @@
-"""The queries that fetch what matches triple patterns: page by page, each with the number of all rows."""
+"""The queries that fetch the matches of triple patterns in pages, each with the total number of rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PLAIN: Final = (None, XSD.string)
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """The patterns to fetch, without those that more general ones cover, in an order of their own.
+    """The patterns to fetch, sorted, without those that more general ones cover.
 
     >>> knows = URIRef("urn:knows")
     >>> print(Needed.of([Quad(None, knows, None), Quad(URIRef("urn:ann"), knows, None)]))
@@ -33,29 +33,29 @@ class Needed:
 
     @classmethod
     def of(cls, patterns: Iterable[Quad]) -> Needed:
-        """Keep the most general patterns; a blank node in one means something only here: it is dropped."""
+        """Keep the most general patterns; blank nodes, whose labels are local, become wildcards."""
         distinct = dict.fromkeys(map(_without_blank_nodes, patterns))
         kept = (q for q in distinct if not any(_covers(other, q) for other in distinct if other != q))
-        # sorted, so that equal needs are equal texts: a mirror compares them with those it kept
+        # sorted, so that equal sets have equal texts, which a mirror compares with its kept text
         return cls(tuple(sorted(kept, key=_branch)))
 
     @property
     def names_graphs(self) -> bool:
-        """True where the graph is part of what is asked, so that no CONSTRUCT can answer."""
+        """True if the queries return graph names, which CONSTRUCT cannot."""
         return any(pattern.graph is not None for pattern in self.patterns)
 
     def __str__(self) -> str:
         return "\n".join(_branch(pattern) for pattern in self.patterns)
 
     def covers(self, other: Needed) -> bool:
-        """True when all that the other patterns match, these do."""
+        """True if these patterns match everything that the other patterns match."""
         return all(any(_covers(mine, theirs) for mine in self.patterns) for theirs in other.patterns)
 
     def query(self, size: int, page: int, *, construct: bool) -> str:
-        """Ask for a page of the distinct rows and, in the same request, for the number of all rows.
+        """Return the query for a page of the distinct rows and the number of all rows.
 
-        One answer thus says by itself whether the server left something out. CONSTRUCT gives the number
-        as a triple, SELECT as the variable `n` of one more row.
+        Each answer then shows by itself if the server left rows out. CONSTRUCT returns the number as a
+        triple, SELECT as the variable `n` of an additional row.
         """
         names = "?g ?s ?p ?o" if self.names_graphs else "?s ?p ?o"
         branches = " UNION ".join(f"{{ {_branch(pattern)} }}" for pattern in self.patterns)
@@ -69,7 +69,7 @@ class Needed:
 
 
 def matches(pattern: Quad, quad: Quad) -> bool:
-    """True when a quad matches a pattern, at least: literals may be spelled in several ways.
+    """True if a quad may match a pattern; any two literals may be spellings of one value.
 
     >>> matches(Quad(None, None, Literal(1)), Quad(BNode(), URIRef("urn:p"), Literal(2), URIRef("urn:g")))
     False
@@ -96,7 +96,7 @@ def _without_blank_nodes(pattern: Quad) -> Quad:
 
 
 def _branch(pattern: Quad) -> str:
-    """Write one pattern so that it binds s, p, o and, where there is one, g."""
+    """Return a pattern as text that binds s, p, o and, if it has a graph, g."""
     terms, rest = [], []
     for name, term in zip("spo", pattern[:3], strict=True):
         terms.append(write_term(term) if isinstance(term, URIRef) else f"?{name}")
@@ -114,10 +114,9 @@ def _branch(pattern: Quad) -> str:
 
 
 def _spelled(name: str, literal: Literal) -> str:
-    """Restrict a variable to a literal in every spelling that the graph here may take for the same.
+    """Return a restriction of a variable to all spellings of a literal that the graph may treat as equal.
 
-    Strings have few spellings, and an index finds each. Numbers and dates have many: their values are
-    compared.
+    Strings have few spellings, and an index finds each. Numbers and dates have many, so values are compared.
     """
     text = write_term(literal)
     if literal.language:

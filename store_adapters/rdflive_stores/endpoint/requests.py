@@ -1,4 +1,4 @@
-"""Requests to an endpoint and its log. Failures that may pass are tried again; others are raised at once."""
+"""Requests to an endpoint and its log; temporary failures are retried, others raised at once."""
 
 from __future__ import annotations
 
@@ -18,20 +18,25 @@ __all__ = ["EndpointAnswer", "EndpointError", "FeedClosed", "Requests", "check_u
 T = TypeVar("T")
 
 _GET_LIMIT: Final = 1500
-"""Longer queries are sent by POST; shorter ones go into the URL, which caches and ETags need."""
+"""Maximum length of a query in the URL, which caches and ETags need; longer queries use POST."""
 _PATIENCE: Final = 600.0
-"""Seconds that a Retry-After may ask for, at most."""
+"""Maximum seconds of a Retry-After."""
 _LOGIN: Final = "give auth=(user, password), or headers="
-_CHECK: Final = "the server refuses the request, and would again: check the URL and the options"
-_ADVICE: Final = {401: _LOGIN, 403: _LOGIN, 404: "check the URL", 410: "it is gone for good: check the URL"}
+_CHECK: Final = "the server refuses the request: check the URL and the options"
+_ADVICE: Final = {
+    401: _LOGIN,
+    403: _LOGIN,
+    404: "check the URL",
+    410: "it is gone permanently: check the URL",
+}
 
 
 class EndpointError(RdfliveError, ConnectionError):
-    """An endpoint cannot be read: it is down, refuses the request, or answers what cannot be used."""
+    """An endpoint is down, refuses the request, or returns an unusable answer."""
 
 
 class FeedClosed(Exception):  # noqa: N818 - never leaves the adapter
-    """The feed was closed while a request or a wait was under way."""
+    """The feed was closed during a request or a wait."""
 
 
 class EndpointAnswer(NamedTuple):
@@ -48,7 +53,7 @@ class Requests:
     def __init__(
         self, headers: Mapping[str, str], auth: tuple[str, str] | None, pace: RetryPace, tries: int
     ) -> None:
-        # a cache in between must ask the server whether what it has is still right
+        # caches in between must revalidate their copies
         given = {"Cache-Control": "no-cache", **headers}
         if auth is not None:
             given["Authorization"] = f"Basic {base64.b64encode(':'.join(auth).encode()).decode()}"
@@ -57,16 +62,16 @@ class Requests:
         self._pace = pace
 
     def close(self) -> None:
-        """Let every request and wait, now and later, raise `FeedClosed`."""
+        """Make every current and later request and wait raise `FeedClosed`."""
         self._http.close()
 
     def wait(self, seconds: float) -> None:
-        """Wait, unless closed: then raise `FeedClosed` at once."""
+        """Wait for some seconds; `close` raises `FeedClosed` at once."""
         if self._http.closed.wait(seconds):
             raise FeedClosed
 
     def attempt(self, url: str, once: Callable[[], T]) -> T:
-        """Call until no `HttpFault` comes, then give up with an `EndpointError`."""
+        """Call a function again after each `HttpFault`; raises `EndpointError` after the last attempt."""
         begin = time.monotonic()
         tried = 0
         while True:
@@ -78,23 +83,23 @@ class Requests:
             self.wait(pause)
 
     def pause(self, url: str, tried: int, begin: float, fault: HttpFault) -> float:
-        """Give the seconds to wait after a failed try; raises `EndpointError` after the last.
+        """Return the seconds to wait after a failed attempt; raises `EndpointError` after the last one.
 
-        It is what the server asks, or more. `begin` is the monotonic time of the first try.
+        The wait is at least that of the server's Retry-After. `begin` is the monotonic time of the first
+        attempt.
         """
-        self.wait(0)  # a request that `close` has cut is no failure
-        asked = fault.retry_after
-        if tried >= self._tries or asked > _PATIENCE:
-            waiting = f", and asks to wait {asked:.0f} s" if asked > _PATIENCE else ""
+        self.wait(0)  # a request that `close` aborted is no failure
+        requested = fault.retry_after
+        if tried >= self._tries or requested > _PATIENCE:
+            waiting = f", and requests a wait of {requested:.0f} s" if requested > _PATIENCE else ""
             raise EndpointError(
                 f"{url}: {fault}{waiting}; given up after {tried} tries in {time.monotonic() - begin:.1f} s. "
-                "See that the server is well and mirror again: it goes on where it stopped. More tries= wait "
-                "longer"
+                "Check the server and mirror again, which continues from the last cursor, or set more tries="
             ) from fault
-        return self._pace.pause(tried, asked)
+        return self._pace.pause(tried, requested)
 
     def ask(self, url: str, query: str, accept: str, headers: Mapping[str, str]) -> EndpointAnswer:
-        """Send a query to an endpoint once; the answer has one of the statuses 200, 304 and 406."""
+        """Send a query to an endpoint once; the status of the answer is 200, 304 or 406."""
         scheme, host, path, parameters, _ = urlsplit(url)
         wrapper = SPARQLWrapper(urlunsplit((scheme, host, path, "", "")))
         for name, text in parse_qsl(parameters, keep_blank_values=True):
@@ -102,16 +107,16 @@ class Requests:
         wrapper.setOnlyConneg(True)
         wrapper.setMethod(GET if len(query) <= _GET_LIMIT else POST)
         wrapper.setQuery(query)
-        # what SPARQLWrapper sends follows redirects with the credentials, and without the query of a POST
+        # SPARQLWrapper itself would follow redirects with the credentials and without the query of a POST
         made = wrapper._createRequest()
         headers = {**dict(made.header_items()), "Accept": accept, **headers}
-        del headers["User-agent"]  # that is for headers= to say
+        del headers["User-agent"]  # only headers= sets it
         return self.get(made.full_url, headers, (200, 304, 406), made.get_method(), made.data)
 
     def get(
         self, url: str, headers: Mapping[str, str], accepted: tuple[int, ...], *given: Any
     ) -> EndpointAnswer:
-        """Read a document once; the answer has one of the accepted statuses."""
+        """Read a document once; the answer has an accepted status."""
         with self.stream(url, headers, accepted, *given) as exchange:
             return EndpointAnswer(exchange.status, exchange.headers, exchange.read())
 
@@ -123,7 +128,7 @@ class Requests:
         method: str = "GET",
         body: bytes | None = None,
     ) -> Exchange:
-        """Open a document that may have no end, once; the answer has one of the accepted statuses."""
+        """Open a possibly endless document once; the answer has an accepted status."""
         exchange = self._http.send(method, url, timeout=self._pace.silence, headers=headers, body=body)
         if exchange.status in accepted:
             return exchange
@@ -135,22 +140,22 @@ class Requests:
 
 
 def check_url(url: str, role: str) -> str:
-    """Refuse what is no http(s) URL, or has credentials in it."""
+    """Return an http(s) URL; raises `EndpointError` for other texts and for URLs with credentials."""
     parts = split_url(url)
     if parts is None:
         raise EndpointError(f"the {role} must be an http or https URL in ASCII, got {url!r}")
     if "@" in parts.netloc:
         raise EndpointError(
-            f"the {role} on {parts.hostname} holds credentials; give them as auth=(user, password)"
+            f"the {role} on {parts.hostname} contains credentials; pass them as auth=(user, password)"
         )
     return url
 
 
 def conditions(headers: Mapping[str, str]) -> dict[str, str]:
-    """Make the headers that ask for a document only if it is no longer the one that came with `headers`.
+    """Return the headers of a conditional request for a document whose last answer had `headers`.
 
-    A Last-Modified counts only where the answer was made a second later or more: within the same second
-    the document may have changed again (RFC 9110, section 8.8.2.2).
+    Last-Modified is used only if the answer is at least one second younger: within the same second the
+    document may have changed again (RFC 9110, section 8.8.2.2).
     """
     if etag := headers.get("ETag"):
         return {"If-None-Match": etag}

@@ -304,18 +304,19 @@ class LiveStore:
                 refuse_kept(KEPT)
             return is_done
 
-    def _write(self, write: NativeWrite, *, is_single: bool = False) -> None:
+    def _write(self, write: NativeWrite) -> None:
         """Make a write; without listeners it runs directly on the store."""
         if not self._unheard(write.native):
-            self.capture.write(write, is_single=is_single)
+            self.capture.write(write)
 
     def _write_one(self, sign: Literal[1, -1], quad: Quad) -> None:
         """Write one quad, and record a real change."""
-        write = OneQuad(self, sign, quad)
+        native = self.native.add if sign > 0 else self.native.remove
         if not isinstance(quad, Quad):
-            write.native()  # the store raises for an argument that is no quad
+            native(quad)  # the store raises for an argument that is no quad
         refuse_kept(quad.graph_name)
-        self._write(write, is_single=True)
+        if not self._unheard(native, quad):
+            self.capture.write(OneQuad(self, sign, quad), is_single=True)
 
     def _insert(self, write: Callable[[list[Quad]], None], quads: list[Quad]) -> None:
         self._change(partial(write, quads), Changing([], quads))

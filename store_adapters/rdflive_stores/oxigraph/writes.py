@@ -10,36 +10,44 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Protocol
 
-from pyoxigraph import Quad
+from pyoxigraph import Quad, Store
 
-from rdflive.store import UNION, Changes, QuadTerms
+from rdflive.store import UNION, Capture, Changes, QuadTerms
 from rdflive_stores.oxigraph.bulk import Changing, change
 from rdflive_stores.oxigraph.changes import canonical_quad, compare, record, union_changes
+from rdflive_stores.oxigraph.entry import EntryRequest
 from rdflive_stores.oxigraph.foresight import Foreseen, turn_unspelled
+from rdflive_stores.oxigraph.kept import KeptQuads
 from rdflive_stores.oxigraph.request import execute
 from rdflive_stores.oxigraph.terms import canonical
+from rdflive_stores.oxigraph.undoing import Undoing
+from rdflive_stores.oxigraph.update import Pattern
 from rdflive_stores.oxigraph.visible import visible
 
-if TYPE_CHECKING:
-    from rdflive_stores.oxigraph.entry import EntryRequest
-    from rdflive_stores.oxigraph.store import LiveStore
-    from rdflive_stores.oxigraph.update import Pattern
-
 __all__ = ["Compared", "EntryWrite", "ManyQuads", "NativeWrite", "OneQuad"]
+
+
+class LiveNative(Protocol):
+    """The part of a `LiveStore` that its writes use."""
+
+    native: Store
+    capture: Capture
+    held: KeptQuads
+    undoing: Undoing
 
 
 class NativeWrite(ABC):
     """One write of a `LiveStore`."""
 
-    def __init__(self, live: LiveStore) -> None:
+    def __init__(self, live: LiveNative) -> None:
         self.live = live
         self._foreseen: Foreseen | None = None
 
     @abstractmethod
     def native(self) -> None:
-        """Run the operation on the native store, and no more."""
+        """Run only the native operation."""
 
     @abstractmethod
     def follow(self) -> None:
@@ -90,13 +98,13 @@ class NativeWrite(ABC):
 class OneQuad(NativeWrite):
     """Adds or removes one quad."""
 
-    def __init__(self, live: LiveStore, sign: Literal[1, -1], quad: Quad) -> None:
+    def __init__(self, live: LiveNative, sign: Literal[1, -1], quad: Quad) -> None:
         super().__init__(live)
         self._sign = sign
         self._quad = quad
 
     def native(self) -> None:
-        """Run the operation on the native store, and no more."""
+        """Run only the native operation."""
         native = self.live.native
         (native.add if self._sign > 0 else native.remove)(self._quad)
 
@@ -133,7 +141,7 @@ class ManyQuads(NativeWrite):
 
     def __init__(
         self,
-        live: LiveStore,
+        live: LiveNative,
         operation: Callable[[], object],
         changes: Changing,
         graphs: set[Any],
@@ -147,7 +155,7 @@ class ManyQuads(NativeWrite):
         self._may_pass = may_pass
 
     def native(self) -> None:
-        """Run the operation on the native store, and no more."""
+        """Run only the native operation."""
         self._operation()
 
     def follow(self) -> None:
@@ -180,7 +188,7 @@ class Compared(NativeWrite):
 
     def __init__(
         self,
-        live: LiveStore,
+        live: LiveNative,
         touched: Callable[[], list[Pattern]],
         operation: Callable[[], object],
         foresee: Callable[[list[Pattern]], Foreseen],
@@ -191,7 +199,7 @@ class Compared(NativeWrite):
         self._foresee = foresee
 
     def native(self) -> None:
-        """Run the operation on the native store, and no more."""
+        """Run only the native operation."""
         self._operation()
 
     def follow(self) -> None:
@@ -206,12 +214,12 @@ class Compared(NativeWrite):
 class EntryWrite(NativeWrite):
     """One entry of a feed, in one transaction, with the texts that are kept beside it."""
 
-    def __init__(self, live: LiveStore, entry: EntryRequest) -> None:
+    def __init__(self, live: LiveNative, entry: EntryRequest) -> None:
         super().__init__(live)
         self._entry = entry
 
     def native(self) -> None:
-        """Run the operation on the native store, and no more."""
+        """Run only the native operation."""
         self._write(*self._entry.changed(self.live.native))
 
     def follow(self) -> None:

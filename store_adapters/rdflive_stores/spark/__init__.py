@@ -1,4 +1,4 @@
-"""rdflive on Apache Spark: change feeds mirrored into graphs, and subscriptions past one machine."""
+"""rdflive on Apache Spark: mirror change feeds into graphs, and maintain subscriptions on a cluster."""
 
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING or has_spark():
     from rdflive_stores.spark.snapshots import rebuild
     from rdflive_stores.spark.subscription import SparkSubscription, subscribe
 else:
-    # the stages of `dataflow` need no PySpark, and can be imported without it
+    # `dataflow` needs no PySpark and stays importable without it
 
     def __getattr__(name: str) -> object:
         if name.startswith("__"):

@@ -1,7 +1,7 @@
-"""Change rows: the columns that changes of a graph have in every DataFrame, and the position of a row.
+"""Change rows: the columns of a graph's changes in every DataFrame, and the position of a row.
 
 The columns `op` ("A" or "D", as in RDF Patch), `s`, `p`, `o` and `g` hold the terms in N-Triples; `g` is NULL
-for the default graph. If its source has positions, a row also tells its own:
+for the default graph. Rows of a source with positions also have columns of `PLACES`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import functions as F  # noqa: N812 - the usual name
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
 from rdflive.errors import RdfliveError
@@ -36,11 +36,11 @@ POSITIONED: Final = StructType(
         StructField("part", IntegerType()),
     ]
 )
-"""The columns of a change that a file holds."""
+"""The columns of a change in a file."""
 
 
 PLACES: Final = ("file", "topic", "partition", "offset", "part")
-"""The columns by which a row may tell its position."""
+"""The columns that may hold the position of a row."""
 
 
 _FILES: Final = {"file", "offset", "part"}
@@ -56,7 +56,7 @@ class StreamColumns(NamedTuple):
 
 
 def stream_columns(changes: DataFrame) -> StreamColumns | None:
-    """Find the columns that tell the position of a row; None if the source has none."""
+    """Return the columns with the position of a row; None if the source has none."""
     columns = set(changes.columns)
     if columns >= _FILES:
         return StreamColumns(F.col("file"), F.col("offset"), F.col("part"))
@@ -67,19 +67,19 @@ def stream_columns(changes: DataFrame) -> StreamColumns | None:
 
 
 def is_one_stream(changes: DataFrame) -> bool:
-    """Tell whether all streams are one, in the order of their names, as the files of a log are."""
+    """True if all streams are one, ordered by name, as the files of a log are."""
     return set(changes.columns) >= _FILES
 
 
 def is_sharded(changes: DataFrame) -> bool:
-    """Tell whether the streams are shards of Kinesis, whose records come in their order."""
+    """True if the streams are shards of Kinesis, whose records arrive in order."""
     return {"shard", "sequence"} <= set(changes.columns)
 
 
 def stream_offsets(offset: Mapping[str, Any]) -> dict[str, int]:
-    """Read an offset of Spark's offset log: per stream name, up to where it has been read.
+    """Return the end of each stream in an offset of Spark's offset log, by the name of the stream.
 
-    Raises `RdfliveError` if it is neither an offset of our files nor Kafka's.
+    Raises `RdfliveError` if the offset is neither one of rdflive's files nor Kafka's.
 
     >>> stream_offsets({"log.rdfp": {"end": 120, "check": 7, "path": "/logs/log.rdfp"}})
     {'log.rdfp': 120}
@@ -90,11 +90,11 @@ def stream_offsets(offset: Mapping[str, Any]) -> dict[str, int]:
     for name, places in offset.items():
         if not isinstance(places, Mapping):
             raise RdfliveError(
-                f"{dict(offset)!r} is no offset of a positioned source: expected that of format "
+                f"{dict(offset)!r} is not an offset of a positioned source: expected that of format "
                 '"rdf_patch", {file: {"end": …, "check": …, "path": …}}, or of Kafka, {topic: {partition: '
                 "offset}}"
             )
-        # ours; Kafka has an offset for each partition
+        # rdflive's own; Kafka has an offset per partition
         if places.keys() >= {"end", "check"}:
             found[name] = places["end"]
         else:

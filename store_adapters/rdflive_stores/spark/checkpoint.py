@@ -1,4 +1,4 @@
-"""The checkpoint of a subscription: where it is, what Spark has written to it, and where the state lies."""
+"""The checkpoint of a subscription: its location, Spark's commits, and the folder of the state."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OPTIONS: Final = {
     "secret.key": "secret_key",
     "session.token": "session_token",
 }
-"""What Hadoop's settings of S3, `spark.hadoop.fs.s3a.…`, are called by Arrow."""
+"""Arrow's names for Hadoop's S3 settings, `spark.hadoop.fs.s3a.…`."""
 
 
 class LocationError(RdfliveError, ValueError):
@@ -37,11 +37,11 @@ class LocationError(RdfliveError, ValueError):
 class Checkpoint:
     """The folder that holds Spark's own checkpoint and, in `rdflive`, the state.
 
-    A location that is a path, or a URL that begins with `file:`, is on disk. `s3a:` takes the settings
-    `spark.hadoop.fs.s3a.…` of the session, and where there are no keys those of AWS's environment. Other
-    schemes are those of Arrow: `hdfs:`, `gs:` and `abfs:`, set up by their environment on each machine.
+    A path, or a URL that starts with `file:`, is on disk. `s3a:` uses the session's settings
+    `spark.hadoop.fs.s3a.…`, and without keys those of AWS's environment. Arrow reads `hdfs:`, `gs:` and
+    `abfs:`, configured by their environment on each machine.
 
-    Raises `LocationError` if no file system can be made of it.
+    Raises `LocationError` if Arrow has no file system for the location.
     """
 
     def __init__(self, location: str | os.PathLike[str], spark: SparkSession | None = None) -> None:
@@ -50,17 +50,17 @@ class Checkpoint:
 
     @property
     def query(self) -> str | None:
-        """The id that Spark gave the query; None before its first start."""
+        """The id that Spark assigned to the query; None before its first start."""
         try:
             return str(json.loads(self.folder.text("metadata"))["id"])
         except FileNotFoundError:
             return None
         except (ValueError, KeyError, TypeError) as error:
-            raise StateError(f"{self.folder}/metadata is not what Spark writes: {error}") from error
+            raise StateError(f"{self.folder}/metadata is not in Spark's format: {error}") from error
 
     @property
     def committed(self) -> int | None:
-        """The last micro-batch that Spark noted as done."""
+        """The last micro-batch in Spark's commit log; None before the first."""
         commits = self.folder / "commits"
         last = max((int(name) for name in commits.names() if name.isdigit()), default=-1)
         while (commits / str(last + 1)).is_there():  # a listing may lag
@@ -69,32 +69,32 @@ class Checkpoint:
 
     @property
     def state(self) -> Folder | None:
-        """The folder of the query, with the generations of its state; None before its first start."""
+        """The folder with the generations of the query's state; None before its first start."""
         query = self.query
         return None if query is None else self.root / query
 
     @property
     def home(self) -> Home:
-        """Where tasks find the state."""
+        """The location at which tasks find the state."""
         state = self.state
         return Home(self.root, FIRST if state is None else generation_of(state))
 
     @property
     def held(self) -> dict[str, Any] | None:
-        """What the present state belongs to; None where there is none."""
+        """The recorded plan of the present state; None if there is no state."""
         state = self.state
         return None if state is None else known(state / generation_of(state))
 
     @property
     def is_half_begun(self) -> bool:
-        """Whether a start from a snapshot was interrupted before its state was whole."""
+        """True if a start from a snapshot was interrupted before its state was complete."""
         state = self.state
         if state is None or generation_of(state) != FIRST or (state / FIRST / PLAN).is_there():
             return False
         return any(name[0].isdigit() and not is_unmade(name) for name in state.names())
 
     def begin(self) -> Folder:
-        """Give the query its id, as its first start would; gives the folder for its state."""
+        """Assign an id to the query, as its first start would; return the folder for its state."""
         if self.query is None:
             self.folder.make()
             self.folder.write_text("metadata", json.dumps({"id": str(uuid4())}))
@@ -102,11 +102,11 @@ class Checkpoint:
 
 
 def _locate(text: str, spark: SparkSession | None) -> tuple[Folder, str]:
-    """Find a folder as tasks reach it, and give the location as Spark takes it."""
+    """Return the folder as tasks reach it, and the location in Spark's form."""
     parts = urlsplit(text)
     if parts.scheme == "file" or len(parts.scheme) < 2:  # a drive of Windows
         path = unquote(parts.path) if parts.scheme == "file" else os.path.abspath(text)
-        # with its scheme, for the default file system of a cluster may be another
+        # with its scheme, since a cluster may default to another file system
         return Folder.local(path), f"file://{path}"
     try:
         if parts.scheme in _S3:

@@ -1,4 +1,4 @@
-"""The connectors of Spark that pipelines use: which packages, in which versions, for which PySpark."""
+"""The Spark connectors for pipelines: their packages, versions and settings."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from rdflive.extras import install_command
 __all__ = ["CONNECTORS", "PACKAGES", "Connector", "ConnectorError", "connecting"]
 
 _PYSPARK: Final = "4.2.0"
-"""The newest PySpark for which all connectors exist; the extras ask for it."""
+"""The newest PySpark for which all connectors exist; the extras require it."""
 PACKAGES: Final = "spark.jars.packages"
-"""The setting of Spark that names artifacts of Maven."""
+"""The Spark setting that names Maven artifacts."""
 
 
 class ConnectorError(RdfliveError, ValueError):
-    """A connector that is not known, or not made for the Spark that is installed."""
+    """An unknown connector, or one that the installed Spark does not have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Connector:
-    """What a session needs to read one kind of source."""
+    """The settings of a session that reads one kind of source."""
 
     package: str
-    """The artifact of Maven. Spark fetches it, with what it needs, when the session starts."""
+    """The Maven artifact. Spark downloads it and its dependencies when the session starts."""
     config: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -41,13 +41,13 @@ CONNECTORS: Final = {
     ),
     "s3": Connector("org.apache.hadoop:hadoop-aws:3.5.0"),
 }
-"""The connectors by name: the formats of Spark, and `s3` for locations in `s3a:`."""
+"""The connectors by name: Spark formats, and `s3` for locations in `s3a:`."""
 
 
 def connecting(names: Iterable[str], config: Mapping[str, str], pyspark: str) -> dict[str, str]:
-    """Give the settings of a session that has some connectors; those of `config` are added to.
+    """Return the settings that add connectors to a session with the settings `config`.
 
-    Raises `ConnectorError` for names that there are not, and for a PySpark that they are not made for.
+    Raises `ConnectorError` for unknown names, and for a PySpark without tested connectors.
 
     >>> connecting(["kafka"], {"spark.jars.packages": "org.example:other:1"}, "4.2.0")
     {'spark.jars.packages': 'org.example:other:1,org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0'}
@@ -57,11 +57,11 @@ def connecting(names: Iterable[str], config: Mapping[str, str], pyspark: str) ->
     for name in names:
         connector = CONNECTORS.get(name)
         if connector is None:
-            raise ConnectorError(f"{name!r} is no connector: there are {', '.join(sorted(CONNECTORS))}")
+            raise ConnectorError(f"{name!r} is not a connector; choose from {', '.join(sorted(CONNECTORS))}")
         if pyspark != _PYSPARK:
             raise ConnectorError(
-                f"PySpark {pyspark} has no connector {name!r} that was tried: {_PYSPARK} is the newest that "
-                f"has all of them; run {install_command('spark')}"
+                f"PySpark {pyspark} has no tested connector {name!r}: {_PYSPARK} is the newest that has all "
+                f"connectors; run {install_command('spark')}"
             )
         packages.append(connector.package)
         settings |= connector.config

@@ -1,4 +1,4 @@
-"""Deltas of a subscription in this process as DataFrames, for any sink of Spark."""
+"""A subscription's deltas as DataFrames, for any Spark sink."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ _TRIPLE: Final = ("subject", "predicate", "object")
 
 
 class DeltaSink:
-    """Hands each delta to `write(rows, sequence)` as a DataFrame, and returns when that has.
+    """Callback that passes each delta to `write(rows, sequence)` as a DataFrame, and waits for it.
 
-    Its rows are signed solutions: `sequence` and `initial` of the delta, `weight` (positive where solutions
-    appeared, negative where they went), and a column per variable with the term in N-Triples, NULL where it
-    is unbound. A CONSTRUCT query has the columns `subject`, `predicate` and `object`, an ASK query none. An
-    initial delta may have no rows; after `Subscription.resync` it replaces all that came before.
+    The rows are signed solutions. They have the delta's `sequence` and `initial`, a `weight` (positive for
+    solutions that appeared, negative for those that disappeared), and a column per variable with the term in
+    N-Triples, NULL if unbound. A CONSTRUCT query has the columns `subject`, `predicate` and `object`, an ASK
+    query none. An initial delta may have no rows; after `Subscription.resync` it replaces all earlier deltas.
 
-    Nothing is buffered, so that a delta counts as delivered only when it was written; each costs a job of
-    Spark, so write large batches. With `resume` a delta that was being written when the program ended comes
-    again with its number. A write that replaces what it wrote for a number makes it count once:
+    Nothing is buffered, so a delta counts as delivered only after it is written. Each delta costs a Spark
+    job, so write large batches. With `resume`, a delta whose write was interrupted comes again with its
+    number. A `write` that replaces its earlier output for a number makes each delta count once:
 
         def write(rows, sequence):
             rows.write.mode("overwrite").parquet(f"deltas/run={sequence}")
 
         rdflive.subscribe(graph, query, DeltaSink(spark, write), name="table", resume="deltas.sqlite")
 
-    Raises what `write` raises, `UnwritableError` for a term that N-Triples cannot hold, and `RdfliveError`
-    for variables that cannot be columns; of the delta nothing is written then.
+    Raises the errors of `write`, `UnwritableError` for a term that N-Triples cannot hold, and `RdfliveError`
+    for variables that cannot be columns; then nothing of the delta is written.
     """
 
     def __init__(self, spark: SparkSession, write: Callable[[DataFrame, int], object]) -> None:
@@ -51,11 +51,11 @@ class DeltaSink:
         self._write(self._spark.createDataFrame(delta_rows(delta)), delta.sequence)
 
     def close(self) -> None:
-        """Leave the session open: it is the caller's."""
+        """Do nothing: the caller owns the session."""
 
 
 def delta_rows(delta: Delta) -> pa.Table:
-    """Give the signed solutions of a delta, each distinct one as a row.
+    """Return the signed solutions of a delta, with a row per distinct solution.
 
     >>> from rdflib import Literal
     >>> from rdflive.model import Header
@@ -83,5 +83,5 @@ def _check_columns(names: tuple[str, ...]) -> None:
         if count[name.lower()] > 1:
             raise RdfliveError(
                 f"the variable ?{name} cannot be a column: the columns are sequence, weight, initial and the "
-                "variables, and to Spark the case of their letters is one; rename it with (… AS ?other)"
+                "variables, and Spark ignores the case of their letters; rename it with (… AS ?other)"
             )

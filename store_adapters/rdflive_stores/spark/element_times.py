@@ -1,11 +1,11 @@
-"""The time of elements: the column that tells it, and how far the watermark is behind the largest one."""
+"""The time of elements: its column, and the delay of the watermark."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
 from rdflive.time.instants import DurationLike, to_delay
 from rdflive_stores.spark.dataflow.event_time import WINDOWS, EventWindow
@@ -13,31 +13,31 @@ from rdflive_stores.spark.dataflow.event_time import WINDOWS, EventWindow
 __all__ = ["event_window", "quoted"]
 
 _DELAY: Final = "spark.watermarkDelayMs"
-"""Where `withWatermark` says in the schema how long it waits, with Spark Connect too."""
+"""The key in the schema's metadata for the delay of `withWatermark`, also with Spark Connect."""
 _MILLISECOND: Final = 10**6
 
 
 def event_window(
     changes: DataFrame, window: Any, time: str | None, delay: DurationLike | None
 ) -> EventWindow | None:
-    """Find the column and the delay of a window over a stream; None where there is no window.
+    """Return the time column and the delay of a window over a stream; None without a window.
 
-    Both are those of `withWatermark`, unless they are given. Without any delay there is none.
+    Both default to those of `withWatermark`, and the delay to none.
     """
     if window is None:
         if time is not None or delay is not None:
-            raise ValueError("time= and delay= go with a window: give one, as window=rdflive.Sliding('10s')")
+            raise ValueError("time= and delay= need a window, such as window=rdflive.Sliding('10s')")
         return None
     if not isinstance(window, WINDOWS):
         raise ValueError(
-            f"window={window!r} does not go by time: give Sliding, Tumbling or Landmark; elements cannot be "
-            "counted on Spark, where they have no order"
+            f"window={window!r} does not go by time: use Sliding, Tumbling or Landmark; Spark cannot count "
+            "elements, because they have no order"
         )
     delays = {f.name: f.metadata[_DELAY] for f in changes.schema.fields if _DELAY in f.metadata}
     if time is None:
         if len(delays) != 1:
-            which = f"has it for {', '.join(delays)}" if delays else "has none"
-            raise ValueError(f"time= must name the column of times, or changes.withWatermark, and it {which}")
+            which = f"is set for {', '.join(delays)}" if delays else "is not set"
+            raise ValueError(f"time= must name the column of times: withWatermark {which}")
         time = next(iter(delays))
     kinds = dict(changes.dtypes)
     if kinds.get(time) != "timestamp":
@@ -49,5 +49,5 @@ def event_window(
 
 
 def quoted(name: str) -> Column:
-    """Give a column by its name, whatever characters it has."""
+    """Return a column by its name, which may have any characters."""
     return F.col(f"`{name.replace('`', '``')}`")

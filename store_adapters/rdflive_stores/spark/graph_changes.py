@@ -1,4 +1,4 @@
-"""A live graph's own changes as a stream: written to a log as they happen, and read by the source of logs."""
+"""A live graph's own changes as a stream: recorded in a log, which the log source reads."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ except ImportError:  # on Windows
 __all__ = ["ChangeLog", "changes"]
 
 _WATCHED: Final = "ASK { <urn:x-rdflive:log> <urn:x-rdflive:log> <urn:x-rdflive:log> }"
-"""A query that costs nothing to maintain: a store reports its batches while it has a subscription."""
+"""A query without cost: a store reports its batches while it has a subscription."""
 _BEGIN: Final = b"TX .\n"
 _END: Final = b"\nTC .\n"
 _BLOCK: Final = 1 << 20
 _numbers: Final = count(1)
-"""Make the names of recordings differ: a log that was deleted may be recorded under the path of another."""
+"""Makes the names of recordings differ, because a deleted log's path may be recorded again."""
 
 
 def changes(
@@ -53,10 +53,10 @@ def changes(
     log: str | os.PathLike[str] | None = None,
     initial: bool = True,
 ) -> DataFrame:
-    """Give the changes of a graph from now on, behind its present content, as a streaming DataFrame.
+    """Return the changes of a graph from now on, after its present content, as a streaming DataFrame.
 
-    Its rows are those of format `rdf_patch`. The graph is recorded until the program ends, in the file `log`,
-    or in one that is removed then; `ChangeLog` is the same with an end, and says what it does.
+    It has the columns of the format `rdf_patch`. The graph is recorded until the program ends, in the file
+    `log` or in a temporary one. `ChangeLog` does the same until it is closed, and describes the recording.
     """
     path = os.fspath(log) if log is not None else _temporary()
     recording = ChangeLog(graph, path, initial=initial)
@@ -71,25 +71,26 @@ def _temporary() -> str:
 
 
 class ChangeLog:
-    """Appends every commit of a graph or dataset to a log of RDF Patch, a transaction each.
+    """Appends every commit of a graph or dataset to a log of RDF Patch, as one transaction each.
 
-    The transaction is in the file before the write returns. A new log begins with what the graph holds,
-    unless `initial` is false. A log that is there already is gone on in: what a killed run left unfinished is
-    cut off, and the first transaction is what has changed since, whoever changed it; the content of both is
-    held in memory for that. Language tags are written in lower case, for they are equal in any.
+    A write to the graph returns after its transaction is in the file. A new log starts with the graph's
+    content, unless `initial` is false. An existing log is continued: the recording cuts off a transaction
+    that a killed run left unfinished, and then appends the difference between log and graph, for which it
+    holds both in memory. Language tags are written in lower case, because case does not distinguish them.
 
-    What cannot be written (a term that no line can hold, a full disk) stops the recording: `error` says why,
-    it is logged, and the log gets a line at which every stream that reads it fails, so nothing is left out.
+    A commit that cannot be written (a term that no line can hold, a full disk) stops the recording. `error`
+    holds the reason, rdflive logs it, and the log gets a line at which every stream that reads it fails, so
+    that no change is left out.
 
     Close it, or use it as a context manager. Raises `UnsupportedStoreError` for a graph that no adapter can
-    watch, and `RdfliveError` inside a batch of the graph, and for a file that is no such log, that another
-    `ChangeLog` writes or that cannot be written.
+    watch. Raises `RdfliveError` inside a batch of the graph, and for a file that is not such a log, that
+    another `ChangeLog` writes, or that cannot be written.
     """
 
     def __init__(self, graph: GraphLike, path: str | os.PathLike[str], *, initial: bool = True) -> None:
         self.path = os.path.abspath(os.fspath(path))
         self.error: BaseException | None = None
-        """What stopped the recording."""
+        """The error that stopped the recording."""
         self._lock = threading.Lock()
         self._graph = _Recorded(graph)
         _refuse_batch(graph, self.path)
@@ -102,19 +103,19 @@ class ChangeLog:
             raise
 
     def changes(self, spark: SparkSession | None = None) -> DataFrame:
-        """Give the log as a streaming DataFrame; without a session, in one for this machine."""
+        """Return the log as a streaming DataFrame; without a session, in one of this machine."""
         spark = spark or session()
         register(spark)
         return spark.readStream.format("rdf_patch").option("feed", "rdf-patch").load(self.path)
 
     def close(self) -> None:
-        """Stop recording, and let go of the file. May be repeated."""
+        """Stop recording and close the file; idempotent."""
         with self._lock:
             if self._file.closed:
                 return
             rdflive.unregister_plugin(self._plugin)
             self._file.close()
-        # Outside the lock: a writer holds that of the store when it asks for this one in `_record`.
+        # Outside the lock: in `_record`, a writer holds the store's lock when it requests this one.
         self._subscription.close()
 
     def __enter__(self) -> ChangeLog:
@@ -126,11 +127,11 @@ class ChangeLog:
         self.close()
 
     def _begin(self, graph: Any, *, initial: bool) -> None:
-        """Write what has changed since the log's end, and record from there; nobody writes meanwhile."""
+        """Write the changes since the log's end, and record from there; the batch keeps writers out."""
         size = _cut_tail(self._file, self.path)
         if size and not initial:
             raise RdfliveError(
-                f"{self.path}: holds changes already, and initial=False would leave a gap behind them; name "
+                f"{self.path}: holds changes already, and initial=False would leave a gap after them; name "
                 "another log"
             )
         with rdflive.batch(graph), ExitStack() as undo:
@@ -153,16 +154,16 @@ class ChangeLog:
                     self._append(self._graph.changed(store, batch))
             except BaseException as error:
                 self.error = error
-                with suppress(OSError):  # a full disk takes no more; the log says it then by what is missing
+                with suppress(OSError):  # on a full disk, the unfinished transaction shows it
                     self._file.write(STOPPED)
                 if not isinstance(error, Exception):
                     raise
                 raise RdfliveError(
-                    f"{self.path}: {error}; the recording has stopped: a new ChangeLog of the graph goes on"
+                    f"{self.path}: {error}; the recording has stopped: a new ChangeLog of the graph continues"
                 ) from error
 
     def _append(self, rows: Iterable[str]) -> None:
-        """Write a transaction, whole or not at all; nothing where there are no rows."""
+        """Write a complete transaction or none; write nothing without rows."""
         rows = iter(rows)
         first = next(rows, None)
         if first is None:
@@ -170,7 +171,7 @@ class ChangeLog:
         status = os.fstat(self._file.fileno())
         if not status.st_nlink:
             raise RdfliveError("the log was deleted")
-        # what is behind this is cut off again if the transaction cannot be written whole
+        # a transaction that cannot be written completely is cut off here
         place = status.st_size
         try:
             for block in _blocks(chain(("TX .\n", first), rows, ("TC .\n",))):
@@ -181,12 +182,12 @@ class ChangeLog:
 
     def _write(self, block: bytes) -> None:
         while block:
-            # a file without a buffer may take a part of what it is given
+            # a file without a buffer may take only a part
             block = block[self._file.write(block) :]
 
 
 class _Plugin:
-    """What is told of the batches of every store."""
+    """Receives the batches of every store."""
 
     def __init__(self, record: Callable[[Any, Batch], None]) -> None:
         self._record = record
@@ -198,7 +199,7 @@ class _Plugin:
 
 
 class _Recorded:
-    """The graph or dataset that is recorded, by lines of N-Quads."""
+    """The recorded graph or dataset, in lines of N-Quads."""
 
     def __init__(self, graph: Any) -> None:
         self._target = GraphTarget(graph)
@@ -207,11 +208,11 @@ class _Recorded:
         self._known: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
 
     def lines(self) -> Iterator[str]:
-        """List what there is now."""
+        """Return the lines of the present quads."""
         return map(_line, self._target.quads())
 
     def changed(self, store: Any, batch: Batch) -> Iterator[str]:
-        """Write the rows of a captured batch, without those of other graphs."""
+        """Yield the rows of a captured batch, without those of other graphs."""
         for sign, quad in rdflive.to_feed(store, batch).changes:
             if quad.graph == self._name:
                 quad = quad._replace(graph=None)
@@ -226,14 +227,14 @@ class _Recorded:
             try:
                 target = GraphTarget(Graph(store) if isinstance(store, Store) else store)
                 known = target.identity == self._target.identity
-            except UnsupportedStoreError:  # the graph's own is one that can be written
+            except UnsupportedStoreError:  # the graph's own store is supported
                 known = False
             self._known[store] = known
         return known
 
 
 def _default_name(graph: Any) -> Any:
-    """Give the name that captured batches have for the graph, or the dataset's default graph."""
+    """Return the name in captured batches of the graph, or of the dataset's default graph."""
     if not isinstance(graph, Graph) or not graph.store.context_aware:
         return None
     if isinstance(graph, ConjunctiveGraph):
@@ -246,7 +247,7 @@ def _line(quad: Quad) -> str:
 
 
 def _blocks(texts: Iterable[str]) -> Iterator[bytes]:
-    """Put texts together to blocks of a size that is good to write."""
+    """Join texts into blocks of about a megabyte."""
     block, size = [], 0
     for text in texts:
         block.append(text)
@@ -258,23 +259,23 @@ def _blocks(texts: Iterable[str]) -> Iterator[bytes]:
 
 
 def _refuse_batch(graph: Any, path: str) -> None:
-    """Raise `RdfliveError` where this thread has a batch of the graph open."""
+    """Raise `RdfliveError` if this thread has a batch of the graph open."""
     if GraphTarget(graph).is_in_batch:
         raise RdfliveError(
-            f"{path}: a ChangeLog cannot begin inside a batch, of which it would have a part; begin it "
-            "before or behind `with rdflive.batch(graph)`"
+            f"{path}: a ChangeLog cannot start inside a batch, of which it would have only a part; start it "
+            "before or after `with rdflive.batch(graph)`"
         )
 
 
 def _open(path: str) -> FileIO:
-    """Open a log to append to, for this process and object alone."""
+    """Open a log to append to, exclusively for this process and object."""
     if fcntl is None:
         raise RdfliveError("a ChangeLog locks its file by fcntl: record on Linux, macOS or WSL")
     try:
         file = open(path, "a+b", buffering=0)  # noqa: SIM115 - closed with the ChangeLog
     except OSError as error:
         raise RdfliveError(
-            f"{path}: cannot be written: {error.strerror}; a ChangeLog takes a file in a folder that is there"
+            f"{path}: cannot be written: {error.strerror}; a ChangeLog needs a file in an existing folder"
         ) from error
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -285,25 +286,25 @@ def _open(path: str) -> FileIO:
 
 
 def _cut_tail(file: FileIO, path: str) -> int:
-    """Cut off what comes behind the last whole transaction, and say where that ends."""
+    """Cut off the text after the last complete transaction, and return its end."""
     size = os.fstat(file.fileno()).st_size
     if not size:
         return 0
     with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         end = content.rfind(_END)
         end = end + len(_END) if end >= 0 else 0
-        # a killed writer leaves the beginning of a transaction, or of the line `STOPPED`, cut anywhere
+        # a killed writer leaves any prefix of a transaction, or of the line `STOPPED`
         starts = content[: len(_BEGIN)], content[end : end + len(_BEGIN)]
         stopped = STOPPED.startswith(content[end : end + len(STOPPED)])
     begun = _BEGIN.startswith(starts[0]) or (stopped and not end)
     if not begun or not (stopped or _BEGIN.startswith(starts[1])):
-        raise RdfliveError(f"{path}: is not what a ChangeLog has written; name another log")
+        raise RdfliveError(f"{path}: was not written by a ChangeLog; name another log")
     file.truncate(end)
     return end
 
 
 def _state(path: str) -> dict[str, None]:
-    """Add up a log: the quads that it leads to."""
+    """Return the quads that result from a log."""
     reader = LogReader(LogSettings(LogFiles.at(path, "rdf-patch"), _BLOCK, None))
     state: dict[str, None] = {}
     for partition in reader.partitions():

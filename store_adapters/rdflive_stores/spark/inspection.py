@@ -1,4 +1,4 @@
-"""What the state of a subscription holds, read from its files while it runs or not, without Spark."""
+"""Inspect the state of a subscription from its files, without Spark, even while it runs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from rdflive_stores.spark.checkpoint import Checkpoint
 from rdflive_stores.spark.dataflow import tasks
+from rdflive_stores.spark.dataflow.identity import FORMAT
 from rdflive_stores.spark.dataflow.matching import LIVE
 from rdflive_stores.spark.dataflow.runs import Layout
 from rdflive_stores.spark.dataflow.state import Bucket, Held, StateError, TaskMoment
@@ -19,12 +20,12 @@ __all__ = ["Inspection", "PartitionState", "inspect"]
 
 @dataclass(frozen=True, slots=True)
 class PartitionState:
-    """What one partition keeps in one folder."""
+    """The state of one partition in one folder."""
 
     folder: str
-    """`live`: the quads that a pattern matches. `window`: elements, by quad and by time. `arranged`: the
-    matches of the patterns. `stage-0` and so on: counts of rows, groups and the sides of joins. With
-    entailment, `schema` and `entailed`, the entailed triples."""
+    """`live`: quads that match a pattern. `window`: elements by quad and by time. `arranged`: matches of the
+    patterns. `stage-0` and so on: counts of rows, groups and join sides. With entailment also `schema` and
+    `entailed`, the entailed triples."""
     partition: int
     held: Held
 
@@ -34,21 +35,21 @@ class Inspection:
     """The state of a subscription."""
 
     query: str | Mapping[str, str]
-    """The text of its query, or of its queries by their names."""
+    """The text of its query, or of its queries by name."""
     format: int
     partitions: int
     generation: int
-    """How often it was made of a snapshot, rebuilt or compacted."""
+    """Number of times that it was built from a snapshot, rebuilt or compacted."""
     committed: int | None
-    """The last micro-batch that Spark noted as done; None where there was none yet."""
+    """The last micro-batch in Spark's commit log; None before the first."""
     parts: tuple[PartitionState, ...]
 
 
 def inspect(checkpoint: str | os.PathLike[str], spark: SparkSession | None = None) -> Inspection:
-    """Read what the state of a subscription holds after the last micro-batch that was committed.
+    """Return the state of a subscription after the last committed micro-batch.
 
-    A session is needed for locations that it has the settings of. Raises `StateError` where there is none, or
-    where a part of it is lost.
+    Pass a session for locations that need its settings. Raises `StateError` if there is no state, or if a
+    part of it is lost.
     """
     place = Checkpoint(checkpoint, spark)
     state, held, last = place.state, place.held, place.committed
@@ -56,7 +57,7 @@ def inspect(checkpoint: str | os.PathLike[str], spark: SparkSession | None = Non
         raise StateError(f"{place.folder} holds no state of a subscription")
     generation = place.home.generation
     parts = []
-    if held["format"] == tasks.FORMAT and last is not None:
+    if held["format"] == FORMAT and last is not None:
         now = TaskMoment(state / generation, last)
         for partition in range(held["partitions"]):
             tasks.part_behind(now, partition)

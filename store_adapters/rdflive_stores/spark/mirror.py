@@ -1,6 +1,4 @@
-"""A graph that follows a streaming DataFrame: each micro-batch is one commit, together with the
-source's offsets.
-"""
+"""A graph that follows a streaming DataFrame: each micro-batch is one commit, with the source's offsets."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import functions as F  # noqa: N812 - the usual name
 from pyspark.sql.streaming.query import StreamingQuery
 
 import rdflive
@@ -22,7 +20,7 @@ from rdflive.api.interrupts import interrupt_later
 from rdflive.api.target import GraphTarget
 from rdflive.errors import FeedError, RdfliveError
 from rdflive.feeds import FeedFormat, Line
-from rdflive.feeds.dead_letters import DeadLetters
+from rdflive.feeds.entries import DeadLetters
 from rdflive.feeds.terms import write_quad
 from rdflive.model import Change
 from rdflive.store import GraphLike
@@ -41,13 +39,13 @@ log: Final = logging.getLogger("rdflive")
 
 _CURSOR: Final = "cursor"
 _OWN: Final = "feed "
-"""A prefix for the keys that a format chose itself, which `rdflive.mirror` keeps the same way."""
+"""Prefix for the keys of the format itself, which `rdflive.mirror` stores the same way."""
 _starting: Final = threading.Lock()
 
 
 @dataclass(slots=True, eq=False)
 class _Running:
-    """A mirror that runs."""
+    """A running mirror."""
 
     query: StreamingQuery | None = None
     """The streaming query; None while it is being started."""
@@ -56,7 +54,7 @@ class _Running:
 _Key: TypeAlias = tuple[int, str]
 """The store and the name of a mirror."""
 _running: Final[dict[_Key, _Running]] = {}
-"""The mirrors that run. A mirror that is not among them commits no more."""
+"""The running mirrors. Any other mirror commits no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +64,9 @@ class MirroredBatch:
     batch: int
     """Its number in the checkpoint."""
     changes: int
-    """Changes that were applied, net."""
+    """Net number of applied changes."""
     skipped: int
-    """Units that were written to the dead letters, because they are bad or come too late."""
+    """Number of units written to the dead letters, because they are bad or late."""
 
 
 def mirror(
@@ -85,37 +83,37 @@ def mirror(
 ) -> StreamingQuery:
     """Start a streaming query that applies a DataFrame to a graph, each micro-batch as one commit.
 
-    `graph` is an `rdflib.Graph`, a `Dataset` or a `LiveStore` of this process; subscriptions on it are told.
+    `graph` is an `rdflib.Graph`, a `Dataset` or a `LiveStore` of this process; its subscribers are notified.
     The rows of `df` are, by `format`:
 
-    - None: changes, with the columns `op` (A or D, or + or -), `s`, `p`, `o` and perhaps `g`, whose terms are
-      written as in N-Triples; NULL in `g` is the default graph;
-    - "rdf-patch", "nquads": text in `value`, each row whole transactions or lines;
+    - None: changes, with the columns `op` (A or D, or + or -), `s`, `p`, `o` and optionally `g`, with terms
+      in N-Triples; NULL in `g` is the default graph;
+    - "rdf-patch", "nquads": text in `value`, each row with complete transactions or lines;
     - "neptune": a record or a response of Neptune Streams in `value`;
-    - `rdflive.feeds.debezium(mapping)`: an event in `value`, perhaps its `key`, as Kafka has them;
+    - `rdflive.feeds.debezium(mapping)`: an event in `value`, optionally its `key`, as Kafka has them;
     - `rdflive.feeds.delta_lake(mapping)`: rows of a change data feed, with `_change_type` and
       `_commit_version`; timestamps have microseconds, in UTC.
 
-    Executors decode, and net the changes of a micro-batch; what is left of them is applied in this process.
-    If the DataFrame has the columns `file`, `offset` and `part`, or `topic`, `partition` and `offset`, rows
-    are applied in their order, which is that of the source; with `shard` and `sequence`, in that of the
-    shard. Without these columns an event of Debezium is applied in the order that its 'source' tells, and
-    passed over with a warning, or put aside with `on_bad="skip"`, where its row has had a later one; a quad
-    that two rows of one micro-batch insert and delete is refused. A transaction that the source cuts is
-    applied in two steps; the source "rdf_patch" of rdflive cuts none.
+    Executors decode the rows and net the changes of a micro-batch; this process applies the result. The
+    columns `file`, `offset` and `part`, or `topic`, `partition` and `offset`, give the order of rows, which
+    is that of the source; `shard` and `sequence` give that of the shard. Without these columns, Debezium
+    events are applied in the order of their 'source'. An event older than one already applied to its row is
+    skipped with a warning, and goes to the dead letters with `on_bad="skip"`. A quad that two rows of one
+    micro-batch insert and delete is refused. A transaction that the source cuts is applied in two steps;
+    rdflive's source "rdf_patch" cuts none.
 
-    `checkpoint` is that of the query. The graph keeps, in the same commit as the changes and under `name`,
-    where the source stands, so that each row is applied once: after a kill, and where rows say where they
-    stand with a new checkpoint too. The name is by default the path of the checkpoint, so give one where that
-    may change: under another name the source is applied from its beginning. Where rows may be missing the
-    query ends, and its error says how to resync. A micro-batch with a bad unit is not applied, and ends
-    the query; with `on_bad="skip"` the unit goes to the file `dead_letters`, and so does, by itself, a quad
-    that the store refuses. What the source "rdf_patch" cannot read always ends the query.
+    `checkpoint` is that of the query. The graph stores the position in the source under `name`, in the same
+    commit as the changes. So each row is applied once, even after a kill, and rows with positions also with
+    a new checkpoint. `name` defaults to the path of the checkpoint; pass one if that path may change, because
+    under another name the source is applied from its start. If rows may be missing, the query ends with an
+    error that explains how to resync. A micro-batch with a bad unit is not applied, and ends the query. With
+    `on_bad="skip"` the unit goes to the file `dead_letters`, and so does a single quad that the store
+    refuses. Input that the source "rdf_patch" cannot read always ends the query.
 
-    Waiting for the query raises `DataflowError` where rdflive ended it, which `query.exception()` gives as
-    well. `trigger` holds the options of `DataStreamWriter.trigger`; `on_batch` is called after each commit,
-    in the thread of the query. Raises `ShapeError` for a DataFrame or a format that cannot be mirrored,
-    `UnsupportedStoreError`, and `RdfliveError` for a name at work or a checkpoint that cannot be.
+    Waiting for the query raises `DataflowError` if rdflive ended it, and `query.exception()` returns this
+    error. `trigger` holds the options of `DataStreamWriter.trigger`. The query's thread calls `on_batch`
+    after each commit. Raises `ShapeError` for a DataFrame or a format that cannot be mirrored,
+    `UnsupportedStoreError`, and `RdfliveError` for a name in use or an unusable checkpoint.
     """
     if not df.isStreaming:
         raise ShapeError("the DataFrame does not stream: read it with spark.readStream")
@@ -125,7 +123,7 @@ def mirror(
     target, name = GraphTarget(graph), name or place.path
     key = target.identity, name
     with _starting:
-        # under `_starting`, for two calls at once could both find the name free
+        # inside `_starting`, since two calls at once could both find the name free
         running = _enter(key, graph)
         try:
             is_current = partial(_is_current, key, running)
@@ -141,9 +139,7 @@ def mirror(
 
 @dataclass(slots=True)
 class BatchApplier:
-    """The function that Spark calls with each micro-batch; it continues from what the graph keeps
-    under a name.
-    """
+    """The function that Spark calls with each micro-batch; it continues from the graph's stored cursor."""
 
     graph: Any
     target: GraphTarget
@@ -152,7 +148,7 @@ class BatchApplier:
     name: str
     letters: DeadLetters | None
     is_current: Callable[[], bool]
-    """True unless another mirror may have taken its place."""
+    """True unless another mirror may have replaced this one."""
     on_batch: Callable[[MirroredBatch], object] | None = None
     stored: Cursor | None = field(init=False)
 
@@ -164,7 +160,7 @@ class BatchApplier:
         )
 
     def __call__(self, batch: DataFrame, number: int) -> None:
-        """Apply a micro-batch, unless it was applied before; raises what ends the query."""
+        """Apply a micro-batch, unless it was applied before; raise the error that ends the query."""
         given = self.checkpoint.given(number)
         is_positioned = self.shape.is_positioned and stream_ends(given.end) is not None
         found = step(
@@ -189,12 +185,10 @@ class BatchApplier:
 
         reading = self.shape.read(batch, report, repeats=found.cursor.repeats)
         if found.cursor.repeats and given.start is None and not reading.overlaps:
-            raise resync(
-                self.name, "the first record of the source does not follow on the last that was applied"
-            )
+            raise resync(self.name, "the first record of the source does not follow the last applied one")
         if reading.late:
             log.warning(
-                "micro-batch %d of the mirror %r: %d events are passed over, because later ones were applied "
+                "micro-batch %d of the mirror %r: %d events are skipped, because later ones were applied "
                 "before; the first: %s",
                 given.batch, self.name, len(reading.late), _late_name(reading, given.batch),
             )  # fmt: skip
@@ -203,21 +197,21 @@ class BatchApplier:
         cursor = Cursor(
             given.query, given.batch, given.end, found.cursor.ahead, found.cursor.repeats and reading.repeats
         )
-        # before the commit: a kill in between repeats them, and loses none
+        # before the commit: a kill in between repeats them but loses none
         for error, text in faults:
             self._put_aside(error, text)
         with interrupt_later():
             keep = {_OWN + key: text for key, text in reading.kept.items()}
             refused = self._write(reading.changes, {**keep, _CURSOR: cursor.to_text()}, given.batch)
-            # not to be parted from the write: the next micro-batch is compared with it
+            # atomic with the write: the next micro-batch is compared with it
             self.stored = cursor
         if self.on_batch is not None:
             changes = len(reading.changes) - refused
             self.on_batch(MirroredBatch(given.batch, changes, len(faults) + refused))
 
     def _write(self, changes: Sequence[Change], keep: Mapping[str, str | None], batch: int) -> int:
-        """Write one commit; gives how many changes the store refused and were put aside."""
-        # Killed in between, the same micro-batch comes again, since its cursor was not committed.
+        """Write one commit; return the number of changes that the store refused and were put aside."""
+        # After a kill in between, the same micro-batch comes again, since its cursor was not committed.
         with rdflive.batch(self.graph):
             if not self.is_current():
                 raise RdfliveError(
@@ -239,7 +233,7 @@ class BatchApplier:
         return refused
 
     def _write_each(self, changes: Sequence[Change], batch: int) -> int:
-        """Write what the store accepts, halving again and again, and put the rest aside."""
+        """Write all changes that the store accepts, by repeated halving, and put the rest aside."""
         try:
             self.target.write(changes, (), self.name, {})
         except ValueError as cause:
@@ -258,7 +252,7 @@ class BatchApplier:
 
 
 def unapplied(batch: DataFrame, found: BatchPlan, name: str) -> DataFrame:
-    """Drop the rows that were applied before; raises `ResyncNeeded` if others are missing."""
+    """Return the rows that were not applied before; raise `ResyncNeeded` if others are missing."""
     place = stream_columns(batch) if found.applied else None
     if place is None:
         return batch
@@ -269,11 +263,11 @@ def unapplied(batch: DataFrame, found: BatchPlan, name: str) -> DataFrame:
             if begins.get(stream, end + 1) > end:
                 raise resync(
                     name,
-                    f"the graph has {stream!r} up to {end}, and nothing shows that the query reads it from "
-                    "there or before (its startingOffsets, or records that expired)",
+                    f"the graph has {stream!r} up to {end}, and the query may read it only from a later "
+                    "offset (its startingOffsets, or records that expired)",
                 )
     ends = F.create_map(*(F.lit(item) for pair in found.applied.items() for item in pair))
-    # of a stream that is not among them nothing was applied
+    # nothing was applied of any other stream
     return batch.where(place.offset >= F.coalesce(ends[place.stream], F.lit(0)))
 
 
@@ -281,16 +275,16 @@ def _dead_letters(on_bad: str, path: str | os.PathLike[str] | None) -> DeadLette
     if on_bad not in ("stop", "skip"):
         raise ValueError(f"on_bad must be 'stop' or 'skip', got {on_bad!r}")
     if (on_bad == "skip") is (path is None):
-        raise ValueError("on_bad='skip' and dead_letters=PATH go together: nothing is thrown away")
+        raise ValueError("on_bad='skip' and dead_letters=PATH go together: no unit is discarded")
     return None if path is None else DeadLetters(path)
 
 
 def _enter(key: _Key, graph: Any) -> _Running:
-    """Take the place of a mirror that has ended; raises `RdfliveError` if one of the name is running."""
+    """Register a mirror; raise `RdfliveError` if one of the same name is running."""
     for ended in [key for key, other in _running.items() if not _is_active(other.query)]:
         del _running[ended]
     if key in _running:
-        raise RdfliveError(f"a mirror named {key[1]!r} is at work on this store; give this one another name=")
+        raise RdfliveError(f"a mirror named {key[1]!r} is running on this store; pass another name=")
     with rdflive.batch(graph):  # the former mirror commits before this lock is taken, or not at all
         running = _running[key] = _Running()
     return running
@@ -303,7 +297,7 @@ def _is_current(key: _Key, running: _Running) -> bool:
 def _is_active(query: StreamingQuery | None) -> bool:
     try:
         return query is not None and bool(query.isActive)
-    except (Py4JError, OSError):  # its JVM is gone
+    except (Py4JError, OSError):  # its JVM has ended
         return False
 
 

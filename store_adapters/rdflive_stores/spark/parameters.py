@@ -1,8 +1,8 @@
-"""Parameters of a query that are rows: a table, or a stream of rows that come and go.
+"""Query parameters as rows: a table, or a stream of rows that are inserted and deleted.
 
-A table is written into the query. A row of a stream becomes quads of a graph of its own, so that it is
-brought to set semantics, kept and taken away as all changes are. Example: the row (`<urn:S1>`, `"5"`) of the
-columns `line` and `least` becomes
+A table becomes a part of the query. A row of a stream becomes quads of a reserved graph, which the stages
+treat as all changes: set semantics, state and deletes. Example: the row (`<urn:S1>`, `"5"`) of the columns
+`line` and `least` becomes
 
     _:1f… <urn:rdflive:parameter:line> <urn:S1> <urn:rdflive:parameters> .
     _:1f… <urn:rdflive:parameter:least> "5" <urn:rdflive:parameters> .
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, TypeAlias
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import functions as F  # noqa: N812 - the usual name
 from rdflib import BNode
 from rdflib.term import Node
 
@@ -28,20 +28,20 @@ from rdflive_stores.spark.dataflow.matching import PARAMETERS
 __all__ = ["Rows", "as_changes", "as_query"]
 
 Rows: TypeAlias = Mapping[str, Node] | Iterable[Mapping[str, Node]]
-"""One row of parameters, or several: terms of rdflib by variable."""
+"""One or several rows of parameters: rdflib terms by variable."""
 
 _PREDICATE: Final = "<urn:rdflive:parameter:{}>"
 _TAKEN: Final = ("op", *PLACES)
-"""The columns that are no parameters: the operation, and where a row stands."""
+"""The columns that are not parameters: the operation and the position of a row."""
 _LABEL_BITS: Final = 256
 _VARIABLE: Final = re.compile(r"\w+")
 
 
 def as_query(parameters: DataFrame | Rows) -> str:
-    """Write the query whose rows are the parameters; a table is a part of it.
+    """Return a query whose solutions are the parameters; a table becomes its VALUES.
 
-    Raises `ValueError` for a table without columns of parameters, or with cells that are no terms, and
-    `TypeError` for rows that are no mappings of variables to terms.
+    Raises `ValueError` for a table without parameter columns or with cells that are not terms, and
+    `TypeError` for rows that do not map variables to terms.
     """
     if not isinstance(parameters, DataFrame):
         names, rows = _of_mappings(parameters)
@@ -59,7 +59,7 @@ def as_query(parameters: DataFrame | Rows) -> str:
 
 
 def _of_mappings(given: Rows) -> tuple[list[str], list[tuple[str, ...]]]:
-    """Give the variables of rows as one process takes them, and the terms of each row in N-Triples."""
+    """Return the variables of rows of rdflib terms, and the terms of each row in N-Triples."""
     rows = [given] if isinstance(given, Mapping) else given
     if isinstance(rows, bytes) or not isinstance(rows, Iterable):
         raise TypeError(
@@ -72,7 +72,7 @@ def _of_mappings(given: Rows) -> tuple[list[str], list[tuple[str, ...]]]:
         bare.append({name.lstrip("?$"): write_term(term) for name, term in row.items()})
     names = list(dict.fromkeys(name for row in bare for name in row))
     if not names:
-        raise ValueError("parameters has no row that gives a term to a variable")
+        raise ValueError("parameters has no row that binds a variable")
     for terms in bare:
         if len(terms) < len(names):
             raise ValueError(f"every row of parameters must have {', '.join(names)}, got {terms}")
@@ -82,32 +82,32 @@ def _of_mappings(given: Rows) -> tuple[list[str], list[tuple[str, ...]]]:
 def _variables(names: list[str]) -> str:
     for name in names:
         if not _VARIABLE.fullmatch(name):
-            raise ValueError(f"a column of parameters is no name of a variable: {name!r}")
+            raise ValueError(f"a column of parameters is not a variable name: {name!r}")
     return " ".join(f"?{name}" for name in names)
 
 
 def _table(variables: str, rows: list[tuple[str, ...]]) -> str:
     if not rows:
         raise ValueError("parameters has no row")
-    # in an order, because the state belongs to the text
+    # sorted, because the state belongs to the text of the query
     values = " ".join(f"({' '.join(map(_constant, row))})" for row in sorted(set(rows), key=str))
     return f"SELECT {variables} {{ VALUES ({variables}) {{ {values} }} }}"
 
 
 def _constant(text: str) -> str:
-    """Write a cell as the constant of a query that it is; raises `ValueError` where it is none, or more."""
+    """Write a cell as a query constant; raise `ValueError` unless it is one IRI or literal."""
     reader = RowReader(text)
     try:
         term = reader.term("term")
     except RowError as error:
-        raise ValueError(f"a parameter is no term in N-Triples: {text!r}: {error}") from error
+        raise ValueError(f"a parameter is not a term in N-Triples: {text!r}: {error}") from error
     if reader.rest or isinstance(term, BNode):
         raise ValueError(f"a parameter must be one IRI or literal, not {text!r}")
     return query_text(term)
 
 
 def as_changes(parameters: DataFrame) -> DataFrame:
-    """Write a stream of parameters as changes of quads; rows have `op` as changes do, or all are inserted."""
+    """Return a stream of parameters as changes of quads; without `op`, all rows are inserts."""
     names = _names(parameters)
     row = F.sha2(F.concat_ws("\n", *(F.col(f"`{name}`") for name in names)), _LABEL_BITS)
     links = [

@@ -1,4 +1,4 @@
-"""A streaming query whose error begins with what rdflive has to say, not with how Spark passed it on."""
+"""Streaming queries whose errors start with rdflive's message instead of Spark's."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from rdflive.errors import RdfliveError
 __all__ = ["DataflowError", "readable", "readable_errors"]
 
 _PAUSE: Final = 0.05
-# the last line of a traceback of a task, and what Spark puts behind it
+# the last line of a task's traceback, and the text that Spark appends
 _OURS: Final = re.compile(r"^rdflive[\w.]*: (.+?)\s*(?:SQLSTATE: \w+|^\s*$|\Z)", re.MULTILINE | re.DOTALL)
 
 
 class DataflowError(RdfliveError, StreamingQueryException):
-    """A query ended because of what rdflive was given, or its state; Spark's error is the cause."""
+    """A query ended because of its input or its state; Spark's error is the cause."""
 
 
 def readable(query: Any) -> StreamingQuery:
-    """Have Spark's handle of a query, of a classic session or of Spark Connect, raise readable errors.
+    """Make Spark's handle of a query raise readable errors, and return it.
 
-    It stays the object that Spark made, of its own class with these methods in front.
+    The object's class becomes a subclass of its own class, of a classic session or of Spark Connect.
     """
     query.__class__ = _of_readable_errors(type(query))
     handle: StreamingQuery = query
@@ -36,10 +36,10 @@ def readable(query: Any) -> StreamingQuery:
 
 
 def _of_readable_errors(kind: type[Any]) -> type[Any]:
-    class RunningQuery(kind):  # type: ignore[misc]  # of whichever kind of session
+    class RunningQuery(kind):  # type: ignore[misc]  # classic or Connect
         def awaitTermination(self, timeout: int | None = None) -> bool | None:  # noqa: N802 - Spark's name
-            """Wait until the query ends, or some seconds; raises `DataflowError`, or what else ended it."""
-            # not in the JVM: where Ctrl-C meets a call of it, Py4J logs a traceback and drops the connection
+            """Wait until the query ends or the timeout in seconds; raise the error that ended it."""
+            # not in the JVM: Ctrl-C in a JVM call makes Py4J log a traceback and drop the connection
             deadline = inf if timeout is None else monotonic() + timeout
             while self.isActive and monotonic() < deadline:
                 sleep(_PAUSE)
@@ -50,12 +50,12 @@ def _of_readable_errors(kind: type[Any]) -> type[Any]:
                 return ended
 
         def processAllAvailable(self) -> None:  # noqa: N802 - Spark's name
-            """Wait until all that the source has is through; raises what ended the query."""
+            """Wait until the query has processed all data of its source; raise the error that ended it."""
             with readable_errors():
                 super().processAllAvailable()
 
         def exception(self) -> StreamingQueryException | None:
-            """Give what ended the query; None while it runs and where it was stopped."""
+            """Return the error that ended the query; None while it runs and after a stop."""
             error = super().exception()
             return error and (_ours(error) or error)
 
@@ -64,7 +64,7 @@ def _of_readable_errors(kind: type[Any]) -> type[Any]:
 
 @contextmanager
 def readable_errors() -> Iterator[None]:
-    """Raise `DataflowError` for what ended a task because of what rdflive was given, or its state."""
+    """Raise `DataflowError` for an error of rdflive that ended a task."""
     try:
         yield
     except PySparkException as error:
@@ -75,7 +75,7 @@ def readable_errors() -> Iterator[None]:
 
 
 def _ours(error: PySparkException) -> DataflowError | None:
-    """Find our message in Spark's; None where the error is another's."""
+    """Return rdflive's error within Spark's; None if there is none."""
     found = _OURS.findall(str(error))
     if not found:
         return None

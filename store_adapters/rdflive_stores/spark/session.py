@@ -1,4 +1,4 @@
-"""A Spark session on this machine, set up for streaming in small batches and for rdflive's formats."""
+"""A local Spark session, configured for small streaming batches and for rdflive's formats."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = ["SessionError", "register", "session", "settings"]
 
 
 def register(spark: SparkSession) -> None:
-    """Make the formats "rdf_patch", "kinesis" and "neptune_stream" known to a session; may be repeated."""
+    """Register the formats "rdf_patch", "kinesis" and "neptune_stream" with a session; idempotent."""
     for source in (RdfPatchDataSource, KinesisDataSource, NeptuneDataSource):
         spark.dataSource.register(source)
 
@@ -43,12 +43,12 @@ def register(spark: SparkSession) -> None:
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _ENVIRONMENT = ("JAVA_HOME", "PYSPARK_PYTHON", "SPARK_LOCAL_IP")
 _LONGEST = 45
-"""Characters of a folder in which there is one for sockets: a path of a socket has some hundred at most."""
+"""Longest folder name for sockets, in characters: the path of a socket has about 100 at most."""
 _one_at_a_time = threading.Lock()
 
 
 class SessionError(RdfliveError, RuntimeError):
-    """The Spark session at hand cannot be used, or has other settings than those asked for."""
+    """The running Spark session is unusable, or its settings differ from the requested ones."""
 
 
 def session(
@@ -58,22 +58,22 @@ def session(
     config: Mapping[str, object] | None = None,
     connectors: Iterable[str] = (),
 ) -> SparkSession:
-    """Give the running Spark session, or start one with `settings(master)` and, on top of them, `config`.
+    """Return the running Spark session, or start one with `settings(master)` overridden by `config`.
 
-    `connectors` are what pipelines read from, "kafka", "delta" or "s3": Spark fetches their packages from
+    `connectors` lists sources of pipelines: "kafka", "delta" or "s3". Spark downloads their packages from
     Maven the first time, and keeps them in the user's folder `.ivy2.5.2`.
 
-    It knows the format "rdf_patch". A session of your own does as well, with `register` for that format: the
-    functions of `rdflive_stores.spark` take the session of their DataFrame.
-    A running session is given unchanged, whatever its master.
-    On a cluster, rdflive must be installed for the Python of the executors too.
+    The session knows the format "rdf_patch". To use a session of your own, call `register` for that format:
+    the functions of `rdflive_stores.spark` use the session of their DataFrame.
+    A running session is returned unchanged, whatever its master.
+    On a cluster, the Python of the executors needs rdflive too.
 
-    Ctrl-C interrupts Python only, at whatever call of Spark it waits in; queries go on until they are
-    stopped, and the JVM until Python has ended, or is killed.
+    Ctrl-C interrupts only the call of Spark in which Python waits. Queries run until they are stopped, and
+    the JVM until Python ends or is killed.
 
-    Raises `JavaNotFoundError` where no Java can be had, `ConnectorError` for a connector that this PySpark
-    does not have, and `SessionError` if the running session contradicts `config` or lacks a connector, if its
-    Spark is too old, if it does not start, and for Spark Connect.
+    Raises `JavaNotFoundError` if no Java is found, and `ConnectorError` for a connector that this PySpark
+    does not have. Raises `SessionError` if the running session contradicts `config` or lacks a connector, if
+    its Spark is too old, if it does not start, and for Spark Connect.
     """
     wanted = {name: _text(value) for name, value in (config or {}).items()}
     connectors = list(connectors)
@@ -94,10 +94,7 @@ def session(
 
 @cache
 def _socket_folder(process: int) -> str | None:
-    """Make a folder for the Unix sockets of a process, which goes with it.
-
-    None where their paths would be too long.
-    """
+    """Make a folder for a process's Unix sockets, removed at its exit; None if paths would be too long."""
     for folder in (tempfile.gettempdir(), "/tmp"):  # noqa: S108 - a folder of our own is made there
         if os.name == "posix" and len(folder) <= _LONGEST and os.access(folder, os.W_OK):
             made = tempfile.mkdtemp(prefix="spark-", dir=folder)
@@ -112,7 +109,7 @@ def _remove(folder: str, process: int) -> None:
 
 
 def _sockets() -> dict[str, str]:
-    """Let tasks talk to their workers by Unix sockets: by TCP each waits some 40 ms for acknowledgements."""
+    """Return settings for Unix sockets to the workers: TCP costs each task about 40 ms of delayed ACKs."""
     folder = _socket_folder(os.getpid())
     if folder is None:
         return {}
@@ -123,7 +120,7 @@ def _sockets() -> dict[str, str]:
 
 
 def settings(master: str) -> dict[str, str]:
-    """Give what a session is started with; for `local[n]` all of Spark is in one JVM and batches are small.
+    """Return the settings of a new session; `local[n]` runs Spark in one JVM, with small batches.
 
     >>> settings("local[3]")["spark.sql.shuffle.partitions"]
     '3'
@@ -143,7 +140,7 @@ def settings(master: str) -> dict[str, str]:
         # Every partition of a stateful query costs a task and a state store per micro-batch; the usual 200
         # make a batch of any size take 13 s.
         "spark.sql.shuffle.partitions": str(_cores(master)),
-        # Streaming queries do without, and warn of it.
+        # Streaming queries run without it, and warn.
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         # The other manager, FileContextBased, takes half the time of a small batch.
@@ -154,14 +151,14 @@ def settings(master: str) -> dict[str, str]:
 
 
 def _java_options() -> str:
-    # With the usual stack, stopping a query in the middle of a batch overflows it; the other two take a third
-    # off the start and off batches, small and large.
+    # With the default stack, stopping a query within a batch overflows it. The other two options save a third
+    # of the start, and of small and large batches.
     log = files("rdflive_stores.spark").joinpath("log4j2.properties")
     return f'-Xss8m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 "-Dlog4j2.configurationFile={log}"'
 
 
 def _cores(master: str) -> int:
-    """Count the threads of a local master.
+    """Return the number of threads of a local master.
 
     >>> _cores("local"), _cores("local[4]"), _cores("local[4, 2]")
     (1, 4, 4)
@@ -173,7 +170,7 @@ def _cores(master: str) -> int:
 
 
 def _refuse_connect(wanted: Mapping[str, str]) -> None:
-    """Refuse Spark Connect, whose server calls back in a process of its own, where our graphs are not."""
+    """Refuse Spark Connect: its server runs callbacks in another process, without this one's graphs."""
     asked = is_remote() or "SPARK_REMOTE" in os.environ or "spark.remote" in wanted
     mode = wanted.get("spark.api.mode") or os.environ.get("SPARK_API_MODE", "")
     if asked or mode.lower() == "connect":
@@ -194,14 +191,14 @@ def _started(master: str, app_name: str, settled: Mapping[str, str]) -> SparkSes
         except PySparkRuntimeError as error:
             if error.getCondition() != "JAVA_GATEWAY_EXITED":
                 raise
-            message = "Spark did not start, and said above why"
+            message = "Spark did not start; its own message is above"
             if packages := settled.get(PACKAGES):
-                message += f"; it fetches {packages} from Maven, unless an earlier start has"
+                message += f"; it downloads {packages} from Maven, unless they are cached"
             raise SessionError(message) from error
 
 
 def _running(wanted: Mapping[str, str]) -> SparkSession:
-    """Give the session that runs; refuse what it has otherwise."""
+    """Return the running session; raise `SessionError` if one of its settings is not the wanted one."""
     found = _checked(SparkSession.getActiveSession() or SparkSession.builder.getOrCreate())
     for name, value in wanted.items():
         has = found.conf.get(name, None)
@@ -214,7 +211,7 @@ def _running(wanted: Mapping[str, str]) -> SparkSession:
 
 
 def _check_connectors(names: Sequence[str], found: SparkSession) -> None:
-    """Refuse a running session that was started without a connector, however it was started."""
+    """Raise `SessionError` if the running session was started without a connector."""
     for name in names:
         jar = CONNECTORS[name].package.split(":")[1]
         if jar not in f"{found.conf.get(PACKAGES, '')} {found.conf.get('spark.jars', '')}":
@@ -227,21 +224,21 @@ def _check_connectors(names: Sequence[str], found: SparkSession) -> None:
 def _checked(found: SparkSession) -> SparkSession:
     if release(found.version) < OLDEST:
         raise SessionError(
-            f"the session runs Spark {found.version}: {OLDEST[0]}.{OLDEST[1]} is the oldest that does"
+            f"the session runs Spark {found.version}: rdflive needs {OLDEST[0]}.{OLDEST[1]} or newer"
         )
     return found
 
 
 @contextmanager
 def _environment(*, local: bool) -> Iterator[None]:
-    """Set what a starting JVM and its workers take from the environment."""
+    """Set the environment variables that a starting JVM and its workers read."""
     before = {name: os.environ.get(name) for name in _ENVIRONMENT}
-    # A JVM is there already if a session of this process was stopped, or spark-submit runs this program.
+    # A JVM exists already if a session of this process was stopped, or spark-submit runs this program.
     if SparkContext._gateway is None and "PYSPARK_GATEWAY_PORT" not in os.environ:
         os.environ["JAVA_HOME"] = str(find_java().home)
     if local:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        # Otherwise Spark warns of machines whose name means a loopback address.
+        # Otherwise Spark warns if the host name resolves to a loopback address.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     try:
         yield
@@ -255,10 +252,10 @@ def _environment(*, local: bool) -> Iterator[None]:
 
 @contextmanager
 def _own_interrupts() -> Iterator[None]:
-    """Keep the program's handler of Ctrl-C.
+    """Keep the program's own Ctrl-C handler.
 
-    The handler of SparkContext cancels all jobs, so streaming queries fail; and where Python waits for the
-    JVM it calls it a second time over the same connection, which breaks.
+    SparkContext's handler cancels all jobs, so streaming queries fail. While Python waits for the JVM, it
+    also calls the JVM a second time over the same connection, which breaks.
     """
     handler = signal.getsignal(signal.SIGINT)
     try:
@@ -269,16 +266,16 @@ def _own_interrupts() -> Iterator[None]:
 
 
 def _spare_connections() -> None:
-    """Have a call that Ctrl-C interrupts close its own connection to the JVM, and no other.
+    """Make a call that Ctrl-C interrupts close only its own connection to the JVM.
 
-    Py4J asks the JVM to cancel the call, and the JVM, whenever it comes to that, closes all connections: the
-    one that Python goes on with, and those of other threads, whose calls Py4J then makes a second time.
+    Py4J requests the JVM to cancel the call, and some time later the JVM closes all connections: the one that
+    Python uses next, and those of other threads, whose calls Py4J then repeats.
     """
     ClientServerConnection.shutdown_socket = _close_interrupted
 
 
 def _close_interrupted(connection: Any, port: int, _java_port: int) -> None:
-    """Close the connection from `port`, which was interrupted; put others back where Py4J took them from."""
+    """Close the connection from `port`, which was interrupted; return any other to Py4J's queue."""
     if connection.socket is None or connection.socket.getsockname()[1] == port:
         connection.close()
     else:
@@ -286,7 +283,7 @@ def _close_interrupted(connection: Any, port: int, _java_port: int) -> None:
 
 
 def _text(value: object) -> str:
-    """Write a setting as Spark does.
+    """Return a setting as Spark writes it.
 
     >>> _text(True), _text(2), _text("8g")
     ('true', '2', '8g')

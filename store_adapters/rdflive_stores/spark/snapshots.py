@@ -1,4 +1,4 @@
-"""State made of a snapshot: the quads of a DataFrame, or those that an earlier state holds; or merged."""
+"""State from a snapshot (the quads of a DataFrame or of an earlier state), and merged state."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def begin(
     sink: Sink,
     options: Mapping[str, Any],
 ) -> None:
-    """Make the state in front of the first micro-batch, and give its answer to a sink, as number -1.
+    """Build the state before the first micro-batch, and send its answer to a sink as number -1.
 
-    Until all of that is done nothing of it counts; interrupted, it is done again.
+    The state counts only when all of this is done; after an interruption, the next start repeats it.
     """
     if sink in (*FILES, "memory"):
         raise ValueError(
-            f"with initial= the format {sink!r} would hide the answer of the snapshot, which no stream has "
-            "written: give a function, which gets it as number -1, or a table format such as delta"
+            f"with initial= the format {sink!r} would hide the answer of the snapshot, because no stream "
+            "writes it: use a function, which receives it as number -1, or a table format such as delta"
         )
     state = checkpoint.begin()
     _make(quads, flow, TaskMoment(state / generation, -1), sink, options)
@@ -61,15 +61,15 @@ def begin(
 
 
 def compact(flow: Flow, checkpoint: Checkpoint, spark: SparkSession) -> None:
-    """Merge the files of a state into a new generation; nothing where no micro-batch is done yet.
+    """Merge the files of a state into a new generation; do nothing if no micro-batch is committed.
 
-    Raises `StateError` if the state is that of another query or of other partitions.
+    Raises `StateError` if the state belongs to another query or has other partitions.
     """
     state, last = checkpoint.state, checkpoint.committed
     if state is None or last is None:
         return
     generation = next_generation(checkpoint.home.generation)
-    # what is copied is what this plan keeps
+    # the copy contains only the folders of this plan
     check(state / checkpoint.home.generation, describe(flow.plan, flow.partitions))
     old, new = TaskMoment(state / checkpoint.home.generation, last), TaskMoment(state / generation, last)
     _claim(flow, new, old)
@@ -91,20 +91,20 @@ def rebuild(
     sink: Sink | None = None,
     **options: Any,
 ) -> None:
-    """Make the state of a stopped subscription again, from the quads that it holds.
+    """Rebuild the state of a stopped subscription from its own quads.
 
-    With `partitions`, in so many parts; with `query`, for another query, or others, whose patterns must match
-    no quads that the present patterns do not; with `path_steps`, for paths of more steps, or fewer.
-    Entailment and rules stay as they are, and with entailment all quads of the present queries' graphs are
-    held. The answer goes to `sink`, with `options` for a format of Spark and `types` as in `subscribe`: what
-    followed the deltas of another query must begin with it. The subscription goes on with the changes that it
-    has not seen yet. Of a window, what it holds and what waits is taken over with its times, and so is the
-    watermark; the window stays the same.
+    `partitions` sets their number. `query` sets another query, or several, whose patterns must match no quads
+    that the present patterns do not match. `path_steps` sets the largest number of path steps. Entailment and
+    rules stay the same; with entailment the state holds all quads of the present queries' graphs. The answer
+    goes to `sink`, with `options` for a Spark format and `types` as in `subscribe`. Consumers of another
+    query's deltas must start again with this answer. The subscription continues with the changes that it has
+    not read yet. A window stays the same and keeps its elements, its waiting changes, their times and its
+    watermark.
 
-    A folder of files for it must not be there yet, so that no answer is in it twice.
+    A folder for Spark's file formats must not exist yet, so that it holds the answer only once.
 
-    The present state is kept until the new one is whole. A query that runs meanwhile fails at its next
-    micro-batch. Raises `StateError` where there is no state, or the query needs quads that it does not hold.
+    The present state is kept until the new one is complete. A query that runs meanwhile fails at its next
+    micro-batch. Raises `StateError` if there is no state, or if the query needs quads that it does not hold.
     """
     if sink is not None:
         check_sink(sink)
@@ -151,11 +151,11 @@ def _make(
     options: Mapping[str, Any],
     old: TaskMoment | None = None,
 ) -> None:
-    """Run all quads as one micro-batch, in a folder of its own; they may be those of another state."""
+    """Run all quads as one micro-batch into a new generation; `old` is the state that has them, if any."""
     path = options.get("path")
     if path is not None and os.path.exists(os.path.join(path, _LISTED)):
         raise ValueError(
-            f"{path} has the files of a stream, and readers would pass over others: give another"
+            f"{path} holds the files of a stream, and readers would ignore others: use another folder"
         )
     _claim(flow, new, old)
     answer = lay_out([quads], flow, Home(new.folder, "", new))
@@ -166,12 +166,12 @@ def _make(
             mode = "errorifexists" if sink in FILES else "append"
             answer.write.format(sink).options(**options).mode(mode).save()
         if not tasks.is_done(new, flow.partitions):
-            # runs every task, and writes nothing
+            # runs every task and writes nothing
             answer.write.format("noop").mode("overwrite").save()
 
 
 def _claim(flow: Flow, new: TaskMoment, old: TaskMoment | None) -> None:
-    """Begin a generation; a window stands where it stood in the old one."""
+    """Start a generation; a window continues from its position in the old one."""
     tasks.claim(flow.plan, new.folder, flow.partitions)
     if flow.plan.window is not None and old is not None:
         carry(old, new.folder)

@@ -1,6 +1,4 @@
-"""How a DataFrame of changes becomes one of signed solutions: the stages, a shuffle before each, and the
-sink.
-"""
+"""The Spark plan of a subscription: shuffled stages from changes to signed solutions, and the sink."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
 from typing import Any, Final, TypeAlias
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
 from rdflive.entail.reasoning import SCHEMA_WORDS, TYPE
 from rdflive.errors import UnsupportedQueryError
@@ -29,14 +27,14 @@ from rdflive_stores.spark.element_times import quoted
 __all__ = ["FILES", "OBSERVED", "Flow", "Sink", "check_columns", "check_sink", "lay_out"]
 
 OBSERVED: Final = "rdflive"
-"""The name under which Spark's progress of a query says how much state there is."""
+"""The name under which Spark's progress of a query reports the size of the state."""
 _WEIGHT: Final = "weight"
 _PLACES: Final = ("s", "p", "o", "g")
 
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """What is laid out: a query, the parts that its state is in, and the types of its columns."""
+    """A query, the number of partitions of its state, and the types of its columns."""
 
     plan: JointPlan
     partitions: int
@@ -44,7 +42,7 @@ class Flow:
 
 
 def lay_out(changes: Sequence[DataFrame], flow: Flow, home: Home) -> DataFrame:
-    """Give the signed solutions of each micro-batch of changes; DataFrames that are no streams are one."""
+    """Return the signed solutions of each micro-batch; changes that do not stream are one micro-batch."""
     plan, buckets, types = flow.plan, flow.partitions, flow.types
     quads = reduce(DataFrame.unionByName, (_positioned(each, plan.window) for each in changes))
     is_wanted = _may_match(plan.kept)
@@ -70,13 +68,13 @@ def lay_out(changes: Sequence[DataFrame], flow: Flow, home: Home) -> DataFrame:
 
 
 def check_columns(changes: DataFrame, plan: JointPlan) -> None:
-    """Refuse changes without a column that is needed, and variables that would be one column on Spark."""
+    """Raise for missing or mistyped columns, and for variables that are one column to Spark."""
     needed = ("op", "s", "p", "o") if plan.window is None else ("s", "p", "o")
     missing = [name for name in needed if name not in changes.columns]
     if missing:
         raise ValueError(
             f"changes lacks the column {missing[0]!r}; it has {', '.join(changes.columns)}, and must have "
-            f"{', '.join(needed)} and perhaps g, as the format rdf_patch gives them"
+            f"{', '.join(needed)} and optionally g, as in the format rdf_patch"
         )
     for name, kind in changes.dtypes:
         if name in ("op", "s", "p", "o", "g") and kind != "string":
@@ -88,21 +86,19 @@ def check_columns(changes: DataFrame, plan: JointPlan) -> None:
         other = seen.setdefault(name.lower(), name)
         if other is not name:
             raise UnsupportedQueryError(
-                f"?{name} would be a column of the same name as {other!r}, because Spark does not tell "
-                "capitals apart; rename the variable",
+                f"?{name} would be a column of the same name as {other!r}, because Spark ignores case; "
+                "rename the variable",
                 construct=f"?{name}",
             )
 
 
 def _positioned(changes: DataFrame, window: EventWindow | None) -> DataFrame:
-    """Give the columns of a change and of its place, and its time where there is a window; a graph that is
-    NULL is the default one.
-    """
+    """Select columns and position of a change, and its time with a window; a NULL graph is the default."""
     alone = F.col("offset") if "offset" in changes.columns else F.lit(0)
     found = stream_columns(changes)
     place = found or StreamColumns(F.lit(""), alone, F.lit(0))
     graph = F.coalesce(F.col("g"), F.lit(DEFAULT_GRAPH)) if "g" in changes.columns else F.lit(DEFAULT_GRAPH)
-    # elements without an operation come in, and go when time has passed
+    # elements without an operation are inserts
     op = F.col("op") if "op" in changes.columns else F.lit("A").alias("op")
     times = [] if window is None else [F.unix_micros(quoted(window.column)).alias("time")]
     return changes.select(
@@ -120,7 +116,7 @@ def _positioned(changes: DataFrame, window: EventWindow | None) -> DataFrame:
 
 
 def _may_match(patterns: tuple[Pattern, ...]) -> Column:
-    """Let through what a pattern could match, and what is not spelt canonically, to be refused."""
+    """Return a filter for changes that a pattern may match, or that a later stage refuses as malformed."""
 
     def is_there(place: str, name: str) -> Column:
         column = F.col(name)
@@ -139,7 +135,7 @@ def _may_match(patterns: tuple[Pattern, ...]) -> Column:
 
 
 def _thinned(rows: DataFrame, is_wanted: Column) -> DataFrame:
-    """Leave only the times of elements that no pattern can match: the watermark follows all."""
+    """Reduce elements that no pattern can match to their times, since the watermark follows all elements."""
     rows = rows.withColumn("is_wanted", is_wanted)
     texts = {name: F.when(F.col("is_wanted"), F.col(name)) for name in ("op", *_PLACES, "stream")}
     return rows.withColumns(texts)
@@ -148,7 +144,7 @@ def _thinned(rows: DataFrame, is_wanted: Column) -> DataFrame:
 def _bucketed(rows: DataFrame, buckets: int) -> DataFrame:
     decides: Column = F.col("hash")
     if "is_wanted" in rows.columns:
-        # what has no quad is spread
+        # elements without a quad are spread by time
         decides = F.when(F.col("is_wanted"), decides).otherwise(F.xxhash64("time"))
     return rows.withColumn("bucket", F.pmod(decides, F.lit(buckets)).cast("int"))
 
@@ -159,37 +155,37 @@ def _hashed(rows: DataFrame) -> DataFrame:
 
 
 def _with_schema_everywhere(rows: DataFrame, buckets: int) -> DataFrame:
-    """Send a change of the schema to every bucket, and tell the hash of `rdf:type`."""
+    """Send changes of the schema to every bucket, and add the hash of `rdf:type`."""
     every = F.sequence(F.lit(0), F.lit(buckets - 1))
     bucket = F.explode(F.when(F.col("p").isin(*SCHEMA_WORDS), every).otherwise(F.array("bucket")))
     return rows.withColumns({"bucket": bucket, "htype": F.xxhash64(F.lit(TYPE))})
 
 
 def _shuffle(rows: DataFrame, buckets: int) -> DataFrame:
-    # the bucket is the number of the partition, which tasks take for their part of the state
+    # the bucket is the partition's number, by which tasks find their part of the state
     return rows.repartitionById(buckets, "bucket")
 
 
 Sink: TypeAlias = "str | Callable[[DataFrame, int], None]"
-"""The name of one of Spark's formats, or a function of each micro-batch's deltas and its number."""
+"""A Spark format, or a function of each micro-batch's deltas and its number."""
 FILES: Final = ("avro", "csv", "json", "orc", "parquet", "text", "xml")
-"""Spark's formats of files. A stream into a folder lists its files there, and readers pass over others."""
+"""Spark's file formats. A stream lists its files in the folder, and readers ignore other files."""
 _RUNS_LATER: Final = (iscoroutinefunction, isgeneratorfunction, isasyncgenfunction)
-"""Tell of functions that do nothing when they are called."""
+"""Predicates for functions whose call runs nothing yet."""
 
 
 def check_sink(sink: Any) -> None:
-    """Raise TypeError for what takes no micro-batches: Spark would say so by a traceback of the JVM."""
-    taken = "the name of a format of Spark, or a function of a DataFrame and the number of its micro-batch"
+    """Raise TypeError unless `sink` can take micro-batches; Spark would raise a traceback of the JVM."""
+    taken = "the name of a Spark format, or a function of a DataFrame and the number of its micro-batch"
     if isinstance(sink, str):
         return
     if not callable(sink) or any(runs_later(sink) for runs_later in _RUNS_LATER):
         raise TypeError(f"sink must be {taken}, got {type(sink).__name__}: {sink!r}")
     try:
         called = signature(sink)
-    except ValueError:  # some functions in C do not tell
+    except ValueError:  # some functions in C have no signature
         return
     try:
         called.bind(None, 0)
     except TypeError as error:
-        raise TypeError(f"sink must be {taken}, and {sink!r} cannot be called so: {error}") from error
+        raise TypeError(f"sink must be {taken}, and {sink!r} cannot be called with these: {error}") from error

@@ -1,4 +1,4 @@
-"""A query whose answer Spark keeps up to date, as a stream of signed solutions."""
+"""Subscriptions on Spark: the answer to a query as a stream of signed solutions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Final
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import functions as F  # noqa: N812 - the usual name
 from pyspark.sql.streaming.query import StreamingQuery
 from rdflib import RDF, URIRef
 
@@ -66,62 +66,63 @@ def subscribe(
     rules: Rules | None = None,
     path_steps: int | None = None,
 ) -> SparkSubscription:
-    """Evaluate a query continuously on Spark, over a graph that is nothing but its changes.
+    """Evaluate a query continuously on Spark, over a graph given as a stream of changes.
 
-    `changes` is a streaming DataFrame with the columns `op` ("A" or "D"), `s`, `p`, `o` and perhaps `g`:
-    terms in N-Triples as `rdflive.feeds` writes them, NULL for the default graph. Within a micro-batch the
-    last operation on a quad counts, by the columns `file`, `offset`, `part`, or `topic`, `partition`,
-    `offset`, or `offset` alone: without them a micro-batch must not both insert and delete a quad.
+    `changes` is a streaming DataFrame with the columns `op` ("A" or "D"), `s`, `p`, `o` and optionally `g`.
+    Terms are in N-Triples, as `rdflive.feeds` writes them; NULL in `g` is the default graph. Within a
+    micro-batch the last operation on a quad counts, in the order of the columns `file`, `offset`, `part`, of
+    `topic`, `partition`, `offset`, or of `offset` alone. Without these columns a micro-batch must not both
+    insert and delete a quad.
 
-    The graph begins empty, or as `initial`: a DataFrame that is no stream, with the columns `s`, `p`, `o` and
-    perhaps `g`. Then the changes must begin where it was taken, or before: to apply a change that it has
-    already does nothing. It counts for the first start of a checkpoint only.
+    The graph starts empty, or with the quads of `initial`: a DataFrame that does not stream, with the columns
+    `s`, `p`, `o` and optionally `g`. The changes must then start at this snapshot or earlier; a change that
+    the snapshot already contains has no effect. Only the first start of a checkpoint uses `initial`.
 
-    With a `window`, which is `rdflive.Sliding`, `Tumbling` or `Landmark`, `changes` is a stream of elements,
-    and the graph is what the window holds of them. Each has its time in the column `time`, of type timestamp;
-    what has "A" in `op`, or no `op`, comes in, and "D" takes a quad out early. The watermark is the largest
-    time of all micro-batches before, less `delay`: an element before it is late and dropped, and the window
-    is as of its last report in front of it. Column and delay are those of `withWatermark`, unless given.
+    With a `window` (`rdflive.Sliding`, `Tumbling` or `Landmark`), `changes` is a stream of elements, and the
+    graph holds the elements in the window. The column `time`, of type timestamp, has the time of an element.
+    An element with "A" in `op`, or without `op`, enters the window; "D" removes a quad early. The watermark
+    is the largest time of all earlier micro-batches, minus `delay`. An element before it is late and dropped,
+    and the answer is that of the window's last report before it. `time` and `delay` default to those of
+    `withWatermark`.
 
-    `query` is a query, or a dictionary of several by name: then the deltas have the name in the column
-    `query`, and NULL in those of variables that the query does not have. Several share one pass over the
-    changes, the live quads, and the arrangements of patterns that are equal. CONSTRUCT gives the columns `s`,
-    `p` and `o`; ASK has no column: its weight is 1 where the answer becomes true, and -1 where it becomes
-    false.
+    `query` is a query, or a dictionary of queries by name. With a dictionary, the column `query` of the
+    deltas has the name, and variables that a query lacks are NULL. The queries share one pass over the
+    changes, the live quads, and the arrangements of equal patterns. CONSTRUCT has the columns `s`, `p` and
+    `o`. ASK has only a weight: 1 when the answer becomes true, and -1 when it becomes false.
 
-    The folder `checkpoint` holds Spark's checkpoint and the subscription's own state; it must be a path that
-    all executors see, or a location in an object store. `partitions` are the parts of the state, by default
-    `spark.sql.shuffle.partitions`; `rebuild` changes them later. Nothing runs before `start`.
+    The folder `checkpoint` holds Spark's checkpoint and the subscription's own state. It must be a path that
+    all executors see, or a location in an object store. `partitions` is the number of partitions of the
+    state, by default `spark.sql.shuffle.partitions`; `rebuild` changes it later. Nothing runs before `start`.
 
-    `types` gives columns of variables a type of Spark: an XSD type such as `rdflib.XSD.integer`, or
+    `types` sets the Spark types of variables' columns: an XSD type such as `rdflib.XSD.integer`, or
     `rdflib.RDFS.Resource` for IRIs without brackets. A value of another type ends the query. Different terms
-    of one value, such as "1" and "01", are rows of their own.
+    with one value, such as "1" and "01", remain separate rows.
 
-    `salted` are predicates of which few objects have many subjects, as classes have instances. Where a query
-    joins at such an object, its subjects are spread over 16 partitions of the state, and what else is known
-    of the object is kept in each of them.
+    `salted` lists predicates with few objects that have many subjects each, such as `rdf:type`. Where a query
+    joins at such an object, its subjects are spread over 16 partitions of the state, and each of these
+    partitions keeps a copy of the object's other matches.
 
-    `parameters` gives terms to variables of the query, which is answered for each row of them: a query over
-    the same graph, or a mapping to terms, or several, as in `Prepared.subscribe`; or a DataFrame whose
-    columns are the variables, of terms in N-Triples. If that is a stream, rows come and go as changes do:
-    `op` is "A" or "D", or all come.
+    `parameters` binds variables of the query, which is answered for each row of bindings. It is a query over
+    the same graph; a mapping of variables to terms, or several, as in `Prepared.subscribe`; or a DataFrame
+    with a column of N-Triples terms per variable. A streaming DataFrame inserts and deletes rows by `op`
+    ("A" or "D"); without `op` it only inserts.
 
-    With `entailment="rdfs"` queries are answered over what their graph entails, as by `rdflive.subscribe`:
-    its schema, of subclasses, subproperties, domains and ranges, is a part of it and comes with the changes.
-    A property below one of RDFS's own four is passed over, and logged by the executors.
+    With `entailment="rdfs"` queries are answered over the triples that the graph entails, as by
+    `rdflive.subscribe`. The schema (subclasses, subproperties, domains and ranges) is a part of the graph and
+    arrives with the changes. The executors ignore, and log, a subproperty of one of RDFS's own four.
 
-    With `rules`, as of `rdflive.subscribe`, they are answered over what their graph entails by these: each
-    pattern of a query becomes the union of all that leads to it. Recursive rules are refused.
+    With `rules`, as of `rdflive.subscribe`, queries are answered over the triples that the rules entail: each
+    pattern of a query becomes the union of all patterns that entail it. Recursive rules are refused.
 
-    `path_steps` is how many steps the paths of `*` and `+` may have, 50 at most; without it they are refused.
-    Steps are counted from the constant, or the bound end, that the plan starts from. Each is a shuffle more
-    from a constant, else two, and keeps the edges once more. A longer path ends the query with an error:
-    then `rebuild` takes more, or a start, where no micro-batch is done yet.
+    `path_steps` is the largest number of steps of `*` and `+` paths, at most 50; without it such paths are
+    refused. Steps count from the constant, or the bound end, at which the plan starts. Each step adds one
+    shuffle from a constant, else two, and another copy of the edges. A longer path ends the query with an
+    error. Then allow more steps with `rebuild`, or with a new start if no micro-batch is committed yet.
 
-    A variable that no pattern binds is noted in the log, with the nearest that one does.
+    The log warns of a variable that no pattern binds, and names the most similar bound one.
 
-    Raises `UnsupportedQueryError` for queries that one process must maintain, `RuleError` for rules that
-    cannot be used, and `LocationError` for a checkpoint that cannot be reached.
+    Raises `UnsupportedQueryError` for queries that only a single process can maintain, `RuleError` for
+    unusable rules, and `LocationError` for an unreachable checkpoint.
     """
     if not changes.isStreaming:
         raise ValueError("changes must be a streaming DataFrame: use spark.readStream")
@@ -133,7 +134,7 @@ def subscribe(
             log.warning("%s; the query is %.200r", note, one.plan.query.text)
     plan = replace(plan, window=event_window(changes, window, time, delay))
     if plan.window is not None and initial is not None:
-        raise ValueError("initial= does not go with a window: what it holds has no times")
+        raise ValueError("initial= does not go with a window: its quads have no times")
     if plan.window is not None and entailment is not None:
         raise ValueError("entailment= does not go with a window on Spark: subscribe to it in one process")
     check_columns(changes, plan)
@@ -144,7 +145,7 @@ def subscribe(
         sources.append(as_changes(parameters))
     if initial is not None:
         if initial.isStreaming:
-            raise ValueError("initial must be a DataFrame that is no stream: use spark.read")
+            raise ValueError("initial must not be a streaming DataFrame: use spark.read")
         initial = initial.select(F.lit("A").alias("op"), *(n for n in _PLACES if n in initial.columns))
         check_columns(initial, plan)
     place = Checkpoint(checkpoint, changes.sparkSession)
@@ -155,13 +156,13 @@ def subscribe(
     if partitions < 1:
         raise ValueError(f"partitions must be 1 or more, got {partitions!r}")
     if initial is None and place.is_half_begun:
-        raise StateError(f"a start with initial= in {place.folder} was interrupted: give it again")
+        raise StateError(f"a start with initial= in {place.folder} was interrupted: pass initial= again")
     flow = Flow(plan, partitions, column_types(plan.names, types or {}))
     return SparkSubscription(sources, flow, place, initial if held is None else None)
 
 
 class SparkSubscription:
-    """A subscription on Spark; made by `subscribe`."""
+    """A subscription on Spark, as `subscribe` returns it."""
 
     def __init__(
         self, changes: Sequence[DataFrame], flow: Flow, checkpoint: Checkpoint, initial: DataFrame | None
@@ -179,39 +180,41 @@ class SparkSubscription:
             home = Home(home.root, next_generation(home.generation))
         self._home = home
         self.deltas: DataFrame = lay_out(changes, flow, home)
-        """The changes of the answer as a streaming DataFrame: a column per variable, by default terms in
-        N-Triples (NULL is unbound), and `weight`, by how much more often the solution is there: net, and at
-        most one row per solution and micro-batch. Run again after a failure, a micro-batch gives the same
-        rows. In a `foreachBatch` of your own, read each micro-batch to the end, or the next one is refused;
-        with `initial`, begin with `start`."""
+        """The changes of the answer, as a streaming DataFrame.
+
+        It has a column per variable (by default terms in N-Triples, NULL if unbound) and `weight`, the net
+        change of the solution's multiplicity. A micro-batch has at most one row per solution, and the same
+        rows when it runs again after a failure. In a `foreachBatch` of your own, read each micro-batch to the
+        end, or the next one is refused. With `initial`, use `start` first."""
 
     @property
     def partitions(self) -> int:
-        """The parts that the state is in."""
+        """Number of partitions of the state."""
         return self._flow.partitions
 
     @property
     def state_size(self) -> int:
-        """The bytes of the state on disk; it is in proportion to the quads that match the patterns now."""
+        """Bytes of the state on disk, in proportion to the quads that match the patterns now."""
         return sum(self._checkpoint.root.sizes())
 
     def explain(self) -> str:
-        """Say how the query is evaluated: the stars that changes visit, what is kept, what is shuffled."""
+        """Return a description of the evaluation: stars that changes visit, stored matches, shuffles."""
         return explain(self._flow.plan, self.partitions)
 
     def start(
         self, sink: Sink, *, trigger: Mapping[str, Any] | None = None, **options: Any
     ) -> StreamingQuery:
-        """Run the query; `sink` takes the deltas: `"console"`, or a function of a DataFrame and a number.
+        """Run the query and return Spark's handle.
 
-        A function gets a micro-batch again, with its number, where it failed half-way; it need not read all
-        of it. The answer of `initial` comes first, as number -1, before this returns; a format, which gets no
-        number, may get it twice where that was interrupted, and Spark's formats of files cannot take it. To
-        `"rdf_patch"` go queries with SELECT DISTINCT. `trigger` are the
-        arguments of Spark's own, such as `{"availableNow": True}`; `options` those of the format. Waiting for
-        the query raises `DataflowError` where its changes cannot be read.
+        `sink` receives the deltas: a Spark format such as `"console"`, or a function of a DataFrame and the
+        micro-batch's number. If a micro-batch fails half-way, Spark calls the function again with the same
+        number. The function need not read the whole DataFrame. The answer of `initial` comes first, as number
+        -1, before this method returns. A format gets no number, so it may receive this answer twice after an
+        interruption; Spark's file formats cannot take it. `"rdf_patch"` takes SELECT DISTINCT queries only.
+        `trigger` has the arguments of Spark's own, such as `{"availableNow": True}`; `options` has those of
+        the format. Waiting for the query raises `DataflowError` if its changes cannot be read.
 
-        Raises `StateError` if the checkpoint is that of another query or of other partitions.
+        Raises `StateError` if the checkpoint belongs to another query or has other partitions.
         """
         if callable(sink) and type(self._spark).__module__.startswith("pyspark.sql.connect"):
             raise RdfliveError(
@@ -223,14 +226,14 @@ class SparkSubscription:
             raise RdfliveError("the subscription runs already; stop it first, or subscribe once more")
         if sink == "rdf_patch" and not all(query.is_set for query in self._flow.plan.queries):
             raise ValueError(
-                "a graph has a triple once, and without DISTINCT a solution may count twice: SELECT DISTINCT"
+                "a graph has a triple once, but without DISTINCT a solution may count twice: SELECT DISTINCT"
             )
         if self._initial is not None:
-            # not the name of an attempt that failed, whose tasks may still write
+            # a new name, since tasks of a failed attempt may still write
             generation = next_generation(self._checkpoint.home.generation)
             begin(self._initial, self._flow, self._checkpoint, generation, sink, options)
             self._initial = None
-        self._move_home()  # another subscription may have made it the present one
+        self._move_home()  # another subscription may have changed the generation
         self._check_state()
 
         def start() -> StreamingQuery:
@@ -245,16 +248,16 @@ class SparkSubscription:
         return self._running
 
     def compact(self) -> StreamingQuery | None:
-        """Merge the files of the state, between two micro-batches; they are merged as they grow anyway.
+        """Merge the files of the state between two micro-batches; the state also merges them as it grows.
 
-        A query that runs is stopped, which ends its handle, and started again: gives the new handle, None
-        where none ran. A query that was started from `deltas` must be stopped before, and `deltas` is another
-        DataFrame afterwards. Raises `StateError` as `start` does.
+        This stops a running query, which ends its handle, and restarts it. Returns the new handle, or None if
+        no query ran. Stop a query that was started from `deltas` before; `deltas` is another DataFrame
+        afterwards. Raises `StateError` as `start` does.
         """
         if self._is_giving:
             raise RdfliveError("a sink cannot compact the state that its own micro-batch is written to")
         was_running = self._running is not None and self._running.isActive
-        # what a micro-batch under way writes would be lost
+        # a micro-batch under way would lose its writes
         self.stop()
         compact(self._flow, self._checkpoint, self._spark)
         self._move_home()
@@ -264,12 +267,12 @@ class SparkSubscription:
         return self._running
 
     def stop(self) -> None:
-        """Stop the query, if it runs; `start` goes on where it stopped."""
+        """Stop the query if it runs; `start` continues from there."""
         if self._running is not None:
             self._running.stop()
 
     def _give(self, sink: Callable[[DataFrame, int], None], deltas: DataFrame, batch: int) -> None:
-        """Let a function take a micro-batch; what it did not read must run all the same, for the state."""
+        """Call a function with a micro-batch, then run the tasks that it did not, to update the state."""
         self._is_giving = True
         try:
             sink(deltas, batch)
@@ -277,7 +280,7 @@ class SparkSubscription:
             self._is_giving = False
         state = self._checkpoint.state
         if state and not tasks.is_done(TaskMoment(state / self._home.generation, batch), self.partitions):
-            # runs every task, and writes nothing
+            # runs every task and writes nothing
             deltas.write.format("noop").mode("overwrite").save()
 
     def _check_state(self) -> None:
@@ -286,16 +289,16 @@ class SparkSubscription:
             return
         folder, mine = state / self._home.generation, describe(self._flow.plan, self.partitions)
         is_done = self._checkpoint.committed is not None or not is_unmade(self._home.generation)
-        # Spark's notes of what is done may be lost, and then the state must not be
+        # the state must survive the loss of Spark's commit log
         if is_done or tasks.is_past_first(folder):
             check(folder, mine)
         elif known(folder) is not None:
-            # nothing counts yet, and the first micro-batch may have failed because of the query
+            # no micro-batch counts yet, and the first one may have failed because of the query
             succeed(state, renewed())
             self._move_home()
 
     def _move_home(self) -> None:
-        """Go on with the present generation of the state."""
+        """Continue with the present generation of the state."""
         if self._home != self._checkpoint.home:
             self._home = self._checkpoint.home
             self.deltas = lay_out(self._changes, self._flow, self._home)

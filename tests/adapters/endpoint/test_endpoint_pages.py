@@ -134,7 +134,7 @@ def test_pages_find_a_server_that_leaves_rows_out(server: Server, limit: int, co
 
     server.answer(answer)
     target = SetTarget()
-    with pytest.raises(EndpointError, match=rf"at most: say page={max(1, limit - 1)} or less"):
+    with pytest.raises(EndpointError, match=rf"rows: set page={max(1, limit - 1)} or less"):
         target.follow(feed(server, page=100))
     assert not target.held
     if limit > 1:
@@ -145,7 +145,7 @@ def test_pages_find_a_server_that_leaves_rows_out(server: Server, limit: int, co
 def test_pages_with_blank_nodes_are_refused(server: Server) -> None:
     """Labels mean nothing on another page; the error names a page that is large enough."""
     server.answer(rows([line(1), *(f"_:b{n} <urn:p> <urn:o> ." for n in range(30))]))
-    with pytest.raises(EndpointError, match=r"give page=31 or more.*skolemise.*stable_labels=True"):
+    with pytest.raises(EndpointError, match=r"set page=31 or more.*skolemise.*stable_labels=True"):
         SetTarget().follow(feed(server, page=10))
     for options in ({"page": 31}, {"page": 10, "stable_labels": True}):
         target = SetTarget()
@@ -166,5 +166,5 @@ def test_feed_refuses_blank_nodes_that_cannot_be_told_apart(
     server.answer(rows(tangle))
     target.follow(feed(server))
     server.answer(rows(renamed))
-    with pytest.raises(EndpointError, match="too much alike"):
+    with pytest.raises(EndpointError, match="too similar to match"):
         target.follow(feed(server))

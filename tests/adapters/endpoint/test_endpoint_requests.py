@@ -97,7 +97,7 @@ def test_feed_does_not_wait_for_a_day(server: Server, form: str) -> None:
     date = format_datetime(datetime.now(UTC) + timedelta(days=1), usegmt=True)
     given = "86400" if form == "seconds" else date
     server.answer(Reply(503, b"", {"Retry-After": given}))
-    with pytest.raises(EndpointError, match=r"asks to wait 86[34]"):
+    with pytest.raises(EndpointError, match=r"requests a wait of 86[34]"):
         SetTarget().follow(feed(server))
     assert len(server.asked) == 1
 

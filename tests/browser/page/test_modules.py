@@ -174,7 +174,7 @@ def test_long_text_is_cut_between_characters(loaded: Page) -> None:
         assert loaded.evaluate(CUT, [text, longest]) == shown
 
 
-REST = "the filter looks at all, the download has all."
+REST = "the filter and the download include all."
 
 
 CUT_OFF = "rows; filter to find others."
@@ -195,4 +195,4 @@ def test_table_shows_the_first_rows_and_columns(loaded: Page) -> None:
         whole, filtered = loaded.evaluate(WIDE, {"rows": rows, "columns": columns})
         assert whole == [*shown, shown[0] * shown[1], note]
         assert filtered[:3] == [1, shown[1], shown[1]]
-        assert filtered[3].startswith(f"1 row of {rows:,} fit the filter.")
+        assert filtered[3].startswith(f"1 row of {rows:,} match the filter.")

@@ -52,8 +52,8 @@ def test_prefixes_of_the_server_shorten_rows_and_plans(page: Page, railway: Serv
     page.goto(railway.url)
     panel = subscribe(page, LONG)
     assert all(train.startswith(":T") for train, _ in rows_of(panel))
-    panel.get_by_text("In words").click()
-    expect(panel.get_by_role("region", name="The plan in words")).to_contain_text("?train :delay ?minutes")
+    panel.get_by_text("As text").click()
+    expect(panel.get_by_role("region", name="The plan as text")).to_contain_text("?train :delay ?minutes")
 
 
 def test_prefixes_of_the_server_are_at_hand(page: Page, railway: Served, watched: Watched) -> None:

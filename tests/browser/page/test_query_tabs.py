@@ -293,7 +293,7 @@ def test_first_query_is_no_obstacle(page: Page, served: Served) -> None:
     with page.expect_response("**/vocabulary"):
         vocabulary.release()
     page.wait_for_timeout(200)
-    expect_first_line(page, re.compile("^# How many things"))
+    expect_first_line(page, re.compile("^# Number of instances"))
     write(page, LATE)
     page.unroute_all(behavior="wait")
     page.reload()

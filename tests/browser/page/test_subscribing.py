@@ -28,7 +28,7 @@ def test_page_subscribes_and_shows_a_change(page: Page, served: Served) -> None:
     expect(panel.locator("tr.went, tr.came")).to_have_count(0)
     assert rows_of(panel) == [[":T2", "7"], [":T3", "9"]]
     expect(panel.locator(".facts")).to_contain_text("SELECT · 2 rows")
-    expect(page.get_by_role("status").last).to_have_text("Late trains: 1 row came, 1 went; 2 rows.")
+    expect(page.get_by_role("status").last).to_have_text("Late trains: 1 row added, 1 removed; 2 rows.")
 
 
 def test_page_shows_how_often_a_row_counts(page: Page, served: Served) -> None:
@@ -112,7 +112,7 @@ def test_page_filters_and_sorts(page: Page, served: Served) -> None:
     expect(shown).to_have_text([":T4", ":T2", ":T1", ":T5"])
     panel.get_by_label("Filter").fill("T4")
     expect(shown).to_have_text([":T4"])
-    expect(panel.locator(".note")).to_have_text("1 row of 4 fit the filter.")
+    expect(panel.locator(".note")).to_have_text("1 row of 4 match the filter.")
 
 
 def test_page_downloads_the_answer(page: Page, served: Served, tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_page_shows_the_first_of_many_columns(page: Page, served: Served, tmp_pa
     expect(panel.locator("tbody tr")).to_have_text(["×2" + "".join(map(str, range(50)))])
     expect(panel.locator("th button")).to_have_text([f"?{name}" for name in names[:50]])
     expect(panel.locator(".note")).to_have_text(
-        "The first 50 of 200 columns; the filter looks at all, the download has all."
+        "The first 50 of 200 columns; the filter and the download include all."
     )
     write(page, LATE)  # axe-core takes a text that scrolls for out of reach, wherever it can be edited
     assert violations(page) == []

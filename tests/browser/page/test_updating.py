@@ -71,12 +71,12 @@ def test_refused_update_is_explained_at_the_form(
     assert served.query("SELECT * { ?s ?p ?o }") == before
 
 
-UNKNOWN = "The server was not reached: whether the update was done is not known."
+UNKNOWN = "The server was not reached: it is not known if the update was done."
 
 
 @pytest.mark.parametrize(
     ("status", "words"),
-    [(None, UNKNOWN), (502, UNKNOWN), (504, UNKNOWN), (503, "the server answered 503 Service Unavailable")],
+    [(None, UNKNOWN), (502, UNKNOWN), (504, UNKNOWN), (503, "the server responded 503 Service Unavailable")],
 )
 def test_update_that_is_lost_is_not_said_to_be_done(
     page: Page, served: Served, watched: Watched, status: int | None, words: str

@@ -67,7 +67,7 @@ def test_results_are_shown_by_shape_and_focus_node(page: Page, served: Served) -
     served.update(PREFIX + "DELETE { ?t :delay ?d } INSERT { ?t :delay 9 } WHERE { ?t :delay ?d }")
     expect(panel.locator("li.came")).to_have_count(2)
     expect(panel.locator(".facts")).to_contain_text("2 warnings · 1 shape · 2 focus nodes")
-    expect(page.locator("#announced")).to_contain_text("Validation: 2 results came, 1 went; 2 results.")
+    expect(page.locator("#announced")).to_contain_text("Validation: 2 results added, 1 removed; 2 results.")
     expect(panel.locator("li.gone")).to_have_count(0)
     served.update(PREFIX + "DELETE WHERE { ?t :delay ?d }")
     expect(panel.locator(".facts")).to_contain_text("Conforms: there are no results")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.multiset import Row, Weights
 from rdflive.engine.operators import ExistsOperator, JoinOperator, LeftJoinOperator, Partners
-from rdflive.engine.operators.places import merger
+from rdflive.engine.operators.operator import merger
 from support.operators import CountingDictionary, Shape, check, histories, ids_of, net, rows, shapes, weigh
 
 FALSE, TRUE = 5, 6

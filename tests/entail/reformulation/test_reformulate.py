@@ -317,7 +317,7 @@ def test_text_needs_no_name_for_a_blank_node_that_a_variable_matches() -> None:
 
 def test_text_cannot_name_what_is_no_iri() -> None:
     """An IRI with a space cannot be written; the message shows it."""
-    with pytest.raises(UnnameableTermError, match="'urn:no iri' is no IRI"):
+    with pytest.raises(UnnameableTermError, match="'urn:no iri' is not an IRI"):
         reformulate("ASK { ?x a :A }", [(URIRef("urn:no iri"), SC, A)], initNs=NS).to_sparql()
 
 

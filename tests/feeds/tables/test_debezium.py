@@ -189,11 +189,11 @@ def test_a_transaction_is_one_entry() -> None:
 @pytest.mark.parametrize(
     ("events", "line", "reason"),
     [
-        ([BEGIN, event("c", None, ANNE)], 2, "no END comes behind the BEGIN of the transaction of line 1"),
-        ([BEGIN, BEGIN, end(0)], 1, "no END comes behind the BEGIN of the transaction of line 1"),
-        ([end(0)], 1, "END without a BEGIN: the feed begins inside of a transaction"),
-        ([BEGIN, event("c", None, ANNE), end(2)], 3, "END tells 2 events of the transaction, but 1 lie"),
-        ([BEGIN, end(1, customers=1)], 2, "END tells 1 events of public.customers"),
+        ([BEGIN, event("c", None, ANNE)], 2, "no END follows the BEGIN of the transaction of line 1"),
+        ([BEGIN, BEGIN, end(0)], 1, "no END follows the BEGIN of the transaction of line 1"),
+        ([end(0)], 1, "END without a BEGIN: the feed begins within a transaction"),
+        ([BEGIN, event("c", None, ANNE), end(2)], 3, "END counts 2 events of the transaction, but 1"),
+        ([BEGIN, end(1, customers=1)], 2, "END counts 1 events of public.customers"),
         ([BEGIN, event("c", None, ANNE), {"op": "x"}, end(2)], 3, "'op' of the event must be one of c, r, u"),
         ([BEGIN, {**end(0), "data_collections": [5]}], 2, "'data_collections' of END must hold objects"),
     ],
@@ -220,8 +220,8 @@ def test_a_refused_transaction_leaves_no_trace() -> None:
         ("{", "not JSON"),
         ("5", "an event must be an object, or null for a tombstone, not 5"),
         ({"value": [1]}, "an event must be an object, or null for a tombstone"),
-        ({}, "it is no event of Debezium"),
-        ({"id": 1, "name": "flat"}, "it is no event of Debezium: neither a change (with 'op')"),
+        ({}, "it is not a Debezium event"),
+        ({"id": 1, "name": "flat"}, "it is not a Debezium event: neither a change (with 'op')"),
         ({"offset": "5", "partition": 0, "value": None}, "'offset' of the record must be an integer"),
         ({"offset": 5, "value": None}, "the record lacks 'partition'"),
         ({"op": "z"}, "'op' of the event must be one of c, r, u, d, t, or m, not 'z'"),
@@ -232,10 +232,10 @@ def test_a_refused_transaction_leaves_no_trace() -> None:
         (event("c", None, {"name": 1}), "'after' of the event lacks the key column 'id'; it has: name"),
         (event("u", 5, ANNE), "'before' of the event must be an object"),
         (event("c", None, {**ANNE, "name": ["x"]}), "the column 'name' holds an array"),
-        (event("d", None, None), "the delete names no row: 'before' of the event must hold id"),
+        (event("d", None, None), "the delete identifies no row: 'before' of the event must hold id"),
         ({"key": {"no": 1}, "value": event("d", None, None)}, "the key of the record lacks the key column"),
         (event("c", None, {"s": "x", "p": "y", "o": "z"}, "terms"), "the subject must be an"),
-        (event("u", None, {"s": "_:x", "p": "<a:b>", "o": "_:z"}, "terms"), "does not tell the row"),
+        (event("u", None, {"s": "_:x", "p": "<a:b>", "o": "_:z"}, "terms"), "not identify the previous row"),
         (event("u", None, {**ANNE, "name": "__debezium_unavailable_value"}), "'name' was left out"),
     ],
 )  # fmt: skip
@@ -357,7 +357,7 @@ def test_a_feed_without_places_is_not_read_twice() -> None:
     events = [event("c", None, ANNE), event("d", ANNE, None)]
     lines, kept = [json.dumps(event) for event in events], kept_of(events)
     errors = [entry.error for entry in read(lines, kept)]
-    assert ["nobody can tell" in error.reason for error in errors] == [True, True]
+    assert ["cannot detect whether" in error.reason for error in errors] == [True, True]
     (entry,) = good(read_entries(FORM, [Line(lines[0], 3)], "feed", kept=kept))
     assert len(entry.batch.changes) == 3
 
@@ -365,7 +365,7 @@ def test_a_feed_without_places_is_not_read_twice() -> None:
 def test_a_feed_of_another_mapping_is_refused() -> None:
     """The rows that are kept were made by one mapping, and cannot be undone by another."""
     (entry,) = good(read([json.dumps(event("c", None, ANNE))]))
-    with pytest.raises(RdfliveError, match="the mapping or the format is not the one"):
+    with pytest.raises(RdfliveError, match="the mapping or the format differs from the one"):
         list(read([], dict(entry.kept), debezium({"customers": COUNTRIES})))
 
 

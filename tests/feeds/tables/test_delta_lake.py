@@ -76,7 +76,7 @@ def test_a_feed_read_again_passes_over_what_was_applied() -> None:
     for entry in read(lines[:2]):
         kept.update(entry.kept)
     assert shown(lines, kept) == [["-Person", "-Anne"]]
-    assert "version 3 comes behind version 3; the feed must" in refusal_behind(row("insert", 3, ANNE), kept)
+    assert "version 3 follows version 3; the feed must" in refusal_behind(row("insert", 3, ANNE), kept)
 
 
 def test_a_version_that_was_cut_off_is_found_out() -> None:
@@ -88,7 +88,7 @@ def test_a_version_that_was_cut_off_is_found_out() -> None:
     error = read(lines, kept)[0].error
     assert error.line == 3
     assert "version 2 had other rows when it was applied; the feed must hold all rows" in error.reason
-    assert "version 2 comes behind version 2" in refusal_behind(lines[2], kept)
+    assert "version 2 follows version 2" in refusal_behind(lines[2], kept)
 
 
 def refusal_behind(line: str, kept: dict[str, str]) -> str:
@@ -106,14 +106,14 @@ def test_versions_never_decrease(is_known: bool) -> None:
         kept.update(entry.kept)
     error = read(lines, kept)[-1].error
     assert error.line == 3
-    assert error.reason.startswith("version 2 comes behind version 3; the feed must hold")
+    assert error.reason.startswith("version 2 follows version 3; the feed must hold")
 
 
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
-        (row("delete", 2, BOB), "deletes a row that is not there: id '2', name 'Bob'"),
-        (row("update_preimage", 2, {}), "deletes a row that is not there: one whose mapped columns are"),
+        (row("delete", 2, BOB), "deletes a row that does not exist: id '2', name 'Bob'"),
+        (row("update_preimage", 2, {}), "deletes a row that does not exist: one whose mapped columns are"),
         (row("upsert", 2, BOB), "'_change_type' of the row must be one of insert, update_postimage, delete,"),
         (row("insert", 2, {**BOB, "name": {"x": 1}}), "the column 'name' holds an object"),
         ('{"_commit_version": 2}', "the row lacks '_change_type'"),
@@ -142,12 +142,15 @@ def test_a_first_line_without_a_version_is_refused() -> None:
     (entry,) = read(["nonsense", row("insert", 1, ANNE)])
     assert entry.error.line == 1
     (_, entry) = read([row("insert", 1, ANNE), '{"_commit_version": 2', "}"])
-    assert (entry.error.line, "each line holds one whole JSON value" in entry.error.reason) == (2, False)
+    assert (entry.error.line, "each line must hold one complete JSON value" in entry.error.reason) == (
+        2,
+        False,
+    )
 
 
 def test_a_mapping_of_several_tables_is_refused() -> None:
     """The rows do not say which table they are of."""
-    with pytest.raises(RdfliveError, match="is of one table, but the mapping has 2: people, dogs"):
+    with pytest.raises(RdfliveError, match="has one table, but the mapping has 2: people, dogs"):
         delta_lake({"people": PEOPLE, "dogs": PEOPLE})
 
 

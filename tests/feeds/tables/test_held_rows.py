@@ -105,7 +105,7 @@ def test_a_datatype_of_the_mapping_types_text(datatype: URIRef, value: Any, expe
 )
 def test_what_is_not_of_the_datatype_of_the_mapping_is_refused(datatype: URIRef, value: Any) -> None:
     """The error names the column, the datatype and the text."""
-    with pytest.raises(RowError, match=f"'n' holds no {datatype}: '{value}'"):
+    with pytest.raises(RowError, match=f"'n' holds no valid {datatype}: '{value}'"):
         objects({"predicate": E, "datatype": str(datatype)}, {"n": value})
 
 
@@ -172,7 +172,7 @@ def test_columns_may_hold_whole_terms(values: Any, expected: Any) -> None:
         ({"s": 5}, "the column 's' must hold a term as text, not 5"),
         ({"p": "_:b"}, "the predicate is the blank node"),
         ({"o": "x"}, "the object must be an IRI"),
-        ({"o": "<http://e/a> ."}, "the column 'o' goes on behind its term: '.'"),
+        ({"o": "<http://e/a> ."}, "the column 'o' continues after its term: '.'"),
         ({"o": ""}, "the object is missing"),
         ({"g": '"g"'}, "the graph is the literal"),
         ({"g": ["x"]}, "the column 'g' holds an array; a mapped column must hold text"),
@@ -192,8 +192,8 @@ BAD_MAPPINGS = [
     ({"t": {}}, "give either 'subject' or 'quads'"),
     ({"t": {**SIMPLE, **TERMS}}, "give either 'subject' or 'quads'"),
     ({"t": {**TERMS, "graph": "http://e/g"}}, "'graph' goes with 'subject', not with 'quads'"),
-    ({"t": {**SIMPLE, "predicate": {}}}, "'predicate' means nothing here; accepted: subject, class,"),
-    ({"t": {"subject": "http://e/{id}"}}, "its rows make no triples; give 'predicates' or 'class'"),
+    ({"t": {**SIMPLE, "predicate": {}}}, "'predicate' is unknown here; accepted: subject, class,"),
+    ({"t": {"subject": "http://e/{id}"}}, "its rows produce no triples; give 'predicates' or 'class'"),
     ({"t": {**SIMPLE, "subject": "http://e/{}"}}, "'subject' has a place without a column's name"),
     ({"t": {**SIMPLE, "subject": "http://e/{a"}}, "must begin as an absolute IRI and have {column}"),
     ({"t": {**SIMPLE, "subject": "e/{a}"}}, "must begin as an absolute IRI"),
@@ -205,12 +205,12 @@ BAD_MAPPINGS = [
     ({"t": {**SIMPLE, "predicates": []}}, "'predicates': it must be an object with columns and predicates"),
     ({"t": {**SIMPLE, "predicates": {"n": "p"}}}, "the predicate of column 'n' must be an absolute IRI"),
     ({"t": {**SIMPLE, "predicates": {"n": {}}}}, "'predicate' must be an IRI, not None"),
-    ({"t": {**SIMPLE, "predicates": {"n": {"predicate": E, "lang": "en"}}}}, "'lang' means nothing here"),
+    ({"t": {**SIMPLE, "predicates": {"n": {"predicate": E, "lang": "en"}}}}, "'lang' is unknown here"),
     ({"t": {**SIMPLE, "predicates": {"n": {"predicate": E, "language": "e n"}}}}, "must be a language tag"),
     ({"t": {**SIMPLE, "predicates": {"n": {"predicate": E, "datatype": "x"}}}}, "'datatype' must be"),
     ({"t": {**SIMPLE, "predicates": {"n": {"predicate": E, "language": "en", "object": E}}}}, "exclude each"),
     ({"t": {"quads": {"subject": "s"}}}, "'predicate' must be the name of a column, not None"),
-    ({"t": {"quads": {**TERMS["quads"], "g": "g"}}}, "'g' means nothing here; accepted: subject, predi"),
+    ({"t": {"quads": {**TERMS["quads"], "g": "g"}}}, "'g' is unknown here; accepted: subject, predi"),
 ]  # fmt: skip
 
 
@@ -364,7 +364,7 @@ def test_a_schema_gives_a_value_its_meaning(value: Any, schema: Any, expected: t
 @pytest.mark.parametrize(
     ("value", "schema", "reason"),
     [
-        ("!", logical(DECIMAL, scale="2"), f"is no {DECIMAL}: it must be bytes in base 64, not '!'"),
+        ("!", logical(DECIMAL, scale="2"), f"is not a valid {DECIMAL}: it must be bytes in base 64, not '!'"),
         ("AQ==", logical(DECIMAL), "the scale None, which must be a short integer"),
         ("AQ==", logical(DECIMAL, scale="999999999"), "the scale is 999999999; accepted are -1000 to 1000"),
         (base64.b64encode(b"\x7f" * 4000).decode(), logical(DECIMAL, scale="0"), "it has too many digits"),
@@ -373,27 +373,27 @@ def test_a_schema_gives_a_value_its_meaning(value: Any, schema: Any, expected: t
         (1 << 63, logical(f"{TIME}.Timestamp"), "it must be an integer of 64 bits"),
         (-1, logical(f"{TIME}.Time"), "it must be a time of the day, from 0 to 86400000, not -1"),
         (5, logical(f"{TIME}.ZonedTimestamp"), "it must be text, not 5"),
-        ("1.5", {"type": "double"}, "is no double: it must be a number, not '1.5'"),
+        ("1.5", {"type": "double"}, "is not a valid double: it must be a number, not '1.5'"),
         (10**400, {"type": "double"}, "is beyond the range of xsd:double"),
         (Decimal("1e400"), {}, "is beyond the range of xsd:double"),
-        ("nan", {"type": "double"}, "is no double: it must be a number, not 'nan'"),
-        (True, {"type": "float"}, "is no float: it must be a number, not True"),
+        ("nan", {"type": "double"}, "is not a valid double: it must be a number, not 'nan'"),
+        (True, {"type": "float"}, "is not a valid float: it must be a number, not True"),
         (Decimal("3.5e38"), {"type": "float"}, "is beyond the range of xsd:float"),
-        (128, {"type": "int8"}, "is no int8: it must be an integer of 8 bits, not 128"),
+        (128, {"type": "int8"}, "is not a valid int8: it must be an integer of 8 bits, not 128"),
         ("2147483648", {"type": "int32"}, "it must be an integer of 32 bits, not '2147483648'"),
         ("1.0", {"type": "int64"}, "it must be an integer of 64 bits, not '1.0'"),
         (Decimal("1.0"), {"type": "int16"}, "it must be an integer of 16 bits"),
         (True, {"type": "int32"}, "it must be an integer of 32 bits, not True"),
-        (1, {"type": "boolean"}, "is no boolean: it must be true or false, not 1"),
+        (1, {"type": "boolean"}, "is not a valid boolean: it must be true or false, not 1"),
         ("true", {"type": "boolean"}, "it must be true or false, not 'true'"),
-        (5, {"type": "string"}, "is no string: it must be text, not 5"),
+        (5, {"type": "string"}, "is not a valid string: it must be text, not 5"),
         (5, {"type": "bytes"}, "it must be bytes in base 64, not 5"),
         ("NaN", logical(DECIMAL, scale="2"), "it must be bytes in base 64"),
         (Decimal("1e5000"), logical(DECIMAL, scale="2"), "the scale is -5000; accepted are -1000 to 1000"),
         (True, logical(DECIMAL, scale="2"), "it must be bytes in base 64, not True"),
-        ("infinity", logical(f"{TIME}.ZonedTimestamp"), "'infinity' is no xsd:dateTime"),
-        ("2023-02-29T01:02:03Z", logical(f"{TIME}.IsoTimestamp"), "is no xsd:dateTime"),
-        ("25:00:00Z", logical(f"{TIME}.ZonedTime"), "is no xsd:time"),
+        ("infinity", logical(f"{TIME}.ZonedTimestamp"), "'infinity' is not a valid xsd:dateTime"),
+        ("2023-02-29T01:02:03Z", logical(f"{TIME}.IsoTimestamp"), "is not a valid xsd:dateTime"),
+        ("25:00:00Z", logical(f"{TIME}.ZonedTime"), "is not a valid xsd:time"),
         ("P1M-2D", INTERVAL, "months and days of different signs"),
         ("P", INTERVAL, "it must be an interval such as"),
         ("1 day", INTERVAL, "it must be an interval such as"),

@@ -64,7 +64,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def children(parent: int | None = None) -> list[int]:
-    """List the processes of queries that nobody has waited for; a template is none, but has some.
+    """List the processes of queries that are not reaped; a template is none, but has some.
 
     They are forks, so they have the command of this program. What other tests have started has another.
     """
@@ -302,7 +302,7 @@ def test_each_client_has_so_many_queries_at_once(server: Serving) -> None:
 
 
 def test_the_server_has_so_many_queries_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever asks, the number of processes is bounded."""
+    """The number of processes of all clients is bounded."""
     monkeypatch.setattr(children_module, "_TOTAL", 1)
     tokens = {digest(name): Client(name, RIGHTS) for name in ("a", "b")}
     with serving(filled("default"), tokens=tokens, queries=1) as server:
@@ -394,7 +394,7 @@ def test_query_ends_with_its_server(store: str) -> None:
 
 
 def has_ended(pid: int) -> bool:
-    """Tell whether a process has ended, perhaps without anybody who waited for it."""
+    """Return True if a process has ended, also if it is not reaped."""
     try:
         return "Z (zombie)" in Path(f"/proc/{pid}/status").read_text()
     except (ProcessLookupError, FileNotFoundError):

@@ -15,7 +15,7 @@ import resource
 import rdflib
 from rdflive.server.isolation.work import warm_up
 from rdflive.server.sparql.answering import answer
-from rdflive.server.sparql.operations import Operation
+from rdflive.server.sparql.operations import ProtocolOperation
 
 warm_up()
 resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
@@ -30,7 +30,7 @@ for expression in (
     r"REGEX('K', '^\u212a\\P{Ll}?$', 'i')",
     f"<http://www.opengis.net/def/function/geosparql/sfEquals>('POINT(1 2)'{wkt}, 'POINT(1 2)'{wkt})",
 ):
-    answer(rdflib.Dataset(), Operation(f"SELECT ({expression} AS ?x) {{ }}"), "text/csv", Output())
+    answer(rdflib.Dataset(), ProtocolOperation(f"SELECT ({expression} AS ?x) {{ }}"), "text/csv", Output())
 """
 
 

@@ -307,7 +307,7 @@ def test_graphs_have_terms_of_rdf_1_2(servers: list[Serving], term: str, media: 
     reply = answered(servers[0], text, Accept=media)
     if media == "application/rdf+xml" or ("ld+json" in media and "<<" in term):
         assert reply.status == 406
-        assert "ask for Turtle" in reply.json["detail"]
+        assert "request Turtle" in reply.json["detail"]
         return
     right = answered(servers[1], text, Accept="application/n-triples").body
     read = Dataset(parse(reply.body, RdfFormat.from_media_type(media)))

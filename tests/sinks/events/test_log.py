@@ -102,8 +102,8 @@ def test_events_resume_behind_the_last_one(seen: int, sent: list[tuple[str, str]
     assert kinds(drain(events.join(f"{seen}-{epoch}"))) == sent
 
 
-def test_events_forget_what_nobody_may_come_back_to() -> None:
-    """Who comes back to behind the history begins anew, and the log stays as short as it says."""
+def test_the_log_discards_changes_beyond_its_history() -> None:
+    """A reader that returns from beyond the history restarts, and the log keeps its bounds."""
     events = begun(history=3)
     reader = events.join()
     first = drain(reader)[0].id
@@ -174,7 +174,7 @@ def test_events_take_no_foreign_id() -> None:
 
 
 def test_events_of_a_new_initial_delta_make_old_ids_void() -> None:
-    """After a resync of the subscription, also one at the same commit, nobody goes on from before it."""
+    """After a resync of the subscription, also one at the same commit, no reader continues from before it."""
     events = begun()
     reader = events.join()
     old = drain(reader)[0].id

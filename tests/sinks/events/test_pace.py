@@ -64,7 +64,7 @@ def test_rounds_take_a_quarter_of_the_time(cost: float, between: float) -> None:
     assert [later - earlier for earlier, later in pairwise(begun)] == pytest.approx([between] * 3)
 
 
-def test_whoever_asks_is_called_once_in_a_round() -> None:
+def test_a_function_is_called_once_in_a_round() -> None:
     """Asking twice before the round is asking once; asking in the round is asking for the next."""
     clock: Any = Clock()
     pace = DeliveryPace(clock)
@@ -85,7 +85,7 @@ def test_whoever_asks_is_called_once_in_a_round() -> None:
 
 
 def test_the_first_round_after_a_pause_comes_at_once() -> None:
-    """Nobody waits for the share of rounds that are long over."""
+    """No round waits for the share of long-past rounds."""
     clock: Any = Clock()
     pace = DeliveryPace(clock)
     rounds(clock, pace, 0.3, 1)

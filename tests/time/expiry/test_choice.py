@@ -28,10 +28,10 @@ def test_wrong_choices_are_refused() -> None:
     wrong: Any = "lables"
     with pytest.raises(ValueError, match=r"'auto', 'labels', .* got 'lables'"):
         choose(wrong, Rdfs())
-    with pytest.raises(ValueError, match=r"2 windows .* take expiry='auto'"):
+    with pytest.raises(ValueError, match=r"2 windows .* use expiry='auto'"):
         choose("labels", Rdfs(), windows=2)
     unknown: Any = object()
-    with pytest.raises(TypeError, match="take expiry='keep-all'"):
+    with pytest.raises(TypeError, match="use expiry='keep-all'"):
         program_of(unknown)
 
 
@@ -83,7 +83,7 @@ def test_recompute_gives_what_has_changed() -> None:
     assert (entailment.support(triple("a in c")), entailment.support(triple("a in b"))) == (1, 1)
     assert len(entailment.why(triple("a in c"))) == 1
     assert entailment.update([]) == []
-    assert entailment.describe()[0] == "worked out anew at each update"
+    assert entailment.describe()[0] == "recomputed at each update"
     peer.become([triple("a in b")])
     assert peer.holds == {triple("a in b")}
     peer.unwant(ANY)

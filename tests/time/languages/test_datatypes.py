@@ -36,8 +36,8 @@ def test_datatype_without_carets_is_named() -> None:
     """The form that IMaRS prints is refused at the datatype, with the literal as it should be."""
     error = faulty(XSD, '"PT30M"xsd:duration')
     assert (error.line, error.column) == (12, 27)
-    assert 'a datatype stands behind ^^: "PT30M"^^xsd:duration' in str(error)
-    assert 'a datatype stands behind ^^: "PT30M"^^<' in str(faulty("", f'"PT30M"<{NAMESPACE}duration>'))
+    assert 'a datatype follows ^^: "PT30M"^^xsd:duration' in str(error)
+    assert 'a datatype follows ^^: "PT30M"^^<' in str(faulty("", f'"PT30M"<{NAMESPACE}duration>'))
 
 
 def test_corrected_figure_is_read() -> None:

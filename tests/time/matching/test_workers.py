@@ -37,7 +37,7 @@ def test_workers_raise_at_the_event_that_is_bad() -> None:
     good = [(E.a, P, E.b), (E.b, Q, E.c)]
     found = match(CHAIN, [*[good] * 700, [5], *[good] * 300], workers=2)
     assert [next(found).number for _ in range(700)] == list(range(700))
-    with pytest.raises(EventError, match="event 700: 5 is no triple") as caught:
+    with pytest.raises(EventError, match="event 700: 5 is not a triple") as caught:
         next(found)
     assert caught.value.number == 700
 

@@ -8,8 +8,7 @@ from typing import Any, Protocol
 
 from rdflive.engine.dictionary import UNBOUND, Dictionary
 from rdflive.engine.multiset import Row, Weights
-from rdflive.engine.operators.operator import gather
-from rdflive.engine.operators.places import row_at
+from rdflive.engine.operators.operator import gather, row_at
 from rdflive.query.bgp import TriplePattern, Variable
 
 __all__ = ["ConstructOperator"]

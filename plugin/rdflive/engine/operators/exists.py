@@ -9,8 +9,7 @@ from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.multiset import Row, Weights
 from rdflive.engine.operators.index import Index
 from rdflive.engine.operators.matched import MatchedOperator
-from rdflive.engine.operators.operator import gather
-from rdflive.engine.operators.places import Pairs, row_at
+from rdflive.engine.operators.operator import Pairs, gather, row_at
 
 __all__ = ["ExistsOperator", "MinusOperator", "Partners"]
 

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from rdflive.engine.dictionary import UNBOUND, Dictionary
 from rdflive.engine.multiset import Multiset, Row, Weights
-from rdflive.engine.operators.places import row_at
+from rdflive.engine.operators.operator import row_at
 from rdflive.query.aggregates import Accumulator
 
 __all__ = ["Aggregate", "GroupOperator"]

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.multiset import Row, Weights
-from rdflive.engine.operators.places import key_at, mask_at
+from rdflive.engine.operators.operator import key_at, mask_at
 from rdflive.query.budget import Meter
 
 __all__ = ["Entries", "Index", "Probe"]

@@ -8,9 +8,8 @@ from typing import Any
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.multiset import Row, Weights
 from rdflive.engine.operators.index import Index
-from rdflive.engine.operators.operator import gather
+from rdflive.engine.operators.operator import Pairs, gather, merger
 from rdflive.engine.operators.ordered import Order, Ordered, Search
-from rdflive.engine.operators.places import Pairs, merger
 from rdflive.query.expressions import TURNED
 
 __all__ = ["JoinOperator", "Sides"]

@@ -8,9 +8,8 @@ from typing import Any
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.multiset import Row, Weights
 from rdflive.engine.operators.join import Sides
-from rdflive.engine.operators.operator import gather
+from rdflive.engine.operators.operator import Pairs, gather, row_at
 from rdflive.engine.operators.ordered import Order
-from rdflive.engine.operators.places import Pairs, row_at
 
 __all__ = ["LeftJoinOperator"]
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.multiset import Row, Weights, add_rows
-from rdflive.engine.operators.operator import gather
-from rdflive.engine.operators.places import row_at
+from rdflive.engine.operators.operator import gather, row_at
 
 __all__ = ["ExtendOperator", "FilterOperator", "ProjectOperator", "UnionOperator", "ValuesOperator"]
 

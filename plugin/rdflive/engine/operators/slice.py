@@ -10,8 +10,7 @@ from sortedcontainers import SortedKeyList
 
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.multiset import Row, Weights
-from rdflive.engine.operators.operator import gather
-from rdflive.engine.operators.places import key_at
+from rdflive.engine.operators.operator import gather, key_at
 
 __all__ = ["SliceOperator"]
 

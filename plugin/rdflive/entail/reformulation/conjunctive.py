@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import dropwhile
 from typing import Any, Final, Literal
 
-from rdflive.entail.reformulation.branches import variables_of
 from rdflive.entail.reformulation.partial import Atom
+from rdflive.entail.reformulation.rules import variables_of
 from rdflive.errors import UnsupportedQueryError
 from rdflive.query import algebra
 from rdflive.query.bgp import Variable
@@ -36,15 +36,15 @@ class ConjunctiveQuery:
 
     @property
     def variables(self) -> tuple[Variable, ...]:
-        """All variables of the pattern: a solution of it is one assignment of these."""
+        """All variables of the pattern: a solution of the pattern assigns each of them."""
         return variables_of(*self.atoms)
 
 
 def parse_conjunctive(text: str, init_ns: Mapping[str, Any] | None = None) -> ConjunctiveQuery:
     """Parse the text of a query.
 
-    Raises `QuerySyntaxError` where it is not SPARQL, and `UnsupportedQueryError` at the first clause that
-    makes it more than one basic graph pattern.
+    Raises `QuerySyntaxError` if it is not SPARQL, and `UnsupportedQueryError` at the first clause that makes
+    it more than one basic graph pattern.
 
     >>> parse_conjunctive("SELECT ?x { ?x a ?y }").atoms[0][2]
     Variable(name='y', distinguished=True)
@@ -67,7 +67,7 @@ def parse_conjunctive(text: str, init_ns: Mapping[str, Any] | None = None) -> Co
 
 
 def _atoms(node: algebra.Node, text: str) -> Iterator[Atom]:
-    """List the triples of a pattern; the words of the text leave paths alone to be something else."""
+    """List the triples of a pattern; after the check of keywords, any other node is a property path."""
     if isinstance(node, algebra.Join):
         yield from _atoms(node.left, text)
         yield from _atoms(node.right, text)
@@ -76,7 +76,7 @@ def _atoms(node: algebra.Node, text: str) -> Iterator[Atom]:
             yield pattern.subject, pattern.predicate, pattern.object
     # the empty pattern {} is a table of one row without columns
     elif not isinstance(node, algebra.Values):
-        tokens = dropwhile(lambda token: token.text != "{", tokenize(text))  # before it stands SELECT *
+        tokens = dropwhile(lambda token: token.text != "{", tokenize(text))  # skips the * of SELECT *
         raise _refused("a property path", next((t for t in tokens if t.text in _PATHS), None))
 
 
@@ -84,7 +84,7 @@ def _refused(construct: str, place: Token | None) -> UnsupportedQueryError:
     where = f" (line {place.line}, column {place.column})" if place else ""
     return UnsupportedQueryError(
         f"{construct}{where} cannot be reformulated: accepted is SELECT or ASK, with or without DISTINCT, "
-        "over one basic graph pattern. Instead: subscribe with entailment='rdfs', which takes any query",
+        "over one basic graph pattern. Instead: subscribe with entailment='rdfs', which accepts any query",
         construct=construct,
         line=place.line if place else 0,
         column=place.column if place else 0,

@@ -8,10 +8,10 @@ from typing import Any, TypeAlias
 
 from rdflib import RDF
 
-from rdflive.entail.reformulation.branches import variables_of
 from rdflive.entail.reformulation.conjunctive import ConjunctiveQuery
 from rdflive.entail.reformulation.lookups import AtomAnswers, TripleSource
 from rdflive.entail.reformulation.partial import Atom
+from rdflive.entail.reformulation.rules import variables_of
 from rdflive.entail.reformulation.schema import KnownSchema
 from rdflive.query.bgp import Variable
 
@@ -21,10 +21,10 @@ _Row: TypeAlias = tuple[Any, ...]
 
 
 def evaluate(query: ConjunctiveQuery, schema: KnownSchema, reader: TripleSource) -> Iterator[_Row]:
-    """Answer a query over what a graph entails by a schema, as a join of one union per atom.
+    """Answer a query over the triples that a graph entails by a schema, as a join of one union per atom.
 
-    Gives the projected terms of each solution, None where unbound. Each assignment of all variables of the
-    pattern comes once, as over the saturation; DISTINCT and ASK then leave out repetitions.
+    Returns the projected terms of each solution, None where unbound. Each assignment of all variables of the
+    pattern occurs once, as over the saturation; DISTINCT and ASK then remove repetitions.
     """
     columns, rows = _joined(query, schema, reader)
     places = [columns.get(name) for name in query.names]
@@ -37,7 +37,7 @@ def evaluate(query: ConjunctiveQuery, schema: KnownSchema, reader: TripleSource)
 def _joined(
     query: ConjunctiveQuery, schema: KnownSchema, reader: TripleSource
 ) -> tuple[dict[str, int], Iterator[_Row]]:
-    # rows hold terms of the store, and the rules compare those of rdflib
+    # rows hold terms of the store, but the rules compare terms of rdflib
     known = {reader.to_native(term): term for term in schema.terms}
     rows: Iterator[_Row] = iter([()])
     columns: list[Variable] = []
@@ -49,7 +49,7 @@ def _joined(
 
 
 def _extended(rows: Iterator[_Row], answers: AtomAnswers, places: list[int]) -> Iterator[_Row]:
-    """Join rows with the answers of one more atom; those for the same values are worked out once."""
+    """Join rows with the answers of one more atom, computed once per distinct values."""
     cache: dict[_Row, list[_Row]] = {}
     for row in rows:
         values = tuple(row[place] for place in places)
@@ -62,7 +62,7 @@ def _extended(rows: Iterator[_Row], answers: AtomAnswers, places: list[int]) -> 
 
 
 def _in_order(atoms: Iterable[Atom]) -> Iterator[Atom]:
-    """Put the atom first that leaves least open, then what it is linked with."""
+    """Order atoms by selectivity, preferring atoms that share variables with earlier ones."""
     left, bound = list(atoms), set[Variable]()
     while left:
         best = max(left, key=lambda atom: _closeness(atom, bound))
@@ -72,7 +72,9 @@ def _in_order(atoms: Iterable[Atom]) -> Iterator[Atom]:
 
 
 def _closeness(atom: Atom, bound: set[Variable]) -> int:
-    """Weigh what is known of an atom: a subject leaves less open than an object, rdf:type leaves much."""
+    """Estimate the selectivity of an atom: a subject is more selective than an object, rdf:type is not
+    selective.
+    """
     s, p, o = (not isinstance(term, Variable) or term in bound for term in atom)
     is_linked = any(term in bound for term in atom if isinstance(term, Variable))
     is_type = atom[1] == RDF.type

@@ -1,4 +1,4 @@
-"""Answering one atom on a graph by index look-ups, given the values of some of its variables."""
+"""Answers one atom on a graph by index look-ups, given the values of some of its variables."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias
 
-from rdflive.entail.reformulation.branches import Branch, branches, variables_of
 from rdflive.entail.reformulation.partial import Atom, is_variable
+from rdflive.entail.reformulation.rules import Branch, branches, variables_of
 from rdflive.entail.reformulation.schema import KnownSchema
 from rdflive.query.bgp import Variable
 
@@ -16,7 +16,7 @@ __all__ = ["AtomAnswers", "TripleSource"]
 _Row: TypeAlias = tuple[Any, ...]
 _Triple: TypeAlias = tuple[Any, Any, Any]
 _MANY: Final = 16
-"""From so many look-ups of one subject on, all its triples are listed instead."""
+"""From this number of look-ups of one subject on, all its triples are listed instead."""
 
 
 class TripleSource(Protocol):
@@ -26,18 +26,18 @@ class TripleSource(Protocol):
         """List the distinct triples that match; None matches anything."""
 
     def to_native(self, term: Any, /) -> Any:
-        """Turn an rdflib term into the store's own."""
+        """Convert an rdflib term to the store's own class."""
 
     def is_literal(self, term: Any, /) -> bool:
-        """Tell whether a term of the store is a literal."""
+        """Return True if a term of the store is a literal."""
 
     def is_iri(self, term: Any, /) -> bool:
-        """Tell whether a term of the store is an IRI."""
+        """Return True if a term of the store is an IRI."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """A value that is known when the atom is looked up and that no schema triple has."""
+    """A value that is known when the atom is looked up and that occurs in no schema triple."""
 
     place: int
 
@@ -48,15 +48,15 @@ class _Lookup:
 
     pattern: _Triple | None
     equal: tuple[tuple[int, int], ...]
-    """Places of the triple that hold the same variable."""
+    """Pairs of positions of the triple that hold the same variable."""
     not_literal: tuple[int, ...]
     heads: tuple[_Row, ...]
-    """Per free variable a term, or the number of its place in the triple."""
+    """Per free variable a term, or the variable's position in the triple."""
     is_existence: bool
-    """True when one match tells as much as all."""
+    """True if all matches give the same answers as one."""
 
     def rows(self, triple: _Triple, is_literal: Callable[[Any], bool]) -> Iterator[_Row]:
-        """Give what a triple that matches the pattern stands for."""
+        """Return the answers of a triple that matches the pattern."""
         if any(triple[i] != triple[j] for i, j in self.equal):
             return
         if any(is_literal(triple[i]) for i in self.not_literal):
@@ -66,7 +66,7 @@ class _Lookup:
 
 
 class AtomAnswers:
-    """The answers of one atom over what a graph entails, by the values of its given variables."""
+    """The answers of one atom over the entailed triples, by the values of its given variables."""
 
     def __init__(
         self,
@@ -82,15 +82,15 @@ class AtomAnswers:
         self._schema = schema
         self._reader = reader
         self._known = known
-        """The terms of the schema, by those of the store."""
+        """The terms of the schema, by the corresponding terms of the store."""
         self._atom = atom
         self._plans: dict[tuple[Any, ...], _Plan] = {}
 
     def rows(self, values: _Row) -> list[_Row]:
-        """List the distinct values of the free variables, for those of the given ones."""
+        """List the distinct values of the free variables, for these values of the given ones."""
         if not self._is_possible(values):
             return []
-        # the rules look at terms of the schema only, so all other values share one plan
+        # the rules read terms of the schema only, so all other values share one plan
         key = tuple(map(self._known.get, values))
         plan = self._plans.get(key)
         if plan is None:
@@ -98,13 +98,13 @@ class AtomAnswers:
         found: dict[_Row, None] = {}
         for row in plan.rows(values):
             found[row] = None
-            # one answer is enough to say that the atom holds
+            # without free variables one answer is enough
             if not self.free:
                 break
         return list(found)
 
     def _is_possible(self, values: _Row) -> bool:
-        """Tell whether an entailed triple can have these terms in these places."""
+        """Return True if an entailed triple can have these terms in these positions."""
         s, p, _ = self._atom
         return not any(
             (variable == s and self._reader.is_literal(value))
@@ -141,7 +141,9 @@ class AtomAnswers:
 
 
 class _Plan:
-    """The look-ups that answer an atom; many with the same subject become one listing of its triples."""
+    """The look-ups that answer an atom. Many look-ups with the same subject become one listing of its
+    triples.
+    """
 
     def __init__(self, reader: TripleSource, subject: Any, lookups: Sequence[_Lookup]) -> None:
         self._reader = reader
@@ -156,15 +158,15 @@ class _Plan:
                 self._single.append(lookup)
 
     def _is_of_subject(self, lookup: _Lookup) -> bool:
-        """Tell whether a look-up asks for triples of the subject with a property that is known by now."""
+        """Return True if a look-up has the subject of the plan and a property that is already known."""
         if self._subject is None or lookup.pattern is None or lookup.pattern[0] != self._subject:
             return False
         _, p, o = lookup.pattern
-        # `_listed` is keyed once, when the plan is made; given values come with each row
+        # `_listed` is keyed when the plan is made, but given values come with each row
         return p is not None and not isinstance(p, _Given) and not isinstance(o, _Given)
 
     def rows(self, values: _Row) -> Iterator[_Row]:
-        """Give the answers, some of them repeatedly."""
+        """Return the answers, with repetitions."""
         for lookup in self._single:
             yield from self._looked_up(lookup, values)
         if self._listed:

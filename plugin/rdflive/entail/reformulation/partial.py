@@ -13,12 +13,14 @@ from rdflive.query.bgp import Variable, to_text
 __all__ = ["Atom", "Fresh", "PartialQuery", "is_variable", "literal_text", "term_text"]
 
 Atom: TypeAlias = tuple[Any, Any, Any]
-"""A triple of constants (rdflib terms, whose blank nodes are those of the data), variables and fresh ones."""
+"""A triple of constants, variables and fresh variables. Constants are rdflib terms, whose blank nodes are
+those of the data.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Fresh:
-    """A variable that rule 15 or 16 made: it occurs once, and nothing is told about its value."""
+    """A variable that rule 15 or 16 made. It occurs once and is unconstrained."""
 
     number: int
 
@@ -27,7 +29,7 @@ class Fresh:
 
 
 def is_variable(term: Any) -> bool:
-    """Tell whether a term of an atom is to be matched with anything."""
+    """Return True if a term of an atom matches any term."""
     return isinstance(term, Variable | Fresh)
 
 
@@ -35,7 +37,7 @@ def is_variable(term: Any) -> bool:
 class PartialQuery:
     """A member of a reformulation: head and body, both with some variables instantiated.
 
-    Fresh variables are numbered as they come in the body, so equal members are equal up to renaming.
+    Fresh variables are numbered in the order of the body, so members that are equal up to renaming are equal.
 
     >>> x, made = Variable("x"), URIRef("urn:made")
     >>> print(PartialQuery((x,), ((x, made, Fresh(1)),)))
@@ -45,10 +47,10 @@ class PartialQuery:
     head: tuple[Any, ...]
     body: tuple[Atom, ...]
     not_literal: frozenset[Any] = frozenset()
-    """The variables that the query had as subjects and the body has not: they bind no literal."""
+    """The variables that were subjects and no longer occur as subjects in the body: they bind no literal."""
 
     def bind(self, variable: Any, value: Any) -> PartialQuery | None:
-        """Instantiate a variable; None where an entailed triple can have no such term there."""
+        """Instantiate a variable; None if an entailed triple cannot have the term at its position."""
         if isinstance(value, Literal) and self._is_subject(variable):
             return None
         if not isinstance(value, URIRef) and any(variable == p for _, p, _ in self.body):
@@ -57,7 +59,7 @@ class PartialQuery:
         return _numbered((value if t == variable else t for t in self.head), body, self.not_literal)
 
     def replace(self, place: int, atom: Atom) -> PartialQuery | None:
-        """Put another atom in the place of one, whose subject stays one that is no literal."""
+        """Replace one atom by another; the subject of the replaced atom must still not be a literal."""
         subject = self.body[place][0]
         if isinstance(subject, Literal):
             return None
@@ -65,7 +67,7 @@ class PartialQuery:
         return _numbered(self.head, body, self.not_literal | {subject})
 
     def drop(self, place: int, triple: Atom) -> PartialQuery | None:
-        """Leave out an atom that a triple of the schema's closure matches, instantiating its variables."""
+        """Remove an atom that matches a triple of the schema's closure, and instantiate its variables."""
         query: PartialQuery | None = self
         for position in range(3):
             if query is None:
@@ -89,7 +91,7 @@ class PartialQuery:
 
 
 def _numbered(head: Iterable[Any], body: Iterable[Any], guarded: frozenset[Any]) -> PartialQuery:
-    """Number fresh variables as they come, and keep the guards that the body does not already imply."""
+    """Number fresh variables in order, and keep the guards that the body does not already entail."""
     numbers: Iterator[int] = iter(range(1, 2**31))
     atoms: list[Atom] = []
     guards: set[Any] = set()
@@ -98,7 +100,7 @@ def _numbered(head: Iterable[Any], body: Iterable[Any], guarded: frozenset[Any])
         guards.update(new for old, new in zip(atom, renamed, strict=True) if old in guarded)
         atoms.append((renamed[0], renamed[1], renamed[2]))
     subjects = {s for s, _, _ in atoms}
-    # a subject of the body is no literal anyway; without its guard equal members are found equal
+    # a subject of the body is never a literal; a redundant guard would make equal members differ
     kept = frozenset(term for term in guards if is_variable(term) and term not in subjects)
     return PartialQuery(tuple(head), tuple(atoms), kept)
 
@@ -109,11 +111,13 @@ _SHORT: Final = {RDF.type: "a"} | {
 }
 
 _ESCAPES: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\r", "\t": r"\t"})
-"""Characters that a string of SPARQL writes as escapes, and the tab, which would not be seen in print."""
+"""The characters that a SPARQL string must escape, and the tab, which is invisible in print."""
 
 
 def term_text(term: Any) -> str:
-    """Write a term as Goasdoué et al. do: a blank node of the query is a variable, one of the data is not."""
+    """Write a term as Goasdoué et al. do: a blank node of the query is a variable, a blank node of the data
+    is not.
+    """
     if isinstance(term, Variable) and not term.distinguished:
         return f"?_{term.name}"
     if isinstance(term, URIRef):
@@ -122,7 +126,7 @@ def term_text(term: Any) -> str:
 
 
 def literal_text(term: Literal) -> str:
-    """Write a literal on one line: `n3()` has line breaks as they are, in long quotes.
+    """Write a literal on one line; `n3()` writes line breaks unescaped in long quotes.
 
     >>> print(literal_text(Literal("one\\ntwo", lang="en")))
     "one\\ntwo"@en

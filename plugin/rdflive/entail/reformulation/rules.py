@@ -1,25 +1,28 @@
-"""The rules of Goasdoué et al., Figure 12, and the fixpoint of them."""
+"""The rules of Goasdoué et al., Figure 12, their fixpoint, and the union that answers one atom."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, TypeAlias
 
-from rdflib import RDF, RDFS
+from rdflib import RDF, RDFS, BNode, Literal
 
 from rdflive.entail.rdfs_rules import STEPS, RuleStep
 from rdflive.entail.reformulation.partial import Atom, Fresh, PartialQuery, is_variable
 from rdflive.entail.reformulation.schema import KnownSchema
+from rdflive.query.bgp import Variable
 
-__all__ = ["ANSWERING", "RULES", "Rule", "rounds"]
+__all__ = ["ANSWERING", "RULES", "Branch", "Rule", "branches", "rounds", "variables_of"]
 
 Rule: TypeAlias = Callable[[KnownSchema, PartialQuery, int], Iterator[PartialQuery | None]]
-"""Gives what one rule makes of one atom of a query; None where that could match nothing."""
+"""Returns the queries that one rule makes from one atom of a query; None for a query that can match nothing.
+"""
 
 
 def _property(values: Callable[[KnownSchema], Iterable[Any]]) -> Rule:
-    """Make a rule that instantiates a variable in the place of a property (5 to 8)."""
+    """Make a rule that instantiates a variable in the position of a property (5 to 8)."""
 
     def rule(schema: KnownSchema, query: PartialQuery, place: int) -> Iterator[PartialQuery | None]:
         variable = query.body[place][1]
@@ -30,7 +33,7 @@ def _property(values: Callable[[KnownSchema], Iterable[Any]]) -> Rule:
 
 
 def _class(values: Callable[[KnownSchema], Iterable[Any]]) -> Rule:
-    """Make a rule that instantiates a variable in the place of a class (9 to 13)."""
+    """Make a rule that instantiates a variable in the position of a class (9 to 13)."""
 
     def rule(schema: KnownSchema, query: PartialQuery, place: int) -> Iterator[PartialQuery | None]:
         _, p, variable = query.body[place]
@@ -41,7 +44,7 @@ def _class(values: Callable[[KnownSchema], Iterable[Any]]) -> Rule:
 
 
 def _back(step: RuleStep) -> Rule:
-    """Make a rule that replaces an atom by one that it follows from (14 to 17)."""
+    """Make a rule that replaces an atom by one that entails it (14 to 17)."""
 
     def rule(schema: KnownSchema, query: PartialQuery, place: int) -> Iterator[PartialQuery | None]:
         premises = step.premises(query.body[place], schema.below[step.word], RDF.type, Fresh(0))
@@ -75,10 +78,11 @@ RULES: Final[Mapping[int | str, Rule]] = {
 """The rules 5 to 17 by their numbers, and one for the schema."""
 
 ANSWERING: Final = tuple(rule for number, rule in RULES.items() if number not in (6, 8, 9, 11))
-"""The rules that lead to answers.
+"""The rules that can add answers.
 
-Of what only the others instantiate by, nothing follows: it has nothing below it, no domain and no range.
-The instance that they make matches nothing that the variable did not.
+A term that only the other rules instantiate a variable with entails nothing: it has no subproperty or
+subclass, no domain and no range. The instance that they make matches no triple that the variable does not
+match.
 """
 
 
@@ -89,9 +93,9 @@ def rounds(
     *,
     most: int | None = None,
 ) -> Iterator[tuple[PartialQuery, ...]]:
-    """Apply rules until nothing is new; give what each round added, the query itself first.
+    """Apply rules until a fixpoint; yield the members that each round adds, the query itself first.
 
-    It ends as soon as there are more than `most` members, be it in the middle of a round.
+    It stops as soon as there are more than `most` members, even within a round.
     """
     rules = tuple(rules)
     seen = {query}
@@ -106,7 +110,7 @@ def rounds(
     level: tuple[PartialQuery, ...] = (query,)
     while level:
         yield level
-        # one more than `most`, so that the caller can tell that there are more
+        # one more than `most`, so that the caller can detect that the limit is exceeded
         left = None if most is None else max(most + 1 - len(seen), 0)
         level = tuple(islice(added(level), left))
 
@@ -115,3 +119,55 @@ def _applied(schema: KnownSchema, query: PartialQuery, rules: tuple[Rule, ...]) 
     for place in range(len(query.body)):
         for rule in rules:
             yield from (new for new in rule(schema, query, place) if new is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """The members of a union that match the same triples.
+
+    Each head stands for one member. It has, per variable of the atom, the variable, found in the pattern, or
+    the constant that a rule instantiated it with. All heads of one pattern have constants in the same
+    positions.
+    """
+
+    pattern: Atom | None
+    """The pattern to match; None if the closed schema has answered the atom."""
+    not_literal: frozenset[Any]
+    heads: tuple[tuple[Any, ...], ...]
+
+
+def variables_of(*atoms: Atom) -> tuple[Variable, ...]:
+    """List the distinct variables of atoms, in order.
+
+    >>> variables_of((Variable("x"), "p", Variable("y")), (Variable("y"), "p", "a"))
+    (Variable(name='x', distinguished=True), Variable(name='y', distinguished=True))
+    """
+    return tuple(dict.fromkeys(term for atom in atoms for term in atom if isinstance(term, Variable)))
+
+
+def branches(schema: KnownSchema, atom: Atom) -> tuple[Branch, ...]:
+    """Reformulate one atom, without members that can add no match."""
+    query = PartialQuery(variables_of(atom), (atom,))
+    found: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
+    for members in rounds(schema, query, ANSWERING):
+        for member in members:
+            if _adds(member, query):
+                pattern = member.body[0] if member.body else None
+                found.setdefault((pattern, member.not_literal), []).append(member.head)
+    return tuple(Branch(pattern, guards, tuple(heads)) for (pattern, guards), heads in found.items())
+
+
+def _adds(member: PartialQuery, query: PartialQuery) -> bool:
+    """Return True if a member may match a triple that the query itself does not."""
+    if not member.body:
+        return True
+    ((s, p, _),) = member.body
+    if isinstance(s, Literal) or isinstance(p, BNode | Literal):
+        return False  # rules may produce properties that are not IRIs, but no triple has one
+    return member == query or not _is_instance(member, query)
+
+
+def _is_instance(member: PartialQuery, query: PartialQuery) -> bool:
+    """Return True if a member only instantiates variables."""
+    values = dict(zip(query.head, member.head, strict=True))
+    return member.body == (tuple(values.get(term, term) for term in query.body[0]),)

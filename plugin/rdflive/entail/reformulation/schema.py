@@ -1,4 +1,4 @@
-"""The schema as the rules of reformulation look it up: downwards, and closed."""
+"""The schema as the rules of reformulation read it: subjects by object, and closed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Used:
 
     @classmethod
     def of(cls, triples: Iterable[tuple[Any, Any, Any]], of_type: Any = RDF.type) -> Used:
-        """Collect them from all triples; `of_type` is rdf:type as these terms have it."""
+        """Collect them from all triples; `of_type` is rdf:type in the same kind of terms."""
         properties, classes = set(), set()
         for _, p, o in triples:
             properties.add(p)
@@ -43,15 +43,15 @@ class Used:
 
 @dataclass(frozen=True, eq=False)
 class KnownSchema:
-    """Schema triples at one moment, as rdflib terms; other triples are passed over.
+    """Schema triples at one moment, as rdflib terms; other triples are ignored.
 
-    Raises `SchemaError` where what follows from a triple would be a schema triple (Theorem 6 takes data
-    and schema for disjoint).
+    Raises `SchemaError` if a triple would make data entail schema triples (Theorem 6 assumes that data and
+    schema are disjoint).
     """
 
     triples: tuple[Atom, ...]
     use: Callable[[], Used] = field(default=Used, repr=False)
-    """Looks up what the data use, when that is first asked for."""
+    """Reads the used properties and classes from the data, on first access."""
 
     def __post_init__(self) -> None:
         kept = {triple for triple in self.triples if triple[1] in SCHEMA_PROPERTIES}
@@ -61,18 +61,18 @@ class KnownSchema:
             if p == RDFS.subPropertyOf and o in SCHEMA_PROPERTIES and s != o:
                 raise SchemaError(
                     f"the schema triple {s.n3()} rdfs:subPropertyOf {o.n3()} cannot be reasoned with: data "
-                    "would entail schema. Accepted is every other schema triple, also about rdf:type; take "
-                    "this one out, or write the schema triples that it stands for"
+                    "would entail schema. Every other schema triple is accepted, also about rdf:type; remove "
+                    "this one, or add the schema triples that it entails"
                 )
 
     @cached_property
     def used(self) -> Used:
-        """What the data use."""
+        """The properties and classes that the data use."""
         return self.use()
 
     @cached_property
     def below(self) -> Mapping[URIRef, Mapping[Any, Sequence[Any]]]:
-        """Per schema property the subjects of the explicit triples with each object."""
+        """Per schema property, the subjects of the explicit triples by object."""
         below: dict[URIRef, dict[Any, list[Any]]] = {word: {} for word in SCHEMA_PROPERTIES}
         for s, p, o in self.triples:
             below[p].setdefault(o, []).append(s)
@@ -84,7 +84,7 @@ class KnownSchema:
 
     @cached_property
     def terms(self) -> frozenset[Any]:
-        """All terms whose place in the schema matters to the rules."""
+        """All terms that the rules treat specially."""
         return frozenset((RDF.type, *SCHEMA_PROPERTIES)).union(*self.triples)
 
     @cached_property
@@ -95,7 +95,7 @@ class KnownSchema:
         index: dict[tuple[Any, ...], list[Atom]] = {}
         for triple in _in_order(schema.entailed((None, None, None))):
             s, p, o = triple
-            # `entailed` always asks with a property, and with or without the other two
+            # `entailed` always looks up a property, with or without the other two
             for key in ((None, p, None), (s, p, None), (None, p, o), (s, p, o)):
                 index.setdefault(key, []).append(triple)
         return index
@@ -108,5 +108,5 @@ class KnownSchema:
 
 
 def _in_order(terms: Iterable[Any]) -> tuple[Any, ...]:
-    """Sort by text, so that a reformulation lists its members in the same order in every run."""
+    """Sort by text, so that the order of a reformulation's members does not vary between runs."""
     return tuple(sorted(terms, key=repr))

@@ -1,4 +1,4 @@
-"""A reformulation as the text of one SPARQL query, for stores that only answer such."""
+"""Writes a reformulation as the text of one SPARQL query, for stores that accept only text."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from rdflib import BNode, Literal, URIRef
 
-from rdflive.entail.reformulation.branches import Branch, branches, variables_of
 from rdflive.entail.reformulation.conjunctive import ConjunctiveQuery
 from rdflive.entail.reformulation.partial import Atom, Fresh, literal_text
+from rdflive.entail.reformulation.rules import Branch, branches, variables_of
 from rdflive.entail.reformulation.schema import KnownSchema
 from rdflive.errors import UnnameableTermError
 from rdflive.query.bgp import Variable
@@ -21,29 +21,29 @@ __all__ = ["to_sparql"]
 _NOT_IN_IRIS: Final = frozenset('<>"{}|^`\\') | frozenset(map(chr, range(0x21)))
 
 _NOTHING: Final = "FILTER(1 = 2)"
-"""rdflib 7.6 lets everything pass FILTER(false)."""
+"""rdflib 7.6 lets every solution pass FILTER(false)."""
 
 
 def to_sparql(query: ConjunctiveQuery, schema: KnownSchema) -> str:
     """Write the reformulation as a join of one UNION per atom.
 
-    Raises `UnnameableTermError` where it speaks of a blank node of the data.
+    Raises `UnnameableTermError` if the reformulation contains a blank node of the data.
     """
     names = _SparqlNames(query)
     pattern = "\n".join(f"  {line}" for atom in query.atoms for line in _block(schema, atom, names))
     if query.form == "ASK":
         return f"ASK {{\n{pattern}\n}}"
-    # SELECT needs a variable, also where the pattern has none
+    # SELECT needs a variable, even if the pattern has none
     shown = " ".join(f"?{name}" for name in query.names) or f"?{names.spare()}"
     if query.distinct:
         return f"SELECT DISTINCT {shown} {{\n{pattern}\n}}"
     every = " ".join(map(names, query.variables)) or f"?{names.spare()}"
-    # several members may give one assignment, which counts once; rows of `shown` may then repeat
+    # several members may give the same assignment, which counts once; rows of `shown` may still repeat
     return f"SELECT {shown} {{ {{ SELECT DISTINCT {every} {{\n{pattern}\n}} }} }}"
 
 
 class _SparqlNames:
-    """Names variables: those that the query did not name get names that it does not use."""
+    """Names variables. Variables without a name in the query get unused names."""
 
     def __init__(self, query: ConjunctiveQuery) -> None:
         self._taken = {*query.names, *(v.name for v in query.variables if v.distinguished)}
@@ -51,7 +51,7 @@ class _SparqlNames:
         self._hidden: dict[Variable, str] = {}
 
     def spare(self) -> str:
-        """Make a name that nobody else has."""
+        """Return an unused name."""
         return next(name for n in self._numbers if (name := f"_{n}") not in self._taken)
 
     def __call__(self, variable: Variable) -> str:
@@ -63,7 +63,7 @@ class _SparqlNames:
 
 
 def _block(schema: KnownSchema, atom: Atom, names: _SparqlNames) -> Iterator[str]:
-    """Write the union of one atom in lines; no triple matches an atom without branches."""
+    """Write the union of one atom in lines; an atom without branches matches no triple."""
     written = [_branch(branch, variables_of(atom), names) for branch in branches(schema, atom)]
     if len(written) < 2:
         yield from written or [_NOTHING]
@@ -83,7 +83,7 @@ def _branch(branch: Branch, variables: Sequence[Variable], names: _SparqlNames) 
 
 
 def _values(branch: Branch, variables: Sequence[Variable], write: Callable[[Any], str]) -> Iterator[str]:
-    """Write the instantiated variables: VALUES holds a row per member."""
+    """Write the instantiated variables as VALUES, with one row per member."""
     places = [i for i, term in enumerate(branch.heads[0]) if not isinstance(term, Variable)]
     if places:
         columns = " ".join(write(variables[i]) for i in places)
@@ -103,8 +103,8 @@ def _term(fresh: dict[Fresh, str], names: _SparqlNames, term: Any) -> str:
         return names(term)
     if isinstance(term, BNode):
         raise UnnameableTermError(
-            f"the reformulation speaks of the blank node {term.n3()} of the data, which SPARQL text cannot "
-            "name: there a blank node stands for anything. Evaluate it with evaluate(graph) instead, or give "
+            f"the reformulation contains the blank node {term.n3()} of the data, which SPARQL text cannot "
+            "name: a blank node in a query is a variable. Evaluate it with evaluate(graph) instead, or give "
             "the class or property an IRI"
         )
     if isinstance(term, Literal):
@@ -116,5 +116,7 @@ def _term(fresh: dict[Fresh, str], names: _SparqlNames, term: Any) -> str:
 
 def _iri(term: URIRef) -> str:
     if not _NOT_IN_IRIS.isdisjoint(term):
-        raise UnnameableTermError(f"{str(term)!r} is no IRI that SPARQL text can name; escape its characters")
+        raise UnnameableTermError(
+            f"{str(term)!r} is not an IRI that SPARQL text can contain; escape its characters"
+        )
     return f"<{term}>"

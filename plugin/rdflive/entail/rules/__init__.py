@@ -1,4 +1,4 @@
-"""Entailment by rules in Notation3. Recursive rules are maintained exactly, under deletes too."""
+"""Entailment by rules in Notation3. Recursive rules are maintained exactly, also under deletes."""
 
 from rdflive.entail.rules.algebra import LABELS, LEVELS, SETS, Algebra
 from rdflive.entail.rules.load import Rules, load_program, rule_sets

@@ -1,21 +1,22 @@
-"""Finds conclusions that a rule need not read, because what follows from them follows without them too.
+"""Finds conclusions that a rule need not read, because their consequences follow without them.
 
 Example: with `c sub d, x a c => x a d` and `c sub d, d sub e => c sub e`, an instance of the lowest of n
-classes is one of the highest by n steps of the first rule, or by one step after the second rule has derived
-that the lowest class is below the highest. Who wants instances only does not need the second rule, which
-derives n²/2 triples. So the first rule *absorbs* the second at its pattern `c sub d`: it asks for triples
-that are explicit or that other rules conclude.
+classes is an instance of the highest by n steps of the first rule, or by one step after the second rule has
+derived that the lowest class is below the highest. A query for instances does not need the second rule, which
+derives n²/2 triples. So the first rule *absorbs* the second at its pattern `c sub d`: there it reads only
+triples that are explicit or that other rules conclude.
 
-This is a test of containment. The second rule's conclusion is put in the place of the pattern, and all that
-both rules still read is taken as facts, about terms that stand for any others. If what the first rule would
-conclude follows from these facts by rules of a lower rank than the second, the conclusion was not needed. In
-a derivation of a wanted fact, each such replacement takes away one use of a rule and adds none of its rank:
-a fact is used once only, and rules of this rank are not used. So the replacements end, with a derivation that
-reads no absorbed conclusion.
+This is a test of containment. The second rule's conclusion replaces the pattern, and the remaining patterns
+of both rules are taken as facts about arbitrary terms. If the first rule's conclusion follows from these
+facts by rules of a lower rank than the second, the second's conclusion was not needed. In a derivation of a
+wanted fact, each such replacement removes one use of a rule and adds no use of a rule of its rank: a fact is
+used once only, and rules of this rank are not used. So the replacements end, with a derivation that reads no
+absorbed conclusion.
 
-A rule also need not read what it would *pass on*: what it concludes from another's conclusions, the other
-concludes from its own. Example: `c sub d, p domain c => p domain d` and `p below q, q domain c => p domain
-c`. The second need not read what the first concludes, which reads what the second does.
+A rule can also *pass on* conclusions: the triples that it concludes from another rule's conclusions follow by
+the other rule from the first rule's conclusions. It need not read such conclusions. Example: `c sub d, p
+domain c => p domain d` and `p below q, q domain c => p domain c`. The second need not read the conclusions of
+the first, because the first reads those of the second.
 """
 
 from __future__ import annotations
@@ -41,17 +42,17 @@ _Pair: TypeAlias = tuple[Any, ...]
 
 _ROUNDS: Final = 2
 _MOST_PATTERNS: Final = 4
-"""If two rules have more patterns together, nothing is looked for, which would take long."""
+"""The search is skipped for two rules with more patterns together, because it would take long."""
 
 
 class _AnyTerm(NamedTuple):
-    """A term that stands for any other."""
+    """An arbitrary term."""
 
     variable: Variable
 
 
 class _Way(NamedTuple):
-    """A derivation: the facts that it uses, and the pairs of terms that rules demand to differ."""
+    """A derivation: the facts that it uses, and the pairs of terms that rules require to differ."""
 
     uses: _Uses
     apart: frozenset[_Pair]
@@ -66,13 +67,13 @@ class _Read:
 
 
 def closed_relations(program: Program) -> set[Any]:
-    """Give the predicates of relations that rules make transitive or the like."""
+    """Return the predicates of relations that rules close, for example by transitivity."""
     return {head.predicate for rule in program.rules if _rank(rule) == 2 for head in rule.head}
 
 
 @lru_cache(maxsize=32)
 def spared(program: Program) -> Spared:
-    """Find what each rule need not read at which pattern."""
+    """Find the rules whose conclusions each rule need not read, per pattern."""
     closing = [rule for rule in program.rules if _rank(rule)]
     lower = {
         rank: [_Read(rule) for rule in program.rules if rule.body and _rank(rule) < rank] for rank in (1, 2)
@@ -84,7 +85,7 @@ def spared(program: Program) -> Spared:
     }
     named = [spares for (_, pattern), spares in found.items() if isinstance(pattern.predicate, URIRef)]
     absorbed = [one for one in closing if any(one in spares for spares in named)]
-    # Whoever passes on is not passed on, so that no rules wait for each other in a circle.
+    # A rule that passes on is not passed on itself, so that rules do not depend on each other in a cycle.
     passing: set[Rule] = set()
     passed: set[Rule] = set()
     for rule, pattern in places:
@@ -102,8 +103,8 @@ def spared(program: Program) -> Spared:
 
 
 def _rank(rule: Rule) -> int:
-    """Give 2 for a rule about one relation only, as that it is transitive, 1 for one that names all of its
-    relations, and else 0.
+    """Return 2 for a rule about one relation only, for example transitivity, 1 for a rule that names all of
+    its relations, else 0.
 
     A conclusion is replaced by those of rules with a lower rank, so that the replacements end.
     """
@@ -116,9 +117,9 @@ def _rank(rule: Rule) -> int:
 def _is_spared(
     rule: Rule, pattern: TriplePattern, closing: Rule, others: Collection[_Read], *, last: Rule | None = None
 ) -> bool:
-    """Tell whether what a rule concludes from conclusions of another, closing, follows by the rules given.
+    """Return True if the conclusions of a rule from those of another (`closing`) follow by the given rules.
 
-    With `last` this one may be used once more, at the end.
+    With `last`, this rule may be used once more, at the end.
     """
     heads = [head for head in closing.head if _may_match(pattern, head)]
     return bool(heads) and all(_follows(rule, pattern, closing, head, others, last) for head in heads)
@@ -154,7 +155,7 @@ def _follows(
         for one, names in ((rule, {}), (closing, renamed))
         for condition in one.conditions
     ]
-    # Comparisons of values, and those with constants, are not followed.
+    # Comparisons of values, and those with constants, are not supported here.
     if any(
         op != "is not" or not isinstance(x, Variable) or not isinstance(y, Variable)
         for op, x, y in conditions
@@ -163,19 +164,19 @@ def _follows(
     variables = dict.fromkeys(t for t in chain(*facts) if isinstance(t, Variable))
 
     def follows(equal: dict[Any, Any]) -> bool:
-        """Tell whether it does where variables stand for these terms."""
+        """Return True if the conclusions follow for these terms as variables."""
 
         def named(fact: _Fact) -> _Fact:
             return tuple(equal.get(term, term) for term in fact)
 
         if any(equal[x] == equal[y] for _, x, y in conditions):
-            return True  # neither rule would have been used
+            return True  # the conditions exclude this case
         if named(placed(pattern, {})) in map(named, premises):
             return True  # the conclusion is one of the premises
-        # Each conclusion by itself: another may be no triple, where a literal is its subject.
+        # Each conclusion by itself: another one may have a literal as subject, and so be no triple.
         for fact in wanted:
             apart = _derived([*map(named, facts)], named(fact), others, last)
-            # Rules may demand that terms differ. Where two of these are equal, it must follow otherwise.
+            # Rules may require terms to differ. If two of these are equal, another derivation is needed.
             if apart is None or not all(map(follows, _merged(equal, apart))):
                 return False
         return True
@@ -184,7 +185,7 @@ def _follows(
 
 
 def _merged(equal: dict[Any, Any], apart: Iterable[_Pair]) -> Iterator[dict[Any, Any]]:
-    """List what variables stand for if the terms of one pair each are the same."""
+    """List the assignments of variables in which the terms of one pair each are equal."""
     for one, other in apart:
         # a constant stays, and two constants are never the same
         kept, left = (one, other) if isinstance(other, _AnyTerm) else (other, one)
@@ -193,7 +194,7 @@ def _merged(equal: dict[Any, Any], apart: Iterable[_Pair]) -> Iterator[dict[Any,
 
 
 def _unified(pattern: TriplePattern, head: Iterable[Any]) -> dict[Any, Any] | None:
-    """Give what variables stand for if a pattern and a conclusion are the same; None if they cannot be."""
+    """Return the substitution that makes a pattern and a conclusion equal; None if there is none."""
     same: dict[Any, Any] = {}
     for one, other in zip(pattern, head, strict=True):
         one, other = _find(same, one), _find(same, other)
@@ -216,9 +217,9 @@ def _find(same: Mapping[Any, Any], term: Any) -> Any:
 def _derived(
     facts: list[_Fact], wanted: _Fact, rules: Collection[_Read], last: Rule | None
 ) -> Collection[_Pair] | None:
-    """Derive a wanted fact, each fact used once at most, and one rule at the end only.
+    """Derive a wanted fact, using each fact at most once, and the rule `last` only at the end.
 
-    Gives the pairs of terms that must differ for that; None if it does not follow.
+    Returns the pairs of terms that must differ for that; None if the fact does not follow.
     """
     known: dict[_Fact, list[_Way]] = {fact: [_Way(frozenset([fact]), frozenset())] for fact in facts}
     subjects = {fact[0] for fact in (*facts, wanted)} | {fact[1] for fact in facts}
@@ -230,8 +231,8 @@ def _derived(
             if all(c.operator == "is not" for c in rule.conditions) and all(x != y for x, y in pairs):
                 for head in rule.head:
                     fact = tuple(bindings.get(term, term) for term in head)
-                    # What is no triple in every graph is none: a literal as a subject, a blank node as a
-                    # predicate.
+                    # Excludes conclusions that may not be triples: with a literal as subject, or a blank
+                    # node as predicate.
                     if fact[0] in subjects and (fact[1] == head.predicate or fact[1] in predicates):
                         yield fact, _Way(uses, apart.union(pairs))
 

@@ -27,8 +27,8 @@ def guides(rule: Rule) -> tuple[TriplePattern, ...]:
     """Choose the patterns of a body that are matched first; none if that would not help.
 
     `?p a owl:TransitiveProperty` is one: each of its matches leaves a rule about one property. So a triple is
-    only given to rules that ask for its predicate or class, and nothing is kept for properties and classes
-    that nobody asks for. A pattern is a guide if its predicate is a constant, and
+    only passed to rules that read its predicate or class, and no state is kept for properties and classes
+    that no query reads. A pattern is a guide if its predicate is a constant, and
 
     1. it is about a variable that stands for a predicate, or for a class (`?x a ?class`) if all chosen
     patterns are in the vocabularies of RDF, RDFS and OWL, of which a graph has less than of data; or
@@ -42,14 +42,14 @@ def guides(rule: Rule) -> tuple[TriplePattern, ...]:
     names = {p.predicate for p in rule.head if isinstance(p.predicate, Variable)} | predicates
     classes = {p.object for p in (*body, *rule.head) if _names_class(p)}
     candidates = [p for p in body if isinstance(p.predicate, URIRef) and not _names_class(p)]
-    chosen = _told(candidates, names | classes)
+    chosen = _guiding(candidates, names | classes)
     if not names and not all(str(pattern.predicate).startswith(_VOCABULARIES) for pattern in chosen):
         return ()
     named = {v for pattern in chosen for v in pattern.variables}
     for pattern in body:
         if pattern.predicate in predicates - named:
             chosen |= {near for near in candidates if set(near.variables) & set(pattern.variables)}
-    # If all patterns are guides, each match would make an instance without anything left to read.
+    # If all patterns are guides, an instance would have no pattern left to read.
     return () if len(chosen) == len(body) else tuple(pattern for pattern in body if pattern in chosen)
 
 
@@ -57,7 +57,7 @@ def _names_class(pattern: TriplePattern) -> bool:
     return pattern.predicate in _INSTANCE_OF and isinstance(pattern.object, Variable)
 
 
-def _told(candidates: list[TriplePattern], about: set[Any]) -> set[TriplePattern]:
+def _guiding(candidates: list[TriplePattern], about: set[Any]) -> set[TriplePattern]:
     """Choose the patterns about these variables, and those whose subject occurs in a chosen one."""
     chosen = {pattern for pattern in candidates if about & set(pattern.variables)}
     while True:
@@ -69,8 +69,8 @@ def _told(candidates: list[TriplePattern], about: set[Any]) -> set[TriplePattern
 
 
 Values: TypeAlias = tuple[int, ...]
-"""The values of a match: the constants of the rule, then what its guides bind, then what its other patterns
-bind.
+"""The values of a match: the constants of the rule, the values of its guides' variables, then those of its
+other patterns.
 """
 Places: TypeAlias = tuple[int, int, int]
 """A pattern, as positions in `Values`."""
@@ -87,21 +87,21 @@ class BoundComparison(NamedTuple):
 
 
 class BoundConclusion(NamedTuple):
-    """A conclusion, and the test whether it is a triple of RDF; None if it always is."""
+    """A conclusion, and the test for triples of RDF; None if it always is one."""
 
     places: Places
     test: Callable[[IdTriple], bool] | None
 
 
-# compared by identity, as rules are keys of dictionaries and no program has one twice
+# compared by identity, because rules are keys of dictionaries and no program has one twice
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundRule:
     """A rule as positions and ids.
 
-    Its *guides* (see `staging.py`) are matched first. Each match of them makes an instance of the rule, in
-    which the variables of the guides are constants, and which reads the other patterns. Example: the rule `{
-    ?p a owl:TransitiveProperty . ?x ?p ?y . ?y ?p ?z } => { ?x ?p ?z }` has the first pattern as guide. The
-    triple (:partOf, a, owl:TransitiveProperty) makes an instance about :partOf only.
+    Its *guides* are matched first. Each match of them makes an instance of the rule, in which the variables
+    of the guides are constants, and which reads the other patterns. Example: the rule `{ ?p a
+    owl:TransitiveProperty . ?x ?p ?y . ?y ?p ?z } => { ?x ?p ?z }` has the first pattern as guide. The triple
+    (:partOf, a, owl:TransitiveProperty) makes an instance about :partOf only.
     """
 
     rule: Rule
@@ -109,31 +109,31 @@ class BoundRule:
     variables: tuple[Variable, ...]
     """The variables of the guides, then the others."""
     guided: int
-    """How many variables the guides bind."""
+    """Number of variables that the guides bind."""
     guiding: tuple[TriplePattern, ...]
-    """The patterns of the guides, and those of the body that are none."""
+    """The patterns of the guides."""
     reading: tuple[TriplePattern, ...]
     guides: tuple[Places, ...]
-    """The same as positions."""
+    """The guides as positions."""
     reads: tuple[Places, ...]
     heads: tuple[BoundConclusion, ...]
     guide_tests: tuple[BoundComparison, ...]
-    """The conditions over variables that the guides bind."""
+    """The conditions over variables of the guides."""
     tests: tuple[BoundComparison, ...]
     apart: frozenset[frozenset[int]]
     """Pairs of positions whose values a condition requires to differ."""
     order: tuple[int, ...]
-    """Where the values stand in those of the rule as it is written, of which this one may be a case."""
+    """The positions of the values in the values of the original rule, of which this one may be a case."""
     origin: BoundRule | None = None
-    """The rule as it is written, where some variables have been given values."""
+    """The original rule, if some of its variables have been given values."""
 
     @property
     def root(self) -> BoundRule:
-        """The rule as it is written."""
+        """The original rule."""
         return self.origin or self
 
     def given(self, values: Mapping[int, int]) -> BoundRule:
-        """Give some variables values, by position."""
+        """Return the rule with some variables replaced by values, by position."""
         first = len(self.constants)
         order = [*range(first), *values, *(p for p in range(first, len(self.order)) if p not in values)]
         places = {old: new for new, old in enumerate(order)}
@@ -161,18 +161,18 @@ class BoundRule:
         )
 
     def written(self, values: Values) -> Values:
-        """Put the values of a match in the order of the rule as it is written."""
+        """Return the values of a match in the order of the original rule."""
         if self.origin is None:
             return values
         found = dict(zip(self.order, values, strict=True))
         return tuple(found[place] for place in range(len(values)))
 
     def keys(self, patterns: Iterable[Places], fixed: Values) -> list[Key]:
-        """Give the keys of patterns when the first values are known."""
+        """Return the keys of patterns when the first values are known."""
         return [self._key(pattern, fixed) for pattern in patterns]
 
     def head_keys(self, fixed: Values) -> list[Key]:
-        """Give the keys of the conclusions when the first values are known."""
+        """Return the keys of the conclusions when the first values are known."""
         return self.keys((head for head, _ in self.heads), fixed)
 
     def _key(self, pattern: Places, fixed: Values) -> Key:
@@ -185,10 +185,10 @@ class BoundRule:
 def bind(rule: Rule, graph: ExplicitGraph, closed: Container[Any] = ()) -> BoundRule:
     """Replace the terms of a rule by ids. The dictionary holds the constants until the caller drops them.
 
-    A rule without guides that reads relations which rules close, and others, first looks whether there is
-    anything in one of the others, which is its guide, though it binds nothing.
+    A rule without guides may read both relations that rules close and others. One of the others is then its
+    guide, although it binds nothing: the rule works only while that pattern has a match.
     """
-    # Values begin with what an instance knows: constants, then guided variables.
+    # Values begin with those that an instance has: constants, then guided variables.
     first = guides(rule)
     guided = _variables(first)
     if not first:
@@ -239,7 +239,7 @@ def _intern(rule: Rule, graph: ExplicitGraph, term: Any) -> int:
     try:
         return graph.dictionary.intern(graph.to_native(term))
     except ValueError as error:
-        raise RuleError(f"{rule.name}: {to_text(term)} can be no term of this store: {error}") from error
+        raise RuleError(f"{rule.name}: this store cannot hold the term {to_text(term)}: {error}") from error
 
 
 def _test(condition: Comparison, places: dict[Any, int], graph: ExplicitGraph) -> BoundComparison:
@@ -252,13 +252,13 @@ def _test(condition: Comparison, places: dict[Any, int], graph: ExplicitGraph) -
 
 
 def _triple_test(rule: Rule, head: TriplePattern, graph: ExplicitGraph) -> Callable[[IdTriple], bool] | None:
-    """Make the test whether a conclusion is a triple of RDF; None if the body guarantees it.
+    """Return a test for conclusions that are triples of RDF; None if the body guarantees it.
 
-    A rule may move an object, perhaps a literal, to the place of the subject.
+    A rule may move an object, possibly a literal, to the position of the subject.
     """
     iri, blank = (type(graph.to_native(term)) for term in (URIRef("urn:x"), BNode("x")))
     terms = graph.dictionary.terms
-    # what a body has found as a subject, or as a predicate, may be a subject again
+    # a term that the body matches as subject or predicate is a valid subject
     sure_subject = not isinstance(head.subject, Variable) or any(
         head.subject in (pattern.subject, pattern.predicate) for pattern in rule.body
     )

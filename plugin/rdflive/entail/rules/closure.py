@@ -1,6 +1,6 @@
-"""What rules entail, as far as wanted patterns depend on it: facts with annotations.
+"""The facts that rules entail, with annotations, as far as wanted patterns depend on them.
 
-With labels it is the maintenance of IMaRS, Section 3 (Tables 4 to 6), with its errors mended.
+With labels it is the maintenance of IMaRS, Section 3 (Tables 4 to 6), with its errors corrected.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ class AnnotatedGraph:
     terms: TermTable
     to_native: Callable[[Any], Any]
     explicit: Callable[[Key], Iterable[tuple[IdTriple, int]]]
-    """Lists what matches, with labels, as of the last update. During an update, it may list the state before
-    or after.
+    """Lists the matches with their labels, as of the last update. During an update, it may list the state
+    before or after.
     """
 
 
 class FactClosure:
     """Maintains the labels of the triples that rules entail, as far as wanted patterns depend on them.
 
-    What a label says depends on the algebra, see `algebra.py`. In windows that of an explicit triple is the
-    position where it arrived last. A derivation has the lowest label of its premises, because it ends with
-    the first of them. An entailed triple has the highest label of its derivations, because it lasts as long
-    as the best of them.
+    The meaning of a label depends on the algebra, see `algebra.py`. In windows the label of an explicit
+    triple is the position where it arrived last. A derivation has the lowest label of its premises, because
+    it ends with the first of them. An entailed triple has the highest label of its derivations, because it
+    lasts as long as the best of them.
 
     A window that begins at b holds the explicit triples with a label of b or more, and it entails exactly the
-    triples with a label of b or more. So one closure serves windows of all ranges, and what falls behind all
-    windows is dropped without further work: everything derived from it has a lower or equal label, and is
-    dropped with it.
+    triples with a label of b or more. So one closure serves windows of all ranges. Triples behind all windows
+    are dropped without further work: every triple derived from them has a lower or equal label, and is
+    dropped too.
 
     Example: :partOf is transitive; (a, partOf, b) has label 3, (b, partOf, c) has label 8, so (a, partOf, c)
     has label 3. A window that begins at 2 entails it. When the window begins at 4, both (a, partOf, b) and
@@ -62,7 +62,7 @@ class FactClosure:
         self._algebra = algebra
         self._graph = graph
         self._wanted: Counter[Key] = Counter()
-        # not in `_begin`, as windows watch its labels, which must stay the same object
+        # not in `_begin`: windows watch its labels, which must stay the same object
         self.propagation = Propagation(graph.dictionary, algebra)
         self._begin()
 
@@ -74,17 +74,17 @@ class FactClosure:
         self._whole: set[int] = set()
         """Predicates of which all triples are wanted, or `UNBOUND`; a shortcut for `is_wanted`."""
         self.hidden: frozenset[int] = frozenset()
-        """The auxiliary predicates of rule sets: no triple that contains one is ever shown."""
+        """The auxiliary predicates of rule sets: no triple that contains one is visible to queries."""
 
     @property
     def labels(self) -> Labels:
-        """The labels of explicit and derived triples, of wanted ones and of those that they depend on."""
+        """The labels of explicit and derived triples: of wanted ones and of those that they depend on."""
         return self.propagation.labels
 
     def want(self, patterns: Iterable[TermPattern]) -> None:
-        """Start maintaining what matches these patterns, with the rules that this needs.
+        """Start maintaining the triples that match these patterns, with the rules that this needs.
 
-        If it raises, the same patterns are wanted as before.
+        If it raises, the wanted patterns are the same as before.
         """
         keys = [self._key(pattern) for pattern in patterns]
         before = {key: self._wanted[key] for key in keys}
@@ -97,7 +97,7 @@ class FactClosure:
             raise
 
     def unwant(self, patterns: Iterable[TermPattern]) -> None:
-        """Stop maintaining what nobody wants any more; without any wanted pattern nothing is kept."""
+        """Stop maintaining patterns that no query wants; without any wanted pattern no state is kept."""
         shrinks = False
         for pattern in patterns:
             key = self._key(pattern)
@@ -115,16 +115,16 @@ class FactClosure:
             self._demand.collect(self._wanted)
 
     def concerns(self, triple: IdTriple) -> bool:
-        """Tell whether a triple matches what a query or a working rule asks for."""
+        """Return True if a triple matches a pattern of a query or of a working rule."""
         return self._demand.concerns(triple)
 
     def update(self, changes: Mapping[IdTriple, int | None]) -> None:
-        """Give explicit triples new labels, or None if they are no longer explicit.
+        """Set the labels of explicit triples; None for triples that are no longer explicit.
 
-        Triples that nobody asks for are skipped.
+        Triples that match no pattern of a query or rule are skipped.
         """
         demand, left = self._demand, changes
-        # Most triples of a stream concern no rule, and cost no more than this test.
+        # Most triples of a stream concern no rule and need only this test.
         while relevant := {triple: label for triple, label in left.items() if demand.concerns(triple)}:
             gone = self.propagation.change(relevant)
             demand.settle()
@@ -132,28 +132,28 @@ class FactClosure:
                 demand.close(gone)
             if len(relevant) == len(left):
                 break
-            # rules that started in this round may ask for changes that nobody asked for before
+            # rules that started in this round may read changes that no rule read before
             left = {triple: label for triple, label in left.items() if triple not in relevant}
         if demand.is_wasteful():
             demand.collect(self._wanted)
 
     def expire(self, below: int) -> None:
-        """Drop everything with a lower label, which no window holds any more."""
+        """Drop all triples with a lower label, which no window holds any more."""
         self._demand.close(self.propagation.drop(below))
 
     def reset(self) -> None:
-        """Forget everything, with nothing wanted, as after an update that failed half-way."""
+        """Clear the state and the wanted patterns, for example after an update that failed half-way."""
         self._stop()
 
     def is_wanted(self, triple: IdTriple) -> bool:
-        """Tell whether a triple matches a wanted pattern and has no auxiliary predicate."""
+        """Return True if a triple matches a wanted pattern and has no auxiliary predicate."""
         if self.hidden and not self.hidden.isdisjoint(triple):
             return False
         whole = self._whole
         return triple[1] in whole or UNBOUND in whole or self._patterns.has_matching(*triple)
 
     def describe(self) -> list[str]:
-        """Tell how many rules work, and on how many triples."""
+        """Describe the number of working rules and of the triples they keep."""
         explicit, labels = self.propagation.explicit.table, self.labels.table
         working = {rule.root for rule in self._demand.at_work}
         return [
@@ -162,16 +162,16 @@ class FactClosure:
         ]
 
     def support(self, triple: IdTriple) -> int:
-        """Count the derivations of a fact, plus one if it is explicit; 0 if it does not hold."""
+        """Return the number of derivations of a fact, plus one if it is explicit; 0 if it does not hold."""
         if triple not in self.labels.table:
             return 0
-        # a derivation counts once, also where two heads of its rule come to the same triple
+        # a derivation counts once, even if two heads of its rule give the same triple
         found = self.propagation.derivations(triple, counted=True)
         ways = {(rule.root, rule.written(values)) for rule, values, _ in found}
         return len(ways) + (triple in self.propagation.explicit.table)
 
     def containers(self) -> list[Any]:
-        """List the dictionaries and sets of what is kept, for measuring."""
+        """List the containers of the state, for measuring."""
         return [*self.labels.containers(), *self.propagation.explicit.containers()]
 
     def _want(self, keys: Iterable[Key]) -> None:
@@ -231,8 +231,8 @@ class IdStep:
 def explain(triple: IdTriple, propagation: Propagation) -> list[IdStep]:
     """Derive a fact from explicit ones, each fact once and after its premises.
 
-    Only founded derivations are used, whose premises are on better levels, so the search ends even if facts
-    also derive each other in a circle.
+    Only founded derivations are used, whose premises are on better levels. So the search ends even if facts
+    derive each other in a circle.
     """
     steps: dict[IdTriple, IdStep] = {}
     found: dict[IdTriple, IdStep] = {}

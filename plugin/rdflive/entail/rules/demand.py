@@ -1,4 +1,4 @@
-"""Decides which rules work: those whose conclusions a query, or another working rule, asks for."""
+"""Decides which rules work: those whose conclusions a query or another working rule reads."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ Explicit = Callable[[Key], Iterable[tuple[IdTriple, int]]]
 
 _NONE: Final[frozenset[BoundRule]] = frozenset()
 _FEW: Final = 8
-"""A rule is given up to so many constants; then it works for all."""
+"""Greatest number of constants that a rule is specialized for; beyond it, the general rule works."""
 
 
 class RuleDemand:
-    """The patterns that are asked for, and the units that work for them.
+    """The requested patterns, and the units that work for them.
 
-    The guides of a rule (see `staging.py`) work when its conclusions are asked for. Each match of them
-    makes a unit, which works when its own conclusions are asked for, and otherwise sleeps.
+    The guides of a rule (see `guides`) work when its conclusions are requested. Each match of them makes a
+    unit, which works when its own conclusions are requested, and otherwise sleeps.
     """
 
     def __init__(
@@ -46,11 +46,13 @@ class RuleDemand:
         self._spared: dict[BoundRule, tuple[frozenset[BoundRule], ...]] = {}
         """Per pattern of a rule, the rules whose conclusions it need not read (see `absorption.py`)."""
         self._cases: dict[BoundRule, dict[tuple[int, int], BoundRule]] = {}
-        """The rules that were given a constant for the subject or object of their conclusion, by that."""
+        """The rules specialized to a constant, by the position and value of the subject or object of their
+        conclusion.
+        """
         self._constants: dict[tuple[int, int], bool] = {}
-        """What `_takes_constants` found."""
+        """Cached results of `_takes_constants`."""
         self._asked: dict[Key, frozenset[BoundRule]] = {}
-        """The patterns that are asked for, each with the rules whose conclusions nobody needs."""
+        """The requested patterns, each with the rules whose conclusions are not needed."""
         self._relevant: KeyIndex[Key] = KeyIndex()
         self.at_work: dict[BoundRule, Unit | None] = {}
         """The unit of the guides of each working rule; None for a rule without guides."""
@@ -62,7 +64,7 @@ class RuleDemand:
         self._starting: deque[BoundRule] = deque()
         self._waking: deque[Unit] = deque()
         self._gone = 0
-        """How many active units lost their guides since the last collection."""
+        """Number of active units that lost their guides since the last collection."""
 
     def bind(self, program: Program, graph: ExplicitGraph) -> None:
         """Replace the terms of the rules by ids."""
@@ -81,10 +83,10 @@ class RuleDemand:
             )
 
     def ask(self, key: Key, without: frozenset[BoundRule] = _NONE) -> None:
-        """Start working for a pattern, but for the conclusions of some rules; `settle` must follow."""
+        """Request a pattern, except the conclusions of the rules in `without`; `settle` must follow."""
         known = self._asked.get(key)
         if known is None:
-            # A triple that matches another pattern is labelled already; its label may be changing right now.
+            # Triples that match another requested pattern already have a label, which may be changing now.
             self._propagation.admit(found for found in self._explicit(key) if not self.concerns(found[0]))
             self._asked[key] = without
             self._relevant.add(key, key)
@@ -104,10 +106,11 @@ class RuleDemand:
                     self._starting.append(one)
 
     def _given(self, rule: BoundRule, key: Key) -> BoundRule:
-        """Give a rule the constants of a pattern, where that keeps what it asks for small; else the rule.
+        """Return the rule specialized to the constants of a pattern, if the patterns that it then requests
+        are few; else the rule.
 
-        Example: `?x p ?y . ?y p ?z => ?x p ?z` and a pattern about what can be reached from one node. With
-        the node for ?x the rule asks for the same pattern, and for single steps from ?y.
+        Example: `?x p ?y . ?y p ?z => ?x p ?z` and a pattern for the nodes reachable from one node. With that
+        node for ?x the rule requests the same pattern, and single steps from ?y.
         """
         places = (place for place in (0, 2) if key[place] and self._takes_constants(key.predicate, place))
         place = next(places, None)
@@ -126,16 +129,17 @@ class RuleDemand:
             self._dictionary.hold(one.constants)
             for head_key in one.head_keys(one.constants):
                 self._rules.add(head_key, one)
-            # what this case of the rule gives it reads in any case
+            # its own pattern already covers the conclusions of the general rule
             steps = {rule} if is_transitive(rule) else set()
             self._spared[one] = tuple(spares | steps for spares in self._spared[rule])
         return one
 
     def _takes_constants(self, predicate: int, place: int) -> bool:
-        """Tell whether rules can be given the constants of patterns with a predicate, at a place.
+        """Return True if rules can be specialized to the constants of patterns with a predicate, at a
+        position.
 
-        That pays where some of them are recursive, and if these then ask for no more than the same pattern,
-        or for what other rules give.
+        That pays if some of them are recursive and then request no more than the same pattern, or conclusions
+        of other rules.
         """
         found = self._constants.get((predicate, place))
         if found is None:
@@ -161,12 +165,12 @@ class RuleDemand:
         return found
 
     def _ask_for(self, unit: Unit) -> None:
-        # a guide reads the first of the patterns only
+        # not strict: a guide has keys for its first patterns only
         for key, without in zip(unit.keys, self._spared[unit.shape.rule], strict=False):
             self.ask(key, without)
 
     def settle(self) -> None:
-        """Derive everything that follows, starting the rules and units that this needs."""
+        """Derive all consequences, and start the rules and units that this needs."""
         propagation = self._propagation
         while True:
             propagation.settle()
@@ -181,32 +185,32 @@ class RuleDemand:
                 return
 
     def close(self, gone: Iterable[IdTriple]) -> None:
-        """Remove the units whose guides matched triples that are gone."""
+        """Remove the units whose guides matched removed triples."""
         if not self._founded:
             return
         table = self._propagation.labels.table
         for triple in gone:
-            # by now it may have a label again, by another derivation
+            # meanwhile it may have a label again, by another derivation
             if triple in self._founded and triple not in table:
                 for unit in tuple(self._founded[triple]):
                     self._gone += unit.active
                     self._discard(unit)
 
     def concerns(self, triple: IdTriple) -> bool:
-        """Tell whether a triple matches a pattern that is asked for."""
+        """Return True if a triple matches a requested pattern."""
         return self._relevant.has_matching(*triple)
 
     @property
     def active(self) -> int:
-        """How many units work, guides not counted."""
+        """Number of working units, without guides."""
         return sum(unit.active for unit in self._made.values())
 
     def is_wasteful(self) -> bool:
-        """Tell whether enough units are gone for a collection to pay."""
+        """Return True if enough units are gone for a collection to pay."""
         return self._gone > max(64, len(self._made) // 2)
 
     def collect(self, wanted: Iterable[Key]) -> None:
-        """Stop and forget everything that no wanted pattern depends on."""
+        """Stop and remove all rules, units and patterns that no wanted pattern depends on."""
         self._gone = 0
         asked, rules, units = self._needed(wanted)
         for unit in [unit for unit in self._made.values() if unit.active and unit not in units]:
@@ -237,7 +241,7 @@ class RuleDemand:
                 self._dictionary.drop(one.constants)
 
     def _forget(self, rule: BoundRule) -> None:
-        """Forget a rule that was given a constant."""
+        """Remove a rule that was specialized to a constant."""
         cases = self._cases[rule.root]
         del cases[next(constant for constant, one in cases.items() if one is rule)]
         for key in rule.head_keys(rule.constants):
@@ -256,7 +260,7 @@ class RuleDemand:
         self._propagation.attach(guide)
 
     def _open(self, rule: BoundRule, row: Values) -> None:
-        # a match is found again whenever a label of its triples rises
+        # the same match is found again whenever a label of its triples rises
         if (rule, row) in self._made:
             return
         unit = self._made[rule, row] = Unit(self._shape(rule), rule.constants + row)
@@ -278,10 +282,10 @@ class RuleDemand:
         return shape
 
     def _base(self, rule: BoundRule) -> bool:
-        """Tell whether the first pattern of a rule needs to match explicit triples only.
+        """Return True if the first pattern of a rule needs to match explicit triples only.
 
-        That is so for a rule that makes a property transitive, if no other rule concludes triples of the
-        property. Every path then is an explicit first step and the rest of the path, so `?x p ?y . ?y p ?z`
+        This holds for a rule that makes a property transitive, if no other rule concludes triples of the
+        property. Every path is then an explicit first step and the rest of the path, so `?x p ?y . ?y p ?z`
         may read `?x p ?y` from explicit triples. This saves deriving a path of n steps in n - 1 ways.
         """
         (key, *_) = rule.head_keys(rule.constants)
@@ -294,7 +298,7 @@ class RuleDemand:
         self._waking.append(unit)
 
     def _activate(self, unit: Unit) -> None:
-        # before `attach`, which finds its first matches among what is labelled
+        # before `attach`, which searches the labelled triples for first matches
         self._ask_for(unit)
         self._propagation.attach(unit)
 
@@ -315,8 +319,8 @@ class RuleDemand:
     ) -> tuple[Collection[Key], Collection[BoundRule], Collection[Unit]]:
         """Find the patterns, rules and units that the wanted patterns depend on.
 
-        What works and gives triples that match a needed pattern goes on, also where nobody needs its
-        conclusions any more: they would have to be told from those of others.
+        A working rule or unit whose conclusions match a needed pattern continues to work, even if its
+        conclusions are no longer needed: they cannot be separated from the conclusions of others.
         """
         asked = dict.fromkeys(wanted)
         rules: dict[BoundRule, None] = {}

@@ -1,9 +1,9 @@
-"""Joins of the patterns of a rule, from one triple to what follows, as generated code.
+"""Joins of the patterns of a rule, from one triple to its consequences, as generated code.
 
 A rule is joined in both directions: forward from a triple that matches one of its patterns to its
 conclusions, and backward from a conclusion to the premises that give it. The next pattern is always the one
-with the most known positions. Annotations are combined on the way (see `algebra.py`), so a join that cannot
-better what holds ends there.
+with the most known positions. Annotations are combined on the way (see `algebra.py`), so a join stops where
+it cannot improve an annotation.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ Waiting: TypeAlias = dict[int, set[IdTriple]]
 
 
 class Facts(NamedTuple):
-    """What holds, and what of it is explicit, each with its own label."""
+    """The labels of all facts and of explicit triples, each in a table of its own."""
 
     labels: Labels
     explicit: Labels
 
 
 class PatternJoin:
-    """How patterns of a rule are matched, beginning with triples or with what the rule knows.
+    """The functions that match patterns of a rule, starting from triples or from the rule's known values.
 
-    Each function is written when it is first called. All take `fixed`, the values that the rule knows, and
-    triples that match the first pattern; where there is none, one triple of any ids.
+    Each function is generated on first use. All take `fixed`, the known values of the rule, and triples that
+    match the first pattern; without a first pattern, one triple of any ids.
     """
 
     def __init__(
@@ -62,15 +62,15 @@ class PatternJoin:
         self.tests = tests
         self.heads = heads
         self.conclusion = conclusion
-        """Where the join goes backward: the conclusion, whose triple is no premise."""
+        """For a backward join the conclusion, whose triple is not a premise; else None."""
 
     @cached_property
     def derive(self) -> Callable[[Values, Iterable[IdTriple], int, Waiting, list[int]], None]:
-        """Note what follows from triples that all have the same label, where it betters what holds.
+        """Collect the conclusions from triples that all have the same label, if they improve a label.
 
-        It goes to `waiting`, by the label that it would get, whose negative is in the heap `order`.
+        They are added to `waiting` by their new label, whose negative is pushed to the heap `order`.
         """
-        # Where only a fact that is new is of interest, the labels of premises are looked up for these alone.
+        # With levels only new facts matter, so the labels of premises are looked up for these alone.
         writer = _PatternJoinWriter(
             self, "fixed, triples, label, waiting, order", lazy=bool(self.algebra.step)
         )
@@ -92,9 +92,9 @@ class PatternJoin:
 
     @cached_property
     def doubt(self) -> Callable[[Values, Iterable[IdTriple], int, list[tuple[IdTriple, int]]], None]:
-        """Append what may have its label from triples with the same label, with that label.
+        """Append the facts that may have their label from triples with the same label, with that label.
 
-        What has it as an explicit triple does not need this derivation.
+        A fact that has this label as an explicit triple does not need the derivation.
         """
         writer = _PatternJoinWriter(self, "fixed, triples, label, out")
         source = writer.source
@@ -117,9 +117,9 @@ class PatternJoin:
 
     @cached_property
     def best(self) -> Callable[[Values, Iterable[IdTriple], int, Container[Values]], int | None]:
-        """Give the highest label of the derivations of a conclusion, or the first one that is `enough`.
+        """Return the highest label of the derivations of a conclusion, or the first one that is `enough`.
 
-        What the guides bind must be among the given rows, if the join does not know it from the start.
+        The values of the guides' variables must be among `rows`, unless they are known from the start.
         """
         writer = _PatternJoinWriter(self, "fixed, triples, enough, rows")
         writer.among("rows")
@@ -138,9 +138,9 @@ class PatternJoin:
     def matches(
         self,
     ) -> Callable[[Values, Iterable[IdTriple], Container[Values]], Iterator[tuple[Values, int]]]:
-        """List the derivations of a conclusion: the values of the rule, and the label that they give.
+        """List the derivations of a conclusion: the values of the rule, and the label of the derivation.
 
-        The rows are as for `best`.
+        `rows` is as for `best`.
         """
         writer = _PatternJoinWriter(self, "fixed, triples, rows")
         writer.among("rows")
@@ -151,9 +151,9 @@ class PatternJoin:
 
 
 class _PatternJoinWriter:
-    """Writes the loops of a join; what is done with a match goes inside them.
+    """Writes the loops of a join; the caller adds the code for a match inside them.
 
-    Example: the forward join of `?x :p ?y . ?y :q ?z` from the first pattern is, but for names,
+    Example: the forward join of `?x :p ?y . ?y :q ?z` from the first pattern is, except for names,
 
         for t0 in triples:
             found = by_subject_and_predicate.get((t0[2], fixed[1]))
@@ -166,14 +166,14 @@ class _PatternJoinWriter:
         self._fail = "return None"
         self._loops = 0
         self.lazy = lazy
-        """Whether labels of premises are looked up at the end only."""
+        """True if the labels of premises are looked up after the last loop."""
         self.source = FunctionSource(f"def join({parameters}):")
         self._names = {place: f"fixed[{place}]" for place in range(join.known)}
         self._labels: list[str] = []
         """Expressions for the labels of the premises that are combined at the end."""
         self.label = str(join.algebra.top) if join.conclusion is not None or join.first is None else "label"
         left = list(join.rest)
-        # What does not depend on the triple is looked up once for all triples.
+        # Patterns that do not depend on the triple are looked up once for all triples.
         for reading in [reading for reading in left if all(place < join.known for place in reading[0])]:
             left.remove(reading)
             self._look_up(reading)
@@ -193,22 +193,22 @@ class _PatternJoinWriter:
 
     @property
     def guided(self) -> str:
-        """Write what the guides bind."""
+        """The code of a tuple of the guides' variables."""
         first = len(self._join.rule.constants)
         return self.row(range(first, first + self._join.rule.guided))
 
     def among(self, rows: str) -> None:
-        """Give up a match whose guides bind something else than these rows."""
+        """Skip a match whose guides bind other values than these rows."""
         rule = self._join.rule
         if self._join.known < len(rule.constants) + rule.guided:
             self.source.line(f"if {self.guided} not in {rows}: {self._fail}")
 
     def also(self, head: BoundConclusion) -> str:
-        """Write the test that a conclusion is a triple, if it must be tested."""
+        """Write the test that a conclusion is a triple, if it is needed."""
         return "" if head.test is None else f" and {self.source.name(head.test)}(head)"
 
     def combine(self, name: str) -> None:
-        """Write what gives a variable the label of the conclusion."""
+        """Write the assignment of the conclusion's label to a variable."""
         source, step = self.source, self._join.algebra.step
         source.line(f"{name} = {self.label}")
         for label in self._labels:
@@ -218,7 +218,7 @@ class _PatternJoinWriter:
             source.line(f"{name} -= {step}")
 
     def _take(self, label: str) -> None:
-        """Combine the label of one more premise with those before, now or at the end."""
+        """Combine the label of one more premise with the earlier labels, now or after the last loop."""
         if self.lazy:
             self._labels.append(label)
             return
@@ -266,7 +266,7 @@ class _PatternJoinWriter:
         self._take(f"{name(labels.table)}[t{self._loops - 1}]")
 
     def _test(self) -> None:
-        """Test the conditions whose values are all known by now."""
+        """Test the conditions whose values are now known."""
         for test in [test for test in self._tests if {test.left, test.right} <= self._names.keys()]:
             self._tests.remove(test)
             left, right = self._names[test.left], self._names[test.right]
@@ -276,7 +276,9 @@ class _PatternJoinWriter:
                 self.source.line(f"if not {self.source.name(test.passes)}({left}, {right}): {self._fail}")
 
     def _next(self, left: Sequence[Reading]) -> int:
-        """Choose the pattern with the most known of subject and object; then one with a known predicate."""
+        """Choose the pattern with the most known of subject and object; among equals, one with a known
+        predicate.
+        """
 
         def known(number: int) -> tuple[int, bool]:
             s, p, o = left[number][0]

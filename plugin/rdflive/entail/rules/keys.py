@@ -1,4 +1,4 @@
-"""Triple patterns of ids, and an index of things by the pattern that they read or conclude."""
+"""Triple patterns of ids, and an index of items by the patterns that they read or conclude."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Key(NamedTuple):
     predicate: int
     object: int
     relation: int = 0
-    """1 if subject and object must be equal, -1 if they must differ, 0 if either may be."""
+    """1 if subject and object must be equal, -1 if they must differ, 0 otherwise."""
 
 
 def matches(key: Key, triple: tuple[int, int, int]) -> bool:
-    """Tell whether a triple matches a pattern, without looking at its `relation`."""
+    """Return True if a triple matches a pattern, ignoring its `relation`."""
     # not strict, as a key has its relation as a fourth field
     return all(want in (UNBOUND, term) for want, term in zip(key, triple, strict=False))
 
@@ -42,14 +42,14 @@ class KeyIndex(Generic[Item]):
 
     def __init__(self) -> None:
         self._nodes: dict[int, _KeyNode[Item]] = {}
-        """The items by predicate; under 0 those whose pattern has any."""
+        """The items by predicate; under 0 the items whose pattern has any predicate."""
         self._open: _KeyNode[Item] | None = None
 
     def __bool__(self) -> bool:
         return bool(self._nodes)
 
     def add(self, key: Key, item: Item) -> None:
-        """Put an item under a pattern; repeating it changes nothing."""
+        """Add an item under a pattern; adding it twice changes nothing."""
         node = self._nodes.get(key.predicate)
         if node is None:
             node = self._nodes[key.predicate] = _KeyNode()
@@ -73,20 +73,20 @@ class KeyIndex(Generic[Item]):
             self._open = self._nodes.get(UNBOUND)
 
     def unifiable(self, key: Key) -> Iterator[Item]:
-        """List the items whose pattern some triple matches that also matches this pattern."""
+        """List the items whose pattern matches some triple that this pattern matches too."""
         nodes = [node for near in (key.predicate, UNBOUND) if (node := self._nodes.get(near)) is not None]
         for node in nodes if key.predicate != UNBOUND else tuple(self._nodes.values()):
             for items in node.unifiable(key):
-                # copied, because `Demand.ask` takes items out of the index while it reads them
+                # copied, because `RuleDemand.ask` removes items from the index during the iteration
                 for item, relations in tuple(items.items()):
                     # Only "must be equal" (1) and "must differ" (-1) exclude each other.
                     if any(relation * key.relation >= 0 for relation in relations):
                         yield item
 
     def matching(self, s: int, p: int, o: int) -> list[Item]:
-        """List the items whose pattern the triple matches, without looking at relations."""
+        """List the items whose pattern matches the triple, ignoring relations."""
         found: list[Item] = []
-        # every triple that comes or goes passes here, so this is written for speed
+        # written for speed: this runs for every changed triple
         for node in (self._nodes.get(p), self._open):
             if node is not None:
                 if node.free:
@@ -100,7 +100,7 @@ class KeyIndex(Generic[Item]):
         return found
 
     def has_matching(self, s: int, p: int, o: int) -> bool:
-        """Tell whether the triple matches the pattern of some item, without looking at relations."""
+        """Return True if the pattern of some item matches the triple, ignoring relations."""
         for node in (self._nodes.get(p), self._open):
             if node is not None and (
                 node.free or o in node.by_object or s in node.by_subject or (s, o) in node.by_both
@@ -121,7 +121,7 @@ class _KeyNode(Generic[Item]):
         self.by_both: dict[tuple[int, int], _Items[Item]] = {}
 
     def items(self, key: Key, *, make: bool = False) -> _Items[Item]:
-        """Give the items under a pattern."""
+        """Return the items under a pattern."""
         s, _, o, _ = key
         if s == UNBOUND == o:
             return self.free
@@ -131,7 +131,7 @@ class _KeyNode(Generic[Item]):
         return found
 
     def forget(self, key: Key) -> bool:
-        """Forget a pattern without items; True if nothing is left."""
+        """Remove a pattern without items; True if no items are left."""
         s, _, o, _ = key
         self.by_object.pop(o if s == UNBOUND else UNBOUND, None)
         self.by_subject.pop(s if o == UNBOUND else UNBOUND, None)

@@ -1,11 +1,12 @@
-"""Triples with labels: numbers that say how a triple came, or until when it lasts.
+"""Triples with labels: numbers for the arrival or the annotation of a triple.
 
 In windows the label is the position on the stream's axis where a triple arrived last. IMaRS labels a triple
 with the instant at which it expires. Windows of different ranges share these tables, so the label is the
-arrival instead: a window holds what arrived at its begin or later. Example: (T101, delay, 4) arrived at 7. At
-report 12, a window of the last 10 begins at 3 and holds it; a window of the last 4 begins at 9 and does not.
+arrival instead: a window holds the triples that arrived at its begin or later. Example: (T101, delay, 4)
+arrived at 7. At report 12, a window of the last 10 begins at 3 and holds it; a window of the last 4 begins at
+9 and does not.
 
-In what rules entail the label is the annotation of a fact, see `algebra.py`.
+In entailment by rules the label is the annotation of a fact, see `algebra.py`.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ Pick: TypeAlias = Callable[[tuple[int, ...]], Any]
 _PICKS: Final[dict[tuple[int, ...], Pick]] = {
     places: itemgetter(*places) for places in ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2))
 }
-"""Functions that give the ids of a triple at some positions."""
+"""Functions that return the ids of a triple at some positions."""
 
 
 class Before(dict[IdTriple, "int | None"]):
-    """The labels that triples had before they changed; None for a triple that had none.
+    """The labels of triples before they changed; None for a triple without a label.
 
-    Take them out with `Labels.forget`.
+    Clear them with `Labels.forget`.
     """
 
     __slots__ = ("gone",)
@@ -44,23 +45,21 @@ class Before(dict[IdTriple, "int | None"]):
     def __init__(self) -> None:
         super().__init__()
         self.gone: set[IdTriple] = set()
-        """Triples that were removed. The dictionary holds their ids until the watcher has taken the
-        change.
-        """
+        """Removed triples. The dictionary holds their ids until the watcher has processed the change."""
 
     def note(self, changed: Mapping[IdTriple, int | None]) -> None:
-        """Note the labels that triples are about to lose, unless an older one is noted."""
+        """Record the labels that triples are about to lose, unless an older one is recorded."""
         if self:
             for triple, old in changed.items():
                 self.setdefault(triple, old)
-        else:  # the common case, and quicker
+        else:  # the common case, and faster
             self.update(changed)
 
 
 class Labels:
     """Labels by triple, and with `ordered` triples by label.
 
-    The dictionary holds the ids of each triple; None where another table has the same triples.
+    The dictionary holds the ids of each triple; pass None if another table has the same triples.
 
     >>> labels = Labels(Dictionary())
     >>> before = labels.watch()
@@ -79,37 +78,37 @@ class Labels:
         self.table: dict[IdTriple, int] = {}
         """The label of each triple; only this class changes it."""
         self._by_label: SortedDict[int, IdTriple | set[IdTriple]] = SortedDict()
-        """A lone triple is stored bare."""
+        """A single triple is stored without a set."""
         self._watching: list[Before] = []
         self._indexes: dict[tuple[int, ...], dict[Any, IdTriple | set[IdTriple]]]
-        """Of these too a lone triple is stored bare."""
+        """A single triple is stored without a set."""
         self._write({})
 
     def watch(self) -> Before:
-        """Note every change of a label, with the first label it replaced, until `unwatch`.
+        """Record every change of a label, with the first label it replaced, until `unwatch`.
 
-        The watcher empties the notes when it has taken the changes.
+        The watcher clears the record after it has processed the changes.
         """
         before = Before()
         self._watching.append(before)
         return before
 
     def unwatch(self, before: Before) -> None:
-        """Stop noting changes."""
+        """Stop recording changes."""
         self.forget(before)
         self._watching = [other for other in self._watching if other is not before]
 
     def forget(self, before: Before) -> None:
-        """Discard all notes. The ids in them stay valid until the next commit."""
+        """Clear a record. The ids in it stay valid until the next commit."""
         if before:
-            # taken out first: an interruption may leave a term held for ever, and never one that is not held
+            # cleared first: after an interruption a term may stay held for ever, but none is dropped twice
             gone, before.gone = before.gone, set()
             self._drop(gone)
             before.clear()
 
     @contextmanager
     def unnoted(self) -> Iterator[None]:
-        """Note no changes inside the block, where it changes which triples are kept but not which hold."""
+        """Record no changes inside the block, which changes the kept triples but not the facts."""
         watching, self._watching = self._watching, []
         try:
             yield
@@ -117,11 +116,11 @@ class Labels:
             self._watching = watching
 
     def put(self, triple: IdTriple, label: int) -> None:
-        """Give a triple a label, whether it had one or not."""
+        """Set the label of a triple."""
         if triple in self.table or self._ordered:
             self.put_all((triple,), label)
             return
-        # what `put_all` does, for one that is new, and quicker
+        # a faster `put_all` for one new triple
         try:
             for before in self._watching:
                 before.setdefault(triple, None)
@@ -134,15 +133,15 @@ class Labels:
             raise
 
     def put_all(self, triples: Iterable[IdTriple], label: int) -> None:
-        """Give triples the same label, whether they had one or not."""
+        """Set the same label for triples."""
         table = self.table
-        # A renewal at the same instant changes nothing, and must not be noted.
+        # A renewal at the same instant changes nothing, and must not be recorded.
         changed = {triple: old for triple in triples if (old := table.get(triple)) != label}
         new = [triple for triple, old in changed.items() if old is None]
         try:
             for before in self._watching:
                 before.note(changed)
-            # before the labels, so that an interruption between leaves no label without terms
+            # before the labels, so that an interruption leaves no label without terms
             self._hold(new)
             table.update(dict.fromkeys(changed, label))
             self._enter(new)
@@ -163,7 +162,7 @@ class Labels:
         """Remove a triple."""
         if self._ordered or self._watching or self._indexes:
             self.remove_all((triple,))
-        else:  # quicker, and nothing to be mended
+        else:  # faster, and needs no repair
             del self.table[triple]
             self._drop((triple,))
 
@@ -188,9 +187,9 @@ class Labels:
         return found
 
     def drop(self, below: int) -> list[IdTriple]:
-        """Remove all triples with a lower label, and list them.
+        """Remove all triples with a lower label, and return them.
 
-        This is not noted: watchers compute themselves what time removes.
+        Watchers do not see this: they compute the removals by time themselves.
         """
         dropped: list[IdTriple] = []
         try:
@@ -204,13 +203,13 @@ class Labels:
         return dropped
 
     def lowest(self) -> int | None:
-        """Give the lowest label; None if there is none."""
+        """Return the lowest label; None if there is none."""
         return self._by_label.peekitem(0)[0] if self._by_label else None
 
     def following(self, label: int) -> int | None:
-        """Give the lowest label that is not below this one; None if there is none."""
+        """Return the lowest label >= `label`; None if there is none."""
         lowest = self.lowest()
-        if lowest is None or lowest >= label:  # the common case, and quicker
+        if lowest is None or lowest >= label:  # the common case, and faster
             return lowest
         return next(iter(self._by_label.irange(label)), None)
 
@@ -227,11 +226,11 @@ class Labels:
         return found if isinstance(found, set) else (found,)
 
     def by(self, places: tuple[int, ...]) -> Mapping[Any, IdTriple | set[IdTriple]]:
-        """Give an index of the triples by one position (an id) or two (a pair). It follows changes.
+        """Return an index of the triples by one position (an id) or two (a pair), which stays up to date.
 
-        A lone triple is stored bare.
+        A single triple is stored without a set.
         """
-        # Six indexes are possible and few are used, so each is made when it is first asked for.
+        # Of six possible indexes few are used, so each is built on first use.
         index = self._indexes.get(places)
         if index is None:
             index = {}
@@ -246,7 +245,7 @@ class Labels:
         return [self.table, *own, *(triples for triples in found if type(triples) is set)]
 
     def clear(self) -> None:
-        """Remove everything, with notes."""
+        """Remove all triples, and record that."""
         held = list(self.table)
         self._note_gone(held)
         try:
@@ -260,7 +259,7 @@ class Labels:
         self._drop(held)
 
     def _mend(self) -> None:
-        """Rebuild everything from the table after a failure half-way; at worst some terms stay held."""
+        """Rebuild the indexes from the table after an interrupted change; at worst some terms stay held."""
         self._by_label.clear()
         for triple, label in self.table.items() if self._ordered else ():
             self._join(label, [triple])
@@ -276,7 +275,7 @@ class Labels:
                 if triple not in before:
                     before[triple] = table[triple]
                 if triple not in gone:
-                    # first: an interruption may leave a term held for ever, and never one that is not held
+                    # first: after an interruption a term may stay held for ever, but none is dropped twice
                     self._hold((triple,))
                     gone.add(triple)
 
@@ -304,7 +303,7 @@ class Labels:
         for triple in triples:
             del self.table[triple]
         self._leave_all(triples)
-        self._drop(triples)  # after the labels are gone, as in `put_all`
+        self._drop(triples)  # after the labels are removed, as in `put_all`
 
     def _hold(self, triples: Collection[IdTriple]) -> None:
         if triples and self._dictionary is not None:
@@ -315,17 +314,17 @@ class Labels:
             self._dictionary.drop(chain.from_iterable(triples))
 
     def _write(self, indexes: dict[tuple[int, ...], dict[Any, IdTriple | set[IdTriple]]]) -> None:
-        """Write what puts triples into these indexes, or takes them out."""
+        """Generate the functions that add triples to these indexes and remove them."""
         self._enter = _index_writer(indexes, write_insert)
         self._leave_all = _index_writer(indexes, write_delete)
-        # last, so that an interruption leaves no index that is found and does not follow changes
+        # last, so that an interruption leaves no visible index that does not follow changes
         self._indexes = indexes
 
 
 def _index_writer(
     indexes: Mapping[tuple[int, ...], Any], write: Callable[..., None]
 ) -> Callable[[Iterable[IdTriple]], None]:
-    """Generate the function that does the same in every index with some triples."""
+    """Generate the function that applies one operation to every index for some triples."""
     source = FunctionSource("def run(triples):")
     if not indexes:
         source.line("pass")

@@ -24,7 +24,7 @@ _sources: Final[list[Source]] = []
 
 
 def add_source(source: Source) -> None:
-    """Add a function that lists rule sets; the plugin manager calls it for what its plugins offer."""
+    """Register a function that lists rule sets; the plugin manager calls this for the plugins' rule sets."""
     _sources.append(source)
 
 
@@ -37,7 +37,7 @@ def rule_sets() -> dict[str, str]:
     sets: dict[str, str] = {}
     for offered in chain.from_iterable(source() for source in _sources):
         for name, text in offered.items():
-            # the same text twice does no harm
+            # the same text twice is harmless
             if sets.setdefault(name, text) != text:
                 raise RuleError(f"two plugins offer the rule set {name!r}; rename one or uninstall it")
     return sets
@@ -46,7 +46,7 @@ def rule_sets() -> dict[str, str]:
 def load_program(rules: Rules) -> Program:
     """Load rules: a text is the name of a rule set, else the path of a file, else N3.
 
-    Raises `RuleError` for what is none of these, and for what cannot be maintained.
+    Raises `RuleError` for any other text, and for rules that cannot be maintained.
 
     >>> len(load_program(["rdfs", "{ ?x <urn:in> ?y } => { ?y <urn:holds> ?x } ."]).rules) > 10
     True
@@ -57,9 +57,9 @@ def load_program(rules: Rules) -> Program:
         return _from_text(rules)
     if isinstance(rules, os.PathLike):
         return _from_file(Path(rules))
-    # bytes are a sequence too, of numbers
+    # bytes are a sequence of numbers
     if not isinstance(rules, Sequence) or isinstance(rules, bytes | bytearray):
-        raise RuleError(f"{rules!r} is no rules; {_accepted()}, or a list of these")
+        raise RuleError(f"{rules!r} are not rules; {_accepted()}, or a list of these")
     if not rules:
         raise RuleError("no rules were given; " + _accepted())
     return Program.union([_part(number, part) for number, part in enumerate(rules)])
@@ -81,11 +81,11 @@ def _from_text(rules: str) -> Program:
         return _parse(offered[rules])
     if _is_file(rules):
         return _from_file(Path(rules))
-    # any other text is a misspelt name or path, and an error of N3 would not say so
+    # any other text is a misspelt name or path, for which an error of N3 would mislead
     if "=>" in rules or "{" in rules or "<=" in rules:
         return _parse(rules)
     shown = rules if len(rules) < 80 else rules[:77] + "..."
-    raise RuleError(f"{shown!r} is no rule set, no file and no N3 rule; " + _accepted())
+    raise RuleError(f"{shown!r} is not a rule set, a file or an N3 rule; " + _accepted())
 
 
 def _from_file(path: Path) -> Program:

@@ -25,14 +25,14 @@ _BUILT_IN: Final = tuple(f"{_SWAP}{part}" for part in ("crypto#", "graph#", "lis
                                                        "string#", "time#"))  # fmt: skip
 _IMPLIES: Final = URIRef(f"{_SWAP}log#implies")
 _BASE: Final = "urn:x-rdflive:rules"
-"""A base IRI under which no relative IRI can be resolved, so that relative IRIs are noticed."""
+"""A base IRI that cannot resolve relative IRIs, so that relative IRIs are detected."""
 _NOT_IN_IRI: Final = frozenset('<>"{}|\\^`').union(map(chr, range(33)))
 
 
 class _TextOrder(Memory):
     """A store that keeps the statements in the order of the text, by formula.
 
-    rdflib's own store forgets the order, which error messages and the names of rules need.
+    rdflib's own store loses the order, which error messages and the names of rules need.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class _TextOrder(Memory):
 
     @property
     def line(self) -> int:
-        """The line that is being read, from 1."""
+        """The line that the parser is at, from 1."""
         return self.parser.lines + 1
 
     def add(self, triple: Statement, context: Any, quoted: bool = False) -> None:
@@ -56,10 +56,10 @@ class _TextOrder(Memory):
 
 
 def parse(text: str) -> Program:
-    """Read rules and the facts beside them, which become rules without a body.
+    """Parse rules, and facts, which become rules without a body.
 
-    A rule is named by an `rdfs:label` of its body, or by its number; a fact by its number. A blank node
-    of a body is a variable. Raises `RuleError`.
+    The name of a rule is an `rdfs:label` of its body, or its number; the name of a fact is its number. A
+    blank node of a body is a variable. Raises `RuleError`.
 
     >>> print(parse('{ ?x <urn:in> ?y } => { ?y <urn:holds> ?x } .'))
     rule 1: ?x <urn:in> ?y => ?y <urn:holds> ?x
@@ -70,18 +70,18 @@ def parse(text: str) -> Program:
     facts: list[Rule] = []
     for line, (s, p, o) in store.said:
         if p == _IMPLIES:
-            # a label is of the formula that is written first: in `{ head } <= { body }` that is the head
+            # the label belongs to the formula that is written first: in `{ head } <= { body }` the head
             name = labels.get(s) or labels.get(o) or f"rule {len(rules) + 1}"
             rules.append(_N3Reader(store, name, line).rule(s, o))
         elif not (p == RDFS.label and s in labels):
             facts.append(_N3Reader(store, f"fact {len(facts) + 1}", line).fact((s, p, o)))
     if not rules and not facts:
-        raise RuleError("the N3 text holds no rule; write { ?x a :Dog } => { ?x a :Animal } .")
+        raise RuleError("the N3 text contains no rule; write { ?x a :Dog } => { ?x a :Animal } .")
     return Program.union([Program((*facts, *rules))])
 
 
 def _read(text: str) -> _TextOrder:
-    # `Graph.parse` would warn about formulas and hide the parser, which alone knows the line
+    # `Graph.parse` would warn about formulas and hide the parser, which has the line number
     store = _TextOrder()
     try:
         root = store.parser.loadBuf(text.removeprefix("\ufeff"))
@@ -92,7 +92,7 @@ def _read(text: str) -> _TextOrder:
         ) from error
     if root is not None and root.existentials:
         names = ", ".join(f"<{iri}>" for iri in root.existentials)
-        raise RuleError(f"@forSome {names} stands outside a rule; write a variable (?x) in the rule's body")
+        raise RuleError(f"@forSome {names} is outside a rule; write a variable (?x) in the rule's body")
     return store
 
 
@@ -108,7 +108,7 @@ def _reason(error: Exception, text: str, line: int) -> str:
 
 
 class _N3Reader:
-    """Reads one rule or fact; name and line, the one it ends on, say in errors which."""
+    """Reads one rule or fact. Errors contain its name and `line`, the line that it ends on."""
 
     def __init__(self, store: _TextOrder, name: str, line: int) -> None:
         self.formulas = store.formulas
@@ -120,12 +120,10 @@ class _N3Reader:
         self._demand_iris(statement)
         for term in statement:
             if isinstance(term, QuotedGraph):
-                self._fail("a formula stands outside a rule; write { ... } => { ... } .")
+                self._fail("a formula is outside a rule; write { ... } => { ... } .")
             if isinstance(term, BNode | N3Variable):
                 kind = "a blank node (or a list)" if isinstance(term, BNode) else "a variable"
-                self._fail(
-                    f"{kind}, {to_text(term)}, stands outside a rule; a fact has IRIs and literals only"
-                )
+                self._fail(f"{kind}, {to_text(term)}, is outside a rule; a fact has IRIs and literals only")
         self._demand_triple(statement)
         return Rule(self.name, (), (TriplePattern(*map(self._term, statement)),))
 
@@ -147,7 +145,7 @@ class _N3Reader:
                     self._fail(f"{variable} is compared, but no pattern of the body binds it")
         heads = tuple(self._head(statement, bound) for statement in self._statements(head, "head"))
         if not heads:
-            self._fail("the head is empty: nothing follows")
+            self._fail("the head is empty, so the rule concludes nothing")
         unique = tuple(dict.fromkeys(patterns)), tuple(dict.fromkeys(heads)), tuple(dict.fromkeys(conditions))
         return Rule(self.name, *unique)
 
@@ -155,7 +153,7 @@ class _N3Reader:
         if not isinstance(formula, QuotedGraph):
             self._demand_iris([formula])
             if part == "head" and isinstance(formula, Literal) and formula.value is False:
-                self._fail("it concludes false; inconsistencies are not looked for: take the rule out")
+                self._fail("it concludes false, but rdflive does not check inconsistencies: remove the rule")
             self._fail(f"the {part} is {to_text(formula)}, not a formula in braces")
         statements = self.formulas.get(formula.identifier, [])
         self._demand_iris(term for statement in statements for term in statement)
@@ -164,8 +162,8 @@ class _N3Reader:
     def _pattern(self, statement: Statement) -> TriplePattern:
         if str(statement[1]).startswith(_BUILT_IN):
             known = ", ".join(sorted(_short(iri) for iri in COMPARISONS))
-            self._fail(f"the built-in {_short(str(statement[1]))} is not supported; these are: {known}")
-        # a blank node may be a predicate here, because in a body it is a variable
+            self._fail(f"the built-in {_short(str(statement[1]))} is not supported; supported are: {known}")
+        # in a body a blank node is a variable, so it may be a predicate
         if isinstance(statement[1], Literal) or isinstance(statement[0], Literal):
             self._demand_triple(statement)
         s, p, o = map(self._term, statement)
@@ -173,10 +171,10 @@ class _N3Reader:
 
     def _head(self, statement: Statement, bound: set[Variable]) -> TriplePattern:
         if str(statement[1]).startswith(_BUILT_IN):
-            self._fail(f"the built-in {_short(str(statement[1]))} stands in the head; it can only be asked")
+            self._fail(f"the built-in {_short(str(statement[1]))} is in the head; use it in the body only")
         for term in statement:
             if isinstance(term, BNode):
-                self._fail("the head has a blank node or a list: rules cannot make new terms; name an IRI")
+                self._fail("the head has a blank node or a list: rules cannot create new terms; use an IRI")
             if isinstance(term, N3Variable) and self._term(term) not in bound:
                 self._fail(f"?{term} is in the head, but no pattern of the body binds it")
         self._demand_triple(statement)
@@ -187,13 +185,13 @@ class _N3Reader:
         s, p, _ = statement
         shown = " ".join(map(to_text, statement))
         if isinstance(s, Literal):
-            self._fail(f"{shown}: a literal is no subject of a triple")
+            self._fail(f"{shown}: a literal cannot be the subject of a triple")
         if isinstance(p, Literal | BNode):
-            self._fail(f"{shown}: a predicate is an IRI or a variable")
+            self._fail(f"{shown}: a predicate must be an IRI or a variable")
 
     def _term(self, term: Any) -> Any:
         if isinstance(term, QuotedGraph):
-            self._fail("a formula stands inside a rule; only triples and comparisons can")
+            self._fail("a formula is inside a rule; only triples and comparisons are allowed")
         if isinstance(term, N3Variable):
             return Variable(str(term))
         if isinstance(term, BNode):
@@ -213,7 +211,7 @@ class _N3Reader:
             )
         wrong = next((character for character in iri if character in _NOT_IN_IRI), None)
         if wrong is not None:
-            self._fail(f"{str(iri)!r} is no IRI: {wrong!r} may not be in it; write %{ord(wrong):02X}")
+            self._fail(f"{str(iri)!r} is not an IRI: {wrong!r} is not allowed; write %{ord(wrong):02X}")
 
     def _fail(self, reason: str) -> NoReturn:
         raise RuleError(f"{self.name}, line {self.line}: {reason}", line=self.line)

@@ -1,4 +1,4 @@
-"""Rules: patterns that are read, comparisons, and conclusions."""
+"""Rules: bodies of patterns and comparisons, and conclusions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rdflive.query.bgp import TriplePattern, Variable, to_text
 __all__ = ["AUXILIARY", "COMPARISONS", "Comparison", "Operator", "Program", "Rule", "RuleError"]
 
 AUXILIARY: Final = "urn:x-rdflive:rule:"
-"""Prefix of the predicates that rules of a set use among themselves; triples with one are never shown."""
+"""Prefix of the predicates that rules of a set use internally; queries never see triples with one."""
 
 Operator: TypeAlias = Literal["is", "is not", "=", "!=", "<", ">", "<=", ">="]
 COMPARISONS: Final[dict[str, Operator]] = {
@@ -29,11 +29,11 @@ COMPARISONS: Final[dict[str, Operator]] = {
     "http://www.w3.org/2000/10/swap/math#notGreaterThan": "<=",
     "http://www.w3.org/2000/10/swap/math#notLessThan": ">=",
 }
-"""N3's built-in predicates for comparing: those of log: compare terms, those of math: values."""
+"""N3's built-in predicates for comparing: the log: predicates compare terms, the math: predicates values."""
 
 
 class RuleError(RdfliveError, ValueError):
-    """The rules are not N3, or no rules that can be maintained; `line` counts from 1, 0 when unknown."""
+    """The rules are not N3, or cannot be maintained; `line` counts from 1, 0 if unknown."""
 
     def __init__(self, message: str, *, line: int = 0) -> None:
         super().__init__(message)
@@ -42,7 +42,7 @@ class RuleError(RdfliveError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A condition of a rule: two terms or variables and an operator. A comparison that fails is false."""
+    """A condition of a rule: two terms or variables and an operator. A comparison with an error is false."""
 
     operator: Operator
     left: Any
@@ -50,7 +50,7 @@ class Comparison:
 
     @property
     def variables(self) -> tuple[Variable, ...]:
-        """The distinct variables that are compared."""
+        """The distinct variables of both sides."""
         sides = (self.left, self.right)
         return tuple(dict.fromkeys(side for side in sides if isinstance(side, Variable)))
 
@@ -60,9 +60,9 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Every match of the body that passes the conditions entails the head. Constants are rdflib terms.
+    """A rule: every match of the body that passes the conditions entails the head.
 
-    A rule without a body is a fact that every graph entails.
+    Constants are rdflib terms. A rule without a body is a fact that every graph entails.
 
     >>> x = Variable("x")
     >>> print(Rule("friends", (TriplePattern(x, "knows", "y"),), (TriplePattern("y", "knows", x),)))
@@ -92,9 +92,9 @@ class Program:
 
     @property
     def canonical(self) -> Program:
-        """The same rules, each once, in the order of their texts in Notation3; each fact is a rule.
+        """The same rules, each once, sorted by their texts in Notation3; each fact is a rule.
 
-        Of rules that say the same, whatever their variables are called, the first one gives the name.
+        Rules that are equal up to the names of variables get the name of the first one.
         """
         said: dict[str, Rule] = {}
         for rule in self.rules:
@@ -105,7 +105,7 @@ class Program:
 
     @property
     def n3(self) -> str:
-        """The rules in Notation3, a line each. Programs that say the same have the same text.
+        """The rules in Notation3, a line each. Equivalent programs have the same text.
 
         >>> x, y = Variable("x"), Variable("y")
         >>> body, head = TriplePattern(x, URIRef("urn:in"), y), TriplePattern(y, URIRef("urn:has"), x)
@@ -116,9 +116,9 @@ class Program:
 
     @classmethod
     def union(cls, programs: Iterable[Program]) -> Program:
-        """Put programs together. Rules that say the same are kept once, under the first one's name.
+        """Combine programs. Equal rules are kept once, under the first one's name.
 
-        A rule whose name is only a number gets the next free number if its own is taken.
+        A rule with a default name gets the next free number if its own is taken.
         """
         said: set[object] = set()
         names: set[str] = set()
@@ -142,7 +142,7 @@ def _in_n3(rule: Rule) -> str:
     predicates = {operator: URIRef(predicate) for predicate, operator in COMPARISONS.items()}
     compared = (TriplePattern(c.left, predicates[c.operator], c.right) for c in rule.conditions)
     body = (*rule.body, *compared)
-    # N3 allows fewer names than programs have
+    # N3 allows fewer characters in names than programs do
     variables = dict.fromkeys(v for pattern in (*body, *rule.head) for v in pattern.variables)
     names: dict[object, str] = {variable: f"?v{n}" for n, variable in enumerate(variables)}
 

@@ -1,7 +1,7 @@
-"""Keeps the annotations of facts right while explicit triples come, change and go.
+"""Maintains the annotations of facts while explicit triples are added, changed and removed.
 
-Facts that come are annotated in descending order. A derivation is never better than its premises, so each
-fact gets its final annotation at once, as distances do in Dijkstra's algorithm. What a delete does depends on
+Added facts are annotated in descending order. A derivation is never better than its premises, so each fact
+gets its final annotation at once, as distances do in Dijkstra's algorithm. The effect of a delete depends on
 the algebra, see `Algebra.step`.
 """
 
@@ -27,15 +27,15 @@ log = logging.getLogger("rdflive")
 
 _REPORT_EVERY: Final = 1_000_000
 _ANY_TRIPLE: Final = ((0, 0, 0),)
-"""For joins that begin with no triple."""
+"""The argument of joins that start from no triple."""
 _LOWEST: Final = -(1 << 62)
-"""Below all annotations: whatever derivation is found first is good enough."""
+"""Below all annotations, so that the first derivation found is good enough."""
 
 
 class Propagation:
-    """Keeps the annotation of every fact at the best that it has, as explicit triple or by the working units.
+    """Maintains for every fact its best annotation, as explicit triple or by the working units.
 
-    In an algebra with levels a fact keeps the one that it was found with: a better one would change nothing.
+    In an algebra with levels a fact keeps its first annotation: a better one would change nothing.
     """
 
     def __init__(self, dictionary: Dictionary, algebra: Algebra) -> None:
@@ -43,7 +43,7 @@ class Propagation:
         self.explicit = Labels(None, ordered=algebra.expires)
         self.facts = Facts(self.labels, self.explicit)
         self.opened: list[tuple[Unit, Values]] = []
-        """Matches of guides that were not looked at yet."""
+        """Matches of guides that are not yet processed."""
         self._algebra = algebra
         self._forward: KeyIndex[Trigger] = KeyIndex()
         """The triggers of working units, by the pattern of a premise."""
@@ -51,17 +51,17 @@ class Propagation:
         self._backward: KeyIndex[Search] = KeyIndex()
         """The searches for premises, by conclusion."""
         self._based = 0
-        """How many triggers of explicit triples work, see `Demand._base`."""
+        """Number of working triggers that read explicit triples only, see `RuleDemand._base`."""
         self._open: dict[int, list[Trigger]] = {}
-        """A cache of what `_open_triggers` found, until units start or stop."""
+        """Cached results of `_open_triggers`, until units start or stop."""
         self._waiting: dict[int, set[IdTriple]] = {}
-        """Triples that may be raised, by the label that they would get."""
+        """Triples that may be raised, by their new label."""
         self._order: list[int] = []
-        """A heap of these labels, negated, since `heapq` gives the smallest first."""
+        """A heap of these labels, negated, because `heapq` returns the smallest first."""
         self._report_at = _REPORT_EVERY
 
     def admit(self, triples: Iterable[tuple[IdTriple, int]]) -> None:
-        """Take explicit triples that no working unit reads yet."""
+        """Add explicit triples that no working unit reads yet."""
         table = self.labels.table
         for label, admitted in _grouped(triples).items():
             self.explicit.put_all(admitted, label)
@@ -69,7 +69,7 @@ class Propagation:
             self.labels.put_all(better, label)
 
     def attach(self, unit: Unit) -> None:
-        """Start a unit with the triples that are there; `settle` must follow."""
+        """Start a unit on the present triples; `settle` must follow."""
         unit.active = True
         self._based += unit.shape.base
         for trigger in unit.forward:
@@ -84,7 +84,7 @@ class Propagation:
         self._derive(unit, unit.shape.whole, _ANY_TRIPLE, self._algebra.top)
 
     def detach(self, unit: Unit) -> None:
-        """Stop a unit; what it derived stays until `retain`."""
+        """Stop a unit; its conclusions stay until `retain`."""
         unit.active = False
         self._based -= unit.shape.base
         for trigger in unit.forward:
@@ -98,7 +98,7 @@ class Propagation:
         self._open.clear()
 
     def change(self, changes: Mapping[IdTriple, int | None]) -> Iterable[IdTriple]:
-        """Give explicit triples new labels, or None; `settle` must follow.
+        """Set the labels of explicit triples, or remove them (None); `settle` must follow.
 
         Returns the triples that lost their label; some may get one again.
         """
@@ -129,7 +129,7 @@ class Propagation:
         while order:
             label = -order[0]
             raised = waiting[label]
-            # Left in place, so that conclusions with the same label join this round.
+            # The label stays in the heap, so that conclusions with the same label join this round.
             waiting[label] = set()
             if steps:
                 triples = [triple for triple in raised if triple not in table]
@@ -151,14 +151,14 @@ class Propagation:
                 log.info("rules: %d triples hold and more are being derived", len(table))
 
     def drop(self, below: int) -> list[IdTriple]:
-        """Remove everything with a lower label, and list it. No other label depends on these."""
+        """Remove all triples with a lower label, and return them. No other label depends on these."""
         self.explicit.drop(below)
         return self.labels.drop(below)
 
     def retain(self, concerns: Callable[[IdTriple], bool]) -> None:
-        """Remove the triples that are of no concern, unless a working unit concludes them anyway.
+        """Remove the irrelevant triples, unless a working unit concludes them anyway.
 
-        No unit reads such triples, so nothing follows from removing them.
+        No unit reads such triples, so removing them has no consequences.
         """
         table = self.labels.table
         for triple in [triple for triple in table if not concerns(triple)]:
@@ -173,15 +173,16 @@ class Propagation:
     def derivations(
         self, triple: IdTriple, *, counted: bool = False
     ) -> Iterator[tuple[BoundRule, Values, int]]:
-        """List the derivations of a fact by working units: the rule, its values, and the label they give.
+        """List the derivations of a fact by working units: the rule, its values, and the label of the
+        derivation.
 
-        With `counted` those are among them that `Demand._base` leaves out.
+        With `counted`, derivations that `RuleDemand._base` leaves out are included.
         """
         for search in self._backward.matching(*triple):
             yield from search.derivations(triple, counted=counted)
 
     def clear(self) -> None:
-        """Forget all triples and units."""
+        """Remove all triples and units."""
         self._forward = KeyIndex()
         self._backward = KeyIndex()
         self._searches.clear()
@@ -197,8 +198,8 @@ class Propagation:
         return old is None or (old < label and not self._algebra.step)
 
     def _routed(self, triples: Collection[IdTriple]) -> Iterable[tuple[Trigger, Collection[IdTriple]]]:
-        """List the triggers of triples, with the triples together that have the same trigger."""
-        if len(triples) == 1:  # the common case, and quicker
+        """List the triggers of triples, each with all of its triples."""
+        if len(triples) == 1:  # the common case, and faster
             (triple,) = triples
             return [(trigger, triples) for trigger in self._forward.matching(*triple)]
         routed: list[tuple[Trigger, Collection[IdTriple]]] = []
@@ -216,11 +217,10 @@ class Propagation:
         return routed
 
     def _eligible(self, triples: Collection[IdTriple], label: int) -> Collection[IdTriple]:
-        """List those of the triples with this label that have it as explicit triples, see `Demand._base`.
+        """List the triples whose label is their own as explicit triples, see `RuleDemand._base`.
 
-        A triple whose label is not its own as an explicit triple is skipped. Such a label
-        comes from a longer path: with x→w→y and y→z, everything that x→y would conclude also follows from the
-        explicit step x→w, with the same label.
+        Any other triple with this label is skipped, because its label comes from a longer path. With x→w→y
+        and y→z, every conclusion from x→y also follows from the explicit step x→w, with the same label.
         """
         explicit = self.explicit.table
         return [triple for triple in triples if explicit.get(triple) == label]
@@ -237,7 +237,7 @@ class Propagation:
         return found
 
     def _derive(self, unit: Unit, join: PatternJoin, triples: Collection[IdTriple], label: int) -> None:
-        """Pass the label of triples on to what a join concludes from them."""
+        """Apply a join to triples with a label, and collect its conclusions."""
         if join.heads:
             join.derive(unit.fixed, triples, label, self._waiting, self._order)
         else:
@@ -246,7 +246,7 @@ class Propagation:
             self.opened += ((unit, row) for row in rows)
 
     def _carry(self, triple: IdTriple, label: int) -> None:
-        """Note that a triple may be raised to a label."""
+        """Record that a triple may be raised to a label."""
         bucket = self._waiting.get(label)
         if bucket is None:
             self._waiting[label] = {triple}
@@ -255,16 +255,16 @@ class Propagation:
             bucket.add(triple)
 
     def _lower(self, lowered: dict[IdTriple, int | None]) -> Iterable[IdTriple]:
-        """Lower or remove labels of explicit triples, and note the labels that are left for what depended on
-        them.
+        """Lower or remove labels of explicit triples, and record the remaining labels of the facts that
+        depended on them.
 
         A fact is in doubt if a derivation that gave it its label has lost a premise, and it does not have
-        that label as an explicit triple. Facts in doubt are looked at in descending order.
+        that label as an explicit triple. Facts in doubt are processed in descending order.
         """
         table, explicit, steps = self.labels.table, self.explicit.table, self._algebra.step
         doubts: list[tuple[IdTriple, int]] = []
         if self._based:
-            # As explicit triples they have a label of their own; all that follows from that is here still.
+            # before they are removed: their consequences as explicit triples are still present
             for label, triples in _grouped((triple, explicit[triple]) for triple in lowered).items():
                 self._doubt(triples, label, doubts, base=True)
         for triple, lower in lowered.items():
@@ -277,10 +277,10 @@ class Propagation:
         doubtful: dict[int, set[IdTriple]] = {}
         gone: dict[IdTriple, int] = {}
         again: dict[IdTriple, int] = {}
-        """What may have a derivation left, with the label that a search for one need not pass."""
+        """Facts that may have a derivation left, each with a label that is good enough for the search."""
         while doubts or doubtful:
             going: Collection[IdTriple]
-            if len(doubts) == 1 and not doubtful:  # the common case, and quicker
+            if len(doubts) == 1 and not doubtful:  # the common case, and faster
                 ((triple, label),) = doubts
                 going = (triple,)
             else:
@@ -289,19 +289,19 @@ class Propagation:
                         doubtful[label].add(triple)
                     else:
                         doubtful[label] = {triple}
-                # Levels are few. Other labels may be taken in any order.
+                # Levels are few. Other labels may be processed in any order.
                 label = max(doubtful) if steps else next(iter(doubtful))
                 going = doubtful.pop(label)
             doubts.clear()
             if steps:
                 going = [triple for triple in going if not self._stays(triple, label, again)]
             else:
-                # one may be doubted again by others with this label
+                # facts with the same label may put a fact in doubt twice
                 going = [triple for triple in going if triple in table]
                 again.update(dict.fromkeys(going, label))
             if going:
                 self._doubt(going, label, doubts, base=False)
-                # All at once: while some still had this label, they could hold up each other in a circle.
+                # All at once: while some still have this label, they could support each other in a circle.
                 self.labels.remove_all(going)
                 for triple in going:
                     gone[triple] = label
@@ -312,9 +312,9 @@ class Propagation:
         return gone
 
     def _stays(self, triple: IdTriple, level: int, again: dict[IdTriple, int]) -> bool:
-        """Tell whether a fact has a founded derivation left; one with another perhaps comes back.
+        """Return True if a fact has a founded derivation left; a fact with another derivation may come back.
 
-        All better facts are decided already, and no others can be premises of a founded derivation.
+        All better facts are already decided, and no others can be premises of a founded derivation.
         """
         best = self._best(triple, level)
         if best is None:
@@ -326,13 +326,15 @@ class Propagation:
     def _doubt(
         self, triples: Collection[IdTriple], label: int, doubts: list[tuple[IdTriple, int]], *, base: bool
     ) -> None:
-        """Doubt what has its label from triples with this one, or with `base` from explicit ones."""
+        """Collect the facts that have their label from triples with this one, or with `base` from explicit
+        ones.
+        """
         for trigger, found in self._routed(triples):
             if trigger.base is base:
                 trigger.join.doubt(trigger.unit.fixed, found, label, doubts)
 
     def _best(self, triple: IdTriple, enough: int) -> int | None:
-        """Give the best label that a triple has from what is there, or the first found that is enough."""
+        """Return the best label that a triple has now, or the first one found that is enough."""
         best = self.explicit.table.get(triple)
         triples = (triple,)
         for search in self._backward.matching(*triple):

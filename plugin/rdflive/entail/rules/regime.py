@@ -1,4 +1,4 @@
-"""Entailment of a graph by rules: what they conclude is stored and maintained under inserts and deletes."""
+"""Entailment of a graph by rules: stored conclusions, maintained under inserts and deletes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from typing import Any
 from rdflib import URIRef
 
 from rdflive.engine.dictionary import UNBOUND
-from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Sign
-from rdflive.entail.proof import Proof, ProofStep
+from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Proof, ProofStep, Sign
 from rdflive.entail.rules.algebra import LEVELS, Algebra
 from rdflive.entail.rules.closure import AnnotatedGraph, FactClosure, IdStep, explain
 from rdflive.entail.rules.keys import Key
@@ -26,36 +25,37 @@ __all__ = ["RuleEntailment", "RuleRegime", "prove"]
 class RuleRegime:
     """Entailment by the rules of a program.
 
-    With `SETS` as algebra a delete removes whatever some derivation leads to from it, and then puts back what
-    still follows (DRed, after Volz, Staab and Motik). It is there to compare with.
+    With `SETS` as algebra, a delete removes all triples with a derivation from the deleted ones, and then
+    derives again those that still follow (DRed, after Volz, Staab and Motik). `SETS` exists for comparison.
     """
 
     program: Program
     algebra: Algebra = LEVELS
 
     def start(self, graph: ExplicitGraph) -> Entailment:
-        """Make what keeps the triples that a graph entails by the rules."""
+        """Return the entailment of a graph by the rules."""
         return RuleEntailment(self.program, graph, self.algebra)
 
     @property
     def heard(self) -> frozenset[URIRef] | None:
-        """What the rules read; None where one of them reads any triple."""
+        """The predicates that the rules read; None if one of them reads any triple."""
         read = {pattern.predicate for rule in self.program.rules for pattern in rule.body}
         found = frozenset(predicate for predicate in read if isinstance(predicate, URIRef))
         return found if len(found) == len(read) else None
 
     @property
     def identity(self) -> str:
-        """A digest of the rules, whatever their order and names."""
+        """A digest of the rules, independent of their order and names."""
         said = sorted({str(replace(rule, name="")) for rule in self.program.rules})
         digest = sha256("\n".join(said).encode()).hexdigest()
         return f"{len(said)} rules, digest {digest[:16]}"
 
 
 def prove(program: Program, graph: ExplicitGraph, triple: Triple) -> list[Proof]:
-    """Give one proof of a triple from a graph alone; none if it is not entailed.
+    """Return one proof of a triple from a graph alone; none if it is not entailed.
 
-    It is derived anew, with levels: other labels do not tell which premises a triple was derived from first.
+    The triple is derived again, with levels, because other labels do not show which premises it was derived
+    from first.
     """
     fresh = RuleRegime(program).start(graph)
     fresh.want([triple])
@@ -68,7 +68,7 @@ def prove(program: Program, graph: ExplicitGraph, triple: Triple) -> list[Proof]
 class RuleEntailment:
     """Maintains the conclusions of rules, as far as the wanted patterns depend on them."""
 
-    looks_up = False  # which rules work is planned for each pattern that is wanted
+    looks_up = False  # each wanted pattern may start rules
 
     def __init__(self, program: Program, graph: ExplicitGraph, algebra: Algebra) -> None:
         self._program = program
@@ -79,14 +79,14 @@ class RuleEntailment:
         self._before = self.closure.labels.watch()
         self._wanted: Counter[TermPattern] = Counter()
         self._sound = True
-        """False while an update runs, so that one that fails half-way is noticed: everything is then derived
-        again.
+        """False while an update runs, so that an update that fails half-way is detected: all conclusions are
+        then derived again.
         """
 
     def want(self, patterns: Iterable[TermPattern]) -> None:
-        """Start maintaining what matches these patterns, with the rules that this needs.
+        """Start maintaining the triples that match these patterns, with the rules that this needs.
 
-        If it raises, the same patterns are wanted as before.
+        If it raises, the wanted patterns are the same as before.
         """
         self._repair()
         patterns = list(patterns)
@@ -94,7 +94,7 @@ class RuleEntailment:
         try:
             self.closure.want(patterns)
             self._wanted.update(patterns)
-            # what the graph entails already is no change: whoever wants it lists it with `triples`
+            # already entailed triples are no change: callers list them with `triples`
             self.closure.labels.forget(self._before)
         except BaseException:
             self._wanted = +Counter({**self._wanted, **before})
@@ -102,11 +102,11 @@ class RuleEntailment:
             raise
 
     def unwant(self, patterns: Iterable[TermPattern]) -> None:
-        """Stop maintaining what nobody wants any more."""
+        """Stop maintaining patterns that no query wants."""
         patterns = list(patterns)
         try:
             self._wanted -= Counter(patterns)
-            # after an update that failed half-way the next one derives everything anew
+            # after an update that failed half-way, the next one starts from the explicit triples
             if self._sound:
                 self.closure.unwant(patterns)
             elif not self._wanted:
@@ -117,14 +117,14 @@ class RuleEntailment:
             raise
 
     def check(self, patterns: Iterable[TermPattern]) -> None:
-        """Accept everything: rules that cannot be maintained are refused when they are read."""
+        """Accept all patterns: loading the rules raises for rules that cannot be maintained."""
 
     def concerns(self, change: Triple) -> bool:
-        """Tell whether a change matches a pattern that some query or working rule asks for."""
+        """Return True if a change matches a pattern of a query or of a working rule."""
         return self.closure.concerns(self._ids(change))
 
     def update(self, changes: Sequence[tuple[Sign, Triple]]) -> list[tuple[Sign, IdTriple]]:
-        """Give the net changes of the wanted entailed triples; none after an update that failed."""
+        """Return the net changes of the wanted entailed triples; none after an update that failed."""
         if self._repair():
             return []
         self._sound = False
@@ -153,11 +153,13 @@ class RuleEntailment:
                 yield terms[s], terms[p], terms[o]
 
     def support(self, triple: Triple) -> int:
-        """Count the derivations of a triple, plus one if it is explicit; 0 if it is not entailed."""
+        """Return the number of derivations of a triple, plus one if it is explicit; 0 if it is not
+        entailed.
+        """
         return self.closure.support(self._ids(triple))
 
     def why(self, triple: Triple) -> list[Proof]:
-        """Give one proof of a triple, each premise proved before it is used; none if it is not entailed."""
+        """Return one proof of a triple, with steps in the order of use; none if it is not entailed."""
         ids, terms = self._ids(triple), self._graph.dictionary.terms
         if ids not in self.closure.labels.table:
             return []
@@ -171,7 +173,7 @@ class RuleEntailment:
             return terms[s], terms[p], terms[o]
 
         def visible(step: IdStep) -> Iterator[IdTriple]:
-            # premises that are hidden are replaced by their own
+            # hidden premises are replaced by their own premises
             for premise in step.premises:
                 if hidden.isdisjoint(premise):
                     yield premise
@@ -186,16 +188,16 @@ class RuleEntailment:
         return [Proof(triple, tuple(proof))]
 
     def containers(self) -> list[Any]:
-        """List the containers of what is stored, for measuring."""
+        """List the containers of the state, for measuring."""
         return self.closure.containers()
 
     def describe(self) -> list[str]:
-        """Tell how many rules work, and on how many triples."""
+        """Describe the number of working rules and of the triples they keep."""
         way = [] if self._algebra.step else ["deletes and derives again"]
         return [*way, *self.closure.describe()]
 
     def _repair(self) -> bool:
-        """Derive everything again if an update failed half-way; True if one had."""
+        """Derive all conclusions again if an update failed half-way; True if one had."""
         broken = not self._sound
         if broken:
             self._renew()
@@ -214,7 +216,7 @@ class RuleEntailment:
             yield (intern(s), intern(p), intern(o)), explicit
 
     def _ids(self, pattern: TermPattern) -> IdTriple:
-        """Give ids for terms: 0 for None, -1 for a term that no stored triple has."""
+        """Return the ids of terms: 0 for None, -1 for a term that no stored triple has."""
         known = self._graph.dictionary.ids.get
         s, p, o = (UNBOUND if term is None else known(term, -1) for term in pattern)
         return s, p, o

@@ -1,13 +1,13 @@
-"""Rules without recursion as a part of the query: a pattern becomes the union of all that entails it.
+"""Unfolds rules without recursion into the query: a pattern becomes the union of all patterns that entail it.
 
 Example: with the rules
 
     { ?x :partOf ?y } => { ?y :contains ?x } .
     { ?x :contains ?y . ?y :contains ?z } => { ?x :holds ?z } .
 
-the pattern `?a :holds ?b` is answered by `?a :holds ?b` itself, and by `?a :contains ?u . ?u :contains ?b`,
-in which each pattern is a union too: `?a :contains ?u` is that and `?u :partOf ?a`. Each union is a set, as
-an entailed graph has a triple once, whatever entails it. A rule that leads back to itself would never end.
+the pattern `?a :holds ?b` becomes the union of `?a :holds ?b` itself and `?a :contains ?u . ?u :contains ?b`,
+in which each pattern is a union too: `?a :contains ?u` becomes that and `?u :partOf ?a`. Each union is a set,
+because an entailed graph has a triple once, however many rules entail it. Recursive rules cannot be unfolded.
 """
 
 from __future__ import annotations
@@ -32,15 +32,16 @@ from rdflive.values import compare
 __all__ = ["unfold"]
 
 _Values: TypeAlias = dict[VarOrTerm, VarOrTerm]
-"""What stands for variables, perhaps by way of other variables."""
+"""The substitution of variables, possibly in several steps."""
 
 
 def unfold(root: Node, program: Program) -> Node:
-    """Give the query whose answers over a graph are those of `root` over what the graph entails by rules.
+    """Return the query whose answers over a graph are those of `root` over the graph with its entailed
+    triples.
 
-    Each graph entails by itself, so no pattern may look into several graphs at once.
+    Each graph entails by itself, so no pattern may match several graphs at once.
 
-    Raises `UnsupportedQueryError` where a rule that the query needs leads back to itself.
+    Raises `UnsupportedQueryError` if a rule that the query needs is recursive.
     """
     unfolding = _Unfolding(program)
     made: dict[Node, Node] = {}
@@ -50,7 +51,7 @@ def unfold(root: Node, program: Program) -> Node:
 
 
 class _Unfolding:
-    """Unfolds patterns, each kind of them once: the same pattern with other variables is the same kind."""
+    """Unfolds patterns, each kind once: patterns that are equal up to variables are of the same kind."""
 
     def __init__(self, program: Program) -> None:
         self._numbers = count(1)
@@ -60,13 +61,13 @@ class _Unfolding:
 
     def basic(self, node: Basic) -> Node:
         """Unfold a basic graph pattern."""
-        # a pattern over the quads of all graphs stays, and is refused with the plan of the query
+        # a pattern over the quads of all graphs stays; `refuse_quads` raises for the plan of the query
         if isinstance(node.graph, Variable) or not any(map(self._heads, node.patterns)):
             return node
         return filtered(self._joined(node.patterns, node.graph), node.conditions)
 
     def _joined(self, patterns: Sequence[TriplePattern], graph: algebra.Graph) -> Node:
-        """Join patterns, linked ones first; those that no rule entails stay together."""
+        """Join patterns, linked ones first; patterns that no rule entails stay together."""
         plain = [pattern for pattern in patterns if not self._heads(pattern)]
         parts: list[Node] = [Basic(tuple(linked), graph) for linked in linked_patterns(plain)]
         parts += [self._pattern(pattern, graph) for pattern in patterns if pattern not in plain]
@@ -77,7 +78,7 @@ class _Unfolding:
         return joined
 
     def _pattern(self, pattern: TriplePattern, graph: algebra.Graph) -> Node:
-        """Give the union of all that entails a pattern, each triple once."""
+        """Return the union of all patterns that entail a pattern, with distinct triples."""
         places = {variable: place for place, variable in enumerate(pattern.variables)}
         kind = (*(places[term] if isinstance(term, Variable) else (term,) for term in pattern), graph)
         if kind not in self._made:
@@ -93,19 +94,19 @@ class _Unfolding:
     def _branch(
         self, rule: Rule, head: TriplePattern, values: _Values, columns: algebra.Columns, graph: algebra.Graph
     ) -> Iterator[Node]:
-        """Give what a rule entails as rows of `columns`; nothing where its conditions never hold."""
+        """Return the conclusions of a rule as rows of `columns`; none if its conditions never hold."""
         if rule in self._open:
             names = " and ".join(dict.fromkeys(each.name for each in self._open[self._open.index(rule) :]))
             raise UnsupportedQueryError(
-                f"recursive rules cannot be a part of a query, and {names} may lead back to what they read: "
-                "no number of steps is enough; subscribe in one process, with rdflive.subscribe(rules=), "
-                "write the steps that you need as rules with predicates of their own, or take "
-                "entailment='rdfs' where subclasses, subproperties, domains and ranges are all that is asked",
+                f"recursive rules cannot be unfolded into a query, and {names} may lead back to a "
+                "pattern that is already unfolded; subscribe in one process, with rdflive.subscribe(rules=), "
+                "write the steps that you need as rules with predicates of their own, or use "
+                "entailment='rdfs' if subclasses, subproperties, domains and ranges are enough",
                 construct="recursive rules",
             )
         if any(str(term).startswith(AUXILIARY) for pattern in (*rule.body, *rule.head) for term in pattern):
             raise UnsupportedQueryError(
-                f"{rule.name} has a predicate of {AUXILIARY}, whose triples must not show: use another",
+                f"{rule.name} has a predicate of {AUXILIARY}, whose triples are hidden: use another one",
                 construct="auxiliary predicates",
             )
         tests: list[_Compared | _Kind] = []
@@ -129,7 +130,7 @@ class _Unfolding:
         yield algebra.Project(node, (), tuple(shown), exact=frozenset(columns))
 
     def _heads(self, pattern: TriplePattern) -> list[tuple[Rule, TriplePattern, _Values]]:
-        """List the conclusions that a pattern asks for."""
+        """List the conclusions that unify with a pattern, with the substitutions."""
         return [
             (rule, head, values)
             for rule in self._rules
@@ -138,7 +139,7 @@ class _Unfolding:
         ]
 
     def _renamed(self, rule: Rule) -> Rule:
-        """Give the variables of a rule names that no query has."""
+        """Rename the variables of a rule to names that no query has."""
         patterns = (*rule.body, *rule.head)
         names: _Values = {v: self._fresh() for v in dict.fromkeys(v for p in patterns for v in p.variables)}
         conditions = (
@@ -152,7 +153,7 @@ class _Unfolding:
 
 
 def _unified(head: TriplePattern, pattern: TriplePattern) -> _Values | None:
-    """Give the values of variables with which a conclusion is what a pattern asks for; None without any."""
+    """Return the substitution that makes a conclusion equal a pattern; None if there is none."""
     values: _Values = {}
     for mine, theirs in zip((head.subject, head.predicate, head.object), pattern, strict=True):
         left, right = _value(mine, values), _value(theirs, values)
@@ -179,7 +180,7 @@ def _put(pattern: TriplePattern, values: Mapping[VarOrTerm, VarOrTerm]) -> Tripl
 
 
 def _unsure(rule: Rule, head: TriplePattern) -> Iterator[tuple[VarOrTerm, type[RdflibNode]]]:
-    """List what a rule moves from where literals, or blank nodes, may be to where triples have none."""
+    """List the terms of a conclusion that may be literals or blank nodes where a triple cannot have them."""
     found = {term for pattern in rule.body for term in (pattern.subject, pattern.predicate)}
     if head.subject not in found:
         yield head.subject, IdentifiedNode
@@ -193,7 +194,7 @@ def _itself(term: VarOrTerm) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Compared:
-    """The condition that a comparison of a rule holds; one that fails does not."""
+    """The condition that a comparison of a rule holds; a comparison with an error does not."""
 
     comparison: Comparison
 
@@ -210,7 +211,7 @@ class _Compared:
         return True
 
     def holds(self, term: Callable[[VarOrTerm], Any]) -> bool:
-        """Tell whether it holds of the terms that stand for the sides."""
+        """Return True if the comparison holds of the terms of both sides."""
         operator = self.comparison.operator
         left, right = term(self.comparison.left), term(self.comparison.right)
         if operator in ("is", "is not"):
@@ -241,7 +242,7 @@ class _Kind:
         return True
 
     def holds(self, term: Callable[[VarOrTerm], Any]) -> bool:
-        """Tell whether it holds of the term that stands for the place."""
+        """Return True if the term is of this kind."""
         return isinstance(term(self.place), self.kind)
 
     def condition(self, columns: Mapping[str, int], terms: Any) -> Callable[[tuple[int, ...]], bool]:
@@ -251,7 +252,7 @@ class _Kind:
 def _test(
     holds: Callable[[Callable[[VarOrTerm], Any]], bool], columns: Mapping[str, int], terms: Any
 ) -> Callable[[tuple[int, ...]], bool]:
-    """Make the test of a row: a variable stands for the term in its column."""
+    """Make the test of a row, in which each variable has the term of its column."""
 
     def test(row: tuple[int, ...]) -> bool:
         return holds(

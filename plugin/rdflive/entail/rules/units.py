@@ -1,4 +1,4 @@
-"""Units of work: the guides of a rule, or a rule in which what its guides bind are constants."""
+"""Units of work: the guides of a rule, or a rule in which the variables of its guides are constants."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rdflive.entail.rules.keys import Key
 __all__ = ["Search", "Trigger", "Unit", "UnitShape", "is_transitive"]
 
 _FEW: Final = 3
-"""Up to so many units are asked one by one which premises give a conclusion."""
+"""Up to this number, units search for premises of a conclusion one by one."""
 
 
 class UnitShape:
@@ -36,10 +36,10 @@ class UnitShape:
         self.rule = rule
         self.body: tuple[Places, ...] = rule.guides if guide else (*rule.guides, *rule.reads)
         self.heads = () if guide else rule.heads
-        # a unit of a rule with guides is made after their conditions were tested
+        # the guides' conditions were tested before a unit of a rule with guides was made
         tests = rule.guide_tests if guide else rule.tests if rule.guides else (*rule.guide_tests, *rule.tests)
         self.base = base
-        """True if the first pattern is matched with explicit triples only, see `Demand._base`."""
+        """True if the first pattern matches explicit triples only, see `RuleDemand._base`."""
         plain: list[Reading] = [(pattern, facts.labels) for pattern in self.body]
         read = [(self.body[0], facts.explicit), *plain[1:]] if base else plain
 
@@ -69,7 +69,7 @@ class UnitShape:
 
 
 class Unit:
-    """A rule at work, or its guides: a shape together with the values that it knows."""
+    """A working rule, or its guides: a shape together with its known values."""
 
     __slots__ = ("active", "fixed", "forward", "heads", "keys", "shape")
 
@@ -87,11 +87,11 @@ class Unit:
 
     @property
     def row(self) -> Values:
-        """What its guides bind."""
+        """The values of its guides' variables."""
         return self.fixed[len(self.shape.rule.constants) :]
 
     def premises(self) -> Iterable[IdTriple]:
-        """List the triples that its guides matched, each once; none if they bind nothing."""
+        """List the distinct triples that its guides matched; none if they bind nothing."""
         values = self.fixed
         if not self.shape.rule.guided:
             return ()
@@ -100,20 +100,20 @@ class Unit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trigger:
-    """What a unit does with a triple that matches one of its patterns."""
+    """The join that a unit runs for a triple that matches one of its patterns."""
 
     key: Key
     unit: Unit
     join: PatternJoin
     base: bool
-    """True if only explicit triples count."""
+    """True if the join is for explicit triples only."""
 
 
 class Search:
-    """Looks for the derivations of facts that match one key, by the units of one rule.
+    """Finds the derivations of facts that match one key, by the units of one rule.
 
-    A class may have thousands of subclasses, and a unit for each. A resource has few classes, so where there
-    are many units their rule is joined as a whole.
+    A class may have thousands of subclasses, and a unit for each. A resource has few classes, so with many
+    units the rule is joined as a whole.
     """
 
     __slots__ = ("_number", "_shape", "units")
@@ -121,12 +121,12 @@ class Search:
     def __init__(self, shape: UnitShape, number: int) -> None:
         self._shape = shape
         self._number = number
-        """Which of the conclusions of the rule it is."""
+        """The position of the conclusion in the rule."""
         self.units: dict[Values, Unit] = {}
-        """The units by what their guides bind."""
+        """The units by the values of their guides' variables."""
 
     def best(self, triples: tuple[IdTriple], enough: int) -> int | None:
-        """Give the best label of the derivations, or the first that is enough; None if there are none."""
+        """Return the best label of the derivations, or the first that is enough; None if there are none."""
         units, shape = self.units, self._shape
         if len(units) > _FEW:
             return shape.open[self._number].best(shape.rule.constants, triples, enough, units)
@@ -149,7 +149,7 @@ class Search:
 
 
 def is_transitive(rule: BoundRule) -> bool:
-    """Tell whether a rule is `?x p ?y . ?y p ?z => ?x p ?z`, perhaps only of terms that differ."""
+    """Return True if a rule is `?x p ?y . ?y p ?z => ?x p ?z`, possibly with conditions that terms differ."""
     if rule.guides or len(rule.reads) != 2 or len(rule.heads) != 1:
         return False
     (x, p, y), (middle, q, z) = rule.reads

@@ -1,4 +1,4 @@
-"""Feeds of rows: the tables of a database become triples by a mapping."""
+"""Feeds of table rows, which a mapping turns into triples."""
 
 from __future__ import annotations
 

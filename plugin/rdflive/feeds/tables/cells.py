@@ -1,4 +1,4 @@
-"""One value of a row of a table: its text and its XML Schema datatype."""
+"""One value of a table row: its text and its XML Schema datatype."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rdflive.model import exact_literal
 __all__ = ["NOT_FINITE", "Cell", "Row", "to_cell", "to_double", "to_row"]
 
 NOT_FINITE: Final = {"NaN": "NaN", "Infinity": "INF", "-Infinity": "-INF"}
-"""Doubles that JSON has no number for, as Kafka Connect and Spark write them, and as XML Schema does."""
+"""Doubles without a JSON number, as Kafka Connect and Spark write them, with their XML Schema form."""
 
 
 class Cell(NamedTuple):
@@ -25,10 +25,10 @@ class Cell(NamedTuple):
 
     text: str
     datatype: str = ""
-    """The name in the namespace of XML Schema; empty for a plain string."""
+    """The local name in the XML Schema namespace; empty for a plain string."""
 
     def to_literal(self) -> Literal:
-        """Make the literal, spelt as the feed has it.
+        """Return the literal, with the feed's spelling.
 
         >>> Cell("1.50", "decimal").to_literal().n3()
         '"1.50"^^<http://www.w3.org/2001/XMLSchema#decimal>'
@@ -37,19 +37,19 @@ class Cell(NamedTuple):
 
 
 Row: TypeAlias = Mapping[str, Cell]
-"""The mapped columns of a row by name; one that is NULL is not in it."""
+"""The mapped columns of a row by name, without those that are NULL."""
 
 
 def to_cell(value: object) -> Cell:
-    """Take a JSON value as it is: text, an integer, true or false, or a number.
+    """Convert a JSON string, number or boolean; raises `RowError` for other values.
 
-    A number with a fraction is an xsd:decimal, one that Python writes with an exponent an xsd:double.
+    A number with a fraction becomes an xsd:decimal, one that Python writes with an exponent an xsd:double.
 
     >>> to_cell(Decimal("1.50")), to_cell(Decimal("1e30"))
     (Cell(text='1.50', datatype='decimal'), Cell(text='1e+30', datatype='double'))
     """
     match value:
-        # in front of int, which true is to Python too
+        # before int, which includes bool
         case bool():
             return Cell("true" if value else "false", "boolean")
         case int():
@@ -63,7 +63,7 @@ def to_cell(value: object) -> Cell:
 
 
 def to_double(value: int | Decimal, datatype: str = "double") -> Cell:
-    """Round a number to a double; raises `RowError` where it has none, or no xsd:float if that is asked."""
+    """Round a number to a double; raises `RowError` if it is out of the range of `datatype`."""
     try:
         number = float(value)
         if datatype == "float":
@@ -78,7 +78,7 @@ def to_double(value: int | Decimal, datatype: str = "double") -> Cell:
 def to_row(
     values: Mapping[str, Any], columns: Iterable[str], convert: Callable[[str, Any], Cell] | None = None
 ) -> Row:
-    """Take the columns that are there and not null; `convert` gets a column's name and value."""
+    """Return the columns that are present and not null; `convert` receives a column's name and value."""
     row = {}
     for column in columns:
         value = values.get(column)

@@ -1,7 +1,7 @@
-"""Values of Kafka Connect by their schema: decimals in bytes, days and ticks since 1970.
+"""Conversion of Kafka Connect values by their schema: decimals in bytes, days and ticks since 1970.
 
-The names are those of Kafka Connect's logical types and of Debezium's semantic types. A name that is not here
-says what a value means, and its type how it is written; what does not fit its type is refused.
+The names are Kafka Connect's logical types and Debezium's semantic types. A value with any other name is
+converted by its type. Values that do not fit their type are refused.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Converter: TypeAlias = Callable[[Any, Schema], Cell]
 
 _UNAVAILABLE_TEXT: Final = "__debezium_unavailable_value"
 UNAVAILABLE: Final = (_UNAVAILABLE_TEXT, base64.b64encode(_UNAVAILABLE_TEXT.encode()).decode())
-"""What Debezium sends in place of a large value that an update has left as it was."""
+"""The placeholders that Debezium sends for a large value that an update left unchanged."""
 
 _DAY: Final = 86_400
 _MAX_SCALE: Final = 1000
@@ -38,7 +38,7 @@ _INTERVAL: Final = re.compile(
 
 
 def to_cell_by_schema(value: object, schema: Schema) -> Cell:
-    """Convert a value that is not null; raises `RowError` where it does not fit its schema.
+    """Convert a value that is not null; raises `RowError` if it does not fit its schema.
 
     >>> to_cell_by_schema(17_000, {"type": "int32", "name": "io.debezium.time.Date"})
     Cell(text='2016-07-18', datatype='date')
@@ -52,11 +52,11 @@ def to_cell_by_schema(value: object, schema: Schema) -> Cell:
     try:
         return convert(value, schema)
     except RowError as error:
-        raise RowError(f"is no {name}: {error}") from error
+        raise RowError(f"is not a valid {name}: {error}") from error
 
 
 def column_schemas(schema: object, field: str = "") -> dict[str, Schema]:
-    """List the schemas of a struct's columns; the struct is a field of the schema, or the schema itself."""
+    """Return the schemas of the columns of the schema, or of its struct `field`, by name."""
     for name in [field] if field else []:
         schema = _fields(schema).get(name)
     return _fields(schema)
@@ -78,19 +78,19 @@ def _decimal(value: Any, schema: Schema) -> Cell:
     if not isinstance(scale, str) or _SCALE.fullmatch(scale) is None:
         raise RowError(f"its schema has the scale {scale!r:.40}, which must be a short integer as text")
     if isinstance(value, int | Decimal) and not isinstance(value, bool):
-        # as the JSON converter writes it with decimal.format=NUMERIC
+        # the JSON converter's form with decimal.format=NUMERIC
         return _plain(Decimal(value))
     return _scaled(value, int(scale))
 
 
-def _variable_decimal(value: Any, schema: Schema) -> Cell:  # noqa: ARG001 - the value has its scale itself
+def _variable_decimal(value: Any, schema: Schema) -> Cell:  # noqa: ARG001 - the value holds its scale
     if not isinstance(value, Mapping) or type(value.get("scale")) is not int:
         raise RowError(f"it must be an object with 'scale' and 'value', not {value!r:.40}")
     return _scaled(value.get("value"), value["scale"])
 
 
 def _scaled(value: Any, scale: int) -> Cell:
-    """Make a decimal of big-endian two's complement in base 64."""
+    """Return the decimal of a big-endian two's complement integer in base 64."""
     _check_scale(scale)
     unscaled = int.from_bytes(_bytes(value), signed=True)
     try:
@@ -144,20 +144,20 @@ def _string(value: Any) -> str:
 
 
 def _moment(datatype: str) -> Converter:
-    """Take the text of an instant, a day or a clock as it is written."""
+    """Return a converter that keeps the text of a date, a time or both."""
 
     def convert(value: Any, schema: Schema) -> Cell:  # noqa: ARG001 - the type is known
-        # Java writes a plus in front of years beyond 9999, and XML Schema none
+        # Java writes a plus before years beyond 9999; XML Schema does not allow one
         cell = Cell(_string(value).removeprefix("+"), datatype)
         if not is_well_formed(cell.to_literal()):
-            raise RowError(f"{value!r:.40} is no xsd:{datatype}")
+            raise RowError(f"{value!r:.40} is not a valid xsd:{datatype}")
         return cell
 
     return convert
 
 
 def _interval(value: Any, schema: Schema) -> Cell:  # noqa: ARG001 - it is text
-    """Take an interval, whose parts may each be negative: `P1Y2M3DT4H5M6.78S`."""
+    """Convert an interval such as `P1Y2M3DT4H5M6.78S`, each part of which may be negative."""
     match = _INTERVAL.fullmatch(_string(value))
     if match is None or not any(match.groups()):
         raise RowError(f"it must be an interval such as 'P1Y2M3DT4H5M6.78S', not {value!r:.60}")
@@ -167,7 +167,7 @@ def _interval(value: Any, schema: Schema) -> Cell:  # noqa: ARG001 - it is text
     months += 12 * years
     seconds += 60 * (minutes + 60 * (hours + 24 * days))
     if months * seconds < 0:
-        raise RowError(f"months and days of different signs are no xsd:duration: {value!r:.60}")
+        raise RowError(f"months and days of different signs form no xsd:duration: {value!r:.60}")
     sign = "-" if months < 0 or seconds < 0 else ""
     return Cell(f"{sign}P{abs(months)}MT{abs(seconds):f}S", "duration")
 
@@ -186,7 +186,7 @@ def _whole(bits: int) -> Converter:
 
 
 def _ticks(write: Callable[[int, int], Cell], second: int) -> Converter:
-    """Convert an integer that counts parts of a second."""
+    """Return a converter of integers that count parts of a second."""
 
     def convert(value: Any, schema: Schema) -> Cell:  # noqa: ARG001 - the unit is known
         return write(_integer(value), second)
@@ -195,7 +195,7 @@ def _ticks(write: Callable[[int, int], Cell], second: int) -> Converter:
 
 
 def _integer(value: Any, bits: int = 64) -> int:
-    """Take an integer, which some converters write as text, since not all readers of JSON have 64 bits."""
+    """Return an integer; some converters write it as text for JSON readers without 64-bit integers."""
     number = int(value) if isinstance(value, str) and _INTEGER.fullmatch(value) else value
     if type(number) is not int or not -(1 << bits - 1) <= number < 1 << bits - 1:
         raise RowError(f"it must be an integer of {bits} bits, not {value!r:.40}")

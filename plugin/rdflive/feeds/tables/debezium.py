@@ -1,8 +1,8 @@
 """Change events of Debezium, as JSON Lines: https://debezium.io/documentation/reference/connectors/ .
 
-Each line is an event: the envelope (`op`, `before`, `after`, `source`) alone, as the `payload` beside its
-`schema`, or either of them in a record of Kafka, `{"key": …, "value": …}` or as `kcat -J` writes it, where
-the event may be text too.
+Each line is an event: the envelope (`op`, `before`, `after`, `source`) alone, or the envelope as `payload`
+beside its `schema`. Either form may be within a Kafka record, `{"key": …, "value": …}` or as `kcat -J` writes
+it, where the event may also be text.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
-from rdflive.feeds.decoder import Decoded, Frame, meaningful
-from rdflive.feeds.formats import FeedFormat
+from rdflive.feeds.formats import Decoded, FeedFormat, Frame, meaningful
 from rdflive.feeds.json_lines import member, optional, read_value
 from rdflive.feeds.lines import Line
 from rdflive.feeds.tables.cells import Cell, to_row
@@ -35,14 +34,13 @@ _OPERATIONS: Final = ("c", "r", "u", "d", "t")
 
 
 class DebeziumDecoder:
-    """Decodes change events by a `mapping`; what a BEGIN and an END of a transaction enclose is a unit.
+    """Decodes change events by a `mapping`; the events between a transaction's BEGIN and END are a unit.
 
-    Any other event is a unit of its own. A row that is created or read again takes the place of the one with
-    its key; an update of an unknown row creates it, a delete of one does nothing. `before` need not hold more
-    than the key, since rows are remembered; a value that an update left out because it is large and
-    unchanged is the one from before. Tables without a mapping are passed over with a warning, tombstones,
-    heartbeats, changes of the schema and logical messages without one. So is a record whose place in Kafka
-    says that it was applied.
+    Any other event is a unit of its own. A row that is created or read again replaces the row with its key.
+    An update of an unknown row creates it; a delete of an unknown row has no effect. The decoder keeps rows,
+    so `before` needs only the key, and a large unchanged value that an update left out keeps its old value.
+    Tables without a mapping are skipped with a warning. Tombstones, heartbeats, schema changes, logical
+    messages, and records whose Kafka position shows that they were applied, are skipped without a warning.
     """
 
     def __init__(self, mapping: RowMapping) -> None:
@@ -50,11 +48,11 @@ class DebeziumDecoder:
         self._rows = HeldRows(mapping, DEBEZIUM.name)
         self._gaps = MappingGaps(DEBEZIUM.name, mapping)
         self._offsets: dict[str, int] = {}
-        self._untold: dict[str, str | None] = {}
+        self._pending: dict[str, str | None] = {}
         self._had_unnumbered = self._may_repeat = False
 
     def restore(self, kept: Mapping[str, str]) -> None:
-        """Take up the rows, and how far each partition was read."""
+        """Restore the rows, and the position reached in each partition."""
         self._rows.restore(kept)
         self._offsets = {
             name.removeprefix(_OFFSET): int(text) for name, text in kept.items() if name.startswith(_OFFSET)
@@ -62,14 +60,14 @@ class DebeziumDecoder:
         self._had_unnumbered = _UNNUMBERED in kept
 
     def split(self, lines: Iterator[Line]) -> Iterator[Frame]:
-        """Give transactions, and each event outside of any."""
+        """Yield transactions, and each event outside of transactions."""
         frame: list[Line] = []
         for line in meaningful(self._watch_start(lines)):
             boundary = _boundary(line)
             if boundary is Kind.BEGIN and frame:
                 yield tuple(frame)
                 frame = []
-            # outside of a transaction an event is a unit by itself; so is an END that lacks its BEGIN
+            # outside of a transaction each event is a unit; so is an END without its BEGIN
             if not frame and boundary is not Kind.BEGIN:
                 yield (line,)
                 continue
@@ -81,7 +79,7 @@ class DebeziumDecoder:
             yield tuple(frame)
 
     def decode(self, frame: Frame) -> Decoded | None:
-        """Read an event, or those of a transaction."""
+        """Decode an event, or the events of a transaction."""
         edit = RowEdit(self._rows)
         offsets: dict[str, int] = {}
         records: list[DebeziumRecord] = []
@@ -91,7 +89,7 @@ class DebeziumDecoder:
                 record = read_record(line)
                 records.append(record)
                 if record.is_numbered:
-                    # it was applied: further up in this unit, or by an earlier reading
+                    # it was applied: earlier in this unit, or by an earlier reading
                     if record.offset <= offsets.get(record.partition, self._offset(record)):
                         continue
                     offsets[record.partition] = record.offset
@@ -99,27 +97,27 @@ class DebeziumDecoder:
                     is_unnumbered |= not record.is_numbered
         with at_line(frame[-1]):
             self._check_transaction(records, frame, is_new=bool(offsets) or not records[-1].is_numbered)
-        # from here on nothing is refused, so the decoder's own state may change
+        # nothing is refused after this line, so the decoder's state may change
         decoded = edit.finish()
         self._remember(offsets, is_unnumbered=is_unnumbered)
         if decoded is None:
             return None
-        # also those of events that changed nothing then: read again, behind later ones, they would
-        kept, self._untold = {**decoded.kept, **self._untold}, {}
+        # also offsets of events without effect: read again after later events, they could have one
+        kept, self._pending = {**decoded.kept, **self._pending}, {}
         return decoded._replace(kept=kept)
 
     def _remember(self, offsets: Mapping[str, int], *, is_unnumbered: bool) -> None:
         self._offsets.update(offsets)
-        self._untold.update((_OFFSET + name, str(offset)) for name, offset in offsets.items())
+        self._pending.update((_OFFSET + name, str(offset)) for name, offset in offsets.items())
         if is_unnumbered and not self._had_unnumbered:
             self._had_unnumbered = True
-            self._untold[_UNNUMBERED] = "1"
+            self._pending[_UNNUMBERED] = "1"
 
     def _watch_start(self, lines: Iterator[Line]) -> Iterator[Line]:
-        """Pass the lines on; when a feed begins again, they may be those of a former reading."""
+        """Pass the lines on; a feed that begins again may repeat an earlier reading."""
         for line in lines:
             if line.number == 1:
-                # behind a cursor nothing comes again; from line 1 on it may
+                # lines after a cursor never repeat; lines from line 1 may
                 self._may_repeat = self._had_unnumbered
             yield line
 
@@ -127,35 +125,35 @@ class DebeziumDecoder:
         return self._offsets.get(record.partition, -1)
 
     def _apply(self, record: DebeziumRecord, edit: RowEdit) -> bool:
-        """Edit the rows as an event says; False where its table is not mapped."""
+        """Apply an event to the rows; return False if its table is not mapped."""
         event = read_event(record, self.mapping, self._gaps)
         if event is None:
             return False
         if self._may_repeat and not record.is_numbered:
             raise RowError(
-                "the feed is read anew from its beginning, and without 'partition' and 'offset' of Kafka "
-                "nobody can tell whether this event was applied before; mirror into an empty graph under "
-                "another name"
+                "the feed is read again from its start, and without Kafka's 'partition' and 'offset' "
+                "rdflive cannot detect whether this event was applied before; mirror into an empty graph "
+                "under another name"
             )
         event.apply(edit)
         return True
 
     def _check_transaction(self, records: list[DebeziumRecord], frame: Frame, *, is_new: bool) -> None:
-        """Refuse a transaction that is not whole."""
+        """Refuse an incomplete transaction."""
         first, last = records[0].kind, records[-1].kind
         if first is Kind.BEGIN and last is not Kind.END:
             begun = f"the transaction of line {frame[0].number}"
-            raise RowError(f"no END comes behind the BEGIN of {begun}, so it is not applied")
+            raise RowError(f"no END follows the BEGIN of {begun}, so it is not applied")
         if last is Kind.END and is_new:
             if first is not Kind.BEGIN:
-                raise RowError("END without a BEGIN: the feed begins inside of a transaction")
+                raise RowError("END without a BEGIN: the feed begins within a transaction")
             self._check_counts(records)
 
     def _check_counts(self, records: list[DebeziumRecord]) -> None:
-        """Refuse fewer events of the tables that are mapped than END tells."""
+        """Refuse a transaction with fewer events of mapped tables than END counts."""
         event = records[-1].event
         changes = [record for record in records if record.kind is Kind.CHANGE and record.event["op"] != "r"]
-        # END may leave the database out: `public.trains` for `rail.public.trains`
+        # END may omit the database: `public.trains` for `rail.public.trains`
         found = Counter(".".join(_table_name(record)) for record in changes)
         collections = optional(event, "data_collections", list, "END")
         if collections is None:
@@ -170,7 +168,7 @@ class DebeziumDecoder:
 
 
 def debezium(mapping: Mapped) -> FeedFormat:
-    """Make the format of Debezium's events for the tables of a mapping.
+    """Return the format of Debezium's events for the tables of a mapping.
 
     >>> debezium({"customers": {"subject": "http://e/{id}", "class": "http://e/Customer"}}).name
     'debezium'
@@ -180,17 +178,17 @@ def debezium(mapping: Mapped) -> FeedFormat:
 
 
 def _boundary(line: Line) -> Kind | None:
-    """Tell a line with the begin or the end of a transaction from others, most of them without reading it."""
+    """Return BEGIN or END for a line that may be one; most other lines are not parsed."""
     if "status" in line.text and ("BEGIN" in line.text or "END" in line.text):
-        with suppress(RowError):  # decode says what is wrong
+        with suppress(RowError):  # `decode` raises it
             return read_record(line).kind
     return None
 
 
 def read_event(record: DebeziumRecord, mapping: RowMapping, gaps: Gaps) -> RowEvent | None:
-    """Read what a change does to the rows of its table; None where that is not mapped.
+    """Return the effect of a change on the rows of its table; None if the table is not mapped.
 
-    What the event and the mapping do not share goes to `gaps`. Raises `RowError`.
+    `gaps` receives the differences between the event and the mapping. Raises `RowError`.
     """
     operation = member(record.event, "op", str, "the event")
     if operation not in _OPERATIONS:
@@ -221,7 +219,7 @@ def _table_name(record: DebeziumRecord) -> TableName:
 def _read_put(
     record: DebeziumRecord, table: TableMapping, name: TableName, after: Mapping[str, Any]
 ) -> RowEvent:
-    """Read which row is put, and in the place of which."""
+    """Return the event that puts a row, with the key of the row that it replaces."""
     key = _key(table, after, "'after' of the event")
     old = None
     if record.event["op"] == "u":
@@ -230,8 +228,8 @@ def _read_put(
             old = _key(table, before, "'before' of the event")
         elif isinstance(table.shape, QuadColumns) and not table.is_key_declared:
             raise RowError(
-                "the update does not tell the row from before; name the primary key as 'key' in the mapping, "
-                "or have the database log whole rows (such as REPLICA IDENTITY FULL)"
+                "the update does not identify the previous row; name the primary key as 'key' in the "
+                "mapping, or configure the database to log full rows (such as REPLICA IDENTITY FULL)"
             )
     return RowEvent(name, key, _read_row(record, table, after), None if old == key else old)
 
@@ -246,12 +244,12 @@ def _read_row(record: DebeziumRecord, table: TableMapping, after: Mapping[str, A
     row = to_row(after, [column for column in table.columns if column not in left_out], convert)
     if not left_out:
         return row
-    # in the order of the columns, in which a row is kept
+    # in column order, as rows are kept
     return {column: row.get(column) for column in table.columns if column in row or column in left_out}
 
 
 def _deleted_key(record: DebeziumRecord, table: TableMapping) -> str:
-    """Find the key of a deleted row: in the event, or else in the key that Kafka has."""
+    """Return the key of a deleted row, from the event or else from the Kafka key."""
     before = optional(record.event, "before", dict, "the event")
     if before is not None and _has_key(table, before):
         return _key(table, before, "'before' of the event")
@@ -259,14 +257,14 @@ def _deleted_key(record: DebeziumRecord, table: TableMapping) -> str:
     key, _ = unwrap(key)
     if not isinstance(key, Mapping):
         raise RowError(
-            f"the delete names no row: 'before' of the event must hold {', '.join(table.key)}, and not NULL "
-            "alone; 'key' in the mapping must name the columns of the primary key"
+            f"the delete identifies no row: 'before' of the event must hold {', '.join(table.key)}, not all "
+            "NULL; 'key' in the mapping must name the columns of the primary key"
         )
     return _key(table, key, "the key of the record")
 
 
 def _has_key(table: TableMapping, values: Mapping[str, Any]) -> bool:
-    """Tell whether a row is named: without its whole image, all but its primary key is missing or null."""
+    """True if `values` identifies a row; without a full image, columns outside the primary key are null."""
     return all(column in values for column in table.key) and any(
         values[column] is not None for column in table.key
     )
@@ -276,18 +274,18 @@ def _key(table: TableMapping, values: Mapping[str, Any], where: str) -> str:
     missing = [column for column in table.key if column not in values]
     if missing:
         raise RowError(f"{where} lacks the key column {missing[0]!r}; it has: {', '.join(values)[:200]}")
-    # numbers with a fraction are Decimal, which json cannot write
+    # numbers with a fraction are Decimal, which `json` cannot serialize
     return json.dumps([values[column] for column in table.key], default=str, sort_keys=True)
 
 
-def _compare(told: int | None, found: int, what: str) -> None:
-    # more of them are repetitions, as a connector sends when it is restarted, and repeat no change
-    if told is not None and found < told:
+def _compare(declared: int | None, found: int, what: str) -> None:
+    # surplus events are repetitions, which a restarted connector sends; they have no effect
+    if declared is not None and found < declared:
         raise RowError(
-            f"END tells {told} events of {what}, but {found} lie between BEGIN and END; the feed must hold "
-            "all events of its tables, in the order of the database"
+            f"END counts {declared} events of {what}, but {found} are between BEGIN and END; the feed must "
+            "hold all events of its tables, in database order"
         )
 
 
 DEBEZIUM: Final = FeedFormat("debezium", (), needs_mapping("debezium", "debezium"), replayable=True)
-"""Debezium's events, without the mapping that they need."""
+"""Debezium's events without a mapping; its decoder asks for one."""

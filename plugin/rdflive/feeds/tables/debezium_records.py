@@ -1,4 +1,4 @@
-"""The lines of a Debezium feed, unwrapped: which event, with which schema, key and place in Kafka."""
+"""The lines of a Debezium feed, unwrapped into event, schema, key and Kafka position."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ _KAFKA: Final = frozenset({"topic", "partition", "offset"})
 
 
 class Kind(Enum):
-    """What an event is about."""
+    """The kind of an event."""
 
     CHANGE = "a change of a row or a table"
-    BEGIN = "the begin of a transaction"
+    BEGIN = "the beginning of a transaction"
     END = "the end of a transaction"
     NOTHING = "no row: a tombstone, a heartbeat, a change of the schema, a logical message"
 
 
 class DebeziumRecord(NamedTuple):
-    """One event and what came with it."""
+    """One event with its schema, key and Kafka position."""
 
     kind: Kind
     event: Mapping[str, Any]
-    """The envelope, or the event of a transaction; empty for a tombstone."""
+    """The envelope, or the transaction event; empty for a tombstone."""
     schema: object = None
-    """The event's schema, where it has one."""
+    """The event's schema, if it has one."""
     key: object = None
-    """The key of the record in Kafka, as text or JSON."""
+    """The key of the Kafka record, as text or JSON."""
     partition: str = ""
-    """Topic and partition in Kafka; empty where the record does not tell."""
+    """Kafka topic and partition; empty if the record has none."""
     offset: int = -1
 
     @property
     def is_numbered(self) -> bool:
-        """True where its place in Kafka tells whether it was applied before."""
+        """True if its Kafka position shows whether it was applied before."""
         return bool(self.partition)
 
 
 def read_record(line: Line) -> DebeziumRecord:
-    """Read a line; raises `RowError` where it is no record of Debezium.
+    """Parse a line; raises `RowError` if it is not a Debezium record.
 
     >>> read_record(Line('{"ts_ms": 1580390884335}', 1)).kind.name
     'NOTHING'
@@ -64,17 +64,17 @@ def read_record(line: Line) -> DebeziumRecord:
 
 
 def unwrap(value: object) -> tuple[object, object]:
-    """Take the payload and the schema apart, where both are there."""
+    """Return the payload and the schema of a value; the value and None if it has no payload."""
     if isinstance(value, Mapping) and "payload" in value and "op" not in value:
         return value["payload"], value.get("schema")
     return value, None
 
 
 def _body(record: Mapping[str, Any]) -> str:
-    """Name the member of a Kafka record that has the event; empty where it is no such record."""
+    """Return the name of the member that holds the event; empty if this is no Kafka record."""
     if "value" in record:
         return "value"
-    # `kcat -J` calls it payload; so an event with a schema calls its envelope, but names no place in Kafka
+    # `kcat -J` writes `payload`; an event with a schema does too, but has no Kafka position
     return "payload" if "payload" in record and record.keys() & _KAFKA else ""
 
 
@@ -90,17 +90,17 @@ def _kind(event: Mapping[str, Any] | None) -> Kind:
     if event is None:
         return Kind.NOTHING
     if "op" in event:
-        # m is a message that a program wrote into the log of the database
+        # m is a message that an application wrote into the database log
         return Kind.NOTHING if event["op"] == "m" else Kind.CHANGE
     match event.get("status"):
         case "BEGIN":
             return Kind.BEGIN
         case "END":
             return Kind.END
-    # a heartbeat has nothing but times
+    # a heartbeat has only times
     if "ddl" in event or "tableChanges" in event or (event and all(name[:3] == "ts_" for name in event)):
         return Kind.NOTHING
     raise RowError(
-        "it is no event of Debezium: neither a change (with 'op'), nor the begin or end of a transaction "
-        "('status'), nor a change of the schema ('ddl'), nor a heartbeat ('ts_ms' alone)"
+        "it is not a Debezium event: neither a change (with 'op'), nor the beginning or end of a "
+        "transaction ('status'), nor a schema change ('ddl'), nor a heartbeat ('ts_ms' alone)"
     )

@@ -1,8 +1,8 @@
 """Delta Lake's change data feed, as JSON Lines: https://docs.delta.io/latest/delta-change-data-feed.html .
 
-Each line is a row with `_change_type` (insert, delete, update_preimage, update_postimage), `_commit_version`
-and, which is not read, `_commit_timestamp`: what `table_changes` or the option `readChangeFeed` give, written
-as JSON.
+Each line is a row with `_change_type` (insert, delete, update_preimage, update_postimage) and
+`_commit_version`, as `table_changes` or the option `readChangeFeed` return them, written as JSON.
+`_commit_timestamp` is ignored.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from rdflive.feeds.decoder import Decoded, Frame, meaningful
-from rdflive.feeds.formats import FeedFormat
+from rdflive.feeds.formats import Decoded, FeedFormat, Frame, meaningful
 from rdflive.feeds.json_lines import member, read_object
 from rdflive.feeds.lines import Line
 from rdflive.feeds.tables.cells import Row, to_row
@@ -27,31 +26,31 @@ from rdflive.feeds.terms import RowError
 __all__ = ["DELTA_LAKE", "SIGNS", "DeltaLakeDecoder", "RowCount", "delta_lake"]
 
 SIGNS: Final = {"insert": 1, "update_postimage": 1, "delete": -1, "update_preimage": -1}
-"""The kinds of change, and whether a row comes or goes with each."""
-# inside of a string the quotes would be escaped
+"""The sign of each kind of change: 1 adds a row, -1 removes one."""
+# within a string the quotes would be escaped
 _VERSION: Final = re.compile(r'"_commit_version"[ \t]*:[ \t]*(\d+)')
 _KEPT_VERSION: Final = "version"
 _WHOLE: Final = "the feed must hold all rows of a version together, and versions in order"
 
 
 class RowCount(NamedTuple):
-    """A row, and by how much a version changes how often it is there."""
+    """A row and the change of its multiplicity in a version."""
 
     name: RowName
     row: Row
     change: int
     line: Line
-    """The last one about it."""
+    """The last line about the row."""
 
 
 class DeltaLakeDecoder:
     """Decodes the rows of the one table of a `mapping`: all rows of a version are a unit, in any order.
 
-    Rows have no key, so the mapping's `key` plays no part: equal ones are counted, and a version is
-    consolidated before anything is done, so that an update may stand in front of the insert it updates. A
-    row that is deleted must be there, so the feed begins with the version that created the table, or with
-    its rows as inserts. Versions never decrease; when a feed is read again from its beginning, those that
-    were applied are passed over. A mapped column that no row has had by the end of a version is warned of.
+    Rows have no key, so the mapping's `key` is ignored. Equal rows are counted, and a version is consolidated
+    before it is applied, so an update may precede the insert of its row. A deleted row must exist; the feed
+    must begin with the version that created the table, or with the table's rows as inserts. Versions never
+    decrease. When a feed is read again from its beginning, applied versions are skipped. The decoder warns of
+    a mapped column that no row up to the end of a version has.
     """
 
     def __init__(self, mapping: RowMapping) -> None:
@@ -60,14 +59,14 @@ class DeltaLakeDecoder:
         self._gaps = MappingGaps(DELTA_LAKE.name, mapping)
         ((name, self._table),) = mapping.tables.items()
         self._name = (name,)
-        # Spark leaves NULLs out, so one row does not tell which columns the table has
+        # Spark leaves NULLs out, so one row does not show all columns of the table
         self._lacking = self._table.columns
         self.applied = self._seen = -1
-        """The last version that changed anything; -1 before the first."""
+        """The last version with an effect; -1 before the first."""
         self._check = ""
 
     def restore(self, kept: Mapping[str, str]) -> None:
-        """Take up the rows and the last version."""
+        """Restore the rows and the last version."""
         self._rows.restore(kept)
         for held in map(self._rows.get, self._rows.names(self._name)):
             self._find_columns(held.row if held is not None else {})
@@ -76,7 +75,7 @@ class DeltaLakeDecoder:
             self.applied = self._seen = int(version)
 
     def split(self, lines: Iterator[Line]) -> Iterator[Frame]:
-        """Give versions; a line without one belongs to the version in front of it, to be refused with it."""
+        """Yield versions; a line without a version joins the previous version, which is then refused."""
         frame: list[Line] = []
         version = None
         for line in meaningful(self._watch_start(lines)):
@@ -91,43 +90,43 @@ class DeltaLakeDecoder:
             yield tuple(frame)
 
     def decode(self, frame: Frame) -> Decoded | None:
-        """Read the rows of a version."""
+        """Decode the rows of a version."""
         with at_line(frame[0]):
             version = _version(read_object(frame[0]))
             if version <= self._seen:
-                raise RowError(f"version {version} comes behind version {self._seen}; {_WHOLE}")
+                raise RowError(f"version {version} follows version {self._seen}; {_WHOLE}")
         decoded = None
-        # older ones were applied by an earlier reading; the rows of the last one are compared with it
+        # older versions were applied by an earlier reading; the last one is compared with it
         if version >= self.applied:
             net = self._consolidate(frame, version)
             with at_line(frame[-1]):
                 is_new = not self.is_applied(version, net)
             decoded = self.apply(version, net) if is_new else None
-        # also where nothing changed: an older version behind it is out of order
+        # also without an effect: an older version after it is out of order
         self._seen = version
         return decoded
 
     def to_row(self, record: Mapping[str, Any]) -> tuple[RowName, Row]:
-        """Take the mapped columns of a row; raises `RowError`."""
+        """Return the name and the mapped columns of a row; raises `RowError`."""
         row = to_row(record, self._table.columns)
-        # a row has no key, so what it holds names it
+        # a row has no key, so its content is its name
         return RowName(self._name, _digest(sorted(row.items()))), row
 
     def is_applied(self, version: int, net: Sequence[RowCount]) -> bool:
-        """Tell whether a version was applied before; raises `RowError` where it had other rows then."""
+        """True if a version was applied before; raises `RowError` if it had other rows then."""
         if version == self.applied and _check(net) != self._check:
             raise RowError(f"version {version} had other rows when it was applied; {_WHOLE}")
         return version <= self.applied
 
     def apply(self, version: int, net: Sequence[RowCount]) -> Decoded | None:
-        """Do what a version does; raises `RowError`, and has then done nothing."""
+        """Apply a version; a `RowError` leaves the rows unchanged."""
         edit = RowEdit(self._rows)
         for name, row, count, line in net:
             held = edit.get(name)
             left = count + (held.times if held is not None else 0)
             with at_line(line):
                 if left < 0:
-                    raise RowError(f"deletes a row that is not there: {_show(row)}")
+                    raise RowError(f"deletes a row that does not exist: {_show(row)}")
                 edit.put(name, row, left)
         decoded = edit.finish()
         if decoded is None:
@@ -136,14 +135,14 @@ class DeltaLakeDecoder:
         return decoded._replace(kept={**decoded.kept, _KEPT_VERSION: f"{version} {self._check}"})
 
     def _watch_start(self, lines: Iterator[Line]) -> Iterator[Line]:
-        """Pass the lines on; versions are seen anew where they begin with the first line of a feed."""
+        """Pass the lines on; the first line of a feed resets the last version seen."""
         for line in lines:
             if line.number == 1:
                 self._seen = -1
             yield line
 
     def _consolidate(self, frame: Frame, version: int) -> list[RowCount]:
-        """List the rows of a version that it does not take back itself."""
+        """List the net row changes of a version."""
         net: dict[RowName, RowCount] = {}
         for line in frame:
             with at_line(line):
@@ -163,7 +162,7 @@ class DeltaLakeDecoder:
 
 
 def delta_lake(mapping: Mapped) -> FeedFormat:
-    """Make the format of the change data feed of a table; the mapping has that one table, however named.
+    """Return the format of a table's change data feed; the mapping has one table, with any name.
 
     >>> delta_lake({"*": {"subject": "http://e/{id}", "class": "http://e/Customer"}}).name
     'delta-lake'
@@ -171,7 +170,7 @@ def delta_lake(mapping: Mapped) -> FeedFormat:
     read = read_mapping(mapping)
     if len(read.tables) != 1:
         raise MappingError(
-            f"a Delta Lake feed is of one table, but the mapping has {len(read.tables)}: "
+            f"a Delta Lake feed has one table, but the mapping has {len(read.tables)}: "
             f"{', '.join(read.tables)}"
         )
     return FeedFormat(DELTA_LAKE.name, DELTA_LAKE.endings, lambda: DeltaLakeDecoder(read), replayable=True)
@@ -192,7 +191,7 @@ def _sign(record: Mapping[str, Any]) -> int:
 
 
 def _check(net: Sequence[RowCount]) -> str:
-    """Tell a version from one with other rows."""
+    """Return a digest of the rows of a version."""
     return _digest(sorted((name.key, count) for name, _, count, _ in net))
 
 
@@ -206,4 +205,4 @@ def _show(row: Row) -> str:
 
 
 DELTA_LAKE: Final = FeedFormat("delta-lake", (), needs_mapping("delta-lake", "delta_lake"), replayable=True)
-"""Delta Lake's change data feed, without the mapping that it needs."""
+"""Delta Lake's change data feed without a mapping; its decoder asks for one."""

@@ -1,12 +1,12 @@
-"""The position of a Debezium event in the log of its database, as its `source` gives it.
+"""The position of a Debezium event in the log of its database, from its `source`.
 
-Example: of two events with `"lsn": 23876504` and `"lsn": 23876616` PostgreSQL wrote the second one later, in
-whatever files and tasks they arrive. Each connector has fields of its own, see
-https://debezium.io/documentation/reference/connectors/ . All of them write the time as well. It
-decides between events from the logs of two servers, as after a failover.
+Example: of two events with `"lsn": 23876504` and `"lsn": 23876616`, PostgreSQL wrote the second one later,
+independent of the files and tasks in which they arrive. Each connector has fields of its own, see
+https://debezium.io/documentation/reference/connectors/ . All connectors also write the time, which orders
+events from the logs of two servers, as after a failover.
 
-Only orders of events about the same row are compared: transactions that change one row wait for each other,
-so the order of their changes is that of their commits.
+Only events about the same row are compared. Transactions that change one row wait for each other, so the
+order of their changes is the order of their commits.
 """
 
 from __future__ import annotations
@@ -25,32 +25,32 @@ _MARIADB: Final = re.compile(r"([0-9]+)-[0-9]+-([0-9]+)")
 _HEX: Final = re.compile(r"[0-9a-fA-F]+")
 _LAST_DIGITS: Final = re.compile(r"[0-9]+(?=[^0-9]*\Z)")
 _PARTS: Final = 1000
-"""Of a millisecond, and of each of those."""
+"""Microseconds per millisecond, and nanoseconds per microsecond."""
 
 
 class EventOrder(NamedTuple):
-    """The positions of one event: one in each log that it names, and its time."""
+    """The position of one event in each log that it names, and its time."""
 
     places: Mapping[str, Sequence[int]]
     """A rank in each log, the most precise log first."""
     time: Sequence[int] = ()
-    """When it happened: milliseconds, then micro- and nanoseconds where the event has them."""
+    """Time of the event: milliseconds, then microseconds and nanoseconds if the event has them."""
     is_read: bool = False
-    """Whether the event comes from a snapshot and not from the log."""
+    """True if the event comes from a snapshot and not from the log."""
 
     def to_json(self) -> list[Any]:
-        """Write it as a value of JSON."""
+        """Return the order as a JSON value."""
         return [self.places, self.time, int(self.is_read)]
 
     @classmethod
     def from_json(cls, value: Sequence[Any]) -> EventOrder:
-        """Read what `to_json` wrote."""
+        """Return the order that `to_json` wrote."""
         places, time, is_read = value
         return cls(places, time, bool(is_read))
 
 
 def read_order(event: Mapping[str, Any]) -> EventOrder | None:
-    """Read the order of an event; None where it has neither a position nor a time.
+    """Return the order of an event; None if it has neither a position nor a time.
 
     >>> read_order({"op": "c", "source": {"lsn": 24023128, "ts_ms": 1559033904863}})
     EventOrder(places={'lsn': [24023128, 1]}, time=[1559033904863], is_read=False)
@@ -58,16 +58,16 @@ def read_order(event: Mapping[str, Any]) -> EventOrder | None:
     source = event.get("source")
     if not isinstance(source, Mapping):
         return None
-    # a row that a snapshot reads is behind everything that it could see
+    # a row that a snapshot reads is later than all changes visible to the snapshot
     is_read = event.get("op") == "r" or source.get("snapshot") not in (None, False, "false")
     order = EventOrder(dict(_places(event, source, int(not is_read))), _time(source), is_read)
     return order if order.places or order.time else None
 
 
 def compare(order: EventOrder, other: EventOrder) -> int | None:
-    """Give 1 where an event is later than another one about its row, -1 where it is earlier, 0 at a tie.
+    """Return 1 if an event is later than another event about its row, -1 if earlier, 0 at a tie.
 
-    None where the two cannot be compared.
+    None if the two cannot be compared.
 
     >>> compare(EventOrder({"lsn": [7, 1]}), EventOrder({"lsn": [9, 1]}))
     -1
@@ -80,7 +80,7 @@ def compare(order: EventOrder, other: EventOrder) -> int | None:
             continue
         if log.startswith(_BINLOG):
             if rank[0] and theirs[0] and rank[0] != theirs[0]:
-                continue  # each server has a log of its own; a snapshot names none
+                continue  # each server has its own log; a snapshot names no server
             rank, theirs = rank[1:], theirs[1:]
         if sign := _sign(rank, theirs):
             return sign
@@ -90,13 +90,13 @@ def compare(order: EventOrder, other: EventOrder) -> int | None:
     sign = _sign(order.time, other.time)
     if order.is_read is other.is_read:
         return sign
-    # what was logged while a snapshot was reading may be in it or not
+    # a snapshot may or may not contain changes that were logged while it was read
     streamed = -1 if order.is_read else 1
     return streamed if sign in (0, streamed) else None
 
 
 def _sign(rank: Sequence[int], other: Sequence[int]) -> int:
-    """Compare as far as both go."""
+    """Compare two ranks up to the shorter length."""
     mine, theirs = tuple(rank[: len(other)]), tuple(other[: len(rank)])
     return (mine > theirs) - (mine < theirs)
 
@@ -104,7 +104,7 @@ def _sign(rank: Sequence[int], other: Sequence[int]) -> int:
 def _places(
     event: Mapping[str, Any], source: Mapping[str, Any], streamed: int
 ) -> Iterator[tuple[str, list[int]]]:
-    """Give the place in each log: `streamed` lets what a snapshot reads come before what is logged there."""
+    """Yield the position in each log; `streamed` orders snapshot reads before logged events there."""
     yield from _postgresql(source, streamed)
     yield from _binlog(source, streamed)
     yield from _change_tables(source, streamed)
@@ -119,7 +119,7 @@ def _postgresql(source: Mapping[str, Any], streamed: int) -> Iterator[tuple[str,
     lsn = _number(source.get("lsn"))
     if lsn is None:
         return
-    # by the commit before, which places also what a snapshot reads while transactions are under way
+    # the previous commit also orders rows that a snapshot reads during open transactions
     sequence = _json(source.get("sequence"))
     commit = _number(sequence[0]) if isinstance(sequence, list) and sequence else None
     if commit is not None:
@@ -128,7 +128,7 @@ def _postgresql(source: Mapping[str, Any], streamed: int) -> Iterator[tuple[str,
 
 
 def _binlog(source: Mapping[str, Any], streamed: int) -> Iterator[tuple[str, list[int]]]:
-    """Place an event of MySQL or MariaDB; the number of its transaction holds on every server."""
+    """Yield the positions of a MySQL or MariaDB event; its transaction number holds on every server."""
     gtid = str(source.get("gtid"))
     if found := _MARIADB.fullmatch(gtid) or _MYSQL.fullmatch(gtid):
         yield f"gtid {found[1]}", [int(found[2])]
@@ -139,7 +139,7 @@ def _binlog(source: Mapping[str, Any], streamed: int) -> Iterator[tuple[str, lis
 
 
 def _change_tables(source: Mapping[str, Any], streamed: int) -> Iterator[tuple[str, list[int]]]:
-    """Place an event of SQL Server, Db2 or Informix."""
+    """Yield the position of an event of SQL Server, Db2 or Informix."""
     if commit := _log_number(source.get("commit_lsn")):
         serial = _number(source.get("event_serial_no")) or 0
         yield "commit_lsn", [*commit, streamed, *_log_number(source.get("change_lsn")), serial]
@@ -150,14 +150,14 @@ def _oracle(source: Mapping[str, Any], streamed: int) -> Iterator[tuple[str, lis
     if scn is None:
         return
     commit = _number(source.get("commit_scn"))
-    # the record in the redo log, and the statement in that; XStream numbers its records instead
+    # the record in the redo log, and the statement in the record; XStream numbers its records instead
     redo = [*_hex_numbers(source.get("rs_id")), _number(source.get("ssn")) or 0]
     redo = _hex_numbers(source.get("lcr_position")) or (redo if len(redo) > 1 else [])
     yield "scn", [scn if commit is None else commit, streamed, scn, *redo]
 
 
 def _vitess(source: Mapping[str, Any], streamed: int) -> Iterator[tuple[str, list[int]]]:
-    """Place an event by how many transactions its shard has had, of all its primaries."""
+    """Yield the number of transactions of the event's shard, over all its primaries."""
     shards = _json(source.get("vgtid"))
     for shard in shards if isinstance(shards, list) else ():
         if isinstance(shard, Mapping) and shard.get("shard") == source.get("shard"):
@@ -167,7 +167,7 @@ def _vitess(source: Mapping[str, Any], streamed: int) -> Iterator[tuple[str, lis
 
 
 def _time(source: Mapping[str, Any]) -> list[int]:
-    """Read the time, as exactly as it is told."""
+    """Return the most precise time of the source."""
     for name, digits in (("ts_ns", 2), ("ts_us", 1), ("ts_ms", 0)):
         time = _number(source.get(name))
         if time is not None:
@@ -180,14 +180,14 @@ def _time(source: Mapping[str, Any]) -> list[int]:
 
 
 def _number(value: object) -> int | None:
-    """Read a count, which some connectors write as text."""
+    """Return an integer, which some connectors write as text."""
     if isinstance(value, str) and value.isascii() and value.isdecimal():
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _log_number(value: object) -> list[int]:
-    """Read such as `00000027:00000ac0:0002`, or one number."""
+    """Return the parts of a log number such as `00000027:00000ac0:0002`, or one number."""
     if isinstance(value, str) and ":" in value:
         return _hex_numbers(value)
     number = _number(value)

@@ -1,4 +1,4 @@
-"""What a feed and its mapping do not have in common: most often a name that one of them spells otherwise."""
+"""Warnings about differences between a feed and its mapping, most often a name spelled differently."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ __all__ = ["Gaps", "MappingGaps"]
 log = logging.getLogger("rdflive")
 
 _SHOWN: Final = 200
-"""Characters of a list of names that a warning shows."""
+"""Maximum characters of a list of names in a warning."""
 
 
 class Gaps(Protocol):
-    """Is told what a feed and its mapping do not share."""
+    """Receives the differences between a feed and its mapping."""
 
     def warn_of_table(self, table: TableName) -> None:
-        """Take a table that the mapping lacks."""
+        """Report a table that the mapping lacks."""
 
     def warn_of_columns(self, table: TableName, lacking: Iterable[str], seen: Iterable[str]) -> None:
-        """Take the mapped columns that a row lacks, and the columns that it has."""
+        """Report the mapped columns that a row lacks, and the columns that it has."""
 
 
 class MappingGaps:
     """Warns once of each table that the mapping lacks, and of each mapped column that rows lack.
 
-    Neither is an error: a feed may hold tables that nobody wants, and a missing column counts as NULL.
+    Neither is an error: a feed may hold tables that are not needed, and a missing column counts as NULL.
     """
 
     def __init__(self, form: str, mapping: RowMapping) -> None:
         self._form = form
         self._mapped = tuple(mapping.tables)
-        self._told: set[tuple[TableName, str | None]] = set()
+        self._warned: set[tuple[TableName, str | None]] = set()
 
     def warn_of_table(self, table: TableName) -> None:
-        """Say that the events of a table are ignored."""
+        """Warn that the events of a table are ignored."""
         if self._is_new(table):
             log.warning(
                 "%s: the events of table %r are ignored; the mapping has: %s",
@@ -49,7 +49,7 @@ class MappingGaps:
             )
 
     def warn_of_columns(self, table: TableName, lacking: Iterable[str], seen: Iterable[str]) -> None:
-        """Say which of the mapped columns rows lack, and which columns they have."""
+        """Warn of the mapped columns that rows lack, with the columns that they have."""
         for column in lacking:
             if self._is_new(table, column):
                 log.warning(
@@ -61,12 +61,12 @@ class MappingGaps:
                 )
 
     def _is_new(self, table: TableName, column: str | None = None) -> bool:
-        if (table, column) in self._told:
+        if (table, column) in self._warned:
             return False
-        self._told.add((table, column))
+        self._warned.add((table, column))
         return True
 
 
 def _listed(names: Iterable[str]) -> str:
-    """Write names on one line, whatever is in them."""
+    """Return quoted names on one line, truncated."""
     return ", ".join(map(repr, names))[:_SHOWN]

@@ -1,8 +1,8 @@
-"""The rows that a feed has brought so far, and the quads that they support.
+"""The rows that a feed has delivered so far, and the quads that they support.
 
-Several rows may make the same quad. It is inserted with the first of them and deleted with the last, so
-rows are counted, and kept with the mirror, one text per row: a feed may say no more than the key of a row
-that it changes.
+Several rows may produce the same quad. The quad is inserted with the first of them and deleted with the last,
+so rows are counted. The mirror keeps each row as a text, because a feed may give only the key of a row that
+it changes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final, NamedTuple, NoReturn, TypeAlias
 
-from rdflive.feeds.decoder import Decoded, Decoder
+from rdflive.feeds.formats import Decoded, Decoder
 from rdflive.feeds.lines import Line
 from rdflive.feeds.tables.cells import Cell, Row
 from rdflive.feeds.tables.mapping import RowMapping
@@ -31,31 +31,31 @@ TableName: TypeAlias = tuple[str, ...]
 
 
 class RowName(NamedTuple):
-    """Where a row is: its table, and a text that no other row of the table has."""
+    """The identity of a row: its table, and a text that is unique in the table."""
 
     table: TableName
     key: str
 
     def to_kept(self) -> str:
-        """Write it as the key of a kept text."""
+        """Return the key of the row's kept text."""
         return _ROW + json.dumps(self, ensure_ascii=False)
 
 
 class HeldRow(NamedTuple):
-    """A row, how often it is there, and the quads that it makes."""
+    """A row, the quads that it produces, and its multiplicity."""
 
     row: Row
     quads: tuple[Quad, ...]
     times: int = 1
 
     def to_kept(self) -> str:
-        """Write what is needed to make it again."""
+        """Return the text from which `HeldRows.restore` rebuilds the row."""
         cells = {column: list(cell) if cell.datatype else cell.text for column, cell in self.row.items()}
         return json.dumps([self.times, cells], ensure_ascii=False)
 
 
 class HeldRows:
-    """The state of the tables; it changes with `RowEdit.finish` only."""
+    """The state of the tables; only `RowEdit.finish` changes it."""
 
     def __init__(self, mapping: RowMapping, form: str) -> None:
         self.mapping = mapping
@@ -64,15 +64,15 @@ class HeldRows:
         self._support: Counter[Quad] = Counter()
 
     def __bool__(self) -> bool:
-        """True where any row is held."""
+        """True if any row is held."""
         return bool(self._tables)
 
     def restore(self, kept: Mapping[str, str]) -> None:
-        """Take up the rows of earlier readings; raises `MappingError` where another mapping made them."""
+        """Restore the rows of earlier readings; raises `MappingError` if they have another mapping."""
         if kept.get(_MAPPING, self._digest) != self._digest:
             raise MappingError(
-                "the mapping or the format is not the one that the feed was mirrored with so far; take that "
-                "one again, or mirror into an empty graph or under another name"
+                "the mapping or the format differs from the one that the feed was mirrored with; use the "
+                "earlier one, or mirror into an empty graph or under another name"
             )
         for text, value in kept.items():
             if not text.startswith(_ROW):
@@ -84,12 +84,12 @@ class HeldRows:
             self._put(name, HeldRow(row, self.quads(name.table, row), times))
 
     def quads(self, table: TableName, row: Row) -> tuple[Quad, ...]:
-        """Make the quads of a row; none where its table is not mapped."""
+        """Return the quads of a row; empty if its table is not mapped."""
         found = self.mapping.find(table)
         return found.quads(row) if found is not None else ()
 
     def get(self, name: RowName) -> HeldRow | None:
-        """Look a row up."""
+        """Look up a row."""
         return self._tables.get(name.table, {}).get(name.key)
 
     def names(self, table: TableName) -> list[RowName]:
@@ -97,14 +97,14 @@ class HeldRows:
         return [RowName(table, key) for key in self._tables.get(table, ())]
 
     def replace(self, edited: Mapping[RowName, HeldRow | None]) -> Decoded | None:
-        """Put rows in the place of others, and say what that does; None where all stays as it was."""
-        # a row that is read again as it was is neither written nor kept anew
+        """Replace rows and return the effect; None if there is no change."""
+        # an unchanged row that is read again is neither written nor kept again
         edited = {name: new for name, new in edited.items() if new != self.get(name)}
         if not edited:
             return None
         kept = {name.to_kept(): new and new.to_kept() for name, new in edited.items()}
         was_empty = not self
-        # over all rows together: a quad that one row gives up and another takes on is no change
+        # summed over all rows: a quad that moves from one row to another is no change
         net: Counter[Quad] = Counter()
         for name, new in edited.items():
             _count(net, self.get(name), -1)
@@ -113,12 +113,12 @@ class HeldRows:
         for name, new in edited.items():
             self._put(name, new)
         if was_empty or not self:
-            # as long as there are rows; without any, another mapping may go on with the feed
+            # kept while there are rows; without rows, another mapping may continue the feed
             kept[_MAPPING] = self._digest if self else None
         return Decoded(changes, kept=kept)
 
     def _changes(self, net: Counter[Quad]) -> Iterator[Change]:
-        """Say which quads lose their last row, then which gain their first."""
+        """Yield deletions of quads that lose their last row, then insertions of quads that gain a first."""
         for quad, count in net.items():
             if count < 0 and self._support[quad] + count == 0:
                 yield Change(-1, quad)
@@ -133,7 +133,7 @@ class HeldRows:
         _count(self._support, new, 1)
         for quad in old.quads if old is not None else ():
             if not self._support[quad]:
-                # a counter keeps its zeros, one for every quad that ever was
+                # a counter keeps its zeros, one for every former quad
                 del self._support[quad]
         if new is not None:
             table[name.key] = new
@@ -142,29 +142,26 @@ class HeldRows:
 
 
 class RowEdit:
-    """What one frame does to the rows: nothing before `finish`."""
+    """The edits of one frame; they take effect in `finish`."""
 
     def __init__(self, rows: HeldRows) -> None:
         self._rows = rows
         self._edited: dict[RowName, HeldRow | None] = {}
 
     def get(self, name: RowName) -> HeldRow | None:
-        """Look a row up as the frame has left it so far."""
+        """Look up a row with the edits of the frame so far."""
         return self._edited[name] if name in self._edited else self._rows.get(name)
 
     def put(self, name: RowName, row: Row, times: int = 1) -> None:
-        """Put a row in the place of the one that has its name; raises `RowError` where it makes no quads.
-
-        0 times removes it.
-        """
+        """Insert or replace a row; raises `RowError` if its quads cannot be made. 0 times removes the row."""
         self._edited[name] = HeldRow(row, self._rows.quads(name.table, row), times) if times else None
 
     def remove(self, name: RowName) -> None:
-        """Remove a row, if it is there."""
+        """Remove a row if it exists."""
         self._edited[name] = None
 
     def names(self, table: TableName) -> list[RowName]:
-        """List the rows of a table, with those that the frame has put or removed so far."""
+        """List the rows of a table, including those that the frame has put or removed so far."""
         edited = (name for name in self._edited if name.table == table)
         return list(dict.fromkeys([*self._rows.names(table), *edited]))
 
@@ -173,13 +170,13 @@ class RowEdit:
         self._edited.update(dict.fromkeys(self.names(table)))
 
     def finish(self) -> Decoded | None:
-        """Apply it to the rows, and say what that does; None where all stays as it was."""
+        """Apply the edits to the rows and return the effect; None if there is no change."""
         return self._rows.replace(self._edited)
 
 
 @contextmanager
 def at_line(line: Line) -> Iterator[None]:
-    """Give the errors of a line its number."""
+    """Add the number of a line to its errors."""
     try:
         yield
     except RowError as error:
@@ -189,7 +186,7 @@ def at_line(line: Line) -> Iterator[None]:
 
 
 def needs_mapping(form: str, factory: str) -> Callable[[], Decoder]:
-    """Make the decoder of a format that means nothing without a mapping: it says so."""
+    """Return a decoder factory that raises `MappingError` and asks for a mapping."""
 
     def refuse() -> NoReturn:
         raise MappingError(

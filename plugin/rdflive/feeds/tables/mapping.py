@@ -1,8 +1,8 @@
-"""How the rows of tables become triples: a mapping in JSON, in the manner of R2RML and much smaller.
+"""The mapping from table rows to triples: a small JSON language in the manner of R2RML.
 
-The mapping is an object with a member per table. A table is called `schema.table`, `database.schema.table`
-or by its last part alone; the longest name that fits counts, and `*` stands for every other table. Tables
-without a mapping are ignored, with a warning. A table is described by templates::
+The mapping is an object with a member per table. A table name is `schema.table`, `database.schema.table` or
+the last part alone. The longest matching name applies, and `*` matches every other table. Tables without a
+mapping are ignored, with a warning. A table is described by templates::
 
     {"public.customers": {
         "subject": "http://e/customer/{id}",
@@ -15,22 +15,21 @@ without a mapping are ignored, with a warning. A table is described by templates
         "graph": "http://e/graph/{region}",
         "key": ["id"]}}
 
-`subject`, `object` and `graph` are templates of IRIs: `{column}` stands for the column's value, in which
-all but letters, digits and `-._~` is percent-encoded. `class` is an IRI or a list of them, and every member
-of `predicates` makes one triple of a column. Where the column, or a column of a template that the triple
-needs, is NULL or missing, there is no triple. A column without `datatype` and `language` becomes a literal of
-the type that the feed gives it.
+`subject`, `object` and `graph` are IRI templates: `{column}` stands for the column's value, percent-encoded
+except for letters, digits and `-._~`. `class` is an IRI or a list of IRIs. Each member of `predicates` makes
+one triple from a column. If the column, or a column of a template of the triple, is NULL or missing, there is
+no triple. A column without `datatype` and `language` becomes a literal of the feed's type.
 
-Or by columns that hold whole terms, written as in N-Triples::
+Or by columns that hold full terms in N-Triples syntax::
 
     {"public.quads": {
         "quads": {"subject": "s", "predicate": "p", "object": "o", "graph": "g"},
         "key": ["id"]}}
 
-`graph` may be left out here too, which is the default graph, as NULL is.
+`graph` may be left out here too; without it, or where it is NULL, the quad is in the default graph.
 
-`key` lists the columns that identify a row, which are those of its primary key. It is by default the columns
-of the `subject` template, or those of `quads`. Names that mean nothing here are refused.
+`key` lists the columns that identify a row, which are those of the primary key. Its default is the columns of
+the `subject` template, or those of `quads`. Unknown names are refused.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ _QUADS: Final = ("subject", "predicate", "object", "graph")
 
 @dataclass(frozen=True, slots=True)
 class TableMapping:
-    """How the rows of one table become quads."""
+    """The mapping of one table's rows to quads."""
 
     shape: Templates | QuadColumns
     key: tuple[str, ...]
@@ -77,30 +76,30 @@ class TableMapping:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that the quads are made of."""
+        """The columns that the quads use."""
         return self.shape.columns
 
     def quads(self, row: Row) -> tuple[Quad, ...]:
-        """Make the quads of a row; raises `RowError` for a column that holds no term."""
+        """Return the quads of a row; raises `RowError` for a column without a valid term."""
         return tuple(self.shape.quads(row))
 
 
 @dataclass(frozen=True, slots=True)
 class RowMapping:
-    """A mapping, checked."""
+    """A checked mapping."""
 
     tables: Mapping[str, TableMapping]
     digest: str
-    """Tells whether two mappings are the same."""
+    """Equal for equal mappings."""
 
     def find(self, name: tuple[str, ...]) -> TableMapping | None:
-        """Find the mapping of a table by the parts of its name; None where it is to be ignored."""
+        """Return the mapping of a table by the parts of its name; None for an ignored table."""
         names = (".".join(name[start:]) for start in range(len(name)))
         return next((self.tables[n] for n in (*names, "*") if n in self.tables), None)
 
 
 def read_mapping(given: Mapped) -> RowMapping:
-    """Read a mapping from a JSON file or take it as a dict; raises `MappingError` where it is none.
+    """Read a mapping from a JSON file or a dict; raises `MappingError` if it is invalid.
 
     >>> mapping = read_mapping({"customers": {"subject": "http://e/{id}", "predicates": {"n": "http://e/n"}}})
     >>> mapping.tables["customers"].key
@@ -122,9 +121,9 @@ def read_mapping(given: Mapped) -> RowMapping:
 def _to_mapping(value: object, where: str) -> RowMapping:
     tables = _object(value, where, "table names and their mappings")
     if not tables:
-        raise MappingError(f"{where}: it maps no table; name one, or * for all")
+        raise MappingError(f"{where}: it maps no table; name one, or use * for all")
     read = {name: _to_table(table, f"{where}: table {name!r}") for name, table in tables.items()}
-    # in whatever order the mapping was written
+    # independent of the order of members
     text = json.dumps(tables, sort_keys=True, default=str)
     return RowMapping(read, hashlib.sha256(text.encode()).hexdigest()[:16])
 
@@ -145,7 +144,7 @@ def _to_templates(table: Mapping[str, Any], where: str) -> Templates:
     predicates = _object(table.get("predicates", {}), f"{where}: 'predicates'", "columns and predicates")
     classes = _texts(table.get("class", []), f"{where}: 'class'")
     if not predicates and not classes:
-        raise MappingError(f"{where}: its rows make no triples; give 'predicates' or 'class'")
+        raise MappingError(f"{where}: its rows produce no triples; give 'predicates' or 'class'")
     graph = table.get("graph")
     return Templates(
         Template.parse(table["subject"], f"{where}: 'subject'"),
@@ -191,7 +190,7 @@ def _object(
         raise MappingError(f"{where}: it must be an object with {accepted}, not {value!r:.60}")
     unknown = [] if names is None else [name for name in value if name not in names]
     if unknown:
-        raise MappingError(f"{where}: {unknown[0]!r} means nothing here; accepted: {', '.join(names or ())}")
+        raise MappingError(f"{where}: {unknown[0]!r} is unknown here; accepted: {', '.join(names or ())}")
     return value
 
 

@@ -1,7 +1,4 @@
-"""What a change event does to a row, as a value: read from the event alone, applied to the rows later.
-
-So events can be read in one place and the rows be kept in another.
-"""
+"""The effect of a change event on rows, as a value: one process can read events and another keep the rows."""
 
 from __future__ import annotations
 
@@ -17,34 +14,34 @@ from rdflive.feeds.terms import RowError
 __all__ = ["GivenRow", "RowEvent"]
 
 GivenRow: TypeAlias = Mapping[str, Cell | None]
-"""The mapped columns that are not NULL; None is a value that the event left out as unchanged."""
+"""The mapped columns that are not NULL; None stands for a value left out as unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowEvent:
-    """A row put in the place of another, a row removed, or a table emptied."""
+    """A row put or replaced, a row removed, or a table emptied."""
 
     table: TableName
     key: str | None = None
-    """Of the row that is put or removed; None where all rows of the table are."""
+    """Key of the row that is put or removed; None if all rows of the table are removed."""
     row: GivenRow | None = None
-    """What is put; None where it removes."""
+    """The row that is put; None for a removal."""
     old: str | None = None
-    """The key that the row had before, where it is another."""
+    """The previous key of the row, if it differs."""
 
     @property
     def is_partial(self) -> bool:
-        """True where its effect depends on the row that is there."""
+        """True if the effect depends on the current row."""
         return self.row is not None and None in self.row.values()
 
     def parts(self) -> tuple[RowEvent, ...]:
-        """Say the same by events that each concern one key, unless it moves a value that it does not hold."""
+        """Split the event into events of one key each, unless it moves a value that it does not hold."""
         if self.old is None or self.is_partial:
             return (self,)
         return RowEvent(self.table, self.old), RowEvent(self.table, self.key, self.row)
 
     def apply(self, edit: RowEdit) -> None:
-        """Do it; raises `RowError`, and has then done nothing."""
+        """Apply the event; a `RowError` leaves the edit unchanged."""
         if self.key is None:
             edit.clear(self.table)
             return
@@ -55,13 +52,13 @@ class RowEvent:
         old = name if self.old is None else RowName(self.table, self.old)
         held = edit.get(old)
         row = _completed(self.row, {} if held is None else held.row)
-        # before the old one goes: a row that makes no quads is refused here, and nothing is done then
+        # before the old row is removed: `put` refuses a row with invalid quads
         edit.put(name, row)
         if old != name:
             edit.remove(old)
 
     def to_text(self) -> str:
-        """Write it on one line.
+        """Return the event as one line of text.
 
         >>> RowEvent(("people",), "[1]", {"id": Cell("1", "integer"), "bio": None}).to_text()
         '[["people"], "[1]", {"id": ["1", "integer"], "bio": null}, null]'
@@ -71,21 +68,20 @@ class RowEvent:
 
     @classmethod
     def from_text(cls, text: str) -> RowEvent:
-        """Read what `to_text` wrote."""
+        """Return the event that `to_text` wrote."""
         table, key, given, old = json.loads(text)
         row = None if given is None else {name: _from_json(cell) for name, cell in given.items()}
         return cls(tuple(table), key, row, old)
 
 
 def _completed(row: GivenRow, held: Row) -> Row:
-    """Take the values that were left out from the row that is there."""
+    """Fill in the values that were left out from the current row."""
     completed = {}
     for column, cell in row.items():
         found = held.get(column) if cell is None else cell
         if found is None:
             raise RowError(
-                f"the column {column!r} was left out as unchanged, but the feed does not have its value from "
-                "before"
+                f"the column {column!r} was left out as unchanged, but the feed lacks its previous value"
             )
         completed[column] = found
     return completed

@@ -1,4 +1,4 @@
-"""The two ways in which a row makes quads: templates of IRIs, and columns that hold whole terms."""
+"""The two mappings from a row to quads: IRI templates, and columns that hold full terms."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["ColumnTriple", "MappingError", "QuadColumns", "Template", "Templates
 
 _PLACE: Final = re.compile(r"\{([^{}]*)\}")
 _LANGUAGE: Final = re.compile(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*")
-# all but iunreserved of RFC 3987, which R2RML leaves as it is
+# all but iunreserved of RFC 3987, which R2RML does not encode
 _UNSAFE: Final = re.compile(
     r"[^A-Za-z0-9\-._~\u00a0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef"
     + "".join(f"{chr(plane << 16)}-{chr((plane << 16) + 0xFFFD)}" for plane in range(1, 14))
@@ -30,19 +30,19 @@ _UNSAFE: Final = re.compile(
 
 
 class MappingError(RdfliveError, ValueError):
-    """A mapping of rows to triples is malformed, or not the one that is needed."""
+    """A mapping of rows to triples is malformed, missing, or not the one used before."""
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """An IRI with `{column}` in it, as R2RML's template-valued term maps (Section 7.3)."""
+    """An IRI with `{column}` places, as in R2RML's template-valued term maps (Section 7.3)."""
 
     parts: tuple[str, ...]
-    """Text and names of columns by turns; the first and the last are text."""
+    """Text and column names in alternation; the first and the last are text."""
 
     @classmethod
     def parse(cls, given: object, where: str) -> Template:
-        """Read a template; `where` begins the message of the `MappingError` where it makes no IRIs."""
+        """Parse a template; `where` begins the message of a `MappingError`."""
         if not isinstance(given, str):
             raise MappingError(f"{where} must be a template of an IRI, not {given!r:.60}")
         parts = tuple(_PLACE.split(given))
@@ -52,17 +52,17 @@ class Template:
             raise MappingError(
                 f"{where} must begin as an absolute IRI and have {{column}} in pairs of braces, not {given!r}"
             )
-        # with anything in its places it must be an absolute IRI
+        # with any value in its places it must be an absolute IRI
         to_iri("x".join(parts[::2]), where)
         return cls(parts)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns in it, in order."""
+        """The columns of the template, in order."""
         return tuple(dict.fromkeys(self.parts[1::2]))
 
     def fill(self, row: Row) -> URIRef | None:
-        """Make the IRI; None where a column is NULL.
+        """Return the IRI; None if a column is NULL.
 
         >>> from rdflive.feeds.tables.cells import Cell
         >>> Template.parse("http://e/{name}", "").fill({"name": Cell("a b/é")})
@@ -79,7 +79,7 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class ColumnTriple:
-    """The triple that one column makes; at most one of the three options is given."""
+    """The triple of one column, with at most one of template, datatype and language."""
 
     column: str
     predicate: URIRef
@@ -88,11 +88,11 @@ class ColumnTriple:
     language: str | None = None
 
     def object(self, row: Row) -> RdflibTerm | None:
-        """Make the object; None where the column is NULL. Raises `RowError` for one of another datatype."""
+        """Return the object; None if the column is NULL. Raises `RowError` for an ill-formed value."""
         cell = row.get(self.column)
         if cell is None:
             return None
-        # a column that is NULL takes its triple away, also where the template does not name it
+        # a NULL column has no triple, even if the template does not use the column
         if self.template is not None:
             return self.template.fill(row)
         if self.datatype is None and self.language is None:
@@ -101,7 +101,7 @@ class ColumnTriple:
         text = NOT_FINITE.get(cell.text, cell.text) if is_double else cell.text
         literal = exact_literal(text, self.language, self.datatype)
         if not is_well_formed(literal):
-            raise RowError(f"the column {self.column!r} holds no {self.datatype}: {cell.text[:40]!r}")
+            raise RowError(f"the column {self.column!r} holds no valid {self.datatype}: {cell.text[:40]!r}")
         return literal
 
 
@@ -116,13 +116,13 @@ class Templates:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that take part."""
+        """The columns that the quads use."""
         templates = [self.subject, self.graph, *(triple.template for triple in self.triples)]
         names = [name for template in templates if template is not None for name in template.columns]
         return tuple(dict.fromkeys([*names, *(triple.column for triple in self.triples)]))
 
     def quads(self, row: Row) -> Iterator[Quad]:
-        """Make the quads of a row; none where the subject or the graph has a NULL."""
+        """Yield the quads of a row; none if the subject or the graph has a NULL."""
         subject = self.subject.fill(row)
         graph = None if self.graph is None else self.graph.fill(row)
         if subject is None or (self.graph is not None and graph is None):
@@ -137,7 +137,7 @@ class Templates:
 
 @dataclass(frozen=True, slots=True)
 class QuadColumns:
-    """One quad per row, of the terms that its columns hold."""
+    """One quad per row, from columns that hold terms."""
 
     subject: str
     predicate: str
@@ -146,12 +146,12 @@ class QuadColumns:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that take part."""
+        """The columns that the quads use."""
         names = (self.subject, self.predicate, self.object, self.graph)
         return tuple(dict.fromkeys(name for name in names if name is not None))
 
     def quads(self, row: Row) -> Iterator[Quad]:
-        """Make the quad of a row; none where subject, predicate or object is NULL."""
+        """Yield the quad of a row; none if subject, predicate or object is NULL."""
         if any(column not in row for column in (self.subject, self.predicate, self.object)):
             return
         graph = self.graph if self.graph in row else None
@@ -164,7 +164,7 @@ class QuadColumns:
 
 
 def to_iri(given: object, where: str) -> URIRef:
-    """Check an absolute IRI; `where` begins the message of the `MappingError` where it is none."""
+    """Return an absolute IRI; `where` begins the message of a `MappingError`."""
     if isinstance(given, str):
         iri = URIRef(given)
         try:
@@ -176,7 +176,7 @@ def to_iri(given: object, where: str) -> URIRef:
 
 
 def to_language(given: object, where: str) -> str:
-    """Check a language tag; `where` begins the message of the `MappingError` where it is none."""
+    """Return a language tag; `where` begins the message of a `MappingError`."""
     if not isinstance(given, str) or _LANGUAGE.fullmatch(given) is None:
         raise MappingError(f"{where} must be a language tag such as 'en', not {given!r:.60}")
     return given
@@ -189,5 +189,5 @@ def _read_term(row: Row, column: str, role: str) -> RdflibTerm:
     reader = RowReader(cell.text)
     term = reader.term(role) if role == "object" else reader.node(role, blank=role != "predicate")
     if reader.rest:
-        raise RowError(f"the column {column!r} goes on behind its term: {reader.rest[:40]!r}")
+        raise RowError(f"the column {column!r} continues after its term: {reader.rest[:40]!r}")
     return term

@@ -1,1 +1,1 @@
-"""Processes for the queries of clients: each sees one state of the store, and has limits."""
+"""Child processes for clients' queries, each with one state of the store and limits."""

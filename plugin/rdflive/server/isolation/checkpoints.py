@@ -1,6 +1,6 @@
 """States of a store on disk, as checkpoints that other processes open.
 
-A checkpoint shares files with the store by hard links, if it is on the same disk.
+On the same disk a checkpoint shares files with the store by hard links.
 """
 
 from __future__ import annotations
@@ -24,33 +24,33 @@ _PREFIX: Final = "rdflive-"
 
 
 class StoreCheckpoint:
-    """A state of the store, which exists as long as somebody uses it."""
+    """A state of the store, which exists while it has users."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.path = str(folder / "store")
-        """The folder of a store of Oxigraph."""
+        """The folder of an Oxigraph store."""
         self.users = 0
 
 
 class Checkpoints:
-    """Makes checkpoints of a dataset's store, one for all who only read the same state."""
+    """Makes checkpoints of a dataset's store, one for all readers of the same state."""
 
     def __init__(self, dataset: rdflib.Dataset, folder: Path) -> None:
         self.dataset = dataset
         self._folder = folder
         self._lock = threading.Lock()
-        """Taken after the store's lock if both are needed."""
+        """A thread that needs both locks takes the store's lock first."""
         self._shared: StoreCheckpoint | None = None
         self._state: tuple[Any, int] | None = None
-        """The capture and sequence of what is shared."""
+        """The capture and sequence of the shared checkpoint."""
 
     @classmethod
     def of(cls, dataset: rdflib.Dataset, folder: Path | None) -> Checkpoints | None:
-        """Give the checkpoints of a store that has files; None for one in memory.
+        """Return the checkpoints of a store on disk; None for a store in memory.
 
-        What an earlier process has left in the folder is removed. Without one, data are copied to a
-        temporary folder. Raises `RdfliveError` for a folder that cannot be written.
+        Removes checkpoints of earlier processes from the folder. Without a folder, data are copied to a
+        temporary one. Raises `RdfliveError` for a folder that cannot be written.
         """
         if native_of(dataset) is None:
             return None
@@ -62,18 +62,18 @@ class Checkpoints:
             ) from error
         checkpoints = cls(dataset, folder)
         try:
-            # a store in memory is told from one on disk by whether it can make a checkpoint
+            # only a store on disk can make a checkpoint
             checkpoints.release(checkpoints.take(alone=True))
-        except RuntimeError:  # as Oxigraph says that it is in memory
+        except RuntimeError:  # the error of a store in memory
             checkpoints.close()
             return None
         return checkpoints
 
     def take(self, *, alone: bool) -> StoreCheckpoint:
-        """Give a checkpoint of this moment, which others use too unless `alone`; `release` it."""
+        """Return a checkpoint of the present state, shared unless `alone`; the caller must `release` it."""
         stale = None
         with manager.locked(self.dataset.store) as adapter:
-            # with the capture: one that is made anew, when nobody has listened for a while, counts from 0
+            # with the capture: a new one, after a time without listeners, counts from 0 again
             state = adapter.capture, adapter.capture.sequence
             with self._lock:
                 checkpoint = self._shared
@@ -82,7 +82,7 @@ class Checkpoints:
                     if not alone:
                         stale, self._shared, self._state = self._shared, checkpoint, state
                 checkpoint.users += 1
-        # outside of the store's lock: no writer need wait for files to be removed
+        # outside the store's lock, so that writers do not wait for the removal of files
         if stale is not None:
             self._drop(stale)
         return checkpoint
@@ -94,10 +94,10 @@ class Checkpoints:
         self._drop(checkpoint)
 
     def close(self) -> None:
-        """Remove what is left, and the folder."""
+        """Remove the remaining checkpoints, and the folder."""
         for left in self._folder.glob(f"{_PREFIX}*"):
             _remove(left)
-        with suppress(OSError):  # it holds what is not ours
+        with suppress(OSError):  # it has other files
             self._folder.rmdir()
 
     def _drop(self, checkpoint: StoreCheckpoint) -> None:

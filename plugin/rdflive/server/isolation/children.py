@@ -1,4 +1,4 @@
-"""Queries in processes of their own. Each sees one state of the store and can be killed at any moment."""
+"""Child processes for queries; each reads one state of the store and can be killed at any time."""
 
 from __future__ import annotations
 
@@ -31,33 +31,33 @@ from rdflive.server.settings import Limits
 __all__ = ["Child", "ChildResponse", "Children", "Process"]
 
 _TOTAL: Final = 32
-"""Children at once, whoever asks."""
+"""Concurrent children of all clients."""
 _STARTING: Final = 4
-"""How many threads start and reap children; a start may wait for the store's lock."""
+"""Threads that start and reap children; a start may wait for the store's lock."""
 
 
 class Process(Protocol):
-    """A process that a child runs in."""
+    """The process of a child."""
 
     def kill(self) -> None:
-        """End it, whatever it does, without waiting."""
+        """Kill the process, without waiting."""
 
     def reap(self) -> None:
-        """Wait for its end, and free what is left of it."""
+        """Wait for the end of the process, and free its resources."""
 
 
 class Maker(Protocol):
-    """Makes processes. It is called in threads that live as long as it does."""
+    """Makes processes. It is called in threads that live as long as the maker."""
 
     def begin(self, work: Work, ours: socket.socket, theirs: socket.socket, *, writes: bool) -> Process:
-        """Start a process that works on the state of this moment and writes to the other end of `ours`."""
+        """Start a process that works on the present state and writes to the other end of `ours`."""
 
     def close(self) -> None:
-        """End what is left."""
+        """Free all resources."""
 
 
 class Child:
-    """A child process at work, as the event loop sees it. It must be ended in any case."""
+    """A running child process, as the event loop sees it; it must always be ended."""
 
     def __init__(self, process: Process, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.process = process
@@ -65,35 +65,35 @@ class Child:
         self._writer = writer
 
     async def begin(self) -> str:
-        """Wait for the type of the answer, empty for none; raises `Problem`."""
-        # what fails before the first piece comes as a problem in its place, so the status is still open
+        """Return the media type of the answer, empty without an answer; raise `Problem`."""
+        # an error before the first piece arrives as a problem, so the status is still open
         kind, content = await self._frame()
         if kind == b"P":
-            status, detail, told = json.loads(content)
-            raise Problem(status, detail, **told)
+            status, detail, members = json.loads(content)
+            raise Problem(status, detail, **members)
         return content.decode()
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """Give the pieces of the answer; raises `EOFError` if it breaks off."""
+        """Yield the pieces of the answer; raise `EOFError` if it is incomplete."""
         while (frame := await self._frame())[0] != b"E":
             yield frame[1]
 
     async def _frame(self) -> tuple[bytes, bytes]:
-        """Read a frame; raises `EOFError` (asyncio's) where the child has ended without one."""
+        """Return a frame; raise asyncio's `EOFError` if the child has ended without one."""
         kind, length = FRAME.unpack(await self._reader.readexactly(FRAME.size))
         return kind, await self._reader.readexactly(length)
 
     def kill(self) -> None:
-        """Let go of the child; it must be waited for."""
+        """Kill the child; it must still be reaped."""
         self._writer.transport.abort()
         self.process.kill()
 
 
 class Children:
-    """The children of a server, and how many each client has. Made and closed outside the event loop."""
+    """The children of a server, and their number per client. Made and closed outside the event loop."""
 
     def __init__(self, dataset: rdflib.Dataset, limits: Limits, folder: Path | None) -> None:
-        """Prepare for children of a dataset, whose store may be on the disk that `folder` is on."""
+        """Prepare for children of a dataset; `folder` is for checkpoints, on the disk of the store."""
         warm_up()
         self.limits = limits
         checkpoints = Checkpoints.of(dataset, folder)
@@ -117,11 +117,11 @@ class Children:
 
     @asynccontextmanager
     async def working(self, client: str, work: Work) -> AsyncIterator[Child]:
-        """Have a child do some work inside the block; raises `Problem` 429 or 503 for one too many."""
+        """Run work in a child inside the block; raise `Problem` 429 or 503 beyond the limits."""
         limit = self.limits.queries
         if self._running[client] >= limit:
             raise Problem(429, f"more than {limit} queries at once", headers={"Retry-After": "1"})
-        # refused and not queued: its time, which `ChildResponse` takes, is running already
+        # refused, not queued: the time limit of `ChildResponse` is already running
         if self._all.locked():
             raise Problem(503, "too many queries are running", headers={"Retry-After": "1"})
         self._running[client] += 1
@@ -134,14 +134,14 @@ class Children:
                 del self._running[client]
 
     async def rehearse(self, client: str, work: Work, what: str, *, writes: bool = False) -> None:
-        """Let a child try what this process is about to do, one at a time; raises `Problem` if that fails.
+        """Try work in a child before this process does it; raise `Problem` if that fails.
 
-        What the child `writes` to the store is seen by nobody. Its time counts from its turn.
+        Changes of the child (`writes`) stay invisible. The time limit counts from the start of the child.
         """
         turns = self._turns.get(client)
         if turns is None:
             self._turns[client] = turns = asyncio.Semaphore(self.limits.queries)
-        # waits and is not refused: a client may come back with many subscriptions at once
+        # waits, is not refused: a client may reconnect with many subscriptions at once
         async with turns, self._all:
             try:
                 async with asyncio.timeout(self.limits.query_seconds):
@@ -151,7 +151,7 @@ class Children:
                 raise self.exceeded(error, what) from error
 
     def exceeded(self, error: Exception, what: str) -> Problem:
-        """Say which limit a child that gave no answer has met."""
+        """Return the problem of the limit that a child without an answer has exceeded."""
         if isinstance(error, TimeoutError):
             detail = f"the {what} takes longer than {self.limits.query_seconds:g} s"
         else:
@@ -165,7 +165,7 @@ class Children:
         loop = asyncio.get_running_loop()
         starting = loop.run_in_executor(self._threads, partial(self._begin, work, ours, theirs, writes))
         try:
-            # the thread cannot be stopped, and a child that it starts after all must be ended: `_end_late`
+            # the thread cannot be stopped; `_end_late` ends a child that it still starts
             process = await asyncio.shield(starting)
         except asyncio.CancelledError:
             starting.add_done_callback(partial(self._end_late, ours))
@@ -191,7 +191,7 @@ class Children:
             self._end(process)
 
     def _begin(self, work: Work, ours: socket.socket, theirs: socket.socket, writes: bool) -> Process:
-        # closed here when the child has it: an end left open would hide that the child has ended
+        # closed here once the child has it: an open copy would hide the end of the child
         with theirs:
             process = self._maker.begin(work, ours, theirs, writes=writes)
         self._processes.add(process)
@@ -202,7 +202,7 @@ class Children:
         process.kill()
         try:
             self._threads.submit(self._reap, process)
-        except RuntimeError:  # the server has ended, and all processes with it
+        except RuntimeError:  # the server has ended all processes
             return
 
     def _reap(self, process: Process) -> None:
@@ -211,7 +211,7 @@ class Children:
             self._processes.discard(process)
 
     def _end_late(self, ours: socket.socket, starting: asyncio.Future[Process]) -> None:
-        """End a child that nobody waits for any more."""
+        """End a child whose request was cancelled during the start."""
         ours.close()
         if not starting.cancelled() and not starting.exception():
             self._end(starting.result())
@@ -221,7 +221,7 @@ _HEADERS: Final = [(b"vary", b"Accept"), (b"cache-control", b"no-store")]
 
 
 class ChildResponse(Response):
-    """The answer of a child, sent while it comes. It has no end where the child fails on the way."""
+    """The streamed answer of a child. It stays without its end if the child fails midway."""
 
     def __init__(self, children: Children, client: str, work: Work) -> None:
         super().__init__()
@@ -230,7 +230,7 @@ class ChildResponse(Response):
         self._work = work
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the answer; a client that goes ends the child."""
+        """Send the answer; end the child if the client disconnects."""
         await until_gone(receive, self._stream(scope, send))
 
     async def _stream(self, scope: Scope, send: Send) -> None:
@@ -240,7 +240,7 @@ class ChildResponse(Response):
                 async with self._children.working(self._client, self._work) as child:
                     content_type = (await child.begin()).encode("latin-1")
                     headers = [(b"content-type", content_type), *_HEADERS]
-                    # from here on the status is told, and an error can only break the answer off
+                    # from here on the status is sent, and an error can only cut the answer
                     has_begun = True
                     await send({"type": "http.response.start", "status": 200, "headers": headers})
                     await _send_pieces(child, send)
@@ -250,7 +250,7 @@ class ChildResponse(Response):
             cut = scope.get(CUT)
             if cut is None:
                 raise
-            # without an end of its own, so that nobody takes what was sent for the whole answer
+            # without an end, so that clients do not take the sent part for the full answer
             cut()
 
 

@@ -1,4 +1,4 @@
-"""The life of a child: it releases what belongs to the parent, works within limits, and ends."""
+"""The life of a child: release the parent's resources, work within limits, and end."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from rdflive.server.failures import Problem, problem_of
 from rdflive.server.isolation.frames import Frames
 from rdflive.server.settings import Limits
 
-with suppress(ImportError):  # Windows has none, and no children either
+with suppress(ImportError):  # Windows has none, and cannot fork
     import resource
 
 __all__ = ["Work", "run_child"]
 
 Work: TypeAlias = Callable[[rdflib.Dataset, Frames], None]
-"""What a child does; it raises `RdfliveError` for what the client did wrong."""
+"""The work of a child; it raises `RdfliveError` for errors of the client."""
 
 _GRACE: Final = 1.0
-"""Seconds after its time at which a child ends itself if nobody has ended it."""
+"""Seconds after its time limit when a child ends itself."""
 _PR_SET_PDEATHSIG: Final = 1
 _libc: Final = ctypes.CDLL(None) if sys.platform == "linux" else None
 
@@ -42,9 +42,9 @@ def run_child(
     parent: int,
     has_files: bool,
 ) -> NoReturn:
-    """Do the work on the dataset that `begin` gives, in a child, which ends here.
+    """Do the work on the dataset that `begin` returns, in a child, which ends here.
 
-    It may open no files, unless its dataset `has_files`, as a store on disk has.
+    It may open no files unless its dataset `has_files`, as a store on disk does.
     """
     frames = Frames(channel)
     try:
@@ -53,30 +53,30 @@ def run_child(
         _confine(limits.query_bytes, has_files=has_files)
         work(dataset, frames)
         frames.end()
-    except BaseException as error:  # noqa: BLE001 - nothing may get out of the child
+    except BaseException as error:  # noqa: BLE001 - no error may leave the child
         with suppress(BaseException):
-            frames.fail(_told(error))
+            frames.fail(_problem(error))
     finally:
-        # not sys.exit: what the parent has registered for its own end must not run here
+        # not sys.exit: exit handlers of the parent must not run here
         os._exit(0)
 
 
 def _leave(channel: socket.socket, parent: int, seconds: float) -> None:
-    """Release what belongs to the parent, and end with it or when the time is up."""
-    gc.freeze()  # keeps the collector from touching, and so copying, pages shared with the parent
+    """Release the parent's resources, and arrange to end with the parent or after the time limit."""
+    gc.freeze()  # the collector would touch, and so copy, pages shared with the parent
     signal.set_wakeup_fd(-1)
     for number in signal.valid_signals():
         with suppress(OSError, ValueError):
             signal.signal(number, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes, and answers may finish
-    # its signal ends the process, now that no handler of the parent takes it
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes, but answers may finish
+    # SIGALRM ends the process, as the parent's handlers are removed
     signal.setitimer(signal.ITIMER_REAL, seconds + _GRACE)
     if _libc is not None:
         _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    # the parent had gone before the system was asked to tell
+    # the parent ended before `prctl`
     if os.getppid() != parent:
         os._exit(1)
-    # a connection that is open here too would not end when the server closes it
+    # a connection that is open here too would stay open when the server closes it
     for name in os.listdir("/dev/fd"):
         with suppress(OSError):
             if int(name) != channel.fileno() and stat.S_ISSOCK(os.fstat(int(name)).st_mode):
@@ -84,10 +84,10 @@ def _leave(channel: socket.socket, parent: int, seconds: float) -> None:
 
 
 def _confine(size: int, *, has_files: bool) -> None:
-    """Allow no more than some memory, and no new file or connection unless the store has files."""
-    # a core would have all of the data in it
+    """Limit memory, and allow no new file or connection unless the store has files."""
+    # a core dump would contain all data
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    # the memory that it may take comes on top of what it shares with the parent
+    # the limit comes on top of the memory shared with the parent
     mapped = _mapped()
     if mapped:
         resource.setrlimit(resource.RLIMIT_AS, (mapped + size, mapped + size))
@@ -96,7 +96,7 @@ def _confine(size: int, *, has_files: bool) -> None:
 
 
 def _mapped() -> int:
-    """Give the bytes of address space that this process has; zero where the system does not tell."""
+    """Return the bytes of this process's address space; zero on systems without /proc."""
     try:
         with open("/proc/self/statm", "rb") as file:
             return int(file.read().split()[0]) * resource.getpagesize()
@@ -104,12 +104,12 @@ def _mapped() -> int:
         return 0
 
 
-def _told(error: BaseException) -> Problem:
-    """Report what became of the work."""
+def _problem(error: BaseException) -> Problem:
+    """Return the problem of an error of the work."""
     if isinstance(error, RdfliveError):
         return problem_of(error)
     if isinstance(error, MemoryError):
-        return Problem(503, "it needs more memory than it may take", headers={"Retry-After": "60"})
+        return Problem(503, "it needs more memory than allowed", headers={"Retry-After": "60"})
     if isinstance(error, RecursionError):
         return Problem(400, "it is nested too deeply")
     return Problem(500, f"it failed: {type(error).__name__}: {error}")

@@ -1,8 +1,8 @@
 """Children for a store on disk: forks of a template process, each of which opens a checkpoint.
 
-RocksDB's own threads may hold locks at the moment of a fork. Then whatever the child reads waits for ever,
+RocksDB's own threads may hold locks at the moment of a fork. Reads in the child would then wait for ever,
 even from another store of the same engine. So children are forked from a template, a process without threads
-that has no store open.
+and without an open store.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PROGRAM: Final = "import sys; from rdflive.server.isolation.template import ser
 
 
 class DiskForks:
-    """Lets a template make children, and starts a new template if it has ended."""
+    """Makes children by a template, and starts a new template if it has ended."""
 
     def __init__(self, checkpoints: Checkpoints, limits: Limits) -> None:
         self._checkpoints = checkpoints
@@ -35,19 +35,19 @@ class DiskForks:
         self._template = _Template(limits)
 
     def begin(self, work: Work, ours: socket.socket, theirs: socket.socket, *, writes: bool) -> _DiskFork:
-        """Have a child work on the state of this moment; raises `OSError` where there can be none."""
+        """Start a child on the present state; raise `OSError` if the system allows no process."""
         dataset = self._checkpoints.dataset
         checkpoint = self._checkpoints.take(alone=writes)
         try:
             prefixes = {prefix: str(namespace) for prefix, namespace in dataset.namespaces()}
             job = Job(checkpoint.path, writes, prefixes, dataset.default_union, work)
-            # the fork first, then the job: pickled, it may be more than the socket holds while nobody reads
+            # the fork first: a pickled job may exceed the socket's buffer, and needs a reader
             template, pid = self._fork(theirs)
             fork = _DiskFork(template, pid, self._checkpoints, checkpoint)
         except BaseException:
             self._checkpoints.release(checkpoint)
             raise
-        theirs.close()  # a second open end would hide that the child has ended
+        theirs.close()  # an open copy would hide the end of the child
         _send(ours, job)
         return fork
 
@@ -63,7 +63,7 @@ class DiskForks:
             return template, template.fork(channel)
         except (EOFError, ConnectionError):
             with self._lock:
-                # several threads may find out that it has ended, and the first starts another
+                # several threads may notice its end; the first one starts another
                 if self._template is template:
                     template.close()
                     self._template = _Template(self._limits)
@@ -72,15 +72,15 @@ class DiskForks:
 
 
 class _Template:
-    """The template process, ready when this object is made, and the socket on which it takes orders."""
+    """The template process, ready after construction, and the socket for its orders."""
 
     def __init__(self, limits: Limits) -> None:
         self._orders, theirs = socket.socketpair()
         self._lock = threading.Lock()
-        """Held from an order to its answer."""
+        """Held from an order to its response."""
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603 - this Python itself
-                # -P: a file in the folder where the server was started is no module of Python's
+                # -P: files in the working folder must not be imported as modules
                 [sys.executable, "-P", "-c", _PROGRAM, str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
@@ -89,7 +89,7 @@ class _Template:
         self._answer()
 
     def fork(self, channel: socket.socket) -> int:
-        """Have it fork, and give the number of the child."""
+        """Fork the template, and return the process id of the child."""
         with self._lock:
             socket.send_fds(self._orders, [ORDER.pack(FORK, 0)], [channel.fileno()])
             pid = self._answer()
@@ -98,18 +98,18 @@ class _Template:
         return pid
 
     def kill(self, pid: int) -> None:
-        """Have it kill a child; orders are short enough to come whole, whoever else sends some."""
-        with suppress(OSError):  # where it has ended its children have too
+        """Kill a child, without the lock: orders are short enough to arrive unmixed."""
+        with suppress(OSError):  # its children end with it
             self._orders.sendall(ORDER.pack(KILL, pid))
 
     def reap(self, pid: int) -> None:
-        """Have it wait for a child."""
+        """Wait for the end of a child."""
         with suppress(OSError, EOFError), self._lock:
             self._orders.sendall(ORDER.pack(REAP, pid))
             self._answer()
 
     def close(self) -> None:
-        """End it, and its children with it."""
+        """End the template and its children."""
         self._orders.close()
         self._process.wait()
 
@@ -140,7 +140,7 @@ class _DiskFork:
 
 
 def _send(channel: socket.socket, value: object) -> None:
-    """Send a value; who does not take it has ended, as its own end will tell."""
+    """Send a value; ignore a receiver that has ended, which is noticed elsewhere."""
     content = pickle.dumps(value)
     with suppress(ConnectionError):
         channel.sendall(SIZE.pack(len(content)) + content)

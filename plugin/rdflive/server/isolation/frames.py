@@ -1,4 +1,4 @@
-"""What a child tells its parent, as frames on a socket: the answer with its type, or a problem."""
+"""Frames from a child to its parent on a socket: the answer with its type, or a problem."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from rdflive.server.failures import Problem
 __all__ = ["FRAME", "PIECE", "Frames"]
 
 FRAME: Final = struct.Struct(">cI")
-"""The head of a frame: its kind, T, A, E or P, and the number of bytes that follow."""
+"""The head of a frame: its kind (T, A, E or P) and the number of bytes that follow."""
 PIECE: Final = 65_536
 """Bytes of a piece of an answer."""
 
 
 class Frames:
-    """The output of a child. Nothing is sent before a piece is full, so that an early failure can still be
-    told.
+    """The output of a child, an `AnswerWriter`.
 
-    `write` and `begin` are those of an answer.
+    Nothing is sent before a piece is full, so that an early error can replace the answer.
     """
 
     def __init__(self, channel: socket.socket) -> None:
@@ -31,11 +30,11 @@ class Frames:
         self._has_begun = False
 
     def begin(self, content_type: str) -> None:
-        """Name the type of the answer."""
+        """Set the type of the answer."""
         self._content_type = content_type
 
     def write(self, piece: bytes) -> int:
-        """Take a piece of the answer."""
+        """Buffer a piece of the answer, and send full pieces."""
         self._waiting += piece
         if len(self._waiting) >= PIECE:
             self._flush()
@@ -45,27 +44,27 @@ class Frames:
         """Do nothing; writers expect the method of a file."""
 
     def end(self) -> None:
-        """Send what is left, and a mark that this is all."""
+        """Send the rest, and the end mark."""
         self._flush()
         self._send(b"E", b"")
 
     def fail(self, problem: Problem) -> None:
-        """Send a problem in place of an answer; an answer that has begun is left without its end."""
+        """Send a problem in place of an answer; leave a started answer without its end."""
         if not self._has_begun:
-            told = {
+            members = {
                 "line": problem.line,
                 "column": problem.column,
                 "construct": problem.construct,
                 "headers": problem.headers,
             }
-            self._send(b"P", json.dumps([problem.status, problem.detail, told]).encode())
+            self._send(b"P", json.dumps([problem.status, problem.detail, members]).encode())
 
     def _flush(self) -> None:
         if not self._has_begun:
             self._has_begun = True
             self._send(b"T", self._content_type.encode())
         waiting, self._waiting = self._waiting, bytearray()
-        # a writer may have given much more at once
+        # a single write may be much larger
         for at in range(0, len(waiting), PIECE):
             self._send(b"A", bytes(waiting[at : at + PIECE]))
 

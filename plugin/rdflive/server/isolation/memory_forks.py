@@ -1,6 +1,6 @@
 """Children for a store in memory: forks of this process, made under the store's lock.
 
-The lock makes sure that no thread of this process is inside the store at that moment.
+The lock ensures that no thread of this process is inside the store at that moment.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ class MemoryForks:
         self._dataset = dataset
         self._limits = limits
         self._properties = _with_locks()
-        warnings.filterwarnings(  # the child runs the forking thread only, and takes no lock of another
+        warnings.filterwarnings(  # the child runs only the forking thread, and takes no other thread's locks
             "ignore", "This process .* is multi-threaded", DeprecationWarning, __name__.replace(".", r"\.")
         )
 
-    def begin(self, work: Work, ours: socket.socket, theirs: socket.socket, *, writes: bool) -> _Fork:  # noqa: ARG002 - a fork may write, and needs nothing from this process
+    def begin(self, work: Work, ours: socket.socket, theirs: socket.socket, *, writes: bool) -> _Fork:  # noqa: ARG002 - unused, as any fork may write
         """Fork, and do the work there."""
-        # in front of the fork: behind it the child could no longer tell
+        # before the fork: afterwards the child cannot know
         parent = os.getpid()
         with manager.locked(self._dataset.store):
             pid = os.fork()
@@ -50,10 +50,10 @@ class MemoryForks:
         return _Fork(pid)
 
     def close(self) -> None:
-        """Do nothing: forks are reaped one by one."""
+        """Do nothing: forks are reaped individually."""
 
     def _freed(self) -> rdflib.Dataset:
-        """Give the dataset without its listeners, and free the locks that other threads held at the fork."""
+        """Return the dataset without its listeners; replace locks that other threads held at the fork."""
         for cached in self._properties:
             cached.lock = threading.RLock()
         manager.attach(self._dataset.store).capture.forget_others()
@@ -72,10 +72,10 @@ class _Fork:
 
 
 def _with_locks() -> list[Any]:
-    """List the cached properties, each of which has a lock for all objects of its class (Python 3.11).
+    """Return the cached properties, each of which has one lock for its class (Python 3.11).
 
-    `gc.get_objects` would find them too, but it also lists a tuple that another thread is making of a
-    generator, and that thread then fails with SystemError.
+    Not by `gc.get_objects`: it would also list a tuple that another thread is building from a generator, and
+    that thread would fail with SystemError.
     """
     classes, waiting = {object}, [object]
     while waiting:

@@ -1,4 +1,4 @@
-"""The process from which children of a store on disk are forked: without threads and without a store."""
+"""The template process, without threads and stores, from which children of a store on disk are forked."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn
 
 import rdflib
 
-import rdflive.server.isolation.work  # noqa: F401 - so that no child need import it
+import rdflive.server.isolation.work  # noqa: F401 - imported here for all children
 from rdflive.server.isolation.confinement import Work, run_child
 from rdflive.server.isolation.work import warm_up
 from rdflive.server.settings import Limits
@@ -20,19 +20,19 @@ from rdflive.server.settings import Limits
 __all__ = ["FORK", "KILL", "ORDER", "REAP", "SIZE", "Job", "serve"]
 
 ORDER: Final = struct.Struct(">ci")
-"""What it is told, and a child's number; the answer is of the same form.
+"""An order and a child's process id; responses have the same form.
 
-The first answer comes without an order, when it is ready."""
+The first response comes without an order, when the template is ready."""
 FORK, KILL, REAP = b"F", b"K", b"R"
-"""FORK comes with the child's socket, and is answered with its number, or 0 where there can be none; REAP is
-answered when the child has ended. A child's number is its own until it is reaped."""
+"""FORK brings the child's socket; the response has its process id, or 0 if the system allows no process. REAP
+gets its response when the child has ended. A process id is unique until it is reaped."""
 SIZE: Final = struct.Struct(">I")
 """The number of bytes of a pickled value, sent before it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a child does, and on which store."""
+    """The work of a child, and its store."""
 
     path: str
     writes: bool
@@ -42,8 +42,8 @@ class Job:
 
 
 def serve(number: int) -> NoReturn:
-    """Take orders from the socket of this number until its other end is closed; then end all children."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes, and answers may finish
+    """Execute orders from the socket with this descriptor until it closes; then end all children."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes, but answers may finish
     orders = socket.socket(fileno=number)
     limits: Limits = _received(orders)
     _prepare()
@@ -57,7 +57,7 @@ def serve(number: int) -> NoReturn:
             if pid:
                 children.add(pid)
         elif kind == KILL:
-            # the system may have given the number of one that was reaped to a process of somebody else
+            # the system may have reused the id of a reaped child for another process
             if pid in children:
                 os.kill(pid, signal.SIGKILL)
             continue
@@ -68,14 +68,14 @@ def serve(number: int) -> NoReturn:
             orders.sendall(ORDER.pack(kind, pid))
         except ConnectionError:
             break
-    # the server has gone: nobody reads what they write
+    # the server has ended, so their output has no reader
     for pid in children:
         os.kill(pid, signal.SIGKILL)
     os._exit(0)
 
 
 def _prepare() -> None:
-    """Import all that children need, and open no store of Oxigraph."""
+    """Import the modules for children, without opening an Oxigraph store."""
     import oxrdflib  # noqa: F401 - for the children
     import pyoxigraph  # noqa: F401
 
@@ -83,7 +83,7 @@ def _prepare() -> None:
 
 
 def _order(orders: socket.socket) -> tuple[bytes, int, socket.socket | None] | None:
-    """Read an order and what comes with it; None at the end."""
+    """Return an order with its socket, if any; None at the end."""
     content, numbers, _, _ = socket.recv_fds(orders, ORDER.size, 1)
     if len(content) < ORDER.size:
         return None
@@ -107,7 +107,7 @@ def _begun(channel: socket.socket) -> tuple[rdflib.Dataset, Work]:
     from pyoxigraph import Store
 
     job: Job = _received(channel)
-    # a checkpoint that others use too is opened for reading only
+    # a shared checkpoint is opened read-only
     native = Store(job.path) if job.writes else Store.read_only(job.path)
     dataset = rdflib.Dataset(OxigraphStore(store=native), default_union=job.is_union)
     for prefix, namespace in job.prefixes.items():
@@ -116,7 +116,7 @@ def _begun(channel: socket.socket) -> tuple[rdflib.Dataset, Work]:
 
 
 def _received(channel: socket.socket) -> Any:
-    """Read a pickled value from the parent; nobody else has the other end of the socket."""
+    """Return a pickled value; only the parent has the other end of the socket."""
     (size,) = SIZE.unpack(_exactly(channel, SIZE.size))
     return pickle.loads(_exactly(channel, size))  # noqa: S301 - the parent's
 

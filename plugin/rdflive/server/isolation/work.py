@@ -1,4 +1,4 @@
-"""The work of child processes, and how a process prepares to be forked."""
+"""The kinds of work of child processes, and the preparation before a fork."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from importlib import import_module
 from importlib.util import find_spec
 
 import rdflib
-import re2  # noqa: F401 - subscriptions import it when they need it: see cli/serve.py
+import re2  # noqa: F401 - subscriptions import it late: see cli/serve.py
 from rdflib.term import Node
 
 from rdflive.api.live import explain, subscribe
@@ -39,24 +39,24 @@ class AnswerQuery:
 
 @dataclass(frozen=True, slots=True)
 class RunUpdate:
-    """An update that was checked, to be tried in a child and then run in the server."""
+    """A checked update, to be tried in a child and then run in the server."""
 
     text: str
 
     def __call__(self, dataset: rdflib.Dataset, frames: Frames) -> None:
-        """Try it, and answer nothing."""
+        """Try the update, without an answer."""
         self.run(dataset)
         frames.begin("")
 
     def run(self, dataset: rdflib.Dataset) -> int:
-        """Run it, and give the number of a commit that includes it."""
-        # the child and the server run the very same, or the rehearsal would say nothing
+        """Run the update, and return the number of a commit that includes it."""
+        # the child and the server must run the same code
         return run_update(dataset, self.text)
 
 
 @dataclass(frozen=True, slots=True)
 class OpenSubscription:
-    """A subscription to open, only to find out whether that is possible within the limits."""
+    """A trial opening of a subscription, to check the limits."""
 
     query: str
     entailment: str | None
@@ -65,7 +65,7 @@ class OpenSubscription:
     budget: Budget
 
     def __call__(self, dataset: rdflib.Dataset, frames: Frames) -> None:
-        """Raise `Problem` if it cannot."""
+        """Raise an error if the limits are exceeded."""
         with (
             rows_unread(),
             subscribe(
@@ -85,7 +85,7 @@ class OpenSubscription:
 
 @dataclass(frozen=True, slots=True)
 class ExplainQuery:
-    """A query to explain: to parse and plan it may take long."""
+    """A query to explain, which may take long to parse and plan."""
 
     query: str
     entailment: str | None
@@ -93,14 +93,14 @@ class ExplainQuery:
 
     def __call__(self, dataset: rdflib.Dataset, frames: Frames) -> None:
         """Write the explanation as JSON."""
-        graph = dataset if self.entailment is None else None  # what is entailed, nobody has worked out here
+        graph = dataset if self.entailment is None else None  # entailed triples are not computed here
         explanation = explain(
             self.query,
             graph=graph,
             initNs=dict(dataset.namespaces()),
             initBindings=self.bindings,
         )
-        told = {
+        shown = {
             "form": explanation.form,
             "vars": TRIPLE if explanation.form == "CONSTRUCT" else explanation.names,
             "key": explanation.key,
@@ -110,21 +110,21 @@ class ExplainQuery:
             "svg": explanation.svg(),
         }
         frames.begin("application/json")
-        frames.write(json.dumps(told).encode())
+        frames.write(json.dumps(shown).encode())
 
 
-# functions import these when they need them
+# functions would import these late
 for package in ("elementpath", "pyoxigraph"):
     if find_spec(package):
         import_module(package)
 
 _QUERY = "SELECT ?s { ?s ?p ?o FILTER(?o > 1) }"
 _PATTERN = r'SELECT ?s { ?s ?p ?o FILTER(REGEX(?o, "\\p{Lu}", "i")) }'
-"""A query with REGEX: it loads RE2, whose files a child cannot open, and sorts the characters of Unicode."""
+"""A query with REGEX, which loads RE2 (a child cannot open its files) and prepares the Unicode classes."""
 
 
 def warm_up() -> None:
-    """Answer and follow a query, which imports what these need and makes the reader of SPARQL.
+    """Answer and follow a query, so that modules are imported and the SPARQL parser is built.
 
     >>> warm_up()
     """

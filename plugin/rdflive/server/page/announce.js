@@ -1,8 +1,8 @@
-/** What a screen reader hears: sums of changes, not more often than one can listen to. */
+/** Announcements for screen readers: sums of changes, at a pace for listening. */
 
 import { byId, counted } from "./elements.js";
 
-/** Milliseconds before a change is said, and between two times. */
+/** Milliseconds before a change is announced, and between two announcements. */
 const SOON = 500;
 const PAUSE = 5_000;
 
@@ -12,7 +12,7 @@ let timer = 0;
 let last = -PAUSE;
 
 /**
- * Says a sentence at once.
+ * Announces a sentence at once.
  * @param {string} sentence
  */
 export function announce(sentence) {
@@ -20,11 +20,11 @@ export function announce(sentence) {
 }
 
 /**
- * Notes a change of a subscription; what comes within five seconds of the last time is added up.
+ * Notes a change of a subscription; changes within five seconds of the last announcement are summed.
  * @param {string} title
  * @param {import("./pairs.js").Change} change
- * @param {string} now what the answer is now
- * @param {string} [noun] what rows are
+ * @param {string} now the present answer
+ * @param {string} [noun] the noun for rows
  */
 export function announceChange(title, { added, removed, changed }, now, noun = "row") {
   const before = changes.get(title) ?? { came: 0, went: 0, turned: 0 };
@@ -38,7 +38,7 @@ function flush() {
   timer = 0;
   last = performance.now();
   const sentences = [...changes].map(([title, { came, went, turned, now, noun }]) => {
-    const moved = came || went || !turned ? [`${counted(came, noun)} came, ${went} went`] : [];
+    const moved = came || went || !turned ? [`${counted(came, noun)} added, ${went} removed`] : [];
     if (turned) moved.unshift(`${counted(turned, noun)} changed`);
     return `${title}: ${moved.join(", ")}; ${now}.`;
   });

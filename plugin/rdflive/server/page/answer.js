@@ -1,4 +1,4 @@
-/** The answer of a query, as the events of its stream make it: a bag of rows that remembers what moved. */
+/** The answer of a query, updated by the events of its stream: a bag of rows with marks of recent changes. */
 
 import { keyOf, paired } from "./pairs.js";
 import { Misfit } from "./stream.js";
@@ -8,36 +8,36 @@ import { Misfit } from "./stream.js";
 /** @typedef {"" | "came" | "went" | "changed"} Mark */
 /**
  * @typedef {{key: string, binding: Binding, count: number, arrival: number, place: number, mark: Mark,
- *   was: Binding | null, until: number, words: string}} Row `was` is what a changed row was before; `words`
- *   is for the table, which fills it
+ *   was: Binding | null, until: number, words: string}} Row `was` is a changed row before the change; the
+ *   table sets `words`
  */
 
-/** Milliseconds for which a row shows that it came or went. */
+/** Milliseconds for which a row is marked as added or removed. */
 export const MARKED = 1600;
 
 /**
- * Keeps the rows, also those that went a moment ago: they have the count 0. A row that changes, by the key of
- * the answer, stays the row that it was.
+ * Keeps the rows, and recently removed ones with the count 0. A row that changes, by the key of the answer,
+ * stays the same object.
  */
 export class Answer {
   form = "";
   /** @type {string[]} */ vars = [];
   /** @type {boolean | null} */ boolean = null;
   /** @type {Map<string, Row>} */ rows = new Map();
-  /** How many rows there are, each as often as it counts. */
+  /** The number of rows, with duplicates. */
   size = 0;
-  /** The variables that tell rows apart, null where nobody has said which. @type {string[] | null} */ key = null;
+  /** The variables that identify rows, null if unknown. @type {string[] | null} */ key = null;
   #arrivals = 0;
   #places = 0;
   /** @type {Map<string, Row>} */ #marked = new Map();
 
-  /** True before the first answer has come. */
+  /** True before the first answer. */
   get isEmpty() {
     return this.form === "";
   }
 
   /**
-   * Takes a whole answer and gives the difference from what was there; the first one marks nothing.
+   * Takes a full answer and returns the difference from the last one; the first one marks nothing.
    * @param {any} event
    * @returns {Change}
    */
@@ -59,25 +59,25 @@ export class Answer {
       for (let i = 0; i < count; i++) removed.push(/** @type {Row} */ (this.rows.get(key)).binding);
     }
     const change = this.#apply(added, removed, isFirst);
-    this.size = event.added?.length ?? 0; // right also after a misfit
+    this.size = event.added?.length ?? 0; // correct also after a misfit
     return change;
   }
 
   /**
-   * Takes a delta; throws `Misfit` where it removes what is not there.
+   * Takes a delta; throws `Misfit` for the removal of a missing row.
    * @param {any} event
    * @returns {Change}
    */
   take(event) {
     if ("boolean" in event) this.boolean = event.boolean;
-    // what the server has paired is paired anew: the key may be another by now
+    // pairs of the server are paired again, as the key may have changed
     const { added = [], removed = [], changed = [] } = event;
     const olds = changed.map((/** @type {import("./pairs.js").Pair} */ pair) => pair.old);
     const news = changed.map((/** @type {import("./pairs.js").Pair} */ pair) => pair.new);
     return this.#apply([...added, ...news], [...removed, ...olds], false);
   }
 
-  /** Forgets the marks that are over by `now`, and the rows that went; tells whether any are left. */
+  /** Removes expired marks, and removed rows; returns true if any marks are left. */
   settle(now = Date.now()) {
     for (const [key, row] of this.#marked) {
       if (row.until > now) continue;
@@ -89,7 +89,7 @@ export class Answer {
     return this.#marked.size > 0;
   }
 
-  /** Gives every row as often as it counts. */
+  /** Yields every row, with duplicates. */
   *bindings() {
     for (const row of this.rows.values()) for (let i = 0; i < row.count; i++) yield row.binding;
   }
@@ -105,7 +105,7 @@ export class Answer {
     const split = change.changed.filter((pair) => !this.#turn(pair, until));
     for (const binding of [...change.removed, ...split.map((pair) => pair.old)]) {
       const row = this.rows.get(keyOf(binding, this.vars));
-      if (!row || row.count === 0) throw new Misfit("a row was removed that was not there");
+      if (!row || row.count === 0) throw new Misfit("a missing row was removed");
       row.count -= 1;
       this.#mark(row, "went", until);
     }
@@ -120,7 +120,7 @@ export class Answer {
   }
 
   /**
-   * Makes a row of its key the one that came in its place, and tells whether there was one row of either.
+   * Turns an old row into the new one of its key; returns false unless both rows are single.
    * @param {import("./pairs.js").Pair} pair
    * @param {number} until
    */

@@ -1,4 +1,4 @@
-/** The last changes of an answer, in words. */
+/** The last changes of an answer as text. */
 
 import { cut, make } from "./elements.js";
 import { keyOf, termOf } from "./pairs.js";
@@ -33,7 +33,7 @@ export class ChangeLog {
   }
 
   /**
-   * Adds an entry of words only, and gives its element.
+   * Adds an entry of text, and returns its element.
    * @param {string} name
    * @param {string} words
    */
@@ -48,7 +48,7 @@ export class ChangeLog {
 }
 
 /**
- * Counts what changed, came and went.
+ * Writes the numbers of changed, added and removed rows.
  * @param {import("./pairs.js").Change} change
  */
 export function countsOf({ added, removed, changed }) {
@@ -58,7 +58,7 @@ export function countsOf({ added, removed, changed }) {
 }
 
 /**
- * Makes a line for each row that changed, went and came, up to so many of each.
+ * Makes a line for each changed, removed and added row, up to `most` of each.
  * @param {import("./pairs.js").Change} change
  * @param {import("./terms.js").Prefixes} prefixes
  * @param {number} most
@@ -99,7 +99,7 @@ function lines(all, className, sign, text, most) {
 }
 
 /**
- * Writes what stayed as it is, and of what changed both values.
+ * Writes the values of a changed row: equal ones once, changed ones as old and new.
  * @param {Pair} pair
  * @param {import("./terms.js").Prefixes} prefixes
  */

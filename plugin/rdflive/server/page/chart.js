@@ -1,14 +1,14 @@
-/** A small chart of a rate over the last minutes, with its words; there while something moves. */
+/** A small chart of a rate over the last minutes, with a caption; hidden while the rate is zero. */
 
 import { make } from "./elements.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const WIDTH = 240;
 const HEIGHT = 48;
-/** How many samples a chart shows: there is one every two seconds. */
+/** The samples of a chart, one every two seconds. */
 const SAMPLES = 60;
 
-/** The rate of something that is counted by the server. */
+/** The rate of a counter of the server. */
 export class RateChart {
   #name;
   #words = make("figcaption");
@@ -30,7 +30,7 @@ export class RateChart {
   }
 
   /**
-   * Takes what has been counted so far; a count below the last one is another run's.
+   * Takes a total count; a count below the last one comes from a restarted server.
    * @param {number} count
    * @param {number} at seconds
    */
@@ -39,7 +39,7 @@ export class RateChart {
     this.#last = { count, at };
     if (!last || count < last.count || at <= last.at) return;
     this.#rates = [...this.#rates, (count - last.count) / (at - last.at)].slice(-SAMPLES);
-    const moves = this.#rates.length > 1 && this.#rates.some((rate) => rate > 0); // one place is no line
+    const moves = this.#rates.length > 1 && this.#rates.some((rate) => rate > 0); // one point makes no line
     this.element.hidden = !moves;
     if (!moves) return;
     this.#draw();

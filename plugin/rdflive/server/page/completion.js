@@ -1,4 +1,4 @@
-/** What may be written at a place of a query: keywords, prefixes, classes, predicates and variables. */
+/** Completions at a place of a query: keywords, prefixes, classes, predicates and variables. */
 
 import { counted } from "./elements.js";
 import { AGGREGATES, FUNCTIONS, IN_EXPRESSION, IN_GROUP, OUTSIDE } from "./keywords.js";
@@ -6,23 +6,23 @@ import { placeOf, tokensOf } from "./places.js";
 import { RDF_TYPE, prefixesOf, shorten } from "./terms.js";
 
 /** @typedef {import("./vocabulary.js").Vocabulary} Vocabulary */
-/** @typedef {{label: string, apply?: string, detail?: string, type: string}} Option as CodeMirror takes it */
+/** @typedef {{label: string, apply?: string, detail?: string, type: string}} Option in the form of CodeMirror */
 /** @typedef {Option & {iri?: string}} Candidate */
 
 const MOST = 100;
 
 /**
- * Gives what may stand in place of the word that ends at `position`; null for nothing.
+ * Returns completions for the word that ends at `position`; null without any.
  * @param {string} text
  * @param {number} position
- * @param {boolean} isAsked whether somebody asked for it, by a key; else it is offered for the beginning of a word
+ * @param {boolean} isAsked true if a key requested it; else completion needs the beginning of a word
  * @param {Vocabulary} vocabulary
  * @returns {{from: number, options: Option[]} | null}
  */
 export function completionsAt(text, position, isAsked, vocabulary) {
   const place = placeOf(text.slice(0, position));
   if (!place || (!place.word && !isAsked)) return null;
-  if (place.word === "<" && place.slot === "expression" && !isAsked) return null; // it is less than
+  if (place.word === "<" && place.slot === "expression" && !isAsked) return null; // the operator "less than"
   const from = position - place.word.length;
   const whole = tokensOf(text);
   const prefixes = prefixesOf(text);
@@ -34,7 +34,7 @@ export function completionsAt(text, position, isAsked, vocabulary) {
 }
 
 /**
- * Lists what fits a place, in groups, the likeliest first.
+ * Returns the candidates for a place in groups, the likeliest first.
  * @param {import("./places.js").Place} place
  * @param {{names: Names, variables: Candidate[], prefixes: Map<string, string>}} known
  * @returns {Candidate[][]}
@@ -67,7 +67,7 @@ function candidatesFor({ slot, word }, { names, variables, prefixes }) {
 }
 
 /**
- * Gives the candidates that a word may be the beginning of, or a part of: those that begin with it first.
+ * Returns the candidates that contain a word, first those that begin with it.
  * @param {Candidate[]} candidates
  * @param {string} word
  * @returns {Option[]}
@@ -78,7 +78,7 @@ function fitting(candidates, word) {
   /** @type {Option[][]} */ const ranks = [[], [], []];
   for (const { iri = "", ...option } of candidates) {
     const label = option.label.toLowerCase();
-    if (option.label === word || (option.type === "keyword" && label === sought)) continue; // it is there already
+    if (option.label === word || (option.type === "keyword" && label === sought)) continue; // already written
     const local = label.slice(label.search(/[^#/:]+>?$/));
     if (label.startsWith(sought)) ranks[0].push(option);
     else if (local.startsWith(sought)) ranks[1].push(option);
@@ -93,7 +93,7 @@ function fitting(candidates, word) {
 const last = { vocabulary: null, prefixes: "", names: { predicates: [], classes: [] } };
 
 /**
- * Writes the vocabulary with the prefixes of a query. That of the last time is kept: most keys change neither.
+ * Writes the vocabulary with the prefixes of a query. The last result is cached, as most keys change neither.
  * @param {Vocabulary} vocabulary
  * @param {Map<string, string>} prefixes
  */
@@ -115,7 +115,7 @@ function namesOf(vocabulary, prefixes) {
 }
 
 /**
- * Gives the variables of a query but for the one that is being written.
+ * Returns the variables of a query except the one being written.
  * @param {import("./places.js").Token[]} tokens
  * @param {number} from
  */

@@ -1,4 +1,4 @@
-/** The form for a new subscription: the query, checked while one types, and what to begin with. */
+/** The form for a new subscription: the query, checked during typing, and examples. */
 
 import { PREFIXES } from "./about.js";
 import { announce } from "./announce.js";
@@ -13,15 +13,15 @@ import { known as vocabulary } from "./vocabulary.js";
 
 /** @typedef {import("./panel.js").Asked} Asked */
 
-/** Milliseconds without a key after which the query is checked. */
+/** Milliseconds without a key press after which the query is checked. */
 const PAUSE = 400;
 const PREFIX_CHIPS = 60;
-/** Characters of a link: the server takes 65,536 bytes of a request's head, in which there are other lines. */
+/** Characters of the longest link: the server limits the head of a request to 65,536 bytes. */
 const LONGEST_LINK = 60_000;
 
 /**
  * Sets the form up.
- * @param {import("./desk.js").Desk} desk where subscriptions are opened
+ * @param {import("./desk.js").Desk} desk opens subscriptions
  */
 export async function setUpForm(desk) {
   const form = new Compose(desk);
@@ -42,13 +42,13 @@ class Compose {
     this.#desk = desk;
   }
 
-  /** Shows what was there before, the query of a link, or a first one. */
+  /** Shows the last queries, the query of a link, or a first one. */
   async begin() {
     const { isNew } = this.#tabs;
     const known = vocabulary.refresh();
     const linked = takeLinked();
     if (linked) this.#tabs.open(linked);
-    this.#regime.value = this.#tabs.current.entailment; // before anybody chooses another
+    this.#regime.value = this.#tabs.current.entailment; // before a user can choose another
     const onSubmit = () => void this.submit();
     this.box = await makeQueryBox(byId("query"), {
       text: this.#tabs.current.query,
@@ -57,7 +57,7 @@ class Compose {
       onChange: () => this.changed(),
       onSubmit,
     });
-    // another tab may have been chosen while the editor was loaded
+    // the user may have chosen another tab while the editor was loading
     if (this.box.text !== this.#tabs.current.query) this.#show(this.#tabs.current);
     this.#regime.addEventListener("change", () => this.changed());
     byId("query-label").addEventListener("click", () => this.box.focus());
@@ -67,7 +67,7 @@ class Compose {
     });
     byId("link").addEventListener("click", () => void this.#link());
     byId("examples").append(...EXAMPLES.map(({ title, query }) => chip(title, () => this.replace(query))));
-    // the last ones that were bound are those of the data
+    // the last bound ones belong to the data
     const prefixes = [...PREFIXES].reverse().slice(0, PREFIX_CHIPS);
     byId("prefixes").append(...prefixes.map(([name, iri]) => chip(`${name}:`, () => this.declare(name, iri), iri)));
     const checked = this.check();
@@ -75,7 +75,7 @@ class Compose {
     await checked;
   }
 
-  /** Shows a first query of the data; who has never asked anything here sees its answer as well. @param {string} first */
+  /** Shows a first query of the data; on the first visit its answer too. @param {string} first */
   #beginWithTheData(first) {
     const isTouched = this.box.text !== EXAMPLES[0].query || byId("query").contains(document.activeElement);
     if (!first || isTouched) return;
@@ -83,14 +83,14 @@ class Compose {
     if (this.#past.isFirstVisit && this.#desk.isEmpty) this.#desk.begin({ query: first, entailment: "" });
   }
 
-  /** Keeps the draft, and checks it when no key has come for a while. */
+  /** Keeps the draft, and checks it after a pause in typing. */
   changed() {
     this.#tabs.change(this.#asked());
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => void this.check(), PAUSE);
   }
 
-  /** Shows a query in a tab of its own, and leads there. @param {Asked} asked */
+  /** Shows a query in its own tab, and moves the focus there. @param {Asked} asked */
   #open(asked) {
     this.#tabs.open(asked);
     this.box.focus();
@@ -98,13 +98,13 @@ class Compose {
 
   /** Shows the query of another tab. @param {Asked} asked */
   #show({ query, entailment }) {
-    if (!this.box) return; // it begins with the tab that is shown
+    if (!this.box) return; // it starts with the shown tab
     this.box.open(query);
     this.#regime.value = entailment;
     void this.check();
   }
 
-  /** Shows the link to the query, and copies it where the browser lets the page. */
+  /** Shows the link to the query, and copies it if the browser allows that. */
   async #link() {
     const field = /** @type {HTMLInputElement} */ (byId("link-text"));
     const link = linkTo(this.#asked());
@@ -117,7 +117,7 @@ class Compose {
       byId("link-done").textContent = "copied";
       announce("The link is copied.");
     } catch {
-      byId("link-done").textContent = ""; // it is selected, to be copied by hand
+      byId("link-done").textContent = ""; // selected, to be copied by hand
     }
   }
 
@@ -128,7 +128,7 @@ class Compose {
   }
 
   /**
-   * Writes a prefix on top of the query, unless it is there.
+   * Declares a prefix at the top of the query, unless it is declared already.
    * @param {string} name
    * @param {string} iri
    */
@@ -138,38 +138,38 @@ class Compose {
     this.box.focus();
   }
 
-  /** Asks the server whether the query can be kept up to date, and shows what it says. */
+  /** Checks by the server that the query can be maintained, and shows the result. */
   async check() {
     const signal = this.#newCheck();
     byId("link-row").hidden = true;
-    if (!this.box.text.trim()) return this.#tell(null, "");
+    if (!this.box.text.trim()) return this.#report(null, "");
     try {
-      this.#tell(null, headOf(await explain(this.#asked(), signal)));
+      this.#report(null, headOf(await explain(this.#asked(), signal)));
     } catch (error) {
-      if (!signal.aborted) this.#tell(isOfQuery(error) ? error : null, "");
+      if (!signal.aborted) this.#report(isOfQuery(error) ? error : null, "");
     }
   }
 
-  /** Subscribes; a query that cannot be has the focus put to the place. */
+  /** Subscribes; for an unsupported query moves the focus to the error. */
   async submit() {
     const asked = this.#asked();
-    const place = document.activeElement; // who has gone elsewhere meanwhile keeps the focus
-    const isSame = () => this.box.text === asked.query; // one may write on, or choose another tab, meanwhile
+    const place = document.activeElement; // a focus that moves elsewhere meanwhile stays there
+    const isSame = () => this.box.text === asked.query; // the user may edit the query, or choose another tab, meanwhile
     this.#newCheck();
     if (!asked.query.trim()) return this.#refuse("There is no query yet.");
     try {
       const head = headOf(await explain(asked));
-      if (isSame()) this.#tell(null, head);
+      if (isSame()) this.#report(null, head);
     } catch (error) {
-      if (isOfQuery(error)) return isSame() ? this.#lead(error) : announce(`Not subscribed: ${error.message}`);
-      // without a connection, or with too much to do for the server, the panel says so and goes on trying
+      if (isOfQuery(error)) return isSame() ? this.#leadTo(error) : announce(`Not subscribed: ${error.message}`);
+      // without a connection, or on an overloaded server, the panel reports it and retries
     }
     byId("query-alert").textContent = "";
     this.#past.add(asked);
     this.#desk.open(asked, isSame() && document.activeElement === place);
   }
 
-  /** Ends the check that is due or under way, and gives what would end a new one. */
+  /** Aborts a planned or running check, and returns the abort signal of a new one. */
   #newCheck() {
     clearTimeout(this.#timer);
     this.#checking?.abort();
@@ -177,9 +177,9 @@ class Compose {
     return this.#checking.signal;
   }
 
-  /** Shows a problem, says it aloud and puts the focus to its place. @param {Problem} problem */
-  #lead(problem) {
-    const place = this.#tell(problem, "");
+  /** Shows and announces a problem, and moves the focus to its place. @param {Problem} problem */
+  #leadTo(problem) {
+    const place = this.#report(problem, "");
     this.#refuse(byId("query-problem").textContent ?? "");
     this.box.goTo(place ?? 0);
   }
@@ -189,11 +189,11 @@ class Compose {
   }
 
   /**
-   * Shows a problem at its place, which is given, or else the form of the query.
+   * Shows a problem and returns its place, or shows the form of the query.
    * @param {Problem | null} problem
    * @param {string} form
    */
-  #tell(problem, form) {
+  #report(problem, form) {
     const words = byId("query-problem");
     words.hidden = !problem;
     words.textContent = problem?.words ?? "";
@@ -203,7 +203,7 @@ class Compose {
 
   /** @param {string} why */
   #refuse(why) {
-    this.#newCheck(); // a check that is due would take the words away
+    this.#newCheck(); // a planned check would remove the text
     const words = byId("query-problem");
     words.hidden = false;
     words.textContent = byId("query-alert").textContent = why;
@@ -211,7 +211,7 @@ class Compose {
 }
 
 /**
- * Tells whether it is the query that is refused, not the moment.
+ * Returns true if the query is refused for good.
  * @param {unknown} error
  * @returns {error is Problem}
  */
@@ -220,7 +220,7 @@ function isOfQuery(error) {
 }
 
 /**
- * Writes the form of a query and what it asks for.
+ * Writes the form of a query and its variables.
  * @param {{form: string, vars: string[]}} explained
  */
 function headOf({ form, vars }) {

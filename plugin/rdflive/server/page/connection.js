@@ -1,4 +1,4 @@
-/** What is shown of a connection: its state, a countdown while it is away, and a button to try at once. */
+/** The display of a connection: its state, a countdown while it is lost, and a button to reconnect at once. */
 
 import { announce } from "./announce.js";
 import { button, make } from "./elements.js";
@@ -53,7 +53,7 @@ export class Connection {
     this.#words.textContent = `reconnecting in ${seconds} s`;
   }
 
-  /** Says it when a connection is lost and when it is back, not each try. @param {State} state */
+  /** Announces the loss and the return of a connection, but not each try. @param {State} state */
   #announce(state) {
     if (state.name === "ended") announce(`${this.#title} has ended: ${state.why}`);
     else if (state.name === "waiting" && !this.#wasLost) announce(`${this.#title}: connection lost, reconnecting.`);

@@ -1,4 +1,4 @@
-/** The panels that are open, which come back when the page is loaded again. */
+/** The open panels, which are restored when the page is loaded again. */
 
 import { HAS_SHAPES, PREFIXES } from "./about.js";
 import { byId } from "./elements.js";
@@ -10,28 +10,28 @@ import { isAsked, keep, kept } from "./storage.js";
 /** @typedef {import("./panel.js").Asked} Asked */
 
 const KEPT = "rdflive.open";
-/** A browser keeps six connections to a server: each panel holds one, the validation too, and the page needs one. */
+/** A browser has six connections to a server: one for each panel, for the validation, and for the page. */
 const MOST = HAS_SHAPES ? 4 : 5;
 
-/** Holds the open panels; the tab's own storage remembers them. */
+/** Holds the open panels, and keeps them in the tab's storage. */
 export class Desk {
   /** @type {Panel[]} */ #panels = [];
 
-  /** Opens what was open before. */
+  /** Opens the panels of the last time. */
   restore() {
     const all = kept("sessionStorage", KEPT);
     if (Array.isArray(all)) for (const asked of all.filter(isAsked).slice(0, MOST)) this.#add(asked);
   }
 
-  /** Whether nothing is open. */
+  /** True without panels. */
   get isEmpty() {
     return this.#panels.length === 0;
   }
 
   /**
-   * Opens a subscription, or shows the panel that has it already, and leads there.
+   * Opens a subscription, or shows its present panel, and moves the focus there.
    * @param {Asked} asked
-   * @param {boolean} isLeading False where the focus stays
+   * @param {boolean} isLeading false if the focus stays
    */
   open(asked, isLeading = true) {
     const found = this.#find(asked);
@@ -40,23 +40,23 @@ export class Desk {
     if (isLeading) panel.focus();
   }
 
-  /** Shows what a node is linked to. @param {import("./terms.js").Term} term */
+  /** Shows the links of a node. @param {import("./terms.js").Term} term */
   explore(term) {
     this.open(around(term, { prefixes: new Map(PREFIXES), entailment: "" }));
   }
 
-  /** Opens a subscription that nobody has asked for: the focus stays. @param {Asked} asked */
+  /** Opens a subscription without a request of the user: the focus stays. @param {Asked} asked */
   begin(asked) {
     this.#add(asked);
   }
 
-  /** Gives the server's names of what is open here. */
+  /** The server's ids of the open panels. */
   get ids() {
     return new Set(this.#panels.map(({ id }) => id).filter(Boolean));
   }
 
   /**
-   * Hands what the server says of its subscriptions to the panels.
+   * Passes the server's descriptions of subscriptions to the panels.
    * @param {any[]} described
    */
   describe(described) {
@@ -68,14 +68,14 @@ export class Desk {
     }
   }
 
-  /** Finds the panel of a question. @param {Asked} asked */
+  /** Finds the panel of a query. @param {Asked} asked */
   #find(asked) {
     const wanted = String(form(asked));
     return this.#panels.find((panel) => String(form(panel.asked)) === wanted);
   }
 
   /**
-   * Adds a panel on top, or in the place of another.
+   * Adds a panel at the top, or in place of another.
    * @param {Asked} asked
    * @param {Panel} [replaced]
    */
@@ -96,7 +96,7 @@ export class Desk {
   }
 
   /**
-   * Shows what a node is linked to. Who goes on from node to node goes on in one panel.
+   * Shows the links of a node; exploring from node to node stays in one panel.
    * @param {Panel} from
    * @param {import("./terms.js").Term} term
    */
@@ -116,7 +116,7 @@ export class Desk {
 
   #refuse() {
     const words = byId("open-limit");
-    words.textContent = `${MOST} subscriptions are open, as many as a browser can follow: unsubscribe from one first.`;
+    words.textContent = `${MOST} subscriptions are open, the limit of a browser: unsubscribe from one first.`;
     words.scrollIntoView({ block: "nearest" });
   }
 

@@ -1,9 +1,9 @@
-/** Shadows at the sides of what scrolls sideways, where there is more to see. */
+/** Shadows at the sides of an element that scrolls sideways, where more is hidden. */
 
 import { make } from "./elements.js";
 
 /**
- * Puts a frame around an element that scrolls.
+ * Puts a frame around a scrolling element.
  * @param {HTMLElement} scroller
  */
 export function withEdges(scroller) {

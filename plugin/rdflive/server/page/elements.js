@@ -1,10 +1,10 @@
-/** Elements of the page. All text goes through `append`, so none of it is read as markup. */
+/** Elements of the page. All text goes through `append`, so it is never markup. */
 
 /**
  * Makes an element with properties and children.
  * @template {keyof HTMLElementTagNameMap} T
  * @param {T} tag
- * @param {Record<string, any>} [properties] those with a hyphen, and `role`, become attributes
+ * @param {Record<string, any>} [properties] names with a hyphen, and `role`, become attributes
  * @param {...(Node | string)} children
  */
 export function make(tag, properties = {}, ...children) {
@@ -30,7 +30,7 @@ export function button(content, onClick, properties = {}) {
 }
 
 /**
- * Gives the element of the page with an id.
+ * Returns the element with an id.
  * @param {string} id
  * @returns {HTMLElement}
  */
@@ -41,7 +41,7 @@ export function byId(id) {
 }
 
 /**
- * Shortens a text that is longer than so many characters, and leaves no half of one at the end.
+ * Shortens a text to `longest` characters, without half a surrogate pair at the end.
  * @param {string} text
  * @param {number} longest
  */

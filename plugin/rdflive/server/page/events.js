@@ -1,8 +1,8 @@
-/** Server-sent events out of text that comes in pieces. */
+/** Parsing of server-sent events from pieces of text. */
 
-/** @typedef {{type: string, data: string, id: string | null}} ServerEvent `id` is null where none was given */
+/** @typedef {{type: string, data: string, id: string | null}} ServerEvent `id` is null without one */
 
-/** Takes pieces of an event stream and gives the events that they complete. */
+/** Takes pieces of an event stream and yields the completed events. */
 export class EventParser {
   #line = "";
   #afterReturn = false;

@@ -1,9 +1,9 @@
-/** Queries to begin with, which say something of any graph. */
+/** Example queries for any graph. */
 
 export const EXAMPLES = [
   {
-    title: "Things per class",
-    query: `# How many things there are of each class
+    title: "Instances per class",
+    query: `# Number of instances of each class
 SELECT ?class (COUNT(?thing) AS ?things) WHERE {
   ?thing a ?class
 } GROUP BY ?class
@@ -19,7 +19,7 @@ SELECT ?subject ?predicate ?object WHERE {
   },
   {
     title: "Labels",
-    query: `# What has a label, and what it is
+    query: `# Nodes with a label, and their classes
 PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
 SELECT ?thing ?label ?class WHERE {
   ?thing rdfs:label ?label
@@ -29,7 +29,7 @@ SELECT ?thing ?label ?class WHERE {
   },
   {
     title: "Yes or no",
-    query: `# Is there anything without a label?
+    query: `# Is there a typed node without a label?
 PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
 ASK {
   ?thing a ?class
@@ -39,7 +39,7 @@ ASK {
   },
   {
     title: "A graph",
-    query: `# Every link the other way round
+    query: `# All links reversed
 CONSTRUCT { ?to <urn:linkedFrom> ?from } WHERE {
   ?from ?link ?to
   FILTER (isIRI(?to))

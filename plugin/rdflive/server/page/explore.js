@@ -1,6 +1,6 @@
 /**
- * The surroundings of a node as a query, live like any other: the first of its triples out and in. The server keeps all
- * of them, to know which are the first, so that it may refuse a node of very many.
+ * The neighbourhood of a node as a live query: the first of its outgoing and incoming triples. The server keeps all of
+ * them to know the first ones, so it may refuse a node with very many.
  */
 
 import { PREFIXES } from "./about.js";
@@ -9,13 +9,13 @@ import { IN_IRI, shorten } from "./terms.js";
 /** @typedef {import("./terms.js").Term} Term */
 /** @typedef {import("./panel.js").Asked} Asked */
 
-/** How many triples are asked for in each direction: those that are first by the order of their terms. */
+/** The limit of triples in each direction, the first by the order of their terms. */
 export const MOST = 60;
-/** An absolute IRI that a query can have; a graph may hold others, which could end the brackets. */
+/** An absolute IRI that a query can contain; others in a graph could end the brackets. */
 const WRITABLE = new RegExp(`^[a-z][a-z0-9+.-]*:${IN_IRI}*$`, "iu");
 
 /**
- * Tells whether a node can be asked for: a blank node by its label, an IRI by its text.
+ * Returns true if a query can name a node: a blank node by its label, an IRI by its text.
  * @param {Term | undefined} term
  */
 export function isExplorable(term) {
@@ -23,10 +23,10 @@ export function isExplorable(term) {
 }
 
 /**
- * Gives what is asked for to explore a node: in whichever graph its triples are, or over what the default graph
- * entails, since GRAPH with a variable and entailment do not go together.
+ * Returns the query that explores a node: in all graphs, or with entailment in the default graph only, as GRAPH with a
+ * variable does not support entailment.
  * @param {Term} node
- * @param {{prefixes: import("./terms.js").Prefixes, entailment: string}} from where it was found
+ * @param {{prefixes: import("./terms.js").Prefixes, entailment: string}} from the answer with the node
  * @returns {Asked}
  */
 export function around(node, { prefixes, entailment }) {

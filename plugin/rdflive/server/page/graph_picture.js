@@ -1,4 +1,4 @@
-/** The triples of an answer as a picture: nodes and arrows that come and go. The table says the same in words. */
+/** The triples of an answer as a picture of nodes and arrows. The table has the same as text. */
 
 import { button, counted, cut, make } from "./elements.js";
 import { isExplorable } from "./explore.js";
@@ -9,7 +9,7 @@ import { textOf } from "./terms.js";
 /** @typedef {import("./answer.js").Row} Row */
 /** @typedef {import("./terms.js").Term} Term */
 
-/** How many triples are drawn: of more nobody could read the labels. */
+/** The most triples in a picture: with more, labels are unreadable. */
 const TRIPLES = 150;
 const LONGEST = 28;
 const COLOURS = [
@@ -17,12 +17,12 @@ const COLOURS = [
   ...["came", "came-text", "went", "went-text"],
 ];
 
-/** Tells whether the package was built with what draws. */
+/** Returns true if the package contains the drawing library. */
 export function canDraw() {
   return Boolean(document.body.dataset.graph);
 }
 
-/** Draws an answer of triples; what draws is loaded when the picture is first shown. */
+/** Draws an answer of triples; the drawing library is loaded when the picture is first shown. */
 export class GraphPicture {
   #answer;
   #prefixes;
@@ -33,7 +33,7 @@ export class GraphPicture {
   /** @type {any} */ #picture = null;
   #isLoading = false;
   #isClosed = false;
-  /** Those that are drawn, the first of them first. @type {Set<Row>} */ #rows = new Set();
+  /** The drawn rows, in order. @type {Set<Row>} */ #rows = new Set();
   /** @type {Map<string, Term>} */ #terms = new Map();
   #scheme = matchMedia("(prefers-color-scheme: dark)");
   #dress = () => this.#picture?.dress(this.#look());
@@ -59,7 +59,7 @@ export class GraphPicture {
     this.#scheme.addEventListener("change", this.#dress);
   }
 
-  /** Brings the picture up to date, once it can be drawn. */
+  /** Updates the picture, once the library is loaded. */
   draw() {
     if (!this.#picture) return void this.#load();
     const rows = this.#chosen();
@@ -77,7 +77,7 @@ export class GraphPicture {
     this.#say(nodes.size, rows.length);
   }
 
-  /** Frees what is drawn. */
+  /** Frees the picture. */
   close() {
     this.#isClosed = true;
     this.#scheme.removeEventListener("change", this.#dress);
@@ -101,7 +101,7 @@ export class GraphPicture {
     }
   }
 
-  /** Gives the rows to draw: those that are drawn stay, and others take the places that are free. */
+  /** Returns the rows to draw: drawn rows stay, and others fill the free places. */
   #chosen() {
     for (const row of this.#rows) if (this.#answer.rows.get(row.key) !== row) this.#rows.delete(row);
     for (const row of this.#answer.rows.values()) {
@@ -112,7 +112,7 @@ export class GraphPicture {
   }
 
   /**
-   * Adds a node, which has come or gone only if all its triples have.
+   * Adds a node; it is marked only if all its triples have the same mark.
    * @param {Map<string, any>} nodes
    * @param {string} id
    * @param {Term} term
@@ -137,7 +137,7 @@ export class GraphPicture {
    */
   #say(nodes, drawn) {
     const all = this.#answer.rows.size;
-    this.#canvas.ariaLabel = `Picture of ${counted(nodes, "node")} and ${counted(drawn, "triple")}; the table has the same in words`;
+    this.#canvas.ariaLabel = `Picture of ${counted(nodes, "node")} and ${counted(drawn, "triple")}; the table has the same as text`;
     if (all === 0) this.#note.textContent = "No triples.";
     else if (all > drawn) this.#note.textContent = `${drawn} of ${counted(all, "triple")} are drawn; the table has more.`;
     else this.#note.textContent = "";
@@ -155,7 +155,7 @@ export class GraphPicture {
   }
 }
 
-/** Tells whether a term is one node wherever it occurs; literals are nodes of their own. @param {Term} term */
+/** Returns true if all occurrences of a term are one node; each literal is its own node. @param {Term} term */
 function isNode(term) {
   return term.type === "uri" || term.type === "bnode";
 }

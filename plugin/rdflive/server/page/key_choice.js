@@ -1,13 +1,13 @@
-/** Which columns tell the rows of an answer apart, so that a row that changes is one line. */
+/** The columns that identify the rows of an answer, so that a changed row is one line. */
 
 import { make } from "./elements.js";
 
-/** A choice of columns, which is folded in. */
+/** A foldable choice of columns. */
 export class KeyChoice {
   #onChoice;
   #words = make("span");
-  #boxes = make("fieldset", {}, make("legend", {}, "Rows that have the same terms here are one row that changes:"));
-  #summary = make("summary", {}, "Rows are told apart by ", this.#words);
+  #boxes = make("fieldset", {}, make("legend", {}, "Rows with the same terms in these columns are one row that changes:"));
+  #summary = make("summary", {}, "Rows are identified by ", this.#words);
   element = make("details", { className: "key", hidden: true }, this.#summary, this.#boxes);
 
   /** @param {(key: string[] | null) => void} onChoice */
@@ -16,9 +16,9 @@ export class KeyChoice {
   }
 
   /**
-   * Offers the columns of an answer; an answer that has one row always, whose key is of none, leaves no choice.
+   * Offers the columns of an answer; the empty key of an answer with one row leaves no choice.
    * @param {string[]} names
-   * @param {string[] | null} key what is chosen
+   * @param {string[] | null} key the chosen columns
    */
   offer(names, key) {
     const boxes = names.map((name) => {

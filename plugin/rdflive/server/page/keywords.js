@@ -1,9 +1,9 @@
-/** The words of SPARQL 1.1, for completion. */
+/** The keywords of SPARQL 1.1, for completion. */
 
-/** Where a group can go on. */
+/** Inside a group. */
 export const IN_GROUP = words("OPTIONAL FILTER BIND VALUES UNION MINUS GRAPH SELECT");
 
-/** Outside of all groups, in the order of a query. */
+/** Outside all groups, in the order of a query. */
 export const OUTSIDE = words(`PREFIX BASE SELECT CONSTRUCT ASK DISTINCT REDUCED AS FROM NAMED WHERE GROUP BY HAVING ORDER
   ASC DESC LIMIT OFFSET VALUES INSERT DELETE DATA WITH USING CLEAR DROP CREATE ADD MOVE COPY TO GRAPH DEFAULT ALL SILENT`);
 

@@ -1,4 +1,4 @@
-/** Links that open a query. They hold the query, and never a token: that is in a cookie no script can read. */
+/** Links that open a query. They never contain a token, which is in a cookie that no script can read. */
 
 /** @typedef {import("./panel.js").Asked} Asked */
 
@@ -9,7 +9,7 @@ export function linkTo({ query, entailment }) {
 }
 
 /**
- * Gives the query of the page's own address, and takes it out there, so that a reload does not open it again.
+ * Returns the query of the page's URL, and removes it there, so that a reload does not open it again.
  * @returns {Asked | null}
  */
 export function takeLinked() {

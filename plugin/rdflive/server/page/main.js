@@ -1,4 +1,4 @@
-/** Begins: the forms, what is live on the server, and the panels that were open. */
+/** Sets up the page: the forms, the list of live subscriptions, and the restored panels. */
 
 import { HAS_SHAPES, may } from "./about.js";
 import { setUpForm } from "./compose.js";

@@ -1,4 +1,4 @@
-/** Which row came in place of which: what a delta removes and adds, paired by a key of the answer's rows. */
+/** Pairing of removed and added rows of a delta by a key. */
 
 /** @typedef {import("./terms.js").Binding} Binding */
 /** @typedef {import("./terms.js").Term} Term */
@@ -6,13 +6,13 @@
 /** @typedef {{added: Binding[], removed: Binding[], changed: Pair[]}} Change */
 
 /**
- * Pairs by key, as the server does with `key=`: where one row of a key went and one came. Where several did,
- * which belongs to which cannot be told, and without a key nothing can.
+ * Pairs rows by key, as the server does with `key=`, if one row of the key was removed and one added. Several rows of a
+ * key, or rows without a key, cannot be paired.
  *
  * Example: with the key `train`, `removed` T1 4 and `added` T1 9 are the change T1 4 to 9.
  * @param {Binding[]} added
  * @param {Binding[]} removed
- * @param {string[] | null} key null for none; a key of no variables is for answers of one row
+ * @param {string[] | null} key null for none; an empty key is for answers of one row
  * @returns {Change}
  */
 export function paired(added, removed, key) {
@@ -32,7 +32,7 @@ export function paired(added, removed, key) {
 }
 
 /**
- * Writes the terms of some variables, the same for the same terms.
+ * Returns a text that identifies the terms of some variables.
  * @param {Binding} binding
  * @param {string[]} names
  */
@@ -41,7 +41,7 @@ export function keyOf(binding, names) {
 }
 
 /**
- * Gives the term of a variable, of which a query may have any name.
+ * Returns the term of a variable, whose name may be any word.
  * @param {Binding} binding
  * @param {string} name
  */

@@ -22,17 +22,17 @@ import { ViewChoice } from "./view_choice.js";
 /** @typedef {import("./terms.js").Term} Term */
 /**
  * @typedef {import("./server.js").Question & {rowKey?: string[] | null, centre?: Term, view?: string}} Asked
- *   `rowKey` is what tells rows apart here, undefined for what the query says; `centre` is the node that is
- *   explored; `view` is "picture" or "table"
+ *   `rowKey` are the columns that identify rows, undefined for the query's own; `centre` is the explored node;
+ *   `view` is "picture" or "table"
  */
 
-/** Milliseconds between two drawings; drawing takes no more than a fifth of the time. */
+/** Milliseconds between two drawings; drawing takes at most a fifth of the time. */
 const PACE = 60;
 
-/** How many pixels of a panel are enough to see what it shows. */
+/** Pixels of a panel that are enough to see its content. */
 const ENOUGH = 420;
 
-/** Milliseconds after which a busy server is asked again for the key. */
+/** Milliseconds after which the key is requested again from a busy server. */
 const AGAIN = 3_000;
 
 let made = 0;
@@ -66,12 +66,12 @@ export class Panel {
   /**
    * @param {Asked} asked
    * @param {{onClose: (panel: Panel) => void, onExplore: (panel: Panel, term: Term) => void,
-   *   onChoice: () => void}} listener `onChoice` is for what is chosen here, which `asked` has
+   *   onChoice: () => void}} listener `onChoice` is called after a choice, which `asked` contains
    */
   constructor(asked, listener) {
     this.asked = asked;
     this.title = titleOf(asked.query);
-    /** The server's name of the subscription. */
+    /** The server's id of the subscription. */
     this.id = "";
     this.prefixes = prefixesOf(asked.query);
     this.#listener = listener;
@@ -90,18 +90,18 @@ export class Panel {
     });
     this.#turtle = button("Turtle", () => downloadTurtle(this.#answer, this.prefixes));
     this.#turtle.hidden = true;
-    this.#table.element.hidden = this.#picture.element.hidden = true; // until there is an answer
+    this.#table.element.hidden = this.#picture.element.hidden = true; // until the first answer
     this.#answer.key = asked.rowKey !== undefined ? asked.rowKey : asked.key?.length ? asked.key : null;
     this.element = this.#layOut();
   }
 
-  /** Begins to follow the query. */
+  /** Starts to follow the query. */
   open() {
     void this.stream.run();
     void this.#learnKey();
   }
 
-  /** Ends it. */
+  /** Ends the subscription. */
   close() {
     this.#isClosed = true;
     this.stream.close();
@@ -111,21 +111,21 @@ export class Panel {
     this.element.remove();
   }
 
-  /** Moves the focus here, and the panel into view: also what is still to come of it. */
+  /** Moves the focus here, and the panel into view, again after its answer has arrived. */
   focus() {
     this.element.querySelector("h3")?.focus({ preventScroll: true });
     this.#reveal();
     this.#isArriving = this.#answer.isEmpty;
   }
 
-  /** Scrolls to the top of the panel, unless as much of it is seen as one needs to see what it shows. */
+  /** Scrolls to the top of the panel, unless enough of it is visible. */
   #reveal() {
     const { top, height } = this.element.getBoundingClientRect();
     if (top < 0 || top + Math.min(height, ENOUGH) > innerHeight) this.element.scrollIntoView({ block: "start" });
   }
 
   /**
-   * Takes what the server says of this subscription.
+   * Takes the server's description of this subscription.
    * @param {{deltas: number, stats: {updates?: number}}} described
    * @param {number} at seconds
    */
@@ -134,22 +134,22 @@ export class Panel {
     this.#deltas.take(deltas, at);
   }
 
-  /** Asks the server how the query is kept up to date, once for all who want to know. */
+  /** Requests the plan of the query, once for all callers. */
   #explain() {
     this.#explained ??= explain(this.asked);
-    this.#explained.catch(() => (this.#explained = null)); // to be asked again
+    this.#explained.catch(() => (this.#explained = null)); // the next call requests it again
     return this.#explained;
   }
 
-  /** Learns what the query itself says of its rows, unless one has said it: GROUP BY tells them apart. */
+  /** Takes the key from the query, such as that of GROUP BY, unless the user has chosen one. */
   async #learnKey() {
     const isUnsaid = this.asked.rowKey === undefined && !this.asked.key?.length && !this.asked.centre;
     while (isUnsaid && !this.#isClosed) {
       try {
-        this.#answer.key = (await this.#explain()).key; // one can choose another when this is known
+        this.#answer.key = (await this.#explain()).key; // the user can choose another afterwards
         break;
       } catch (error) {
-        // the rows are shown all the same, and the stream says what is wrong
+        // rows are shown without it, and the stream reports the error
         if (error instanceof Problem && error.status !== 429 && error.status !== 503) break;
         await new Promise((resolve) => setTimeout(resolve, AGAIN));
       }
@@ -182,7 +182,7 @@ export class Panel {
     this.#plan();
   }
 
-  /** Offers what goes with the form of the query. */
+  /** Shows the tools for the form of the query. */
   #offer() {
     const isGraph = this.#answer.form === "CONSTRUCT";
     this.#tools.hidden = false;
@@ -191,12 +191,12 @@ export class Panel {
     this.#offerKey();
   }
 
-  /** Offers a key once it is known what there is to choose from, and what is chosen. */
+  /** Offers the choice of a key once the columns and the present key are known. */
   #offerKey() {
     if (this.#isKeyKnown && this.#answer.form === "SELECT") this.#key.offer(this.#answer.vars, this.#answer.key);
   }
 
-  /** Takes a choice, which is there again after a reload. @param {Partial<Asked>} choice */
+  /** Takes a choice, which is restored after a reload. @param {Partial<Asked>} choice */
   #choose(choice) {
     Object.assign(this.asked, choice);
     if (choice.rowKey !== undefined) this.#answer.key = choice.rowKey;
@@ -208,7 +208,7 @@ export class Panel {
     return this.asked.view === "picture" && canDraw();
   }
 
-  /** Draws soon: what comes until then is drawn with it. */
+  /** Plans a drawing, which covers all events until then. */
   #plan() {
     this.#timer ||= setTimeout(() => this.#draw(), Math.max(PACE, 4 * this.#cost));
   }
@@ -241,7 +241,7 @@ export class Panel {
     return facts;
   }
 
-  /** Says of an explored node where as many triples are shown as are asked for, so that it may have more. */
+  /** Notes for an explored node that the limit of triples is reached, so there may be more. */
   #boundNow() {
     const { centre } = this.asked;
     if (!centre) return "";
@@ -269,7 +269,7 @@ export class Panel {
     const download = make("div", { className: "row" }, "Download", json, csv, this.#turtle);
     this.#tools.append(this.#views.element, this.#table.filter, this.#key.element, download);
     const plan = make("div");
-    const explained = folded("How it is kept up to date", plan);
+    const explained = folded("Plan", plan);
     const isPlanned = () => plan.hasChildNodes() && !plan.querySelector(".problem");
     explained.addEventListener("toggle", () => explained.open && !isPlanned() && showPlan(plan, this.asked.query, this.#explain()));
     explained.open = !this.asked.centre && matchMedia("(min-width: 60rem)").matches;

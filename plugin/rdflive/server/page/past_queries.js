@@ -1,4 +1,4 @@
-/** The queries that were subscribed to in this browser, or had a tab, the latest first. */
+/** The history of queries with a subscription or tab in this browser, the latest first. */
 
 import { button, byId, make } from "./elements.js";
 import { isAsked, keep, kept } from "./storage.js";
@@ -8,7 +8,7 @@ import { titleOf } from "./titles.js";
 
 const KEPT = "rdflive.history";
 const MOST = 50;
-/** Characters of all that is kept: a browser gives a site about five million. */
+/** Characters of all kept queries: a browser allows a site about five million. */
 const LONGEST = 500_000;
 
 export class PastQueries {
@@ -18,16 +18,16 @@ export class PastQueries {
   /** @param {(asked: Asked) => void} onOpen */
   constructor(onOpen) {
     this.#onOpen = onOpen;
-    /** Whether nobody has subscribed to anything here. */
+    /** True before the first subscription in this browser. */
     this.isFirstVisit = kept("localStorage", KEPT) === null;
     byId("past-clear").addEventListener("click", () => {
       this.#keep([]);
-      // this list is hidden now: to the one before it
+      // this list is hidden now, so the focus moves to the one before
       byId("past").previousElementSibling?.querySelector("summary")?.focus();
     });
     this.#read();
     this.#draw();
-    // another tab of the browser has subscribed to something
+    // another tab of the browser has changed the history
     addEventListener("storage", (event) => {
       if (event.key !== KEPT) return;
       this.#read();
@@ -35,9 +35,9 @@ export class PastQueries {
     });
   }
 
-  /** Notes a query that was subscribed to, or has lost its tab. @param {Asked} asked */
+  /** Adds a query after its subscription, or after its tab is closed. @param {Asked} asked */
   add(asked) {
-    this.#read(); // what other tabs have added
+    this.#read(); // includes additions of other tabs
     const { query, entailment } = asked;
     const others = this.#all.filter((one) => one.query !== query || one.entailment !== entailment);
     this.#keep([{ query, entailment }, ...others]);

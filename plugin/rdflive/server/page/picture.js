@@ -1,10 +1,10 @@
-/** How a query is kept up to date: the picture of its decomposition, and the same in words. */
+/** The plan of a query as a picture and as text. */
 
 import { withEdges } from "./edges.js";
 import { make } from "./elements.js";
 import { prefixesOf, shortenAll } from "./terms.js";
 
-/** How far the drawing shrinks to fit; what is wider then scrolls. */
+/** The smallest scale of the drawing to fit; a wider drawing scrolls. */
 const SMALLEST = 0.75;
 
 /**
@@ -18,14 +18,14 @@ export async function showPlan(place, query, explained) {
   try {
     const { svg, text } = await explained;
     const shortened = shortenAll(text, prefixesOf(query));
-    const words = make("pre", { tabIndex: 0, role: "region", "aria-label": "The plan in words" }, shortened);
+    const words = make("pre", { tabIndex: 0, role: "region", "aria-label": "The plan as text" }, shortened);
     // as an image, nothing in the drawing can run or load anything
     const src = `data:image/svg+xml,${encodeURIComponent(svg.toWellFormed())}`;
-    const image = make("img", { src, alt: "The plan as a picture; the words below say the same." });
+    const image = make("img", { src, alt: "The plan as a picture; the text below has the same content." });
     const frame = { className: "plan", tabIndex: 0, role: "region", "aria-label": "The plan as a picture" };
     void image.decode().then(() => (image.style.minWidth = `${SMALLEST * image.naturalWidth}px`));
     const shown = withEdges(make("div", frame, image));
-    place.replaceChildren(shown, make("details", {}, make("summary", {}, "In words"), words));
+    place.replaceChildren(shown, make("details", {}, make("summary", {}, "As text"), words));
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     place.replaceChildren(make("p", { className: "problem" }, `The plan could not be loaded: ${why}`));

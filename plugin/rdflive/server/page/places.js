@@ -1,4 +1,4 @@
-/** What is being written at the end of an unfinished query: the word, and where in a pattern it stands. */
+/** The word at the end of an unfinished query, and its place in a pattern. */
 
 import { IN_IRI, RDF_TYPE } from "./terms.js";
 
@@ -28,7 +28,7 @@ const WORDLESS = new Set(["comment", "unclosed", "tag", "number", "blank"]);
 const TERMS = new Set(["iri", "name", "variable", "blank", "string", "number"]);
 
 /**
- * Takes a text apart; what is unfinished becomes a token all the same.
+ * Splits a text into tokens; unfinished parts are tokens too.
  * @param {string} text
  * @returns {Token[]}
  */
@@ -43,8 +43,8 @@ export function tokensOf(text) {
 }
 
 /**
- * Finds the word at the end of a text, which may be empty, and its place; null where no word is written, such as
- * in a comment.
+ * Returns the word at the end of a text, which may be empty, and its place; null where no word can be, such as in a
+ * comment.
  * @param {string} text
  * @returns {Place | null}
  */
@@ -73,7 +73,7 @@ function next(text, start) {
 }
 
 /**
- * Walks through the tokens of a query, and gives the place behind them.
+ * Returns the place after the tokens of a query.
  * @param {Token[]} tokens
  * @returns {Slot}
  */
@@ -83,7 +83,7 @@ function slotBehind(tokens) {
   return walk.slot;
 }
 
-/** Where one is in a query. It need not be valid, so nothing is refused. */
+/** The place in a query, which may be invalid. */
 class Walk {
   /** @type {Slot} */ #inGroup = "subject";
   /** @type {Slot[]} */ #outer = [];
@@ -119,7 +119,7 @@ class Walk {
     else if (this.#parentheses) return;
     else if (text === ".") this.#inGroup = "subject";
     else if (text === ";" || text === "/" || text === "|" || text === "^" || text === "!") this.#inGroup = "predicate";
-    else if (text === "," || text === "^^") this.#inGroup = "object"; // a datatype ends the object, as it began
+    else if (text === "," || text === "^^") this.#inGroup = "object"; // a datatype belongs to the object
     else if (text === "[") {
       this.#outer.push(this.#inGroup);
       this.#inGroup = "predicate";
@@ -131,7 +131,7 @@ class Walk {
 
   #enter() {
     this.#groups += 1;
-    // in a group within parentheses, as of EXISTS, there are patterns again
+    // a group within parentheses, as of EXISTS, has patterns again
     this.#parentheses = 0;
     this.#inGroup = "subject";
   }
@@ -156,7 +156,7 @@ class Walk {
     else this.#inGroup = "subject";
   }
 
-  /** The next term of a triple; behind the object comes another pattern, or a mark that says what else. */
+  /** Moves to the next term of a triple; after the object to another pattern, unless a mark follows. */
   #goOn() {
     this.#inGroup = this.#inGroup === "subject" ? "predicate" : this.#inGroup === "predicate" ? "object" : "subject";
   }

@@ -1,4 +1,4 @@
-/** What an update would change, in words. */
+/** The preview of an update as text. */
 
 import { changeLines, countsOf, rowText } from "./change_log.js";
 import { counted, make } from "./elements.js";
@@ -8,13 +8,13 @@ import { titleOf } from "./titles.js";
 
 /** @typedef {import("./terms.js").Prefixes} Prefixes */
 
-/** How many quads are listed that come, and that go. */
+/** The most listed quads, of added and of removed ones. */
 const QUADS = 10;
 const ROWS = 3;
 
 /**
- * Gives the sentence that sums up a preview.
- * @param {any} told
+ * Returns the sentence that sums up a preview.
+ * @param {any} preview
  */
 export function summed({ added, removed, refused }) {
   if (refused) return "Nothing was changed. The update would be refused.";
@@ -25,8 +25,8 @@ export function summed({ added, removed, refused }) {
 }
 
 /**
- * Makes what shows a preview.
- * @param {any} told
+ * Makes the elements of a preview.
+ * @param {any} preview
  * @param {string} update
  */
 export function elementsOf({ added = [], removed = [], subscriptions = [], refused }, update) {
@@ -42,13 +42,13 @@ export function elementsOf({ added = [], removed = [], subscriptions = [], refus
 }
 
 /**
- * Makes what says why a guard refuses, or would refuse.
+ * Makes the elements with the reasons of a guard's refusal.
  * @param {string} detail
  * @param {any[]} results
  * @param {Prefixes} prefixes
  */
 export function refusal(detail, results, prefixes) {
-  // a query that is a guard has rows of its own, which the text has
+  // a guard that is a query has its rows in the text
   const isOfShapes = results.some((one) => one.focus);
   const text = make("p", { className: "told" }, isOfShapes ? detail.split("\n", 1)[0] : detail);
   return isOfShapes ? [text, listOf(results, prefixes)] : [text];
@@ -70,7 +70,7 @@ function subscription({ subscription: id, query, added = [], removed = [], chang
 }
 
 /**
- * Puts quads in the order of their text: those of a subject together.
+ * Sorts quads by their text, so that those of a subject are together.
  * @param {any[]} quads
  * @param {Prefixes} prefixes
  */

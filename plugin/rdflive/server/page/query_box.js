@@ -1,4 +1,4 @@
-/** The field for a query: CodeMirror where the package was built with it, else a plain text field. */
+/** The field for a query: CodeMirror if the package contains it, else a plain text field. */
 
 import { completionsAt } from "./completion.js";
 import { make } from "./elements.js";
@@ -7,7 +7,7 @@ import { known } from "./vocabulary.js";
 /** @typedef {{text: string, open: (text: string) => void, mark: (from: number | null, to: number, message: string) => void,
  *   goTo: (place: number) => void, focus: () => void}} Field */
 /** @typedef {{text: string, label: string, description: string, onChange: () => void, onSubmit: () => void}} Options
- * `label` is the id of the element that names the field, `description` has those that say more */
+ * `label` is the id of the labelling element, `description` has the ids of the describing ones */
 
 /**
  * Puts a field into `parent`.
@@ -34,7 +34,7 @@ class QueryBox {
     this.#field.text = value;
   }
 
-  /** Shows another text, as of another tab. @param {string} text */
+  /** Shows another text, such as that of another tab. @param {string} text */
   open(text) {
     this.#field.open(text);
   }
@@ -44,7 +44,7 @@ class QueryBox {
   }
 
   /**
-   * Marks the place of a problem, and gives where it is; `line` and `column` count from 1, 0 for no place.
+   * Marks the place of a problem, and returns its offset; `line` and `column` count from 1, 0 for no place.
    * @param {{line: number, column: number, message: string} | null} problem
    */
   mark(problem) {
@@ -58,14 +58,14 @@ class QueryBox {
     return from;
   }
 
-  /** Puts the cursor to a place and the focus here. @param {number} place */
+  /** Moves the cursor to a place, and the focus here. @param {number} place */
   goTo(place) {
     this.#field.goTo(place);
   }
 }
 
 /**
- * Turns a line and a column of characters, both from 1, into an offset of UTF-16 units.
+ * Converts a line and a column of characters, both from 1, to an offset of UTF-16 units.
  * @param {string} text
  * @param {number} line
  * @param {number} column
@@ -92,13 +92,13 @@ async function makeField(parent, { label, description, ...options }) {
 }
 
 /**
- * Completes a word by what is known of the data.
+ * Completes a word by the vocabulary of the data.
  * @param {string} text
  * @param {number} position
  * @param {boolean} isAsked
  */
 async function complete(text, position, isAsked) {
-  void known.refresh(); // for the next word: nobody waits for it
+  void known.refresh(); // for the next word, without waiting
   return completionsAt(text, position, isAsked, known.now);
 }
 

@@ -1,4 +1,4 @@
-/** Validation results in words: how severe, where, and why. */
+/** Validation results as text: severity, place and reason. */
 
 import { counted, make } from "./elements.js";
 import { elementOf, shorten } from "./terms.js";
@@ -6,13 +6,13 @@ import { elementOf, shorten } from "./terms.js";
 /** @typedef {import("./terms.js").Binding} Binding */
 /** @typedef {import("./terms.js").Prefixes} Prefixes */
 
-/** How many results are listed at a form. */
+/** The most results in a list. */
 const MOST = 20;
-/** Classes of the three severities that SHACL has. */
+/** CSS classes of SHACL's severities. */
 const SEVERE = new Map([["Violation", "violation"], ["Warning", "warning"]]);
 
 /**
- * Gives the part of an IRI behind the last # or /.
+ * Returns the part of an IRI after the last # or /.
  * @param {import("./terms.js").Term | undefined} term
  */
 export function localName(term) {
@@ -20,7 +20,7 @@ export function localName(term) {
 }
 
 /**
- * Makes what tells a result, but for its focus node.
+ * Makes the elements of a result, except its focus node.
  * @param {Binding} result
  * @param {Prefixes} prefixes
  * @returns {(Node | string)[]}
@@ -28,7 +28,7 @@ export function localName(term) {
 export function partsOf({ path, value, component, severity, message }, prefixes) {
   const name = localName(severity);
   const parts = [make("span", { className: `severity ${SEVERE.get(name) ?? ""}` }, name), " "];
-  // other paths than an IRI are structures of the shapes graph, of which only a label is known here
+  // other paths than IRIs are structures of the shapes graph, and only their label is known here
   if (path?.type === "uri") parts.push(make("bdi", { className: "uri", title: path.value }, shorten(path.value, prefixes)), ": ");
   if (value) parts.push(elementOf(value, prefixes), " ");
   if (message) parts.push(make("bdi", { lang: message["xml:lang"] ?? "" }, String(message.value)), " ");
@@ -37,7 +37,7 @@ export function partsOf({ path, value, component, severity, message }, prefixes)
 }
 
 /**
- * Lists results for which an update is refused.
+ * Lists the results of a refused update.
  * @param {Binding[]} results
  * @param {Prefixes} prefixes
  */

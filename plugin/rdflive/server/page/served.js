@@ -1,4 +1,4 @@
-/** The subscriptions that are live on the server, whoever opened them. */
+/** The open subscriptions of all the server's clients. */
 
 import { button, byId, counted, make } from "./elements.js";
 import { Problem, subscriptions } from "./server.js";
@@ -10,7 +10,7 @@ const SHOWN = 50;
 /** @typedef {import("./panel.js").Asked} Asked */
 /** @typedef {{item: HTMLLIElement, facts: HTMLElement, mark: HTMLElement}} Entry */
 
-/** Asks the server every two seconds, and lists what it says. */
+/** Lists the subscriptions, and updates the list every two seconds. */
 export class Served {
   /** @type {Map<string, Entry>} */ #entries = new Map();
   #onOpen;
@@ -19,7 +19,7 @@ export class Served {
 
   /**
    * @param {{onOpen: (asked: Asked) => void, onNews: (described: any[]) => void, mine: () => Set<string>}} listener
-   *   `mine` gives the ids of what is open in this page
+   *   `mine` returns the ids of the panels of this page
    */
   constructor({ onOpen, onNews, mine }) {
     this.#onOpen = onOpen;
@@ -27,7 +27,7 @@ export class Served {
     this.#mine = mine;
   }
 
-  /** Goes on for as long as the page is there. */
+  /** Runs while the page is open. */
   async run() {
     for (;;) {
       if (!document.hidden) await this.#ask();
@@ -41,7 +41,7 @@ export class Served {
       const described = await subscriptions();
       state.dataset.state = "connected";
       state.textContent = "server reached";
-      // the validation has a place of its own
+      // the validation has its own place
       this.#draw(described.filter(({ id }) => id !== "validation"));
       this.#onNews(described);
     } catch (error) {
@@ -94,12 +94,12 @@ export class Served {
 }
 
 /**
- * Says how many subscriptions there are to all queries together, and how many are this page's.
+ * Writes the numbers of queries and subscriptions, and of this page's subscriptions.
  * @param {any[]} described
  * @param {Set<string>} mine
  */
 function summed(described, mine) {
-  const here = described.filter(({ id, clients }) => clients > 0 && mine.has(id)).length; // one may be lost
+  const here = described.filter(({ id, clients }) => clients > 0 && mine.has(id)).length; // a panel may have lost its connection
   const clients = described.reduce((sum, one) => sum + one.clients, 0);
   const words = [counted(described.length, "query", "queries"), counted(clients, "subscription")];
   if (here > 0) words.push(`${here} of them here`);
@@ -107,12 +107,12 @@ function summed(described, mine) {
 }
 
 /**
- * Says how many are subscribed, and whether this page is one of them.
+ * Writes the number of subscribers, and marks this page among them.
  * @param {number} clients
  * @param {boolean} isMine
  */
 function subscribed(clients, isMine) {
-  const words = clients === 0 ? "nobody subscribed" : `${clients.toLocaleString("en")} subscribed`;
+  const words = clients === 0 ? "no subscribers" : `${clients.toLocaleString("en")} subscribed`;
   if (!isMine || clients === 0) return words;
   return clients === 1 ? "only you subscribed" : `${words}, you too`;
 }

@@ -1,17 +1,17 @@
-/** What the page asks the server for, and the problems it answers with. */
+/** Requests of the page to the server, and the problems of its responses. */
 
 /** @typedef {{query: string, entailment: string, key?: string[], node?: string}} Question */
 /** @typedef {{title?: string, status?: number, detail?: string, line?: number, column?: number, results?: any[]}} Members */
 
 /**
- * An error of the server; `line` and `column` of the query count from 1, 0 where unknown. `results` are those for
- * which a guard refuses an update, and null where none does.
+ * An error of the server; `line` and `column` of the query count from 1, 0 if unknown. `results` are those of a guard
+ * that refused an update, else null.
  */
 export class Problem extends Error {
   /** @param {Members} members */
   constructor({ status = 0, detail = "", title = "", line = 0, column = 0, results }) {
-    // the editor marks the place, which further lines of the detail draw
-    super((detail || title || "the server said nothing more").split("\n", 1)[0]);
+    // without the further lines of the detail, which draw the place: the editor marks it
+    super((detail || title || "the server gave no reason").split("\n", 1)[0]);
     this.status = status;
     this.detail = detail;
     this.results = results ?? null;
@@ -19,7 +19,7 @@ export class Problem extends Error {
     this.column = column;
   }
 
-  /** The message, and before it the place unless the message says it. */
+  /** The message, after the place unless the message contains it. */
   get words() {
     const { line, column, message } = this;
     return line && !message.includes(`line ${line}`) ? `Line ${line}, column ${column}: ${message}` : message;
@@ -27,7 +27,7 @@ export class Problem extends Error {
 }
 
 /**
- * Reads the problem of a response that is not ok.
+ * Returns the problem of an unsuccessful response.
  * @param {Response} response
  */
 export async function problemOf(response) {
@@ -36,12 +36,12 @@ export async function problemOf(response) {
   try {
     return new Problem({ ...(await response.json()), status });
   } catch {
-    return new Problem({ status, title: `the server answered ${status} ${response.statusText}`.trim() });
+    return new Problem({ status, title: `the server responded ${status} ${response.statusText}`.trim() });
   }
 }
 
 /**
- * Says how a query would be kept up to date; throws `Problem` for one that cannot be.
+ * Returns the plan of a query; throws `Problem` for an unsupported one.
  * @param {Question} asked
  * @param {AbortSignal} [signal]
  */
@@ -51,14 +51,14 @@ export async function explain(asked, signal) {
   return response.json();
 }
 
-/** Gives the subscriptions that are open on the server. */
+/** Returns the open subscriptions of the server. */
 export async function subscriptions() {
   const response = await fetch("subscriptions", { signal: AbortSignal.timeout(10_000) });
   if (!response.ok) throw await problemOf(response);
   return response.json();
 }
 
-/** Gives the predicates and classes of the data, by use, and a first query of them. */
+/** Returns the predicates and classes of the data, by use, and a first query. */
 export async function vocabulary() {
   const response = await fetch("vocabulary", { signal: AbortSignal.timeout(10_000) });
   if (!response.ok) throw await problemOf(response);
@@ -66,7 +66,7 @@ export async function vocabulary() {
 }
 
 /**
- * Sends an update, and gives the number of the commit that has it; throws `Problem` for one that is refused.
+ * Sends an update, and returns the number of a commit that includes it; throws `Problem` if it is refused.
  * @param {string} text
  */
 export async function update(text) {
@@ -75,7 +75,7 @@ export async function update(text) {
 }
 
 /**
- * Says what an update would change, without changing anything; throws `Problem` for one that cannot be run.
+ * Returns the changes of an update without making them; throws `Problem` if it cannot run.
  * @param {string} text
  */
 export async function preview(text) {
@@ -87,7 +87,7 @@ export async function preview(text) {
  * @param {string} text
  */
 async function send(path, text) {
-  const headers = { Accept: "application/json" }; // else a refusal is told in Turtle
+  const headers = { Accept: "application/json" }; // else a refusal comes in Turtle
   const response = await fetch(path, { method: "POST", body: new URLSearchParams({ update: text }), headers });
   if (!response.ok) throw await problemOf(response);
   return response;

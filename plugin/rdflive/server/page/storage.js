@@ -1,7 +1,7 @@
-/** What the browser keeps. It may keep nothing, as in a window without cookies: then the page does without. */
+/** The browser's storage. It may be unavailable, as in a window without cookies; the page then works without it. */
 
 /**
- * Gives what was kept under a name; null for nothing, or for what is no JSON.
+ * Returns the value kept under a name; null for none, or for invalid JSON.
  * @param {"localStorage" | "sessionStorage"} where
  * @param {string} name
  * @returns {any}
@@ -29,7 +29,7 @@ export function keep(where, name, value) {
 }
 
 /**
- * Tells whether a value is a query as it was asked: what is kept may come from another version of the page.
+ * Returns true if a value is a query: kept values may come from another version of the page.
  * @param {any} value
  * @returns {value is import("./panel.js").Asked}
  */

@@ -1,13 +1,13 @@
-/** A subscription's event stream, which comes back by itself when the connection is lost. */
+/** A subscription's event stream, which reconnects when the connection is lost. */
 
 import { EventParser } from "./events.js";
 import { Problem, form, problemOf } from "./server.js";
 
-/** Milliseconds without a byte after which the connection counts as lost; heartbeats come more often. */
+/** Milliseconds without a byte after which the connection counts as lost; heartbeats are more frequent. */
 const SILENCE = 45_000;
 const FIRST_WAIT = 500;
 const LONGEST_WAIT = 10_000;
-/** What no new try can mend: the request itself is refused. */
+/** Statuses after which no retry can succeed. */
 const FINAL = new Set([400, 401, 403, 404, 405, 413, 414, 415, 422]);
 
 /**
@@ -15,7 +15,7 @@ const FINAL = new Set([400, 401, 403, 404, 405, 413, 414, 415, 422]);
  *   | {name: "ended", why: string}} State `until` is in milliseconds, as `Date.now()`
  */
 
-/** Follows `/subscribe` for one query, or `/validation`, until it is closed, or the server ends it for good. */
+/** Follows `/subscribe` for one query, or `/validation`, until it is closed or the server ends it. */
 export class Stream {
   #asked;
   #onEvent;
@@ -36,7 +36,7 @@ export class Stream {
     this.#onState = onState;
   }
 
-  /** Connects, and connects again; returns when the stream has ended. */
+  /** Connects and reconnects; returns when the stream has ended. */
   async run() {
     while (!this.#closed) {
       this.#onState({ name: "connecting" });
@@ -67,7 +67,7 @@ export class Stream {
   /** Follows one connection to its end. */
   async #follow() {
     const connection = (this.#connection = new AbortController());
-    const silence = new Timeout(SILENCE, () => connection.abort(new Lost("the server has fallen silent")));
+    const silence = new Timeout(SILENCE, () => connection.abort(new Lost("the server stopped sending")));
     try {
       const response = await this.#request(connection.signal);
       if (FINAL.has(response.status)) throw await problemOf(response);
@@ -84,7 +84,7 @@ export class Stream {
       }
     } finally {
       silence.stop();
-      connection.abort(); // also when an event was not as it should be
+      connection.abort(); // also after an invalid event
     }
   }
 
@@ -101,7 +101,7 @@ export class Stream {
     if (this.#closed) return;
     const message = JSON.parse(data);
     if (type === "end") throw new Problem(message);
-    this.#tell(type, message);
+    this.#deliver(type, message);
     if (id !== null) this.#lastId = id;
     this.#failures = 0;
   }
@@ -110,13 +110,13 @@ export class Stream {
    * @param {string} type
    * @param {any} message
    */
-  #tell(type, message) {
+  #deliver(type, message) {
     try {
       this.#onEvent(type, message);
     } catch (error) {
       if (error instanceof Misfit) throw error;
       reportError(error);
-      throw new Problem({ detail: "this page cannot show the answer; its console says more" });
+      throw new Problem({ detail: "this page cannot show the answer; its console has the error" });
     }
   }
 
@@ -139,10 +139,10 @@ export class Stream {
   }
 }
 
-/** What a listener throws when an event does not fit what came before: the answer is asked for anew. */
+/** Thrown by a listener for an event that does not fit the answer, which is then requested again. */
 export class Misfit extends Error {}
 
-/** A connection that is lost for now; `seconds` is what the server asks to wait. */
+/** A lost connection; `seconds` is the wait that the server requests. */
 class Lost extends Error {
   constructor(/** @type {string} */ why, seconds = 0) {
     super(why);
@@ -150,7 +150,7 @@ class Lost extends Error {
   }
 }
 
-/** A timer that is put off again and again. */
+/** A timer that can be restarted. */
 class Timeout {
   #ms;
   #run;

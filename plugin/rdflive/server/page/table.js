@@ -1,4 +1,4 @@
-/** The answer of a SELECT or CONSTRUCT as a table, of which only the first rows and columns are in the page. */
+/** The answer of a SELECT or CONSTRUCT as a table of its first rows and columns. */
 
 import { withEdges } from "./edges.js";
 import { button, counted, make } from "./elements.js";
@@ -11,18 +11,18 @@ import { elementOf, rankOf, textOf } from "./terms.js";
 /** @typedef {import("./terms.js").Binding} Binding */
 /**
  * @typedef {{element: HTMLTableRowElement, shown: string, binding: Binding | null, was: Binding | null}} Entry
- *   `binding` and `was` are those of which the cells are
+ *   `binding` and `was` are those shown in the cells
  */
 
-/** How many rows and columns are shown, and cells in all: a browser must lay out every one of them. */
+/** The most rows, columns and cells in the page, all of which a browser must lay out. */
 const ROWS = 500;
 const COLUMNS = 50;
 const CELLS = 20_000;
 const SIGNS = { "": "", came: "+", went: "−", changed: "~" };
 
 /**
- * Shows the rows that fit the filter: the latest on top, or sorted by a column. Nodes are buttons that explore
- * them; all together they are one stop of Tab, and arrow keys lead from one to the other.
+ * Shows the rows that match the filter: the latest on top, or sorted by a column. Nodes are buttons that explore
+ * them; together they are one stop of Tab, and arrow keys move between them.
  */
 export class AnswerTable {
   #answer;
@@ -40,7 +40,7 @@ export class AnswerTable {
    * @param {Answer} answer
    * @param {import("./terms.js").Prefixes} prefixes
    * @param {{title: string, onChoice: () => void, onExplore: (term: import("./terms.js").Term) => void}} options
-   *   `onChoice` is for a filter or an order
+   *   `onChoice` is called after a change of filter or order
    */
   constructor(answer, prefixes, { title, onChoice, onExplore }) {
     this.#answer = answer;
@@ -63,7 +63,7 @@ export class AnswerTable {
     this.element = make("div", {}, withEdges(this.#scroller), this.#note);
   }
 
-  /** Brings the page's rows up to date. */
+  /** Updates the rows in the page. */
   draw() {
     if (this.#head.childElementCount === 0) this.#drawHead();
     const rows = this.#found();
@@ -86,7 +86,7 @@ export class AnswerTable {
     this.#note.textContent = this.#noteOf(rows.length);
   }
 
-  /** Gives the focus back to what lost it by being moved, or to the table where it is gone. @param {Element | null} focused */
+  /** Returns the focus to a moved element, or to the table if the element is gone. @param {Element | null} focused */
   #keepFocus(focused) {
     if (focused && focused !== document.activeElement) {
       const place = focused instanceof HTMLElement && focused.isConnected ? focused : this.#scroller;
@@ -95,14 +95,14 @@ export class AnswerTable {
     if (!this.#stop?.isConnected) this.#stopAt(this.#body.querySelector("button"));
   }
 
-  /** Makes a node the one that Tab leads to. @param {HTMLButtonElement | null} node */
+  /** Makes a node the stop of Tab. @param {HTMLButtonElement | null} node */
   #stopAt(node) {
     if (this.#stop) this.#stop.tabIndex = -1;
     this.#stop = node;
     if (node) node.tabIndex = 0;
   }
 
-  /** Goes to the next node of the row or the column. @param {KeyboardEvent} event */
+  /** Moves the focus to the next node of the row or column. @param {KeyboardEvent} event */
   #goOn(event) {
     const node = event.target;
     const step = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
@@ -116,12 +116,12 @@ export class AnswerTable {
     if (next instanceof HTMLButtonElement) next.focus();
   }
 
-  /** Gives the names of the columns that are shown. */
+  /** Returns the names of the shown columns. */
   #columns() {
     return this.#answer.vars.slice(0, COLUMNS);
   }
 
-  /** Gives how many rows are shown. */
+  /** Returns the most shown rows. */
   #most() {
     return Math.min(ROWS, Math.floor(CELLS / Math.max(1, this.#columns().length)));
   }
@@ -129,7 +129,7 @@ export class AnswerTable {
   /** @param {number} found */
   #noteOf(found) {
     const columns = this.#answer.vars.length;
-    const rest = `The first ${COLUMNS} of ${counted(columns, "column")}; the filter looks at all, the download has all.`;
+    const rest = `The first ${COLUMNS} of ${counted(columns, "column")}; the filter and the download include all.`;
     return [this.#rowsNote(found), columns > COLUMNS ? rest : ""].filter(Boolean).join(" ");
   }
 
@@ -138,9 +138,9 @@ export class AnswerTable {
     const all = this.#answer.rows.size;
     const most = this.#most();
     if (all === 0) return "No rows.";
-    if (found === 0) return `None of ${counted(all, "row")} fits the filter.`;
+    if (found === 0) return `None of ${counted(all, "row")} matches the filter.`;
     if (found > most) return `The first ${most} of ${counted(found, "row")}; filter to find others.`;
-    return found < all ? `${counted(found, "row")} of ${all.toLocaleString("en")} fit the filter.` : "";
+    return found < all ? `${counted(found, "row")} of ${all.toLocaleString("en")} match the filter.` : "";
   }
 
   #found() {
@@ -171,7 +171,7 @@ export class AnswerTable {
     return row.words;
   }
 
-  /** Gives the element of a row, made or changed as need be. @param {Row} row */
+  /** Returns the element of a row, made or updated. @param {Row} row */
   #drawn(row) {
     const shown = `${row.mark}${row.count}`;
     let entry = this.#rows.get(row);
@@ -191,7 +191,7 @@ export class AnswerTable {
   }
 
   /**
-   * Draws the cells that show something else now.
+   * Draws the changed cells.
    * @param {Row} row
    * @param {Entry} entry
    */
@@ -201,7 +201,7 @@ export class AnswerTable {
     if (drawn === binding && drawnWas === was) return;
     this.#columns().forEach((name, i) => {
       const isPlain = !differs(was, binding, name) && !differs(drawnWas, drawn, name);
-      if (drawn && isPlain && !differs(drawn, binding, name)) return; // it may have the focus
+      if (drawn && isPlain && !differs(drawn, binding, name)) return; // an unchanged cell may have the focus
       const now = this.#node(termOf(binding, name));
       if (!was || !differs(was, binding, name)) return entry.element.cells[i + 1].replaceChildren(now);
       const old = make("del", {}, elementOf(termOf(was, name), this.#prefixes));
@@ -211,18 +211,18 @@ export class AnswerTable {
     entry.was = was;
   }
 
-  /** Gives the element of a term, a button if it can be explored. @param {import("./terms.js").Term | undefined} term */
+  /** Returns the element of a term, a button if it can be explored. @param {import("./terms.js").Term | undefined} term */
   #node(term) {
     const shown = elementOf(term, this.#prefixes);
     if (!term || !isExplorable(term)) return shown;
     const title = [shown.title, "Explore this node"].filter(Boolean).join("\n");
-    shown.removeAttribute("title"); // an empty one would hide that of the button
+    shown.removeAttribute("title"); // an empty title would hide that of the button
     return button(shown, () => this.onExplore(term), { className: "node", tabIndex: -1, title });
   }
 
   #drawHead() {
     const sign = make("th", { scope: "col", className: "sign" });
-    sign.append(make("span", { className: "unseen" }, "came or went, how often"));
+    sign.append(make("span", { className: "unseen" }, "added or removed, multiplicity"));
     this.#head.append(sign, ...this.#columns().map((name) => this.#column(name)));
   }
 
@@ -241,7 +241,7 @@ export class AnswerTable {
 }
 
 /**
- * Tells whether two rows have different terms for a variable; what is null differs from nothing.
+ * Returns true if two rows have different terms for a variable; false if a row is null.
  * @param {Binding | null} a
  * @param {Binding | null} b
  * @param {string} name
@@ -250,7 +250,7 @@ function differs(a, b, name) {
   return a !== null && b !== null && keyOf(a, [name]) !== keyOf(b, [name]);
 }
 
-/** Orders rows by when they came, the latest first, and those of one delta as they came. @param {Row[]} rows */
+/** Sorts rows by arrival, the latest first, and those of one delta in its order. @param {Row[]} rows */
 function latestFirst(rows) {
   return rows.sort((a, b) => b.arrival - a.arrival || a.place - b.place);
 }

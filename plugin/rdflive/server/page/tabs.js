@@ -8,10 +8,10 @@ import { titleOf } from "./titles.js";
 
 const KEPT = "rdflive.tabs";
 const MOST = 12;
-/** Characters of all tabs that are kept; longer ones are there until the window is closed. */
+/** Characters of all kept tabs; beyond this they last until the window is closed. */
 const LONGEST = 1_000_000;
 
-/** Holds the queries, one of which is shown. A window keeps its own, and a new window begins with the last ones. */
+/** Holds the queries, one of which is shown. Each window keeps its own; a new window starts with the last ones. */
 export class Tabs {
   #onShow;
   #onGone;
@@ -19,16 +19,16 @@ export class Tabs {
   #current = 0;
 
   /**
-   * @param {string} first the query of who has none, which is kept once it is changed
-   * @param {(asked: Asked) => void} onShow called when another query is to be shown
-   * @param {(asked: Asked) => void} onGone called with a query that has lost its tab
+   * @param {string} first the query without kept ones; it is kept once it is changed
+   * @param {(asked: Asked) => void} onShow called to show another query
+   * @param {(asked: Asked) => void} onGone called with the query of a closed tab
    */
   constructor(first, onShow, onGone) {
     this.#onShow = onShow;
     this.#onGone = onGone;
     const found = kept("sessionStorage", KEPT) ?? kept("localStorage", KEPT);
     const all = Array.isArray(found?.all) ? found.all.filter(isAsked).slice(0, MOST) : [];
-    /** Whether nothing was kept. */
+    /** True without kept queries. */
     this.isNew = all.length === 0;
     this.#all = this.isNew ? [{ query: first, entailment: "" }] : all;
     this.#current = Math.min(Math.max(0, Number(found?.current) || 0), this.#all.length - 1);
@@ -38,12 +38,12 @@ export class Tabs {
     this.#draw();
   }
 
-  /** The query that is shown. */
+  /** The shown query. */
   get current() {
     return this.#all[this.#current];
   }
 
-  /** Notes what the query that is shown has become. @param {Asked} asked */
+  /** Replaces the shown query. @param {Asked} asked */
   change(asked) {
     const before = titleOf(this.current.query);
     this.#all[this.#current] = asked;
@@ -51,14 +51,14 @@ export class Tabs {
     if (titleOf(asked.query) !== before) this.#draw();
   }
 
-  /** Shows a query in the tab that has it, else in the one that is empty, else in a new one. @param {Asked} asked */
+  /** Shows a query in its present tab, else in the current empty one, else in a new one. @param {Asked} asked */
   open(asked) {
     const { query, entailment } = asked;
     let index = this.#all.findIndex((one) => one.query === query && one.entailment === entailment);
     if (index < 0) index = this.current.query.trim() ? this.#all.length : this.#current;
     this.#all[index] = asked;
     if (this.#all.length > MOST) {
-      // the oldest one makes room
+      // drops the oldest one
       this.#gone(this.#all.shift());
       index -= 1;
     }
@@ -119,7 +119,7 @@ export class Tabs {
       const title = query.trim() ? titleOf(query) : "New query";
       const choose = () => {
         this.#show(index);
-        this.#focus(); // the one that was clicked is drawn anew
+        this.#focus(); // the clicked button is drawn again
       };
       return button(title, choose, {
         id: `tab-${index}`,

@@ -1,4 +1,4 @@
-/** RDF terms as SPARQL results have them: their text, short and full, and their elements. */
+/** RDF terms of SPARQL results: their text, short and full, and their elements. */
 
 import { PREFIXES } from "./about.js";
 import { cut, make } from "./elements.js";
@@ -12,7 +12,7 @@ export const RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
 const XSD = "http://www.w3.org/2001/XMLSchema#";
 export const XSD_STRING = `${XSD}string`;
 const OUTSIDE_IRIS = '\\x00-\\x20<>"{}|^`\\\\';
-/** What SPARQL and Turtle take in an IRI as it is, and what would end it or be something else there: patterns. */
+/** Patterns of the characters that SPARQL and Turtle allow unescaped in an IRI, and of the others. */
 export const IN_IRI = `[^${OUTSIDE_IRIS}]`;
 export const NOT_IN_IRI = `[${OUTSIDE_IRIS}]`;
 const NUMBERS = new Set(
@@ -29,7 +29,7 @@ const DECLARED = new RegExp(String.raw`\bPREFIX\s+((?:\p{L}[^\s:<>"']*)?):\s*<($
 const BRACKETED = new RegExp(`<(${IN_IRI}+)>`, "g");
 
 /**
- * Gives the prefixes that serve in a query: the server's, and before them those that it declares itself.
+ * Returns the prefixes of a query: the server's, overridden by its own declarations.
  * @param {string} query
  * @returns {Prefixes}
  */
@@ -67,7 +67,7 @@ export function shortenAll(text, prefixes) {
 }
 
 /**
- * Writes a term on one line, as SPARQL does, but for numbers: these have no datatype.
+ * Writes a term on one line in the syntax of SPARQL, but numbers without datatype.
  * @param {Term | undefined} term
  * @param {Prefixes} prefixes
  * @returns {string}
@@ -82,13 +82,13 @@ export function textOf(term, prefixes) {
 }
 
 /**
- * Makes the element that shows a term. Nothing of a term is ever read as markup or as an address.
+ * Makes the element that shows a term. A term is never used as markup or as a link.
  * @param {Term | undefined} term
  * @param {Prefixes} prefixes
  */
 export function elementOf(term, prefixes) {
   if (!term) return make("span", { className: "unbound" }, "–", make("span", { className: "unseen" }, "unbound"));
-  // bdi keeps the direction of a text from spilling over
+  // bdi isolates the direction of a text
   if (term.type === "uri" || term.type === "bnode" || term.type === "triple") {
     const shown = make("span", { className: term.type }, make("bdi", {}, cut(textOf(term, prefixes), LONGEST)));
     if (term.type === "uri") shown.title = String(term.value);
@@ -105,7 +105,7 @@ export function elementOf(term, prefixes) {
 }
 
 /**
- * Gives what rows are sorted by: unbound, blank nodes, IRIs, numbers, other literals.
+ * Returns the sort key of a term: unbound, blank nodes, IRIs, numbers, other literals.
  * @param {Term | undefined} term
  * @returns {[number, number | string]}
  */
@@ -117,7 +117,7 @@ export function rankOf(term) {
   return Number.isNaN(number) ? [4, JSON.stringify(term.value)] : [3, number];
 }
 
-/** Tells whether a literal is a number, and written as one. @param {Term} term */
+/** Returns true for a literal with a numeric datatype and form. @param {Term} term */
 function isNumber({ datatype, value }) {
   return datatype !== undefined && NUMBERS.has(datatype) && NUMBER.test(value);
 }

@@ -1,4 +1,4 @@
-/** What a query is called: its first comment, or how it begins. */
+/** The title of a query: its first comment, or its beginning. */
 
 import { cut } from "./elements.js";
 

@@ -11,7 +11,7 @@ const NAME = /^[A-Za-z][A-Za-z0-9_-]*:([A-Za-z_][A-Za-z0-9_-]*)$|^:[A-Za-z_][A-Z
 const ESCAPES = new Map([["\\", "\\\\"], ['"', '\\"'], ["\n", "\\n"], ["\r", "\\r"]]);
 
 /**
- * Writes a document: the prefixes that are used, then the triples of one subject together.
+ * Writes a document: the used prefixes, then the triples grouped by subject.
  * @param {Iterable<Record<string, Term>>} triples bindings of subject, predicate and object
  * @param {Prefixes} prefixes
  */
@@ -33,7 +33,7 @@ export function turtleOf(triples, prefixes) {
 }
 
 class Writer {
-  /** The prefixes that were used. @type {Set<string>} */ used = new Set();
+  /** The used prefixes. @type {Set<string>} */ used = new Set();
   #prefixes;
   /** @type {Map<string, string>} */ #blanks = new Map();
 
@@ -68,7 +68,7 @@ class Writer {
     return short;
   }
 
-  /** Numbers blank nodes: a store's own labels may have characters that Turtle has no place for. @param {string} label */
+  /** Numbers blank nodes: labels of a store may have characters that Turtle does not allow. @param {string} label */
   #blank(label) {
     let name = this.#blanks.get(label);
     if (!name) this.#blanks.set(label, (name = `_:b${this.#blanks.size}`));
@@ -76,7 +76,7 @@ class Writer {
   }
 }
 
-/** Writes what an IRI may not have in it as escapes. @param {string} iri */
+/** Escapes the characters that an IRI must not contain. @param {string} iri */
 function iriText(iri) {
   return iri.replace(OUTSIDE, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }

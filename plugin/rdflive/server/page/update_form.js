@@ -1,4 +1,4 @@
-/** The form for an update of the graph, for those who may update it. */
+/** The form for updates, for readers with that right. */
 
 import { byId } from "./elements.js";
 import { makeQueryBox } from "./query_box.js";
@@ -10,7 +10,7 @@ import { prefixesOf } from "./terms.js";
 const DRAFT = "rdflive.update";
 const TEXT = "INSERT DATA {\n  \n}\n";
 
-/** Shows the form, whose editor comes when it is opened. */
+/** Shows the form; its editor is loaded when the form is opened. */
 export function setUpUpdates() {
   const card = /** @type {HTMLDetailsElement} */ (byId("update-card"));
   card.hidden = false;
@@ -52,8 +52,8 @@ class UpdateForm {
   async #send() {
     const text = this.#box.text;
     if (!text.trim()) return this.#say("There is no update yet.");
-    if (this.#isSending) return; // an update that is sent twice may be done twice
-    await this.#ask("updating …", "The server was not reached: whether the update was done is not known.", async () => {
+    if (this.#isSending) return; // an update must not be sent twice
+    await this.#ask("updating …", "The server was not reached: it is not known if the update was done.", async () => {
       const sequence = await update(text);
       this.#show(null, sequence ? `Done: the graph is at commit ${sequence}.` : "Done.");
     });
@@ -63,18 +63,18 @@ class UpdateForm {
     const text = this.#box.text;
     if (!text.trim()) return this.#say("There is no update yet.");
     if (this.#isSending) return;
-    await this.#ask("looking …", "The server was not reached.", async () => {
-      const told = await preview(text);
-      if (this.#box.text !== text) return this.#show(null); // it is about another text
-      this.#show(null, summed(told));
-      this.#fill("update-previewed", elementsOf(told, text));
+    await this.#ask("previewing …", "The server was not reached.", async () => {
+      const changes = await preview(text);
+      if (this.#box.text !== text) return this.#show(null); // the text has changed meanwhile
+      this.#show(null, summed(changes));
+      this.#fill("update-previewed", elementsOf(changes, text));
     });
   }
 
   /**
-   * Waits for the server, once at a time.
+   * Waits for the server, one request at a time.
    * @param {string} meanwhile
-   * @param {string} lost what to say where the server does not answer
+   * @param {string} lost the message if the server does not respond
    * @param {() => Promise<void>} send
    */
   async #ask(meanwhile, lost, send) {
@@ -83,7 +83,7 @@ class UpdateForm {
     try {
       await send();
     } catch (error) {
-      // a proxy answers 502 or 504 when the server has not answered it
+      // a proxy responds 502 or 504 if the server has not responded
       const isKnown = error instanceof Problem && error.status !== 502 && error.status !== 504;
       if (isKnown) this.#refuse(error);
       else this.#say(lost);
@@ -92,7 +92,7 @@ class UpdateForm {
     }
   }
 
-  /** Shows why an update was refused, and leads to the place. @param {Problem} problem */
+  /** Shows the reason of a refusal, and moves the focus to its place. @param {Problem} problem */
   #refuse(problem) {
     if (problem.results) return this.#guarded(problem.detail, problem.results);
     const place = this.#box.mark(problem);
@@ -101,7 +101,7 @@ class UpdateForm {
   }
 
   /**
-   * Shows the results for which a guard refuses an update.
+   * Shows the results of a guard that refused an update.
    * @param {string} detail
    * @param {any[]} results
    */

@@ -1,4 +1,4 @@
-/** The validation results of the server's shapes, live: by shape, and by focus node. */
+/** The live validation results of the server's shapes, by shape and focus node. */
 
 import { announceChange } from "./announce.js";
 import { Answer } from "./answer.js";
@@ -19,14 +19,14 @@ import { elementOf, prefixesOf, textOf } from "./terms.js";
 
 /** Milliseconds between two drawings. */
 const PACE = 60;
-/** How many shapes are shown, focus nodes of each, and results of each of these. */
+/** The most shown shapes, focus nodes of a shape, and results of a focus node. */
 const SHAPES = 50;
 const FOCI = 30;
 const RESULTS = 20;
 
 const PREFIXES = prefixesOf("");
 
-/** Follows the validation for as long as the page is there. */
+/** Follows the validation while the page is open. */
 export class Validation {
   #answer = new Answer();
   #stream;
@@ -55,7 +55,7 @@ export class Validation {
     });
   }
 
-  /** Begins to follow. */
+  /** Starts to follow. */
   run() {
     void this.#stream.run();
   }
@@ -122,13 +122,13 @@ export class Validation {
     return [`sequence ${this.#sequence}`, ...(this.#changed ? [`last change ${this.#changed}`] : [])];
   }
 
-  /** Gives the results by shape, and by focus node, in the order of their names. */
+  /** Returns the results by shape and focus node, sorted by name. */
   #grouped() {
     /** @type {Map<string, {key: string, name: string, foci: Map<string, Focus>}>} */
     const groups = new Map();
     for (const row of this.#answer.rows.values()) {
       const { shape, path, component, focus } = row.binding;
-      // a shape without a name is called by what it is about
+      // a shape without a name is named by its path or component
       const about = path?.type === "uri" ? path : component;
       const name = shape.type === "uri" ? textOf(shape, PREFIXES) : `Shape of ${textOf(about, PREFIXES)}`;
       const key = keyOf(row.binding, ["shape"]);
@@ -194,12 +194,12 @@ export class Validation {
     return [...this.#place.querySelectorAll("button")];
   }
 
-  /** Makes a node the one that Tab leads to: all together they are one stop. @param {HTMLButtonElement | null} button */
+  /** Makes a node the stop of Tab; all nodes together are one stop. @param {HTMLButtonElement | null} button */
   #stopAt(button) {
     for (const other of this.#buttons()) other.tabIndex = other === button ? 0 : -1;
   }
 
-  /** Goes to the node above or below. @param {KeyboardEvent} event */
+  /** Moves the focus to the node above or below. @param {KeyboardEvent} event */
   #goOn(event) {
     const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
     if (!step || !(event.target instanceof HTMLButtonElement)) return;
@@ -226,7 +226,7 @@ function resultsOf(rows) {
 }
 
 /**
- * Makes elements the children, without moving those that are in their place: a moved one loses the focus.
+ * Makes elements the children without moving those in place, as a moved element loses the focus.
  * @param {HTMLElement} parent
  * @param {HTMLElement[]} elements
  */

@@ -1,8 +1,8 @@
-/** Whether triples are shown as a table or as a picture. */
+/** The choice between a table and a picture of triples. */
 
 import { button, make } from "./elements.js";
 
-/** Two buttons, of which one is pressed. */
+/** Two buttons, one of which is pressed. */
 export class ViewChoice {
   #onChoice;
   #table = button("Table", () => this.#choose(false));

@@ -1,4 +1,4 @@
-/** The predicates and classes of the data, as the server has counted them. */
+/** The predicates and classes of the data, from the server. */
 
 import { may } from "./about.js";
 import { vocabulary } from "./server.js";
@@ -6,15 +6,15 @@ import { vocabulary } from "./server.js";
 /** @typedef {{iri: string, uses: number}} Use */
 /** @typedef {{predicates: Use[], classes: Use[], complete: boolean, first: string}} Vocabulary */
 
-/** Milliseconds after which it is asked for again, when somebody completes a word. */
+/** Milliseconds after which a completion requests the vocabulary again. */
 const OLD = 30_000;
 
-/** Asks for the vocabulary when it is needed, and gives what there is meanwhile. */
+/** Requests the vocabulary when needed, and keeps the last one. */
 class Known {
   /** @type {Vocabulary} */ now = { predicates: [], classes: [], complete: false, first: "" };
   #asked = -OLD;
 
-  /** Asks the server, unless it was asked a moment ago. */
+  /** Requests the vocabulary, unless the last one is recent. */
   async refresh() {
     const age = performance.now() - this.#asked;
     if (!may("subscribe") || age < (this.now.complete ? OLD : OLD / 10)) return this.now;
@@ -22,7 +22,7 @@ class Known {
     try {
       this.now = await vocabulary();
     } catch {
-      // without it a query is written without completion of its names
+      // without it names are not completed
     }
     return this.now;
   }

@@ -1,1 +1,1 @@
-"""SPARQL over HTTP: what a request asks, what is refused, and how answers are written."""
+"""SPARQL over HTTP: reading and checking of requests, and writing of answers."""

@@ -1,4 +1,4 @@
-"""The answer of a query, evaluated by the engine of the store that holds the dataset."""
+"""Evaluation of a query by the engine of the dataset's store."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["AnswerWriter", "SelectedGraphs", "answer", "native_of", "refused_by_
 
 
 class SelectedGraphs(Dataset):
-    """Shows the default graph `merged` and the named graphs, of another dataset over the same store.
+    """A dataset over the same store, with the default graph `merged` and a selection of named graphs.
 
     >>> whole = Dataset()
     >>> _ = whole.add((URIRef("urn:a"), URIRef("urn:p"), URIRef("urn:b"), URIRef("urn:g")))
@@ -47,16 +47,16 @@ class SelectedGraphs(Dataset):
         self._named = {name: Graph(whole.store, name) for name in named}
 
     def contexts(self, triple: Any = None) -> Generator[Graph, None, None]:  # noqa: ARG002 - rdflib's interface
-        """List the named graphs."""
+        """Yield the named graphs."""
         yield from self._named.values()
 
     def get_context(self, identifier: Any, quoted: bool = False, base: str | None = None) -> Graph:  # noqa: ARG002 - rdflib's interface
-        """Give a named graph; graphs that were not selected are empty."""
+        """Return a named graph; other graphs are empty."""
         return self._named.get(identifier, Graph())
 
 
 class _Merged(Graph):
-    """The union of graphs, in which a triple is once."""
+    """The union of graphs, with each triple once."""
 
     def __init__(self, whole: Dataset, names: list[URIRef]) -> None:
         super().__init__(whole.store)
@@ -64,9 +64,9 @@ class _Merged(Graph):
         self._graphs = [Graph(whole.store, name) for name in names]
 
     def triples(self, triple: Any) -> Generator[Any, None, None]:
-        """List the triples that match."""
+        """Yield the matching triples."""
         subject, path, value = triple
-        # a path may lead from one of the graphs to another, so it is evaluated over all of them
+        # a path may cross graphs, so it is evaluated over their union
         if isinstance(path, Path):
             for start, end in path.eval(self, subject, value):
                 yield start, path, end
@@ -83,22 +83,22 @@ class _Merged(Graph):
 
 _PLACE: Final = re.compile(r"error at (\d+):(\d+): ")
 _SHOWN: Final = 60
-"""Characters before the place of an error that are shown."""
+"""Characters shown before the place of an error."""
 _SAID: Final = 150
-"""Characters of a parser's reason that are shown."""
+"""The longest reason of a parser that is shown."""
 
 
 class AnswerWriter(formats.Output, Protocol):
-    """Where an answer is written to: first its type, then the answer."""
+    """The output for an answer: first its type, then its bytes."""
 
     def begin(self, content_type: str) -> None:
-        """Take the value of Content-Type."""
+        """Set the value of Content-Type."""
 
 
 def answer(dataset: rdflib.Dataset, operation: ProtocolOperation, accept: str, output: AnswerWriter) -> None:
-    """Evaluate a query and write its answer in the format that `accept` asks for.
+    """Evaluate a query and write its answer in a format of `accept`.
 
-    Raises `Problem`: 400 for what cannot be evaluated, 403 for SERVICE, 406; and `QuerySyntaxError`.
+    Raises `QuerySyntaxError`, and `Problem`: 400 for a query that cannot be evaluated, 403 for SERVICE, 406.
     """
     tree = read_query(operation.text, bound_prefixes(dataset), base=operation.base)
     check(tree, operation.text)
@@ -108,29 +108,29 @@ def answer(dataset: rdflib.Dataset, operation: ProtocolOperation, accept: str, o
     except UnwritableError as error:
         raise Problem(406, f"the format cannot hold the answer: {error}") from error
     except (SPARQLError, NotImplementedError, ValueError, RuntimeError) as error:
-        # a RuntimeError too, and nothing that is wrong with the query's values: `run_child` tells of it
+        # a RuntimeError too, but not an error of the values: `run_child` reports it
         if isinstance(error, RecursionError):
             raise
         raise Problem(400, f"the query cannot be evaluated: {error}") from error
 
 
 def native_of(dataset: rdflib.Dataset) -> Any:
-    """Give what answers SPARQL itself inside the dataset's store; None where rdflib evaluates queries."""
+    """Return the native store that evaluates SPARQL; None if rdflib evaluates queries."""
     return getattr(dataset.store, "_inner", None)
 
 
 def refused_by_oxigraph(error: SyntaxError, written: str) -> Problem:
-    """Make the problem of an error that Oxigraph finds in what was written for it, such as a wrong IRI.
+    """Return the problem of an error that Oxigraph finds in the rewritten text, such as an invalid IRI.
 
-    Its place is none of the client's text, so what stands before it is shown.
+    Its place is not in the client's text, so the text before it is shown.
     """
     found = _PLACE.match(str(error))
     line, column = (int(found[1]), int(found[2])) if found else (0, 0)
     before = "".join(written.split("\n")[max(0, line - 1) : line])[: max(0, column - 1)]
-    # it may list every character that would have been right there
+    # it may list every character that is allowed there
     reason = str(error)[found.end() if found else 0 :]
     said = f": {reason}" if len(reason) <= _SAID else ""
-    return Problem(400, f"Oxigraph refuses it behind {before[-_SHOWN:]!r}{said}")
+    return Problem(400, f"Oxigraph refuses it after {before[-_SHOWN:]!r}{said}")
 
 
 _Choose = Callable[[tuple[str, ...]], str]
@@ -160,7 +160,7 @@ def _answer_oxigraph(
             for name in operation.default
         ]
         options["named_graphs"] = [NamedNode(name) for name in operation.named]
-    elif dataset.default_union:  # which would make Oxigraph forget FROM
+    elif dataset.default_union:  # the option would make Oxigraph ignore FROM
         options["use_default_graph_as_union"] = not tree.query.datasetClause
     written = write(tree)
     try:
@@ -170,13 +170,13 @@ def _answer_oxigraph(
     if isinstance(result, QueryTriples):
         kind = choose_format(formats.GRAPHS)
         output.begin(formats.content_type(kind))
-        file: Any = output  # of a file Oxigraph wants `write` and `flush`
+        file: Any = output  # Oxigraph uses `write` and `flush` of a file
         serialize(result, file, RdfFormat.from_media_type(kind))
     else:
         kind = choose_format(formats.TABLES)
         output.begin(formats.content_type(kind))
         if kind == formats.CSV and isinstance(result, QuerySolutions):
-            # pyoxigraph writes IRIs without quotation marks, though they may have commas
+            # pyoxigraph writes IRIs without quotation marks, although they may contain commas
             names = [variable.value for variable in result.variables]
             formats.write_csv(names, (map(_csv_field, solution) for solution in result), output)
         else:
@@ -184,7 +184,7 @@ def _answer_oxigraph(
 
 
 def _csv_field(term: Any) -> str:
-    """Write a term of Oxigraph as a field of CSV, which has no kinds of terms."""
+    """Return a term of Oxigraph as a field of CSV, which does not mark kinds of terms."""
     from pyoxigraph import BlankNode, Triple
 
     if isinstance(term, Triple):
@@ -204,7 +204,7 @@ def _answer_rdflib(
     context = _context(dataset, operation, main.datasetClause or ())
     context.prologue = Prologue()
     context.prologue.base = tree.base
-    # not evalQuery: it would fetch the graphs of FROM as documents
+    # not evalQuery, which would fetch the graphs of FROM as documents
     result = evalPart(context, main)
     output.begin(formats.content_type(kind))
     if result["type_"] == "ASK":
@@ -213,7 +213,7 @@ def _answer_rdflib(
         formats.write_table(list(map(str, result["vars_"])), result["bindings"], kind, output)
     else:
         graph = result["graph"]
-        # a template may make what is no triple of RDF: that is left out (SPARQL 1.1, 16.2)
+        # a template may make triples that are not RDF, which are left out (SPARQL 1.1, 16.2)
         for s, p, o in list(graph):
             if not is_triple(s, p, o):
                 graph.remove((s, p, o))
@@ -221,7 +221,7 @@ def _answer_rdflib(
 
 
 def _context(dataset: rdflib.Dataset, operation: ProtocolOperation, clauses: Any) -> QueryContext:
-    """Make the context in which rdflib evaluates: with the dataset of the protocol, of the text, or all."""
+    """Return rdflib's context of evaluation, with the dataset of the protocol, of the text, or all."""
     default = [clause.default for clause in clauses if clause.default]
     named = [clause.named for clause in clauses if clause.named]
     if operation.has_dataset:

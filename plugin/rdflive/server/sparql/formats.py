@@ -1,7 +1,7 @@
 """The media types of results, and rdflib's results written in them.
 
-Oxigraph writes its own, but for CSV. Of rdflib's serializers those are used that give back every term as it
-was; its Turtle and JSON-LD change how numbers are spelled, its XML leaves out zero and false, and it has no
+Oxigraph writes its own results, except CSV. rdflib's serializers are used only if they keep every term: its
+Turtle and JSON-LD change the lexical forms of numbers, its XML results omit zero and false, and it has no
 TSV.
 """
 
@@ -45,9 +45,9 @@ _QUALITY: Final = re.compile(r"0(?:\.\d{0,3})?|1(?:\.0{0,3})?")
 
 
 def choose(accept: str, offered: Sequence[str], aliases: Mapping[str, str]) -> str:
-    """Choose one of the media types offered by the header Accept; the first one where it does not matter.
+    """Return the best of the `offered` media types for the header Accept; the first one if all are equal.
 
-    `aliases` are other names that clients ask for them by. Raises `Problem` 406.
+    `aliases` are other names that clients use for them. Raises `Problem` 406.
 
     >>> choose("text/csv;q=0.5, text/*;q=0.1", ["application/json", "text/turtle", "text/csv"], {})
     'text/csv'
@@ -58,19 +58,19 @@ def choose(accept: str, offered: Sequence[str], aliases: Mapping[str, str]) -> s
     wanted = dict(ranges)
     quality = {
         kind: max(
-            # by the word: whoever accepts `text/*` has not asked for N-Triples by its old name text/plain
+            # aliases match literally: `text/*` does not mean N-Triples by its old name text/plain
             [_quality(kind, ranges), *(wanted.get(name, 0.0) for name in aliases if aliases[name] == kind)]
         )
         for kind in offered
     }
     best = max(offered, key=quality.__getitem__)
     if not quality[best]:
-        raise Problem(406, f"none of {accept!r} can be answered here; there is {', '.join(offered)}")
+        raise Problem(406, f"none of {accept!r} is available here; available: {', '.join(offered)}")
     return best
 
 
 def _ranges(accept: str) -> Iterator[tuple[str, float]]:
-    """Read media ranges with their quality; parameters other than q change nothing."""
+    """Yield media ranges with their quality; other parameters than q are ignored."""
     for part in accept.split(","):
         kind, *parameters = (piece.strip().lower() for piece in part.split(";"))
         if not kind:
@@ -82,7 +82,7 @@ def _ranges(accept: str) -> Iterator[tuple[str, float]]:
 
 
 def _quality(kind: str, ranges: list[tuple[str, float]]) -> float:
-    """Give the quality of a media type: that of the most specific range that holds it."""
+    """Return the quality of a media type, by the most specific range that includes it."""
     for wanted in (kind, kind.partition("/")[0] + "/*", "*/*"):
         found = [quality for name, quality in ranges if name == wanted]
         if found:
@@ -91,10 +91,10 @@ def _quality(kind: str, ranges: list[tuple[str, float]]) -> float:
 
 
 class Output(Protocol):
-    """Where a result is written to."""
+    """The output for a result."""
 
     def write(self, piece: bytes, /) -> int:
-        """Take a piece of the result."""
+        """Write a piece of the result."""
 
 
 JSON: Final = "application/sparql-results+json"
@@ -120,10 +120,10 @@ ALIASES: Final = {
     "text/xml": XML,
     "application/x-turtle": TURTLE,
     "text/n3": TURTLE,
-    # the media type of N-Triples before it had one of its own
+    # the media type of N-Triples before it had its own
     "text/plain": N_TRIPLES,
 }
-"""Other names that clients ask for formats by."""
+"""Other names that clients use for formats."""
 
 Rows: TypeAlias = Iterator[dict[str, Node]]
 
@@ -134,14 +134,14 @@ _BARE: Final = {
     str(XSD.boolean): re.compile("true|false"),
     str(XSD.integer): re.compile("[+-]?[0-9]+"),
 }
-"""By datatype, the literals that Turtle writes without quotes."""
+"""The lexical forms, by datatype, that Turtle writes without quotes."""
 _PARTS: Final = ("subject", "predicate", "object")
-"""What the formats of results call the parts of a triple that is a term."""
+"""The names of the parts of a triple term in results."""
 _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def content_type(kind: str) -> str:
-    """Give the header Content-Type of a media type."""
+    """Return the header Content-Type of a media type."""
     return f"{kind}; charset=utf-8" if kind.startswith("text/") else kind
 
 
@@ -160,7 +160,7 @@ def write_csv(names: list[str], rows: Iterable[Iterable[str]], output: Output) -
 
 
 def write_truth(truth: bool, kind: str, output: Output) -> None:
-    """Write the answer of ASK; what CSV and TSV have for that the specification does not say."""
+    """Write the answer of ASK; the specification does not define it for CSV and TSV."""
     word = str(truth).lower()
     xml = f"{_XML_HEAD}<head/><boolean>{word}</boolean></sparql>"
     output.write({JSON: f'{{"head": {{}}, "boolean": {word}}}', XML: xml}.get(kind, word).encode())
@@ -171,8 +171,8 @@ def write_graph(graph: Graph, kind: str, output: Output) -> None:
     kinds = (TripleTerm, DirectionalString)
     newer = next((term for term in graph.objects() if isinstance(term, kinds)), None)
     if newer is not None and kind == RDF_XML:
-        raise UnwritableError(f"{newer.n3()} is a term of RDF 1.2: ask for Turtle")
-    # N-Triples is Turtle and TriG too; rdflib's serializer knows neither term
+        raise UnwritableError(f"{newer.n3()} is a term of RDF 1.2: request Turtle")
+    # N-Triples is valid Turtle and TriG; rdflib's serializer supports neither kind of term
     if kind in (N_TRIPLES, N_QUADS) or (newer is not None and kind != JSON_LD):
         for triple in graph:
             output.write((" ".join(map(_written, triple)) + " .\n").encode())
@@ -208,8 +208,8 @@ def _xml_term(term: Node) -> str:
         named = zip(_PARTS, map(_xml_term, term.parts), strict=True)
         return f"<triple>{''.join(f'<{name}>{part}</{name}>' for name, part in named)}</triple>"
     if _NOT_XML.search(str(term)):
-        raise UnwritableError(f"{term!r} has a character that XML cannot hold: ask for JSON")
-    # parsers of XML read a bare carriage return as a line feed
+        raise UnwritableError(f"{term!r} has a character that XML cannot contain: request JSON")
+    # XML parsers read a bare carriage return as a line feed
     text = escape(str(term), {"\r": "&#13;"})
     if not isinstance(term, Literal):
         return f"<bnode>{text}</bnode>" if isinstance(term, BNode) else f"<uri>{text}</uri>"
@@ -272,14 +272,14 @@ def _field(term: Node | None) -> str:
 
 
 def _written(term: Node) -> str:
-    """Write a term as N-Triples 1.2 does."""
+    """Return a term in N-Triples 1.2."""
     if isinstance(term, TripleTerm):
         return f"<<( {' '.join(map(_written, term.parts))} )>>"
     return write_term(term) + (f"--{term.direction}" if isinstance(term, DirectionalString) else "")
 
 
 def _nodes(graph: Graph) -> Iterator[dict[str, Any]]:
-    """Write a graph as expanded JSON-LD, every literal with its own spelling."""
+    """Yield a graph's nodes in expanded JSON-LD, with the lexical forms of all literals."""
     for subject in graph.subjects(unique=True):
         node: dict[str, Any] = {"@id": _name(subject)}
         for predicate, value in graph.predicate_objects(subject):
@@ -289,7 +289,7 @@ def _nodes(graph: Graph) -> Iterator[dict[str, Any]]:
 
 def _value(term: Node) -> dict[str, str]:
     if isinstance(term, TripleTerm):
-        raise UnwritableError(f"JSON-LD has no triples as terms, as {term.n3()} is one: ask for Turtle")
+        raise UnwritableError(f"JSON-LD has no triple terms such as {term.n3()}: request Turtle")
     if not isinstance(term, Literal):
         return {"@id": _name(term)}
     if term.language:
@@ -303,18 +303,18 @@ def _name(term: Node) -> str:
 
 
 class _Turtle(TurtleSerializer):
-    """Writes every literal as it is spelled."""
+    """Writes every literal with its lexical form."""
 
     def label(self, node: Node, position: int) -> str:
         if not isinstance(node, Literal):
             return super().label(node, position)
         bare = _BARE.get(str(node.datatype))
-        # as write_term does, but without quotes where it is read as the same
+        # as write_term, but without quotes if that means the same literal
         return str(node) if bare is not None and bare.fullmatch(node) else write_term(node)
 
 
 class _Stream(io.RawIOBase):
-    """An output as rdflib's serializers want it."""
+    """An output as a stream for rdflib's serializers."""
 
     def __init__(self, output: Output) -> None:
         self._output = output

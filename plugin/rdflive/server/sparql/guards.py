@@ -1,7 +1,7 @@
-"""Keeps requests from reaching other hosts, and engines from more nesting than their stacks have room for.
+"""Checks against requests that access other hosts or exceed the stacks of engines by nesting.
 
-Engines are given what is written of the tree that was checked, and never the client's text. So no engine can
-read a clause there that was not seen here.
+Engines receive a text that is generated from the checked tree, never the client's text, so they cannot see an
+unchecked clause.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ _REMOTE: Final = {"ServiceGraphPattern": "SERVICE", "Load": "LOAD"}
 
 
 def check(tree: Tree, text: str) -> None:
-    """Raise `Problem`: 403 for a request that would ask another host, 400 for one that is nested too deeply,
-    and for functions that are not known and regular expressions that are none.
+    """Raise `Problem` 403 for access to another host, and 400 for deep nesting, unknown functions and invalid
+    regular expressions.
 
     >>> from rdflive.syntax.reader import read_query
     >>> text = "ASK { SERVICE <http://e/> { } }"
     >>> check(read_query(text), text)
     Traceback (most recent call last):
     ...
-    rdflive.server.failures.Problem: SERVICE (line 1, column 7) would ask another host: not allowed
+    rdflive.server.failures.Problem: SERVICE (line 1, column 7) would access another host: not allowed
     """
     for node in walk(tree):
         if node.name in _REMOTE:
-            raise placed(403, _REMOTE[node.name], text, node.begin, "would ask another host: not allowed")
+            raise placed(403, _REMOTE[node.name], text, node.begin, "would access another host: not allowed")
         fault = fault_of(node)
-        if fault is not None:  # an engine would take it for an error of each row, and say nothing
+        if fault is not None:  # engines would treat it as an error of each row, silently
             raise placed(400, fault.construct, text, node.begin, fault.reason)
     begin = too_deep(tree)
     if begin is not None:
@@ -40,6 +40,6 @@ def check(tree: Tree, text: str) -> None:
 
 
 def placed(status: int, what: str, text: str, begin: int, reason: str) -> Problem:
-    """Make the problem of a part of a text, by the offset where it begins."""
+    """Return the problem of a part of a text, by its offset."""
     line, column, *_ = place_of(text, begin)
     return Problem(status, f"{what} (line {line}, column {column}) {reason}", line=line, column=column)

@@ -1,4 +1,4 @@
-"""What a request of the SPARQL 1.1 Protocol asks: one operation, and the dataset it is about."""
+"""Requests of the SPARQL 1.1 Protocol: one operation and its dataset."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ Fields: TypeAlias = list[tuple[str, str]]
 
 _FORM: Final = "application/x-www-form-urlencoded"
 _FIELDS: Final = 1000
-"""Parameters that a request may have."""
+"""The most parameters of a request."""
 _IRI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\\ud800-\udfff]*")
 
 
 @dataclass(frozen=True, slots=True)
 class ProtocolOperation:
-    """The text of a query or update, and the graphs that the protocol names; none are those of the text."""
+    """The text of a query or update, and the graphs of the protocol; without any the text's graphs apply."""
 
     text: str
     default: tuple[str, ...] = ()
     named: tuple[str, ...] = ()
     base: str = ""
-    """What relative IRIs of the text are resolved by: the address of the request (RFC 3986, 5.1.3)."""
+    """The base for relative IRIs: the URL of the request (RFC 3986, 5.1.3)."""
 
     @property
     def has_dataset(self) -> bool:
-        """True where the protocol names the dataset, whatever the text says."""
+        """True if the protocol names the dataset, which overrides the text."""
         return bool(self.default or self.named)
 
 
 async def read_query(request: Request) -> ProtocolOperation | None:
-    """Read a query; None for a request without any parameter. Raises `Problem` 400, 413 or 415."""
+    """Return the query of a request, or None without any parameter; raise `Problem` 400, 413 or 415."""
     if request.method != "POST" and not request.url.query:
         return None
     fields = await read_fields(request, "application/sparql-query", "query")
@@ -49,12 +49,12 @@ async def read_query(request: Request) -> ProtocolOperation | None:
 
 
 async def read_update(request: Request) -> tuple[ProtocolOperation, bool]:
-    """Read an update, and whether it is only to be previewed; raises `Problem` 400, 413 or 415."""
+    """Return the update of a request, and True for a preview; raise `Problem` 400, 413 or 415."""
     parts = request.url.query.split("&")
-    # alone it is no parameter with a value, as all others are
+    # `preview` alone has no value, unlike all other parameters
     previews = [part.partition("=")[2] for part in parts if part.partition("=")[0] == "preview"]
     if previews not in ([], [""], ["true"]):
-        raise Problem(400, "preview has no value, or true: leave it out to update")
+        raise Problem(400, "preview takes no value, or true: leave it out to update")
     rest = "&".join(part for part in parts if part.partition("=")[0] != "preview")
     fields = await read_fields(request, "application/sparql-update", "update", rest)
     operation = _operation(request, fields, "update", "using-graph-uri", "using-named-graph-uri")
@@ -62,9 +62,9 @@ async def read_update(request: Request) -> tuple[ProtocolOperation, bool]:
 
 
 async def read_fields(request: Request, direct: str, name: str, parameters: str | None = None) -> Fields:
-    """Read all parameters of a request, its body being a form, or the one called `name` itself.
+    """Return all parameters of a request; the body is a form, or the value of `name`.
 
-    `parameters` stand in for those of the address. Raises `Problem` 400, 413 or 415.
+    `parameters` replaces those of the URL. Raises `Problem` 400, 413 or 415.
     """
     fields = _parsed(request.url.query if parameters is None else parameters, name)
     if request.method != "POST":
@@ -86,8 +86,8 @@ async def read_fields(request: Request, direct: str, name: str, parameters: str 
 
 @lru_cache(maxsize=64)
 def _kind(content_type: str) -> tuple[str, str]:
-    """Give the media type and the character set that a body is said to have."""
-    # the standard library's reader of mail knows parameters in quotes, such as charset="utf-8"
+    """Return the declared media type and character set of a body."""
+    # the standard library's mail parser handles quoted parameters, such as charset="utf-8"
     header = Message()
     header["content-type"] = content_type
     given = header.get_content_type() if content_type else "of no type"
@@ -104,7 +104,7 @@ def _parsed(text: str, name: str) -> Fields:
 
 
 def _ways(name: str) -> str:
-    """Say how a query or an update is sent: many clients say that a text is a form, and it is none."""
+    """Return a hint on sending; many clients declare a plain text as a form."""
     return f"send {name}=…, URL-encoded, or the {name} itself as application/sparql-{name}"
 
 
@@ -118,7 +118,7 @@ def _operation(request: Request, fields: Fields, name: str, default: str, named:
             400, f"the {name} is empty" if not texts[0].strip() else f"the {name} has a NUL character"
         )
     address = str(request.url.replace(query="", fragment=""))
-    # it has the Host that the client sent, which need not be one
+    # it contains the client's Host, which may be invalid
     base = address if _IRI.fullmatch(address) else ""
     return ProtocolOperation(texts[0], _graphs(fields, default), _graphs(fields, named), base)
 

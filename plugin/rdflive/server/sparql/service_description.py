@@ -23,7 +23,7 @@ _NAMES: Final = (
 
 
 def describe_service(request: Request, *, is_union: bool) -> Response:
-    """Answer with what there is, in the format that the client wants."""
+    """Respond with the service description in an accepted format."""
     kind = choose(request.headers.get("accept", ""), formats.GRAPHS, formats.ALIASES)
     output = _Description()
     endpoint = URIRef(str(request.url.replace(query="", fragment="")))

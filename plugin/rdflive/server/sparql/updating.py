@@ -1,4 +1,4 @@
-"""SPARQL updates: tried in a child if they could take long, then run as one commit."""
+"""Checking and running of SPARQL updates, each as one commit."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _MATCHING: Final = frozenset({"Modify", "DeleteWhere"})
 
 
 def checked_update(dataset: rdflib.Dataset, operation: ProtocolOperation) -> tuple[str, bool]:
-    """Give the text of an update for engines, and whether it has patterns to match, which may take long.
+    """Return the text of an update for engines, and True if it has patterns, whose matching may take long.
 
-    The dataset that the protocol names is written into it. Raises `QuerySyntaxError`, and `Problem`: 403 for
-    LOAD and SERVICE, 400 where text and protocol both name a dataset, and where the store's default graph
-    cannot be what patterns without a dataset of their own are to see.
+    The text includes the dataset of the protocol. Raises `QuerySyntaxError`, and `Problem`: 403 for LOAD and
+    SERVICE, 400 if text and protocol both name a dataset, and 400 if patterns need a default graph that is
+    the union on Oxigraph.
     """
     tree = read_update(operation.text, bound_prefixes(dataset), base=operation.base)
     check(tree, operation.text)
@@ -40,15 +40,15 @@ def checked_update(dataset: rdflib.Dataset, operation: ProtocolOperation) -> tup
 
 
 def run_update(dataset: rdflib.Dataset, text: str) -> int:
-    """Run what was checked as one commit, all or nothing; gives the number of a commit that includes it.
+    """Run a checked update as one commit, all or nothing; return the number of a commit that includes it.
 
-    Raises `Problem` 400 for what cannot be done, and `Refused` where a guard refuses it; then
+    Raises `Problem` 400 for a failed update, and `Refused` for an update that a guard refuses; then
     nothing has changed.
     """
     store = manager.store_of(dataset)
     problem: Problem
     try:
-        # not in a batch, so that guards can refuse before anything is written
+        # not in a batch, so that guards can refuse it before the writing
         with manager.locked(store) as locked:
             adapter: Any = locked
             adapter.write(_updated(dataset), Transaction({}, updates=[text], name="server", keep={}))
@@ -63,11 +63,11 @@ def run_update(dataset: rdflib.Dataset, text: str) -> int:
             if isinstance(error, SyntaxError)
             else Problem(400, f"nothing was changed, as the update failed: {error}")
         )
-    raise problem  # not from the error, whose frames hold what Oxigraph must drop in this thread
+    raise problem  # not from the error: Oxigraph must drop the objects of its frames in this thread
 
 
 def _updated(dataset: rdflib.Dataset) -> rdflib.Dataset:
-    """Give the dataset as the store's adapter updates it: Oxigraph's without a union."""
+    """Return the dataset to update: for Oxigraph without the union of graphs."""
     if native_of(dataset) is None or not dataset.default_union:
         return dataset
     twin = rdflib.Dataset(dataset.store)
@@ -76,7 +76,7 @@ def _updated(dataset: rdflib.Dataset) -> rdflib.Dataset:
 
 
 def _seeing(request: Tree, dataset: rdflib.Dataset, operation: ProtocolOperation) -> Tree:
-    """Give an operation with the dataset that its patterns are to see."""
+    """Return an operation with the dataset for its patterns."""
     if request.name not in _MATCHING:
         return request
     names_its_own = request.using or request.withClause is not None
@@ -97,7 +97,7 @@ def _seeing(request: Tree, dataset: rdflib.Dataset, operation: ProtocolOperation
             "the pattern",
             operation.text,
             (request.where or request.quads).begin,
-            "would match the default graph of Oxigraph only, and this server shows the union of all graphs: "
+            "would match only the default graph of Oxigraph, but this server shows the union of all graphs: "
             "name graphs by USING or WITH",
         )
     return request
@@ -115,7 +115,7 @@ def _with_using(request: Tree, operation: ProtocolOperation) -> Tree:
 
 
 def _group(parts: Iterable[Tree]) -> Tree:
-    """Make the group of patterns that quads are."""
+    """Return quads as a group of patterns."""
     return Tree("GroupGraphPattern", {"part": tuple(map(_pattern, parts))})
 
 

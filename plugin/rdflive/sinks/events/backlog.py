@@ -1,4 +1,4 @@
-"""What changed lately, between places that readers may be at."""
+"""Recent changes, between the places where readers may be."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ Weights = dict[str, int]
 """The net weights of solutions as JSON."""
 
 _SLACK: Final = 8
-"""An eighth more or less than a bound, so that not every change cuts the backlog.
+"""Trimming starts or ends an eighth beyond a bound, so that not every change trims the backlog.
 
-With a history of 1000 places it is cut when there are 1126, down to 1000. Of 800 solutions that it may hold
-it keeps 700 when there are 801."""
+A history of 1000 places is trimmed at 1126 places, to 1000. A bound of 800 solutions is trimmed at 801
+solutions, to 700."""
 
 
 @dataclass(slots=True)
 class _Entry:
-    """What changed between a place and the next."""
+    """The change between a place and the next."""
 
     start: int
-    """The place in front of it."""
+    """The place before the change."""
     first: int
-    """The sequence of the first commit that is in it."""
+    """The sequence of the first commit in the change."""
     net: Weights
 
 
 class Backlog:
-    """The changes behind each place, in order; places are the sequences of the commits that led there.
+    """The changes after each place, in order; a place is the sequence of the commit that led there.
 
-    At least the last `history` places are kept, of together about `rows` solutions. Older places are kept
-    only as long as some client is at one of them.
+    The backlog keeps at least the last `history` places, with about `rows` solutions together. It keeps older
+    places only while a client is at one of them.
 
     >>> backlog = Backlog(history=10, rows=100)
     >>> backlog.begin(4)
@@ -49,17 +49,17 @@ class Backlog:
         self._most = rows
         self._entries: list[_Entry] = []
         self.last = 0
-        """The place behind all changes."""
+        """The place after all changes."""
         self.rows = 0
-        """How many solutions it holds."""
+        """Number of solutions in all changes."""
 
     @property
     def oldest(self) -> int:
-        """The first place that is kept."""
+        """The first place in the backlog."""
         return self._entries[0].start if self._entries else self.last
 
     def __len__(self) -> int:
-        """Count the places in front of the last."""
+        """Return the number of places before the last."""
         return len(self._entries)
 
     def __contains__(self, place: int) -> bool:
@@ -67,18 +67,18 @@ class Backlog:
         return place == self.last or (index < len(self._entries) and self._entries[index].start == place)
 
     def begin(self, place: int) -> None:
-        """Forget everything, and be at a place."""
+        """Discard all changes and start at a place."""
         self._entries.clear()
         self.rows, self.last = 0, place
 
     def append(self, first: int, place: int, net: Weights) -> None:
-        """Add what the commits from `first` on changed, up to a new place."""
+        """Add the change of the commits from `first` up to a new place."""
         self._entries.append(_Entry(self.last, first, net))
         self.rows += len(net)
         self.last = place
 
     def behind(self, place: int) -> tuple[int, Weights] | None:
-        """Give the first commit behind a place that is kept, and the sum of the changes; None for none."""
+        """Return the first commit after a place in the backlog and the sum of the changes, or None."""
         entries = self._entries[self._index(place) :]
         if not entries:
             return None
@@ -86,20 +86,20 @@ class Backlog:
         return entries[0].first, net
 
     def exceeds(self, answer: int) -> bool:
-        """Tell whether there is something to trim; as many solutions as the `answer` has may be kept."""
+        """Return True if a bound is exceeded; a large `answer` (its size) raises the bound of solutions."""
         return self._has_many_places() or self.rows > max(self._most, answer)
 
     def trim(self, places: Collection[int], answer: int) -> None:
-        """Keep within the bounds, and every place that somebody is at as far as these allow.
+        """Discard and merge changes down to the bounds; keep each client's place as far as the bounds allow.
 
-        The newest change is kept in any case, however large.
+        The newest change always stays, of any size.
         """
         if self._has_many_places():
             self._compact(len(self._entries) - self._history, places)
         most = max(self._most, answer)
         if self.rows > most:
             enough = most - most // _SLACK
-            # first what nobody is waiting for, then by merging, and at last what somebody is still behind
+            # drop changes that no client needs, then merge between places, then drop needed changes
             self._drop(enough, min(places, default=self.last))
             if self.rows > enough:
                 self._compact(len(self._entries), places)
@@ -109,16 +109,16 @@ class Backlog:
         return len(self._entries) > self._history + max(_SLACK, self._history // _SLACK)
 
     def _drop(self, rows: int, before: int) -> None:
-        """Drop the oldest changes in front of a place, until so many solutions are left; not the newest."""
+        """Drop the oldest changes before a place, except the newest one, until `rows` solutions are left."""
         count = 0
-        # the newest stays: readers that are up to date must be told of it
+        # the newest stays: readers that are up to date need it
         while count < len(self._entries) - 1 and self._entries[count].start < before and self.rows > rows:
             self.rows -= len(self._entries[count].net)
             count += 1
         del self._entries[:count]
 
     def _compact(self, count: int, places: Collection[int]) -> None:
-        """Merge the oldest changes between places where somebody is; drop those in front of all places."""
+        """Merge the oldest changes between clients' places; drop those before all places."""
         kept = set(places)
         merged: list[list[_Entry]] = []
         for entry in self._entries[:count]:
@@ -130,7 +130,7 @@ class Backlog:
         self.rows = sum(len(entry.net) for entry in self._entries)
 
     def _index(self, place: int) -> int:
-        """Give the number of changes in front of a place."""
+        """Return the number of changes before a place."""
         return bisect_left(self._entries, place, key=_start)
 
 

@@ -1,4 +1,4 @@
-"""One event of a server, and how it is written."""
+"""One event of a server, and its text as a server-sent event."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ __all__ = ["Kind", "ServedEvent", "heartbeat"]
 Kind: TypeAlias = Literal["initial", "update", "resync", "end"]
 
 _PIECE: Final = 1000
-"""Solutions that are written together."""
+"""Solutions in one piece of text."""
 
 
 @dataclass(frozen=True)
 class ServedEvent:
-    """What a client is told: the whole answer, what changed in it, or why neither can be said.
+    """A message to clients: the full answer, a change of it, or the reason for having neither.
 
-    `added` and `removed` are solutions as JSON, each as often as it came or went; an ASK query has
-    `boolean` in their place. `id` is empty where no client could go on from here.
+    `added` and `removed` are solutions as JSON, repeated by multiplicity; an ASK query has `boolean` instead.
+    `id` is empty if no client can resume after this event.
     """
 
     kind: Kind
@@ -31,19 +31,19 @@ class ServedEvent:
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     changed: tuple[str, ...] | None = None
-    """Pairs of solutions as JSON, of a subscription with a key."""
+    """Pairs of old and new solutions as JSON, for a subscription with a key."""
     boolean: bool | None = None
     about: str = ""
-    """Members of the data that come before the solutions, as JSON without braces."""
+    """Members of the data in front of the solutions, as JSON without braces."""
 
     @property
     def rows(self) -> int:
-        """How many solutions it tells of."""
+        """Number of solutions in the event."""
         return len(self.added) + len(self.removed) + 2 * len(self.changed or ())
 
     def pieces(self) -> Iterator[bytes]:
-        """Give the event as server-sent events are written, some solutions at a time."""
-        # put together once for all clients that take this event; a large one would be held twice
+        """Yield the text of the event, up to 1000 solutions at a time."""
+        # a short text is cached for all clients; caching a long one would double its memory
         if self.rows <= _PIECE:
             yield self._whole
             return
@@ -78,7 +78,7 @@ class ServedEvent:
 
 
 def heartbeat(name: str, sequence: int) -> bytes:
-    """Write the event that says nothing but that the connection lives, and where a reader is."""
+    """Return an event that shows that the connection is alive, and a reader's place."""
     place = f"id: {name}\n" if name else ""
     return f'{place}event: heartbeat\ndata: {{"sequence": {sequence}}}\n\n'.encode()
 
@@ -87,6 +87,6 @@ def _listed(begin: str, texts: tuple[str, ...]) -> Iterator[bytes]:
     for start in range(0, len(texts), _PIECE):
         piece = ", ".join(texts[start : start + _PIECE])
         yield f"{begin if not start else ', '}{piece}".encode()
-    # the name of the list must be there all the same
+    # an empty list still needs its name
     if not texts:
         yield begin.encode()

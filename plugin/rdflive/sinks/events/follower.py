@@ -1,4 +1,4 @@
-"""Clients that follow a log in the event loop, and how often they are notified."""
+"""Clients that follow a log in the event loop, and the pace of their notifications."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from rdflive.sinks.events.log import EventLog
 __all__ = ["DeliveryPace", "Follower", "Followers"]
 
 _SHARE: Final = 0.25
-"""The part of the event loop's time that telling clients may take."""
+"""The share of the event loop's time that notifying clients may take."""
 _LONGEST: Final = 1.0
-"""Seconds between two rounds at most: what held a round up need not have been the clients."""
+"""The longest time in seconds between two rounds: other tasks may have slowed a round."""
 
 
 class DeliveryPace:
-    """Calls whoever asked, in rounds that take no more than a part of the event loop's time.
+    """Calls the requested functions in rounds, which take at most a share of the event loop's time.
 
-    A round lasts until the tasks that it woke have taken a step. The next one waits so long that what
-    changes meanwhile is told together: the more clients there are, the more is merged.
+    A round lasts until the tasks that it woke have taken a step. Changes that arrive before the next round
+    are delivered together, so more clients mean longer rounds and more merging.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -32,7 +32,7 @@ class DeliveryPace:
         self._free_at = 0.0
 
     def ask(self, wake: Callable[[], None]) -> None:
-        """Have a function called in the next round, once; from the thread of the loop."""
+        """Call a function once in the next round; must run in the thread of the loop."""
         self._asked[wake] = None
         self._plan()
 
@@ -43,25 +43,25 @@ class DeliveryPace:
 
     def _run(self) -> None:
         start = self._loop.time()
-        # who asks while the round lasts asks for the next one
+        # requests during a round are for the next one
         asked, self._asked = self._asked, {}
         for wake in asked:
             wake()
-        self._loop.call_soon(self._end, start)  # behind the tasks that were woken
+        self._loop.call_soon(self._end, start)  # after the woken tasks
 
     def _end(self, start: float) -> None:
         now = self._loop.time()
-        # a quarter of the time: the next round comes three times as long after this one as it took
+        # with a share of a quarter, the pause is three times as long as the round
         self._free_at = now + min((now - start) * (1 / _SHARE - 1), _LONGEST)
         self._is_planned = False
         self._plan()
 
 
 class Follower:
-    """Waits for the next event of a log behind the event `last`, without a thread.
+    """Waits for the next event of a log after the event `last`, without a thread.
 
-    It takes changes when it is its turn, which `ask` has it woken for. So clients that are busy at
-    different times come to the same places of the log, and what they are told is put together once.
+    A follower takes changes only when `DeliveryPace` wakes it. So clients that are busy at different times
+    reach the same places of the log, and share the merged events.
     """
 
     __slots__ = ("_ask", "_log", "_waiting", "cut", "reader")
@@ -70,7 +70,7 @@ class Follower:
         self, log: EventLog, ask: Callable[[Callable[[], None]], object], last: str | None = None
     ) -> None:
         self.cut: Callable[[], object] = self.stop
-        """Ends the client's connection at once, also while it takes nothing."""
+        """Ends the client's connection at once, also while the client reads nothing."""
         self._log = log
         self._ask = ask
         self._waiting: asyncio.Future[None] | None = None
@@ -78,18 +78,18 @@ class Follower:
 
     @property
     def is_over(self) -> bool:
-        """True when nothing comes any more."""
+        """True after the last event."""
         return self.reader.is_over
 
     async def take(self, timeout: float) -> ServedEvent | None:
-        """Wait for an event and take it; None at the end (`is_over`) and after `timeout` seconds."""
-        # the first answer waits for no round, and neither does the end
+        """Wait for an event and return it; None at the end (`is_over`) and after `timeout` seconds."""
+        # the first answer and the end need no round
         if not self.reader.epoch or self._log.has_ended:
             event = self.reader.take_now()
             if event is not None or self.reader.is_over:
                 return event
         elif self.reader.is_behind:
-            # it was still sending when the others were woken: with the next round it comes to their places
+            # it was busy during the last round; after the next one it is at the same place as the others
             self._ask(self.wake)
         loop = asyncio.get_running_loop()
         self._waiting = loop.create_future()
@@ -99,16 +99,16 @@ class Follower:
         finally:
             timer.cancel()
             self._waiting = None
-        # None also where all that had changed was undone before its turn
+        # None also if the changes cancelled out
         return self.reader.take_now()
 
     def wake(self) -> None:
-        """Have it look again if there is something to take; from the thread of the loop."""
+        """Continue if there is an event to take; must run in the thread of the loop."""
         if self.is_over or self.reader.is_behind or self._log.has_ended:
             self._go_on()
 
     def stop(self) -> None:
-        """Leave the log; whoever waits is given None."""
+        """Leave the log; a waiting `take` returns None."""
         self._log.leave(self.reader)
         self.wake()
 
@@ -118,10 +118,10 @@ class Follower:
 
 
 class Followers:
-    """The clients of one log. They are woken in rounds when something has changed."""
+    """The clients of one log, which are woken in rounds after changes."""
 
     def __init__(self, log: EventLog, pace: DeliveryPace, on_end: Callable[[], object] | None = None) -> None:
-        """Have the loop in which this is called tell the clients, and call `on_end` when the log ends."""
+        """Notify the clients in the running event loop, and call `on_end` when the log ends."""
         self._log = log
         self._pace = pace
         self._on_end = on_end
@@ -145,17 +145,17 @@ class Followers:
             follower.stop()
 
     def dismiss(self, seconds: float) -> None:
-        """End the log; a client that has not taken what it is sent after some seconds is cut off."""
+        """End the log, and cut clients that have not taken their events after `seconds`."""
         self._log.end()
         for follower in self._followers:
             self._loop.call_later(seconds, follower.cut)
 
     def _changed(self) -> None:
-        """Have the loop wake the followers; called in the thread that writes."""
-        with suppress(RuntimeError):  # the loop has been closed, and nobody follows any more
-            if self._log.has_ended:  # they have little time
+        """Schedule the waking of the followers in the loop; called in the writing thread."""
+        with suppress(RuntimeError):  # the loop is closed, so no follower is left
+            if self._log.has_ended:  # at the end followers have little time
                 self._loop.call_soon_threadsafe(self._wake)
-            elif not self._is_asked:  # one call will do for all commits up to the next round
+            elif not self._is_asked:  # one call covers all commits up to the next round
                 self._is_asked = True
                 self._loop.call_soon_threadsafe(self._pace.ask, self._wake)
 

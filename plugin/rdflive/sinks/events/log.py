@@ -1,4 +1,4 @@
-"""The events that clients of a server follow: the current answer, what changed lately, and who is where."""
+"""The events that clients follow: the current answer, recent changes, and the places of readers."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from rdflive.sinks.ndjson import TRIPLE, pair_text, solution_text
 __all__ = ["EventLog", "EventLogReader"]
 
 _ID: Final = re.compile(r"([0-9]{1,18})-([0-9a-f]{8})")
-_RESYNC: Final = ServedEvent("resync", about='"reason": "what followed the last event id is no longer kept"')
+_RESYNC: Final = ServedEvent("resync", about='"reason": "the changes after the last event id are gone"')
 
 
 class EventLog:
     """Turns deltas into events that any number of readers take, each at its own pace.
 
-    Nobody is waited for. A reader is a place in the log, and what it has not taken yet is merged into one
-    event when it does. Of the last `history` events each is a place that a reader may come back to; older
-    ones are merged as far as no reader is between them. The events together hold no more than `rows`
-    solutions, or as many as the answer if those are more: a reader behind that is sent the current answer.
+    The log never waits for a reader. A reader is a place in the log; when it takes an event, all changes
+    since its place are merged into one. A reader may return to any of the last `history` places; older
+    changes are merged unless a reader is between them. The changes together hold at most `rows` solutions,
+    or as many as the answer if it is larger; readers behind them receive the current answer.
 
-    The id of an event is `sequence-epoch`. The epoch is a random word for the initial delta that the
-    event builds on, so that an id of an earlier run is never taken for one of this.
+    The id of an event is `sequence-epoch`. The epoch is a random token for the initial delta that the
+    event builds on, so that ids of earlier runs are never valid.
     """
 
     def __init__(
@@ -45,13 +45,13 @@ class EventLog:
         self._header = ""
         self._key: tuple[str, ...] = ()
         self.form = ""
-        """The form of the query, once the initial delta has come."""
+        """The form of the query; empty before the initial delta."""
         self.names: tuple[str, ...] = ()
-        """What its solutions bind; those of CONSTRUCT are triples."""
+        """The variables of its solutions; the parts of a triple for CONSTRUCT."""
         self._epoch = ""
         self._readers: set[EventLogReader] = set()
         self._merged: dict[int, ServedEvent | None] = {}
-        self._whole: ServedEvent | None = None
+        self._full: ServedEvent | None = None
         self._end: ServedEvent | None = None
         self._listeners: list[Callable[[], object]] = []
 
@@ -62,7 +62,7 @@ class EventLog:
 
     @property
     def sequence(self) -> int:
-        """The number of the commit that the last event led to."""
+        """The number of the last commit in the log."""
         return self._backlog.last
 
     @property
@@ -71,18 +71,18 @@ class EventLog:
         return self._end is not None
 
     def __len__(self) -> int:
-        """Count the solutions of the current answer, each as often as it occurs."""
+        """Return the number of solutions of the current answer, with duplicates."""
         return self._rows
 
     def listen(self, listener: Callable[[], object]) -> None:
-        """Have a function called, in the writing thread, whenever there is something new to take."""
+        """Call a function in the writing thread after each change."""
         self._listeners.append(listener)
 
     def publish(self, delta: Delta) -> None:
-        """Add a delta. Raises `RdfliveError` for one that builds on an answer that was never given."""
+        """Add a delta; raise `RdfliveError` for a delta before the initial one."""
         if not delta.initial and not self._epoch:
             raise RdfliveError(
-                "late clients are sent the current answer, so the sink must be given the initial delta: "
+                "late clients receive the current answer, so the sink needs the initial delta: "
                 "subscribe without initial=False and without resume"
             )
         net: Weights = {}
@@ -90,7 +90,7 @@ class EventLog:
         for sign, solutions in ((1, native.added), (-1, native.removed)):
             for text in map(solution_text, solutions):
                 net[text] = net.get(text, 0) + sign
-        # the JSON is written outside of the lock, which readers take in the event loop
+        # the JSON is built outside the lock, which readers take in the event loop
         with self._lock:
             if delta.initial:
                 self._begin(delta)
@@ -98,10 +98,10 @@ class EventLog:
             if not delta.initial:
                 self._backlog.append(delta.first_sequence, delta.sequence, net)
                 self._trim()
-            # what was put together led to the place before
+            # the cached events lead to the place before
             self._merged.clear()
-            self._whole = None
-        self._tell()
+            self._full = None
+        self._notify()
 
     def _trim(self) -> None:
         if self._backlog.exceeds(len(self._answer)):
@@ -111,8 +111,8 @@ class EventLog:
     def join(self, last: str | None = None) -> EventLogReader:
         """Add a reader that has seen the event `last`.
 
-        It begins with what it missed; with the current answer where it has seen none, with `resync` in
-        front where what followed `last` is no longer kept.
+        It starts with the changes that it missed; without `last` with the current answer; and with `resync`
+        and the current answer if the changes after `last` are gone.
         """
         reader = EventLogReader(self)
         with self._lock:
@@ -120,26 +120,26 @@ class EventLog:
             if match is not None and match[2] == self._epoch and int(match[1]) in self._backlog:
                 reader.place, reader.epoch = int(match[1]), self._epoch
             elif last:
-                # it has an answer, though not one that can be gone on from: it is told `resync` first
+                # it has an answer that cannot be continued: `resync` comes first
                 reader.place = -1
             self._readers.add(reader)
         return reader
 
     def leave(self, reader: EventLogReader) -> None:
-        """Forget a reader, which is over then."""
+        """Remove a reader, and end it."""
         with self._lock:
             self._readers.discard(reader)
             reader.is_over = True
 
     def end(self, members: Mapping[str, Any] | None = None) -> None:
-        """Let every reader end behind what it has still to take, and tell it why if `members` do."""
+        """End every reader after its pending event; `members` give the reason in an `end` event."""
         with self._lock:
             if self._end is None:
                 self._end = ServedEvent("end", about=json.dumps(dict(members))[1:-1] if members else "")
-        self._tell()
+        self._notify()
 
     def next_for(self, reader: EventLogReader) -> ServedEvent | None:
-        """Give what a reader has not seen, and move it there; None where that is nothing."""
+        """Return the event that a reader has not seen, and move the reader; None without one."""
         with self._lock:
             return self._next(reader)
 
@@ -150,7 +150,7 @@ class EventLog:
         if self._epoch:
             if self._can_go_on(reader):
                 event = self._merge(reader.place)
-            elif reader.epoch or reader.place < 0:  # it has an answer that is to be replaced
+            elif reader.epoch or reader.place < 0:  # it has an answer, to be replaced
                 reader.epoch, reader.place = "", 0
                 return _RESYNC
             else:
@@ -158,16 +158,16 @@ class EventLog:
             reader.place, reader.epoch = self.sequence, self._epoch
         if event is None and self._end is not None:
             reader.is_over = True
-            # without a reason the stream just ends, so that its client comes back
+            # without a reason the stream ends without an event, so that the client connects again
             return self._end if self._end.about else None
         return event
 
     def _can_go_on(self, reader: EventLogReader) -> bool:
-        """Tell whether what followed a reader's place is kept."""
+        """Return True if the log keeps the changes after a reader's place."""
         return reader.epoch == self._epoch and reader.place >= self._backlog.oldest
 
     def _merge(self, place: int) -> ServedEvent | None:
-        """Merge what followed a place into one event; None where it changed nothing."""
+        """Merge the changes after a place into one event; None if they cancel out."""
         if place not in self._merged:
             found = self._backlog.behind(place)
             event = self._event("update", found[1].items(), found[0]) if found and found[1] else None
@@ -175,9 +175,9 @@ class EventLog:
         return self._merged[place]
 
     def _initial(self) -> ServedEvent:
-        if self._whole is None:
-            self._whole = self._event("initial", self._answer.items(), self.sequence)
-        return self._whole
+        if self._full is None:
+            self._full = self._event("initial", self._answer.items(), self.sequence)
+        return self._full
 
     def _event(self, kind: Any, weights: Iterable[tuple[str, int]], first: int) -> ServedEvent:
         added: list[str] = []
@@ -210,7 +210,7 @@ class EventLog:
         answer = self._answer
         for text, weight in list(net.items()):
             if not weight:
-                # two terms may have one text, as "a" and "a"^^xsd:string: one for the other is no change
+                # two terms may have one text, as "a" and "a"^^xsd:string: exchanging them is no change
                 del net[text]
                 continue
             self._rows += weight
@@ -218,43 +218,43 @@ class EventLog:
             if not answer[text]:
                 del answer[text]
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         for listener in self._listeners:
             listener()
 
 
 class EventLogReader:
-    """One reader of a log: its place there."""
+    """One reader of a log."""
 
     __slots__ = ("_log", "epoch", "is_over", "place")
 
     def __init__(self, log: EventLog) -> None:
         self._log = log
         self.place = 0
-        """The sequence of the last event that it took; -1 for one that is not in the log."""
+        """The sequence of the last event that it took; -1 if that event is not in the log."""
         self.epoch = ""
-        """That of the same event; empty for a reader that has none."""
+        """The epoch of the same event; empty for a reader without an answer."""
         self.is_over = False
-        """True when nothing comes any more."""
+        """True after the last event."""
 
     @property
     def id(self) -> str:
-        """What the reader would send as the id of the last event to go on from where it is."""
+        """The id of the last event that it took, to resume there."""
         return f"{self.place}-{self.epoch}" if self.epoch else ""
 
     @property
     def is_behind(self) -> bool:
-        """True when something has come since, be it that all of it was undone."""
+        """True after a later commit, even if its changes cancelled out."""
         return self.id != self._log.id
 
     def take_now(self) -> ServedEvent | None:
-        """Take what there is; None for nothing."""
+        """Take the pending event; None without one."""
         return self._log.next_for(self)
 
 
 def _paired(key: tuple[str, ...], added: list[str], removed: list[str]) -> tuple[str, ...]:
-    """Take the solutions that went and came alone of their key out of the lists; give the pairs."""
-    if not added or not removed:  # as in a whole answer, which may be long
+    """Move removed and added solutions that are alone with their key out of the lists; return the pairs."""
+    if not added or not removed:  # as in a full answer, which may be long
         return ()
     came, went = _by_key(key, added), _by_key(key, removed)
     paired = [values for values, rows in went.items() if len(rows) == len(came.get(values, ())) == 1]

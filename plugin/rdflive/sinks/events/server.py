@@ -1,4 +1,4 @@
-"""A server of one log of events, which are at /."""
+"""A server of one log of events, at the path /."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from rdflive.sinks.events.stream import stream_events
 __all__ = ["EventServer"]
 
 _log: Final = logging.getLogger("rdflive.sinks")
-_log.setLevel(logging.ERROR)  # what clients do wrong is told to them
+_log.setLevel(logging.ERROR)  # errors of clients go to the clients
 
 _HEAD_SECONDS: Final = 30.0
-"""Time for the head of a request."""
+"""Seconds for the head of a request to arrive."""
 _GRACE: Final = 2.0
-"""Seconds that clients have at the end to take what waits for them."""
+"""Seconds for clients to take their pending events at the end."""
 _SHUTDOWN: Final = 5
-"""Seconds after which connections are dropped that nothing else has ended."""
+"""Seconds after which the remaining connections are dropped."""
 
 
 class EventServer(AsgiServer):
-    """Serves a log on `host`, which means `address`, until `should_exit`."""
+    """Serves a log on `host`, which resolves to `address`, until `should_exit`."""
 
     def __init__(self, log: EventLog, host: str, address: str, keep_alive: float) -> None:
         config = uvicorn.Config(
@@ -68,7 +68,7 @@ class EventServer(AsgiServer):
 
     def _response(self, request: Request) -> Response:
         host = request.headers.get("host")
-        # a web page can have a name of its own point to this machine, and a browser then sends that name
+        # DNS rebinding: a web page may resolve its own name to this machine, and the browser sends that name
         if host and self._is_loopback and not may_mean(host, self._host):
             return PlainTextResponse("the Host is not that of this server", 403)
         if request.method != "GET":

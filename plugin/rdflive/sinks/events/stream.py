@@ -1,4 +1,4 @@
-"""Streams over HTTP that end when the client goes: server-sent events, and long documents."""
+"""HTTP streams that end when the client disconnects: server-sent events and long documents."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from rdflive.sinks.events.follower import Follower
 __all__ = ["HEARTBEAT", "STREAM_HEADERS", "PatientStream", "stream_events"]
 
 STREAM_HEADERS: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-"""The second is as proxies understand it."""
+"""The second header tells proxies not to buffer."""
 HEARTBEAT: Final = 15.0
-"""Seconds after which a client is told that nothing has happened."""
+"""Seconds without an event after which a client receives a heartbeat."""
 _PATIENCE: Final = 60.0
-"""Seconds that a client has for taking a piece of what it is sent."""
+"""Seconds for a client to read one piece."""
 _PIECE: Final = 1 << 16
-"""Bytes of events that are sent together at most."""
+"""Bytes of the longest piece of events."""
 
 
 class PatientStream(StreamingResponse):
-    """Sends pieces until the client goes or takes nothing for too long; then `stack` is closed."""
+    """Sends pieces until the client disconnects or reads nothing for too long; then closes `stack`."""
 
     def __init__(
         self, pieces: AsyncIterable[str | bytes], stack: AsyncExitStack, media_type: str = EVENT_STREAM
@@ -37,13 +37,13 @@ class PatientStream(StreamingResponse):
         self._stack = stack
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send them."""
+        """Send the pieces."""
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
-        # only our own protocols put a function there; on another server ending the task must do
+        # only our own protocols set CUT; on another server the task is cancelled instead
         cut = scope.get(CUT, task.cancel if task else None)
 
         async def send_in_time(message: Message) -> None:
-            # `send` waits while the client takes nothing, and would do so for ever
+            # `send` would wait for ever for a client that reads nothing
             timer = loop.call_later(_PATIENCE, cut)
             try:
                 await send(message)
@@ -62,7 +62,7 @@ def stream_events(
     keep_alive: float = HEARTBEAT,
     on_event: Callable[[], object] | None = None,
 ) -> PatientStream:
-    """Give the events of a follower as a response, and a heartbeat after `keep_alive` seconds without one."""
+    """Return a response of a follower's events, with a heartbeat after `keep_alive` seconds without one."""
 
     async def pieces() -> AsyncIterator[bytes]:
         while not follower.is_over:
@@ -71,7 +71,7 @@ def stream_events(
                 if on_event is not None:
                     on_event()
                 for piece in event.pieces():
-                    # one solution may be megabytes, and the patience is for each piece
+                    # one solution may be megabytes, and the time limit is for each piece
                     for start in range(0, len(piece), _PIECE):
                         yield piece[start : start + _PIECE]
             elif not follower.is_over:

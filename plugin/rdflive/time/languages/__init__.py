@@ -1,4 +1,6 @@
-"""The languages of continuous queries: RSP-QL and C-SPARQL, read as windows over streams and plain SPARQL."""
+"""The languages of continuous queries, RSP-QL and C-SPARQL, parsed to windows over streams and plain
+SPARQL.
+"""
 
 from __future__ import annotations
 

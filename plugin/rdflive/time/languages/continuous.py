@@ -1,4 +1,4 @@
-"""Continuous queries: their windows, what they give and how often, and the SPARQL that is left."""
+"""Continuous queries: their windows, their output and its frequency, and the remaining plain SPARQL."""
 
 from __future__ import annotations
 
@@ -28,19 +28,21 @@ Language: TypeAlias = Literal["RSP-QL", "C-SPARQL"]
 _OUTPUTS: Final[dict[str, Output]] = {"ISTREAM": "istream", "DSTREAM": "dstream", "RSTREAM": "rstream"}
 _NO: Final = "not RSP-QL or C-SPARQL"
 _DIGITS: Final = 18
-"""Digits of the number of triples or elements in a window, at most."""
+"""Greatest number of digits in the number of triples or elements of a window."""
 _FUNCTIONS: Final = "http://larkc.eu/csparql/sparql/jena/ext#"
-"""The namespace of the C-SPARQL engine's functions, which SPARQL would take for ones that always fail."""
+"""The namespace of the C-SPARQL engine's functions, which SPARQL would treat as functions that always
+fail.
+"""
 _ADVICE: Final = {
-    "FROM": "FROM stands between the projection and WHERE, outside of subqueries",
-    "WINDOW": "WINDOW stands inside the braces of WHERE",
+    "FROM": "FROM must be between the projection and WHERE, outside of subqueries",
+    "WINDOW": "WINDOW must be inside the braces of WHERE",
 }
-"""What is said of a word that stands where it cannot."""
+"""Advice for keywords in a wrong place."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamWindow:
-    """A window over a stream, and what the query calls its content.
+    """A window over a stream, and the name of its content in the query.
 
     Without a name the content belongs to the default graph.
     """
@@ -55,31 +57,31 @@ class ContinuousQuery:
     """A query over windows of streams."""
 
     name: str | URIRef | None
-    """What REGISTER calls it; None without REGISTER."""
+    """The name in REGISTER; None without REGISTER."""
     output: Output
-    """The operator that is named; "delta" where none is."""
+    """The operator of the query; "delta" without one."""
     every: int | None
-    """COMPUTE EVERY, in nanoseconds; every window over time is reported as often."""
+    """COMPUTE EVERY, in nanoseconds; every window over time reports at this interval."""
     windows: tuple[StreamWindow, ...]
     """In the order of the text."""
     tree: Tree
-    """Plain SPARQL, with places in the text that was read; windows with a name are graphs of that name."""
+    """Plain SPARQL, with positions in the original text; windows with a name are graphs of that name."""
     language: Language
 
     @property
     def text(self) -> str:
-        """The plain SPARQL as a text of its own, with names in full."""
+        """The plain SPARQL as a separate text, with full names."""
         return write(self.tree)
 
 
 @depth_limited()
 def parse_continuous(text: str, namespaces: Mapping[str, Any] | None = None) -> ContinuousQuery:
-    """Read an RSP-QL or C-SPARQL query: its windows, and plain SPARQL.
+    """Parse an RSP-QL or C-SPARQL query into its windows and plain SPARQL.
 
     RSP-QL is that of Dell'Aglio et al., "RSP-QL Semantics" (2014), in the syntax of the W3C community group
-    and of its engines; C-SPARQL that of Barbieri et al. (2010), as in Figure 2 of IMaRS.
-    `namespaces` are what prefixes stand for that the text does not declare.
-    Raises `QuerySyntaxError` and `UnsupportedQueryError` with line and column.
+    and of its engines; C-SPARQL that of Barbieri et al. (2010), as in Figure 2 of IMaRS. `namespaces` are
+    those of prefixes that the text does not declare. Raises `QuerySyntaxError` and `UnsupportedQueryError`
+    with line and column.
 
     >>> query = parse_continuous("ASK FROM STREAM <http://e/s> [RANGE 10s STEP 1s] { ?s ?p ?o }")
     >>> query.windows[0].window, query.text
@@ -94,15 +96,15 @@ def parse_continuous(text: str, namespaces: Mapping[str, Any] | None = None) -> 
 
 
 def _explained(error: QuerySyntaxError) -> QuerySyntaxError | UnsupportedQueryError:
-    """Name the languages, and say what is known of the word that stands where it cannot."""
+    """Add the names of the languages to an error, and advice on a misplaced keyword."""
     message, line, column = str(error), error.line, error.column
     word = message.partition("met '")[2].partition("'")[0].upper()
     if word == "AGGREGATE":
         return _refused(
-            line, column, word, "C-SPARQL has given it up for what SPARQL 1.1 has", "use GROUP BY"
+            line, column, word, "C-SPARQL has replaced it by SPARQL 1.1 aggregates", "use GROUP BY"
         )
     said = QuerySyntaxError(message.replace("not SPARQL", _NO, 1), line=line, column=column)
-    # behind FROM a window is declared
+    # after FROM, WINDOW declares a window
     is_declared = "NAMED WINDOW" in message.partition("\n")[0]
     return said.saying(_ADVICE[word]) if word in _ADVICE and not is_declared else said
 
@@ -117,7 +119,7 @@ def _refused(line: int, column: int, construct: str, reason: str, advice: str) -
 
 
 class _Query:
-    """A query that was read, and what its clauses mean."""
+    """A parsed query, and the interpretation of its clauses."""
 
     __slots__ = ("_every", "_text", "_tree")
 
@@ -125,17 +127,17 @@ class _Query:
         self._text = text
         self._tree = tree
         self._every = None if tree.every is None else self._duration(tree.every)
-        """COMPUTE EVERY, as it is written."""
+        """COMPUTE EVERY, as written."""
 
     def meant(self) -> ContinuousQuery:
-        """Say what the query means."""
+        """Interpret the query."""
         tree = self._tree
         if tree.entailment is not None:
             raise self._refused(
                 tree.entailment,
                 "UNDER ENTAILMENT REGIME",
-                "the text of a query does not choose its entailment",
-                "leave it out, and choose where the query is registered",
+                "the text of a query cannot choose its entailment",
+                "omit it, and pass entailment= or rules= when you register the query",
             )
         language: Language | None = None
         windows: list[StreamWindow] = []
@@ -167,26 +169,26 @@ class _Query:
         return "delta" if found is None else _OUTPUTS[found.operator]
 
     def _spoken(self, clause: Tree, before: Language | None) -> Language:
-        """Give the language of a clause that declares a window."""
+        """Return the language of a clause that declares a window."""
         language: Language = "C-SPARQL" if clause.called is None or clause.stream is None else "RSP-QL"
         if before not in (None, language):
-            raise self._wrong(clause, f"this clause is {language}, one before it {before}")
+            raise self._wrong(clause, f"this clause is {language}, an earlier one {before}")
         return language
 
     def _check_name(self, clause: Tree, windows: Collection[StreamWindow], graphs: set[URIRef]) -> None:
-        """Check that a window is called as no other window or graph, and no graph as a window."""
+        """Check that the names of windows are unique, and differ from those of graphs."""
         name = clause.called or clause.named
         if name is None:
             return
         # FROM NAMED may repeat a graph, as in SPARQL
         if any(window.name == name.iri for window in windows) or (clause.called and name.iri in graphs):
             raise self._wrong(
-                name, f"{self._written(name)} names a window or graph before: choose another name"
+                name, f"{self._written(name)} is already the name of a window or graph: choose another name"
             )
         graphs.add(name.iri)
 
     def _check_pattern(self, names: Collection[URIRef | None]) -> None:
-        """Check that each WINDOW looks into one that is declared, and that its content is one graph."""
+        """Check that each WINDOW refers to a declared window, and that its content is one graph."""
         for pattern in walk(self._tree.query):
             if pattern.name != "GraphGraphPattern" or not isinstance(pattern.term, Tree):
                 continue
@@ -195,7 +197,7 @@ class _Query:
                 raise self._refused(
                     pattern.term,
                     f"WINDOW {shown}",
-                    "which windows it means is not known before",
+                    "its windows are not known in advance",
                     "name the window",
                 )
             if pattern.term.iri not in names:
@@ -213,14 +215,14 @@ class _Query:
                     )
 
     def _check_calls(self) -> None:
-        """Check that no function is called that only the C-SPARQL engine has."""
+        """Check that the query calls no function that only the C-SPARQL engine has."""
         for call in walk(self._tree.query):
             if call.name == "Function" and call.iri.startswith(_FUNCTIONS):
                 raise self._refused(
                     call,
                     f"the function {self._written(call).partition('(')[0].strip()}",
-                    "a window holds triples without the instants at which they came",
-                    "add the instant as a triple of its own, and compare that",
+                    "a window holds triples without their instants",
+                    "add the instant as a separate triple, and compare that",
                 )
 
     # windows
@@ -230,7 +232,7 @@ class _Query:
         return StreamWindow(stream, self._window(clause.window), clause.called and clause.called.iri)
 
     def _window(self, window: Tree) -> Window:
-        """Give a window, which is open on the left and closed on the right, as RSP-QL has it."""
+        """Return a window, open on the left and closed on the right, as in RSP-QL."""
         if window.triples is not None:
             return self._counted(window.triples, "triples")
         if window.elements is not None:
@@ -241,14 +243,14 @@ class _Query:
                 window.past,
                 "a window that ends in the past",
                 "windows end at the present",
-                f"take [FROM NOW-{span} TO NOW] and compare times in a FILTER",
+                f"use [FROM NOW-{span} TO NOW] and compare times in a FILTER",
             )
         step = every if pace is None else span if pace.step is None else self._duration(pace.step)
         if every is not None and step is not None and to_duration(step) != to_duration(every):
             raise self._refused(
                 pace,
                 "COMPUTE EVERY",
-                f"the query is computed every {every}, its window reported every {step}",
+                f"the query is computed every {every}, but its window reports every {step}",
                 f"write the same length in both; STEP {every} gives an answer every {every}",
             )
         if pace is not None and pace.step is None:
@@ -260,19 +262,19 @@ class _Query:
             raise self._refused(
                 count,
                 "COMPUTE EVERY",
-                f"a window of {of} is reported as they arrive, not as time passes",
-                "leave COMPUTE EVERY out, and give the window a STEP",
+                f"a window of {of} reports when they arrive, not when time passes",
+                "omit COMPUTE EVERY, and give the window a STEP",
             )
         step = count.size if count.tumbling else count.step or "1"
         if max(len(count.size), len(step)) > _DIGITS:
-            raise self._wrong(count, f"a whole number here has up to {_DIGITS} digits")
+            raise self._wrong(count, f"a whole number here can have up to {_DIGITS} digits")
         try:
             return Count(int(count.size), int(step), of=of)
         except ValueError as error:
             raise self._wrong(count, str(error)) from error
 
     def _duration(self, duration: Tree) -> str:
-        """Give a duration as a text for `to_duration`."""
+        """Return a duration as a text for `to_duration`."""
         text = self._written(duration)
         if duration.amount is not None:
             if duration.unit is None:
@@ -293,7 +295,7 @@ class _Query:
         return self._text[part.begin : part.end]
 
     def _wrong(self, part: Tree, reason: str) -> QuerySyntaxError:
-        """Make the error for a part that breaks the rules of the languages."""
+        """Return the error for a part that violates the rules of the languages."""
         line, column = place_of(self._text, part.begin)[:2]
         return QuerySyntaxError(
             f"{_NO} at line {line}, column {column}: {reason}\n{excerpt(self._text, line, column)}",
@@ -302,12 +304,12 @@ class _Query:
         )
 
     def _refused(self, part: Tree, construct: str, reason: str, advice: str) -> UnsupportedQueryError:
-        """Make the error for a part that cannot be maintained."""
+        """Return the error for a part that cannot be maintained."""
         return _refused(*place_of(self._text, part.begin)[:2], construct, reason, advice)
 
 
 def _plain(tree: Tree) -> Tree:
-    """Give the query without windows, which are graphs of their names in its pattern."""
+    """Return the query without windows; in its pattern they are graphs of their names."""
     clauses = tuple(
         clause if clause.named is None else clause.changed(named=clause.named.iri)
         for clause in tree.query.datasetClause
@@ -321,6 +323,6 @@ def _plain(tree: Tree) -> Tree:
 
 
 def _graph_of_window(part: Any) -> Tree | None:
-    # nothing else is in need of it inside: there is no WINDOW inside of WINDOW
+    # need not recurse: there is no WINDOW inside WINDOW
     is_window = isinstance(part, Tree) and part.name == "GraphGraphPattern" and isinstance(part.term, Tree)
     return part.changed(term=part.term.iri) if is_window else None

@@ -1,4 +1,4 @@
-"""What RSP-QL and C-SPARQL add to the grammar of SPARQL."""
+"""The additions of RSP-QL and C-SPARQL to the grammar of SPARQL."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Duration        : amount=number! unit=_Unit? | word ( number! _Unit? )?
 _Unit           : word! | 'SECONDS'! | 'MINUTES'! | 'HOURS'! | 'DAY'! | 'MIN'!
 QueryName       : iri! | prefixed! | word | 'a'
 """
-"""What is added to SPARQL's table, and replaced in it."""
+"""Additions to SPARQL's table, and replacements in it."""
 _CLAUSE: Final = "FROM NAMED WINDOW <w> ON <s> [RANGE 10s STEP 1s]"
 _LABELS: Final = {
     "_FromNamed": f"NAMED WINDOW, as in {_CLAUSE}",
@@ -58,7 +58,7 @@ _LABELS: Final = {
     "_Unit": "a unit such as s",
     "QueryName": "the name of the query, as in REGISTER QUERY name AS",
 }
-# any word may name a query, but the one that ends REGISTER
+# any word may name a query, except the one that ends REGISTER
 _WORDS: Final = KEYWORDS.union(re.findall("'([A-Z]+)'", _PRODUCTIONS)) - {"AS"}
 
 CONTINUOUS: Final = Grammar(
@@ -67,4 +67,4 @@ CONTINUOUS: Final = Grammar(
     replaced=f"{_PRODUCTIONS.strip()} | {' | '.join(map(repr, sorted(_WORDS)))}",
     labels=_LABELS,
 )
-"""The grammar of continuous queries: that of SPARQL with windows."""
+"""The grammar of continuous queries: SPARQL with windows."""

@@ -1,4 +1,4 @@
-"""Clients of boto3, and what both sources share: options, the pause between looks, what expired."""
+"""Clients of boto3, and shared parts of both sources: options, pauses between requests, expired records."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ _SECONDS: Final = 1.0
 
 
 class Pause:
-    """Has a source look once a second while nothing new comes; Spark asks again at once."""
+    """Limits a source to one request per second while nothing new arrives; Spark itself polls at once."""
 
     def __init__(self) -> None:
         self._until = 0.0
 
     def wait(self) -> None:
-        """Wait, in front of a look, until a second after one that found nothing."""
-        # in front, so that what was there when Spark asked is found
+        """Wait before a request, until a second after one that found nothing."""
+        # before the request, so that it finds all that was there when Spark polled
         sleep(max(self._until - monotonic(), 0))
 
     def looked(self, *, found: bool) -> None:
-        """Note whether a look has found something."""
+        """Record if a request has found something."""
         self._until = 0.0 if found else monotonic() + _SECONDS
 
 
 def client(service: str, options: Mapping[str, str]) -> Any:
-    """Make a client; credentials are found as boto3 finds them."""
+    """Return a client; boto3 finds the credentials."""
     try:
         import boto3
     except ImportError as error:
@@ -40,18 +40,18 @@ def client(service: str, options: Mapping[str, str]) -> Any:
 
 
 def resync(source: str, reason: str) -> ResyncNeeded:
-    """Make the error that explains how to start reading a stream again."""
+    """Return the error that explains how to restart reading a stream."""
     error = ResyncNeeded(source, reason)
-    # instead of the advice to give a snapshot, which `spark.mirror` does not take
+    # replaces the advice to give a snapshot, which `spark.mirror` does not take
     error.args = (
-        f"{source}: {reason}; resync: load the whole state again, and read the stream with a new checkpoint; "
-        "a mirror needs another name as well",
+        f"{source}: {reason}; resync: load the full state again, and read the stream with a new checkpoint; "
+        "a mirror also needs another name",
     )
     return error
 
 
 def check_options(name: str, options: Mapping[str, str], known: Sequence[str], needed: str) -> dict[str, str]:
-    """Give the options by the names that are documented; Spark does not tell capitals apart."""
+    """Return the options by their documented names; Spark ignores the case of options."""
     names = {option.lower(): option for option in known}
     found = {}
     for option, value in options.items():
@@ -69,5 +69,5 @@ def number(options: Mapping[str, str], option: str, default: int) -> int:
     if given is None:
         return default
     if not given.isdecimal() or not int(given):
-        raise RdfliveError(f"option {option} is a number above 0, got {given!r}")
+        raise RdfliveError(f"option {option} must be a number above 0, got {given!r}")
     return int(given)

@@ -3,23 +3,22 @@
     spark.readStream.format("kinesis").option("streamName", "changes").option("region", "eu-west-1").load()
 
 The columns are `value` (the data as text in UTF-8), `key` (the partition key), `shard`, `sequence` (the
-sequence number) and `arrived`. Rows of one shard come in their order, and a shard that came of a split or a
-merge begins when those that it came of have been read to their end; so rows of one key are in order.
+sequence number) and `arrived`. Rows of one shard come in order. A shard that results from a split or a merge
+begins after its parents have been read to their end, so rows of one key are in order.
 
-Options: `streamName`; `region`; `endpointUrl`; `startingPosition` (`TRIM_HORIZON`, which is the oldest record
-that Kinesis keeps, or `LATEST`); `maxRecordsPerTrigger` (10,000, of all shards together).
+Options: `streamName`; `region`; `endpointUrl`; `startingPosition` (`TRIM_HORIZON`, the oldest record that
+Kinesis keeps, or `LATEST`); `maxRecordsPerTrigger` (10,000, over all shards).
 
-Records expire, a day after they came unless the stream is told otherwise. Where any may have expired unread,
-the query ends with `ResyncNeeded`. Per shard the offset says which record was read last, and perhaps a time
-up to which all that had arrived was read. Nothing is missing while that time is younger than the retention
-period. Behind an older one, or none, the record that was read last must still be there. In a shard where
-nothing came for an hour a time takes the place of the record, and is renewed each hour, by a micro-batch
-without rows. So a quiet shard whose last record has expired is told from one that lost records, unless nobody
-looked for as long as the retention period: then it is refused. The first look at `TRIM_HORIZON` takes what
-there is.
+Records expire, by default a day after their arrival. If any may have expired unread, the query ends with
+`ResyncNeeded`. Per shard, the offset has the last read record, and optionally a time: all records that
+arrived up to this time were read. Nothing is missing while the time is younger than the retention period.
+With an older time, or none, the last read record must still exist. In a shard without new records for an
+hour, a time replaces the record, and a micro-batch without rows renews it each hour. So a quiet shard whose
+last record has expired differs from one that lost records, unless no query ran for as long as the retention
+period: then the shard is refused. The first request at `TRIM_HORIZON` takes all existing records.
 
-It is read in the driver, some ten thousand records a second. A stream that brings more needs a connector in
-Java, such as AWS's own.
+The driver reads the stream, about ten thousand records per second. A larger stream needs a connector in Java,
+such as AWS's own.
 """
 
 from __future__ import annotations
@@ -43,18 +42,18 @@ _LATEST: Final = "LATEST"
 _POSITIONS: Final = ("TRIM_HORIZON", _LATEST)
 _MOST: Final = 10_000
 _PAGE: Final = 10_000
-"""The most records that Kinesis gives at once."""
+"""The most records in one response of Kinesis."""
 _DONE: Final = "done"
-"""Stands for a closed shard that was read to its end."""
+"""Represents a closed shard that was read to its end."""
 _FIRST: Final = "first"
-"""Stands for the beginning of a shard."""
+"""Represents the beginning of a shard."""
 _AT: Final = "at "
-"""Begins a place that is a time, in seconds of Unix."""
+"""The start of a place that is a time, in seconds of Unix."""
 _SEEN: Final = " seen "
-"""Stands between a place and a time of the same kind."""
+"""Separates a place from a time of the same kind."""
 _HOUR: Final = 3600
 _SHORTEST: Final = 24
-"""The fewest hours for which Kinesis keeps records."""
+"""The shortest retention period of Kinesis, in hours."""
 _SCHEMA: Final = StructType(
     [
         *(StructField(name, StringType()) for name in ("value", "key", "shard", "sequence")),
@@ -66,12 +65,12 @@ _Offset: TypeAlias = dict[str, str]
 
 
 class _Place(NamedTuple):
-    """How far a shard was read."""
+    """The position in a shard."""
 
     at: str
-    """The sequence number of the last record that was read, or one of the words above."""
+    """The sequence number of the last read record, or one of the words above."""
     seen: float | None = None
-    """All records that arrived up to this time were read, where one is known."""
+    """All records that arrived up to this time were read; None if unknown."""
 
     @classmethod
     def of(cls, text: str) -> _Place:
@@ -87,11 +86,11 @@ class KinesisDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Give the name of the format."""
+        """Return the name of the format."""
         return _NAME
 
     def schema(self) -> StructType:
-        """Give the columns, after a look at the options."""
+        """Return the columns, after checking the options."""
         _settings(self.options)
         return _SCHEMA
 
@@ -129,7 +128,7 @@ class _KinesisReader(SimpleDataSourceStreamReader):
         places = self._with_children(kinesis, start)
         kept = self._kept_since(kinesis, places.values())
         open_shards = [shard for shard, place in places.items() if place.at != _DONE]
-        # each has its share, so that none waits for the others to be read to their end
+        # each has its share, so that none waits until the others are read to their end
         share = max(self._most // max(len(open_shards), 1), 1)
         rows: list[tuple[Any, ...]] = []
         for shard in open_shards:
@@ -141,7 +140,7 @@ class _KinesisReader(SimpleDataSourceStreamReader):
             elif seen is None:
                 seen = now
             elif now - seen >= _HOUR:
-                # a time goes on where the number would expire; nothing came in that hour, whatever the clocks
+                # a time stays valid where the number would expire; nothing came in that hour, by any clock
                 at, seen = f"{_AT}{now - _HOUR / 2}", now
             places[shard] = _Place(at, seen)
             rows += [_row(shard, record) for record in found if record is not None]
@@ -164,7 +163,7 @@ class _KinesisReader(SimpleDataSourceStreamReader):
     def _up_to(
         self, last: str, shard: str, records: Iterator[dict[str, Any] | None]
     ) -> Iterator[tuple[Any, ...]]:
-        """Give rows up to a record, or to the end of a closed shard; raises `ResyncNeeded` if it is gone."""
+        """Yield rows up to a record, or to the end of a closed shard; raise `ResyncNeeded` if it is gone."""
         for record in records:
             if record is None:
                 if last == _DONE:
@@ -181,20 +180,20 @@ class _KinesisReader(SimpleDataSourceStreamReader):
         return resync(f"the stream {self._options['streamName']!r}", reason)
 
     def _shards(self, kinesis: Any) -> dict[str, set[str]]:
-        """List the shards, each with those that it came of."""
+        """Return the shards, each with its parents."""
         found = {}
-        asked = {"StreamName": self._options["streamName"]}
-        while asked:
-            page = kinesis.list_shards(**asked)
+        request = {"StreamName": self._options["streamName"]}
+        while request:
+            page = kinesis.list_shards(**request)
             for shard in page["Shards"]:
                 parents = (shard.get(name) for name in ("ParentShardId", "AdjacentParentShardId"))
                 found[shard["ShardId"]] = {parent for parent in parents if parent}
-            # not by boto3's paginator, which names the stream again; Kinesis refuses that
-            asked = {"NextToken": page["NextToken"]} if page.get("NextToken") else {}
+            # not by boto3's paginator, which repeats the name of the stream; Kinesis refuses that
+            request = {"NextToken": page["NextToken"]} if page.get("NextToken") else {}
         return found
 
     def _with_children(self, kinesis: Any, offset: _Offset) -> dict[str, _Place]:
-        """Add the shards that may be read now; those that were read and have expired go.
+        """Add the shards that may be read now, and drop those that were read and have expired.
 
         Raises `ResyncNeeded` if a shard has expired before it was read.
         """
@@ -202,7 +201,7 @@ class _KinesisReader(SimpleDataSourceStreamReader):
         known = {shard: _Place.of(text) for shard, text in offset.items()}
         new = {shard: parents for shard, parents in shards.items() if shard not in known}
         waited_for = {parent for parents in new.values() for parent in parents}
-        # at the first look nothing was read yet that could be missed
+        # before the first request nothing can be missing
         missing = waited_for - shards.keys() - known.keys() if known else set()
         missing |= {shard for shard, place in known.items() if shard not in shards and place.at != _DONE}
         if missing:
@@ -216,7 +215,7 @@ class _KinesisReader(SimpleDataSourceStreamReader):
         return found
 
     def _kept_since(self, kinesis: Any, places: Iterable[_Place]) -> float:
-        """Give a time since which no record has expired."""
+        """Return a time since which no record has expired."""
         hours, now = _SHORTEST, time()
         seen = [place.seen for place in places if place.seen is not None and place.at != _DONE]
         if min(seen, default=now) < now - (hours - 1) * _HOUR:
@@ -227,39 +226,41 @@ class _KinesisReader(SimpleDataSourceStreamReader):
     def _records(
         self, kinesis: Any, shard: str, place: _Place, kept: float, *, is_replay: bool = False
     ) -> Iterator[dict[str, Any] | None]:
-        """Give the records of a shard behind a place, up to now; None at the end of a closed shard.
+        """Yield the records of a shard after a place, up to now; None at the end of a closed shard.
 
         Raises `ResyncNeeded` if some may have expired.
         """
-        asked: dict[str, Any] = {"ShardIteratorType": "TRIM_HORIZON"}
+        request: dict[str, Any] = {"ShardIteratorType": "TRIM_HORIZON"}
         is_kept = place.seen is not None and place.seen >= kept
         is_number = place.at != _FIRST and not place.at.startswith(_AT)
         if is_number:
             kind = "AFTER_SEQUENCE_NUMBER" if is_kept else "AT_SEQUENCE_NUMBER"
-            asked = {"ShardIteratorType": kind, "StartingSequenceNumber": place.at}
+            request = {"ShardIteratorType": kind, "StartingSequenceNumber": place.at}
         elif place.seen is not None and not is_kept:
             raise self._resync(f"records of {shard} may have expired before they were read")
         elif place.at != _FIRST:
-            asked = {"ShardIteratorType": "AT_TIMESTAMP", "Timestamp": float(place.at.removeprefix(_AT))}
-        records = self._behind(kinesis, shard, asked, is_replay=is_replay)
+            request = {"ShardIteratorType": "AT_TIMESTAMP", "Timestamp": float(place.at.removeprefix(_AT))}
+        records = self._behind(kinesis, shard, request, is_replay=is_replay)
         if is_number and not is_kept:
             record = next(records, None)
             if record is None or record["SequenceNumber"] != place.at:
                 raise self._resync(
-                    f"{place.at}, the record of {shard} that was read last, has expired, and others may have"
+                    f"{place.at}, the last read record of {shard}, has expired, and others may have"
                 )
         yield from records
 
     def _behind(
-        self, kinesis: Any, shard: str, asked: dict[str, Any], *, is_replay: bool
+        self, kinesis: Any, shard: str, request: dict[str, Any], *, is_replay: bool
     ) -> Iterator[dict[str, Any] | None]:
         try:
-            found = kinesis.get_shard_iterator(StreamName=self._options["streamName"], ShardId=shard, **asked)
+            found = kinesis.get_shard_iterator(
+                StreamName=self._options["streamName"], ShardId=shard, **request
+            )
         except (
             kinesis.exceptions.ResourceNotFoundException,
             kinesis.exceptions.InvalidArgumentException,
         ) as error:
-            raise self._resync(f"{shard} cannot be read from where it was read before: {error}") from error
+            raise self._resync(f"{shard} cannot be read from its last position: {error}") from error
         iterator: str | None = found["ShardIterator"]
         while iterator is not None:
             answer = kinesis.get_records(ShardIterator=iterator, Limit=_PAGE)
@@ -276,7 +277,7 @@ def _row(shard: str, record: dict[str, Any]) -> tuple[Any, ...]:
         value = record["Data"].decode()
     except UnicodeDecodeError as error:
         raise RdfliveError(
-            f"record {record['SequenceNumber']} of {shard} is not UTF-8, as formats of rdflive are: {error}"
+            f"record {record['SequenceNumber']} of {shard} is not UTF-8, which rdflive needs: {error}"
         ) from error
     arrived = record.get("ApproximateArrivalTimestamp")
     return value, record["PartitionKey"], shard, record["SequenceNumber"], arrived

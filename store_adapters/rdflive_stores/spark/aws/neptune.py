@@ -3,12 +3,12 @@
     spark.readStream.format("neptune_stream").option("endpointUrl", "https://….neptune.amazonaws.com:8182").load()
 
 The column `value` holds a record as JSON, which `mirror(..., format="neptune")` reads. `file` (the endpoint),
-`offset` (the number of the commit) and `part` (that of the operation in it) say where it stands, whatever the
-checkpoint. A micro-batch ends with a whole commit.
+`offset` (the number of the commit) and `part` (that of the operation in it) are its position, with any
+checkpoint. A micro-batch ends with a complete commit.
 
-Options: `endpointUrl`; `region`; `maxRecordsPerTrigger` (10,000: a micro-batch ends with the commit in which
-it is reached). A stream begins at the oldest record that Neptune keeps; a database whose stream was not on
-from the beginning is read as a snapshot first.
+Options: `endpointUrl`; `region`; `maxRecordsPerTrigger` (10,000: a micro-batch ends with the commit that
+reaches it). A stream begins at the oldest record that Neptune keeps. Read a database whose stream was enabled
+later as a snapshot first.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NAME: Final = "neptune_stream"
 _OPTIONS: Final = ("endpointUrl", "region", "maxRecordsPerTrigger")
 _MOST: Final = 10_000
 _PAGE: Final = 10_000
-"""The most records that are asked for at once; Neptune gives fewer where they have more than 10 MB."""
+"""The most records per request; Neptune returns fewer if they have more than 10 MB."""
 _BEGINNING: Final = {"commit": 0, "operation": 0}
 _SCHEMA: Final = StructType(
     [
@@ -46,11 +46,11 @@ class NeptuneDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Give the name of the format."""
+        """Return the name of the format."""
         return _NAME
 
     def schema(self) -> StructType:
-        """Give the columns, after a look at the options."""
+        """Return the columns, after checking the options."""
         _settings(self.options)
         return _SCHEMA
 
@@ -85,7 +85,7 @@ class _NeptuneReader(SimpleDataSourceStreamReader):
                 if whole >= self._most:
                     break
         self._pause.looked(found=whole > 0)
-        # what follows belongs to a commit whose end has not been read yet
+        # the remaining rows belong to a commit whose end has not been read yet
         return iter(rows[:whole]), end
 
     def readBetweenOffsets(  # noqa: N802
@@ -101,7 +101,7 @@ class _NeptuneReader(SimpleDataSourceStreamReader):
             yield row
             if row[2:] == last:
                 return
-        raise self._resync(f"the end of a micro-batch, {end}, is not there any more")
+        raise self._resync(f"the end of a micro-batch, {end}, no longer exists")
 
     def _row(self, record: dict[str, Any]) -> tuple[Any, ...]:
         place = record["eventId"]
@@ -116,24 +116,24 @@ class _NeptuneReader(SimpleDataSourceStreamReader):
         return resync(f"the stream of {self._options['endpointUrl']}", reason)
 
     def _records(self, start: dict[str, int]) -> Iterator[dict[str, Any]]:
-        """Give all records behind a place, page by page; raises `ResyncNeeded` where they have expired."""
+        """Yield all records after a place, page by page; raise `ResyncNeeded` if they have expired."""
         neptune = client("neptunedata", self._options)
         commit, operation = start["commit"], start["operation"]
         while True:
-            asked: dict[str, Any] = {"limit": _PAGE, "iteratorType": "TRIM_HORIZON"}
+            request: dict[str, Any] = {"limit": _PAGE, "iteratorType": "TRIM_HORIZON"}
             if commit:
-                asked |= {
+                request |= {
                     "iteratorType": "AFTER_SEQUENCE_NUMBER", "commitNum": commit, "opNum": operation
                 }  # fmt: skip
             try:
-                answer = neptune.get_sparql_stream(**asked)
+                answer = neptune.get_sparql_stream(**request)
             except neptune.exceptions.StreamRecordsNotFoundException:
-                return  # nothing there yet
+                return  # no record yet
             except neptune.exceptions.ExpiredStreamException as error:
-                raise self._resync(f"what follows {start} has expired ({error})") from error
+                raise self._resync(f"the records after {start} have expired ({error})") from error
             if not answer["records"]:
                 return
-            # a page may be shorter than the limit though more follows
+            # a page may be shorter than the limit even if more records follow
             yield from answer["records"]
             place = answer["records"][-1]["eventId"]
             commit, operation = int(place["commitNum"]), int(place["opNum"])

@@ -1,4 +1,4 @@
-"""What quads entail, whole columns at a time: each quad is joined with the conclusions of its kind."""
+"""Entailment on whole columns: each quad is joined with the conclusions of its kind."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ PLACES: Final = ("s", "p", "o", "g")
 HASHES: Final = ("hs", "hp", "ho", "hg")
 """The columns of their hashes."""
 Weighed: TypeAlias = Mapping[Conclusion, int]
-"""Conclusions with their weights: below 0 where they are not drawn any more."""
+"""Conclusions with their weights; a negative weight withdraws a conclusion."""
 Kinds: TypeAlias = tuple[Numbers, Sequence[Kind]]
 """The number of the kind of each quad, and the kinds by number."""
 _OWN: Final = -1
-"""In the place of a term: that of the quad itself."""
+"""In place of a term: that of the quad itself."""
 _OBJECT: Final = -2
 """As a subject: the object of the quad."""
 _MOST_PAIRS: Final = 1 << 18
-"""How many rows are made at a time, unless a single quad makes more."""
+"""Number of rows that are made at a time, unless a single quad makes more."""
 
 
 class ConclusionTerms:
-    """The terms that a schema can bring into a conclusion, with their hashes."""
+    """The terms that a schema can add to a conclusion, with their hashes."""
 
     def __init__(self, hashes: Mapping[str, int]) -> None:
         self.hashes = hashes
@@ -41,17 +41,17 @@ class ConclusionTerms:
         self.all = self.column(hashes)
 
     def number(self, text: str) -> int:
-        """Give the place of a term among all of them."""
+        """Return the position of a term among all of them."""
         return self._numbers[text]
 
     def column(self, texts: Iterable[str]) -> Column:
-        """Write some of the terms as a column."""
+        """Return some of the terms as a column."""
         known = list(texts)
         return pa.array(known, pa.string()), np.array([self.hashes[text] for text in known], np.int64)
 
 
 class _Steps(NamedTuple):
-    """The conclusions of some kinds, those of each behind one another."""
+    """The conclusions of some kinds, one kind after another."""
 
     begin: Numbers
     end: Numbers
@@ -63,7 +63,7 @@ class _Steps(NamedTuple):
 
 
 def kinds_of(quads: pa.Table, typing: Container[str], classes: Container[str]) -> Kinds:
-    """Tell of which kind each quad is, where triples of some classes are kinds of their own."""
+    """Return the kind of each quad; triples of some classes have kinds of their own."""
     encoded = _whole(quads["p"]).dictionary_encode()
     predicates: list[str] = encoded.dictionary.to_pylist()
     numbers = encoded.indices.to_numpy().astype(np.int64)
@@ -85,7 +85,7 @@ def kinds_of(quads: pa.Table, typing: Container[str], classes: Container[str]) -
 def entailed(
     quads: pa.Table, kinds: Kinds, drawn: Callable[[Kind], Weighed], terms: ConclusionTerms
 ) -> Iterator[pa.Table]:
-    """Give the rows that weighed quads entail, in pieces; `drawn` gives the conclusions of a kind."""
+    """Yield the rows that weighted quads entail, in pieces; `drawn` returns the conclusions of a kind."""
     numbers, names = kinds
     steps = _steps(names, drawn, terms)
     pairs = (steps.end - steps.begin)[numbers]
@@ -122,7 +122,7 @@ def _apply(steps: _Steps, quads: pa.Table, numbers: Numbers, terms: ConclusionTe
     mine, theirs = mine[follows], theirs[follows]
     count = quads.num_rows
     subject, predicate, value = steps.subject[theirs], steps.predicate[theirs], steps.object[theirs]
-    # of the subjects and the objects of the quads, and the terms of the schema, one behind the other
+    # positions in the subjects of the quads, then their objects, then the terms of the schema
     subjects = np.where(subject == _OBJECT, count + mine, 2 * count + subject)
     subjects = np.where(subject == _OWN, mine, subjects)
     columns = {
@@ -137,7 +137,7 @@ def _apply(steps: _Steps, quads: pa.Table, numbers: Numbers, terms: ConclusionTe
 
 
 def _pick(quads: pa.Table, names: Sequence[str], terms: ConclusionTerms, places: Numbers) -> Column:
-    """Take texts and hashes from some columns of quads, and the terms behind these."""
+    """Take texts and hashes from some columns of quads, and from the terms that follow these."""
     texts, hashes = terms.all
     pool = pa.concat_arrays([*(_whole(quads[name]) for name in names), texts])
     numbers = np.concatenate([*(quads[f"h{name}"].to_numpy() for name in names), hashes])

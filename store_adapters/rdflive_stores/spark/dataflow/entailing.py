@@ -1,17 +1,17 @@
-"""The first stage with entailment: changes brought to set semantics, and what they entail where they are.
+"""The first stage with entailment: changes are brought to set semantics, and entailed quads are derived.
 
-Every instance rule of RDFS has one instance triple in its body, so what a triple entails depends on its kind
-and on the schema alone. The schema is small: its changes come to every bucket, and each keeps all of it. So a
-bucket works out for its own quads what changes: what comes or goes, by the new schema, and what was there
-before, by the difference between the new schema and the old one. What the schema entails of itself is data
-too, and each bucket takes a share of it.
+Every instance rule of RDFS has one instance triple in its body, so the conclusions of a triple depend only on
+its kind and on the schema. The schema is small: its changes go to every bucket, and each bucket stores all of
+it. So a bucket derives the changes of its own quads: of new and deleted quads by the new schema, and of other
+quads by the difference between the new schema and the old one. Conclusions about the schema itself are data
+too, and each bucket takes a share of them.
 
-Example: with `:Express rdfs:subClassOf :Train`, an insert of `:IC5 a :Express` gives two rows, itself and
-`:IC5 a :Train`. A delete of the schema triple gives one row for each express in the bucket: `:IC5 a :Train`
+Example: with `:Express rdfs:subClassOf :Train`, an insert of `:IC5 a :Express` yields two rows, itself and
+`:IC5 a :Train`. A delete of the schema triple yields one row for each express in the bucket: `:IC5 a :Train`
 with the weight -1.
 
-Behind it, the explicit triples that entail a triple are counted. A triple is there while its count is above
-0, so the entailed graph changes only where a count leaves 0 or comes back to it.
+The next stage counts the explicit triples that entail a triple. A triple is present while its count is above
+0, so the entailed graph changes only where a count leaves 0 or returns to it.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ __all__ = ["COUNTED", "FACTS", "SCHEMA", "count", "entail"]
 SCHEMA: Final = "schema"
 """The folder of the schema, which is the same in each bucket."""
 FACTS: Final = Layout(4, 4)
-"""The columns of live quads and of the schema: what they entail is sent on with the hashes of its terms."""
+"""The columns of live quads and of the schema, with the hashes of terms that conclusions need."""
 _MOST_ROWS: Final = 1 << 16
-"""How many live quads are read at a time."""
+"""Number of live quads that are read at a time."""
 _ROW: Final = 0
 """The kind of packets."""
 
@@ -56,16 +56,16 @@ _ROW: Final = 0
 def entail(
     plan: MatchPlan, now: TaskMoment, buckets: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Turn changes into signed quads that they entail, each sent to the bucket of its hash.
+    """Turn changes into the signed quads that they entail, each sent to the bucket of its hash.
 
-    The columns are those of `matching.match`, and `htype`, the hash of `rdf:type`. A change of the schema is
-    in every bucket, not only in that of its quad.
+    The columns are those of `matching.match`, and `htype`, the hash of `rdf:type`. A change of the schema
+    arrives in every bucket, not only in that of its quad.
     """
     graphs = whole_graphs(plan.patterns)
     for bucket, changes in arrived(graphs, batches):
         is_home = pa.array(bucket_of(changes["hash"].to_numpy(), buckets) == bucket)
         live, schema = (Bucket.of(now, name, bucket, FACTS) for name in (LIVE, SCHEMA))
-        # all is read before anything is written
+        # read everything before writing
         known = [_quads(table) for table in merged(schema.before(), FACTS)]
         facts = _normalised(live, changes.filter(is_home))
         turned = _normalised(schema, changes.filter(_is_schema(changes)))
@@ -90,7 +90,7 @@ def entail(
 def _entailed(
     reasoning: Reasoning, graph: Pattern, facts: pa.Table, live: Bucket, share: tuple[int, int]
 ) -> Iterator[pa.Table]:
-    """Give what changes of what the quads of one graph entail, with weights."""
+    """Yield the weighted changes of the quads that one graph entails."""
     yield from reasoning.of_changes(_data(facts))
     if not reasoning.turned:
         return
@@ -103,7 +103,7 @@ def _entailed(
 
 
 def _normalised(state: Bucket, changes: pa.Table) -> pa.Table:
-    """Find the changes that really change a state, and remember them; gives quads with their signs."""
+    """Store the changes that alter a state, and return their quads with signs."""
     quads, signs = changes, np.empty(0, np.int64)
     if changes.num_rows:
         quads, signs = normalise(state, changes.combine_chunks())
@@ -111,7 +111,7 @@ def _normalised(state: Bucket, changes: pa.Table) -> pa.Table:
 
 
 def _quads(rows: pa.Table) -> pa.Table:
-    """Give the rows of a state as quads with their weights."""
+    """Return the rows of a state as quads with their weights."""
     layout = [*FACTS.text_names, *FACTS.hash_names, "weight"]
     return rows.select(layout).rename_columns([*PLACES, *HASHES, "weight"])
 
@@ -125,7 +125,7 @@ def _is_schema(quads: pa.Table) -> Any:
 
 
 def _data(quads: pa.Table) -> pa.Table:
-    """Leave out the schema, which entails nothing before it is closed."""
+    """Drop the schema, which entails nothing before it is closed."""
     return quads.filter(pc.invert(_is_schema(quads)))
 
 
@@ -134,9 +134,9 @@ def _triples(quads: pa.Table) -> Iterator[tuple[str, str, str]]:
 
 
 def _hashes(first: pa.Table, schema: Iterable[pa.Table]) -> Mapping[str, int]:
-    """Give the hashes of all terms that a conclusion can have besides those of its quad.
+    """Return the hashes of all terms that a conclusion can have besides those of its quad.
 
-    `first` is some change, which tells those of the graph and of `rdf:type`.
+    `first` is any change, which has the hashes of the graph and of `rdf:type`.
     """
     (graph,), (of_graph,), (of_type,) = (first[name].to_pylist() for name in ("g", "hg", "htype"))
     found = {graph: of_graph, TYPE: of_type}
@@ -155,7 +155,7 @@ _HASHES: Final = ("hs", "hp", "ho", "hg", "hash")
 def count(
     plan: MatchPlan, now: TaskMoment, buckets: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Turn what changes entail into matches of the patterns, as `matching.match` does with the changes."""
+    """Turn entailed changes into matches of the patterns, as `matching.match` does with changes."""
     for bucket, kinds in unpack(batches):
         (rows,) = kinds.values()
         quads, gained = _net(rows)
@@ -170,7 +170,7 @@ def count(
 
 
 def _net(rows: pa.Table) -> tuple[pa.Table, Numbers]:
-    """Add up the weights of equal rows; gives each row once, and its sum, which is not 0."""
+    """Add the weights of equal rows; return each row once, and its sum, which is not 0."""
     grouped = rows.group_by(_IDENTITY, use_threads=False)
     # equal rows have equal hashes
     summed = grouped.aggregate([("weight", "sum"), *((name, "max") for name in _HASHES)])

@@ -1,7 +1,7 @@
-"""Event time: which elements of a stream a window holds, once the watermark has come to an instant.
+"""Event time: the elements of a stream that a window holds, after the watermark has reached an instant.
 
-The watermark is the largest event time of all micro-batches before, less a delay. What is older when it
-arrives is late. A window is as of its last report in front of the watermark, as `rdflive.Stream` makes it.
+The watermark is the largest event time of all earlier micro-batches, minus a delay. An element that is older
+when it arrives is late. The window is that of its last report before the watermark, as in `rdflive.Stream`.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ TimeWindow: TypeAlias = Sliding | Tumbling | Landmark
 WINDOWS: Final = (Sliding, Tumbling, Landmark)
 """The kinds of windows that go by time."""
 _FIRST: Final = -(1 << 62)
-"""Before all times that Spark knows."""
+"""Before all times of Spark."""
 
 
 class Bounds(NamedTuple):
-    """Where a window stands, in microseconds since 1970."""
+    """The position of a window, in microseconds since 1970."""
 
     watermark: int
-    """What is older is late."""
+    """Elements before it are late."""
     begin: int
-    """The first time that the window holds."""
+    """The first time in the window."""
     last: int
-    """The last time that it holds; elements behind it wait."""
+    """The last time in the window; later elements wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,35 +40,35 @@ class EventWindow:
 
     window: TimeWindow
     delay: int
-    """How far the watermark is behind the largest time, in nanoseconds."""
+    """The delay of the watermark behind the largest time, in nanoseconds."""
     column: str
 
     @classmethod
-    def read(cls, told: Mapping[str, Any]) -> EventWindow:
-        """Make the window that `description` tells of; its column is `time`."""
-        kind = next(kind for kind in WINDOWS if kind.__name__ == told["kind"])
-        given = {field.name: told[field.name] for field in fields(kind)}
+    def read(cls, described: Mapping[str, Any]) -> EventWindow:
+        """Return the window of a `description`; its column is `time`."""
+        kind = next(kind for kind in WINDOWS if kind.__name__ == described["kind"])
+        given = {field.name: described[field.name] for field in fields(kind)}
         exact: dict[str, Any] = {
             n: Fraction(v, SECOND) if isinstance(v, int) else v for n, v in given.items()
         }
-        return cls(kind(**exact), told["delay"], "time")
+        return cls(kind(**exact), described["delay"], "time")
 
     @property
     def description(self) -> dict[str, Any]:
-        """Tell what state of it depends on; a column may be renamed."""
+        """All that state depends on; a column may be renamed."""
         values = {field.name: getattr(self.window, field.name) for field in fields(self.window)}
         return {"kind": type(self.window).__name__, **values, "delay": self.delay}
 
     def bounds(self, latest: int | None) -> Bounds:
-        """Tell where the window stands when `latest` is the largest time so far; None before there is any.
+        """Return the position of the window; `latest` is the largest time so far, None before any element.
 
-        Example: with `Sliding("10s", step="5s")`, a delay of 2 s and a largest time of 18 s the watermark is
-        16 s, so the last report is that of 15 s, which holds what came behind 5 s and up to 15 s.
+        Example: with `Sliding("10s", step="5s")`, a delay of 2 s and a largest time of 18 s, the watermark is
+        16 s. So the last report is that of 15 s, which holds the elements after 5 s and up to 15 s.
         """
         if latest is None:
             return Bounds(_FIRST, _FIRST, _FIRST)
         watermark = latest * 1000 - self.delay
-        # everything before the watermark has come, and nothing is known of its own instant
+        # all elements before the watermark have arrived, but perhaps not all of its own instant
         complete, cadence = watermark - 1, self.window.cadence
         report = complete if cadence.step is None else cadence.next_report(complete) - cadence.step
         begin = self.window.scope.begin(report)
@@ -81,5 +81,5 @@ class EventWindow:
 
 
 def _up(nanoseconds: int) -> int:
-    """Give the first whole microsecond at an instant or later."""
+    """Return the first whole microsecond at an instant or later."""
     return -(-nanoseconds // 1000)

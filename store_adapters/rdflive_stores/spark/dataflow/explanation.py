@@ -1,4 +1,4 @@
-"""The plan of a query on Spark in words."""
+"""A description in words of a query's plan on Spark."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["explain", "show_pattern"]
 
 
 def explain(plan: JointPlan, partitions: int) -> str:
-    """Draw the plan of each query, then describe how Spark runs them."""
-    lines = ["the plan, with what its operators would keep and cost in one process:"]
+    """Return the plan of each query, and a description of how Spark runs them."""
+    lines = ["the plan, with the state and the cost of its operators in one process:"]
     for label, query in zip(plan.labels or ("",), plan.queries, strict=True):
-        # deltas on Spark are in no order; a slice has its own
+        # deltas on Spark have no order; a slice has its own
         shown = replace(query.plan, query=replace(query.plan.query, order=()))
         lines += [*([f"{label}:"] if label else []), str(Explanation(shown)), ""]
     return "\n".join([*lines, *_lines(plan, partitions)])
@@ -31,17 +31,17 @@ def _lines(plan: JointPlan, partitions: int) -> Iterator[str]:
     yield f"on Spark: {shuffles} shuffles per micro-batch, state in {partitions} partitions"
     if plan.window is not None:
         yield f"elements wait until the watermark has passed them, and make the changes of {plan.window}"
-        yield "kept: every element that waits or is held and that a pattern matches, by quad and by time"
+        yield "kept: every waiting or present element that a pattern matches, by quad and by time"
     if plan.rules is not None:
-        yield "rules are a part of the patterns: each is the union of all that leads to it"
+        yield "rules are a part of the patterns: each is the union of all that entail it"
     if any(query.is_anchored for query in plan.queries):
-        yield "patterns far from a constant are joined with what it reaches, in stages that keep it"
+        yield "patterns far from a constant are joined with terms that it reaches, in stages that keep these"
     if plan.entailment is None:
         yield "changes are brought to set semantics by quad; kept: every quad that a pattern matches"
     else:
-        yield f"changes are brought to set semantics by quad; what they entail by {plan.entailment} follows"
+        yield f"changes are brought to set semantics by quad; then come their {plan.entailment} entailments"
         yield "kept: every quad of the graph, and in each partition the schema"
-        yield "entailed triples are counted; kept: of how many quads each follows"
+        yield "entailed triples are counted; kept: the number of quads that entail each"
     for number, pattern in enumerate(matching.patterns):
         visits = _visits(matching, matching.ways[number].visits) or "nothing: each match is a solution"
         yield f"a change of pattern {number + 1}, {show_pattern(matching, pattern)}, visits {visits}"
@@ -59,7 +59,7 @@ def _lines(plan: JointPlan, partitions: int) -> Iterator[str]:
 
 
 def show_pattern(matching: MatchPlan, pattern: Pattern) -> str:
-    """Write a pattern as in the query, with its terms as in N-Triples."""
+    """Return a pattern as in the query, with its terms in N-Triples."""
     texts = [_name(matching, place) if isinstance(place, int) else place for place in pattern.places]
     return " ".join(text for text in texts if text != DEFAULT_GRAPH)
 
@@ -70,7 +70,7 @@ def _name(matching: MatchPlan, variable: int) -> str:
 
 
 def _shape(shape: Arrangement) -> str:
-    """Name an arrangement, whatever its variables are called."""
+    """Return the name of an arrangement, which does not depend on names of variables."""
     terms = ["_" if term.startswith("?") else term for term in shape.match[:4]]
     key = f"by {_place(shape, f'?{shape.key}')}" if shape.key >= 0 else "spread over all partitions"
     salted = ", in each partition of a salted star" if shape.salt == "*" else ""
@@ -99,11 +99,11 @@ def _visit(matching: MatchPlan, visit: Visit) -> str:
 _KEPT: Final[Mapping[type[planning.Node], str]] = {
     planning.Construct: "the count of each solution",
     planning.Distinct: "the count of each row",
-    planning.Exists: "both sides, and how many partners each left row has",
+    planning.Exists: "both sides, and the number of partners of each left row",
     planning.Group: "a state per group",
     planning.Join: "both sides",
-    planning.LeftJoin: "both sides, and how many partners each left row has",
-    planning.Minus: "both sides, and how many partners each left row has",
+    planning.LeftJoin: "both sides, and the number of partners of each left row",
+    planning.Minus: "both sides, and the number of partners of each left row",
     planning.Slice: "all rows, and the first ones apart",
 }
 

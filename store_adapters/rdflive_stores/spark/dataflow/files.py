@@ -1,4 +1,4 @@
-"""The files that all executors see: a folder on disk, or in an object store, by the file systems of Arrow."""
+"""Files that all executors see: a folder on disk or in an object store, through Arrow's file systems."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from pyarrow import fs
 __all__ = ["Folder"]
 
 _STORES: Final = ("s3", "gcs", "abfs")
-"""The file systems that have no folders, and where a file is there only when it is whole."""
+"""The file systems without folders, in which a file appears only when it is complete."""
 _DRAFT: Final = ".draft-"
 
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder of some file system; executors get it with their tasks."""
+    """A folder of some file system; executors receive it with their tasks."""
 
     system: fs.FileSystem
     path: str
 
     @classmethod
     def local(cls, path: str) -> Folder:
-        """Give a folder on disk."""
+        """Return a folder on disk."""
         return cls(fs.LocalFileSystem(), path)
 
     def __truediv__(self, name: str) -> Folder:
@@ -39,21 +39,21 @@ class Folder:
 
     @property
     def has_drafts(self) -> bool:
-        """Whether a file is written under another name first, which a killed task leaves behind."""
+        """True if files are first written under another name, which a killed task leaves behind."""
         return self.system.type_name not in _STORES
 
     @property
     def parent(self) -> Folder:
-        """The folder that it is in."""
+        """The enclosing folder."""
         return Folder(self.system, posixpath.dirname(self.path))
 
     def names(self) -> list[str]:
-        """List the files and folders in it, drafts of killed tasks too; none where it is not there."""
+        """List its files and folders, including drafts of killed tasks; empty if it does not exist."""
         found = self.system.get_file_info(fs.FileSelector(self.path, allow_not_found=True))
         return [info.base_name for info in found]
 
     def sizes(self) -> Iterator[int]:
-        """Give the bytes of each file in it and below."""
+        """Return the bytes of each file in it and below."""
         found = self.system.get_file_info(fs.FileSelector(self.path, allow_not_found=True, recursive=True))
         return (info.size for info in found if info.type is fs.FileType.File)
 
@@ -62,11 +62,11 @@ class Folder:
         self.system.create_dir(self.path, recursive=True)
 
     def is_there(self) -> bool:
-        """Tell whether there is such a file or folder."""
+        """True if the file or folder exists."""
         return bool(self.system.get_file_info(self.path).type is not fs.FileType.NotFound)
 
     def delete(self) -> None:
-        """Remove the folder with all that is in it, or the file; it may be gone already."""
+        """Remove the folder with its content, or the file; it may be gone already."""
         with suppress(FileNotFoundError):
             if self.system.get_file_info(self.path).type is fs.FileType.Directory:
                 self.system.delete_dir(self.path)
@@ -74,13 +74,13 @@ class Folder:
                 self.system.delete_file(self.path)
 
     def text(self, name: str) -> str:
-        """Read a file; raises FileNotFoundError if it is not there."""
+        """Read a file; raise FileNotFoundError if it does not exist."""
         with self.system.open_input_stream(self._of(name)) as file:
             content: bytes = file.readall()
         return content.decode()
 
     def table(self, name: str) -> pa.Table:
-        """Read a table; what is on this machine's disk is mapped into memory."""
+        """Read a table; a file on this machine's disk is mapped into memory."""
         if isinstance(self.system, fs.LocalFileSystem):
             source = pa.memory_map(self._of(name))
         else:
@@ -93,7 +93,7 @@ class Folder:
         self._write(name, text.encode())
 
     def write_table(self, name: str, table: pa.Table) -> int:
-        """Write a table in one step, so that a killed task leaves nothing under the name; gives its bytes."""
+        """Write a table in one step, so that a killed task leaves nothing under its name; return its size."""
         sink = pa.BufferOutputStream()
         with pa.ipc.new_file(sink, table.schema) as writer:
             writer.write_table(table)
@@ -111,11 +111,11 @@ class Folder:
 
     def _write(self, name: str, content: bytes | pa.Buffer) -> None:
         path = self._of(name)
-        # another attempt at the task may write too
+        # another attempt of the task may write too
         draft = f"{path}{_DRAFT}{uuid4().hex}" if self.has_drafts else path
         try:
             file = self.system.open_output_stream(draft)
-        except FileNotFoundError:  # nothing was written into the folder so far
+        except FileNotFoundError:  # the folder does not exist yet
             self.make()
             file = self.system.open_output_stream(draft)
         with file:
@@ -124,8 +124,8 @@ class Folder:
             try:
                 self.system.move(draft, path)
             except OSError:
-                # HDFS does not replace a file. One that is the same stays, for a task that is killed between
-                # the two steps would lose it; and an attempt whose draft is gone comes too late
+                # HDFS does not replace a file. An equal file stays, since a task killed between the two steps
+                # would lose it. An attempt whose draft is gone comes too late.
                 if self._holds(name, content):
                     self.remove(posixpath.basename(draft))
                     return
@@ -135,7 +135,7 @@ class Folder:
                 self.system.move(draft, path)
 
     def _holds(self, name: str, content: bytes | pa.Buffer) -> bool:
-        """Tell whether a file is there and has this content."""
+        """True if a file exists and has this content."""
         with suppress(FileNotFoundError), self.system.open_input_stream(self._of(name)) as file:
             return bool(file.read_buffer() == pa.py_buffer(content))
         return False

@@ -1,4 +1,4 @@
-"""The last stages: rows meet in one bucket by what the operators above the patterns compare."""
+"""The last stages: rows meet in one bucket by the columns that operators above the patterns compare."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ from rdflive_stores.spark.dataflow.query_plan import JointPlan
 from rdflive_stores.spark.dataflow.runs import Layout
 from rdflive_stores.spark.dataflow.sets import Distincts, TemplateTriples, compile_passes
 from rdflive_stores.spark.dataflow.slices import SlicedRows
-from rdflive_stores.spark.dataflow.solutions import hash_rows, net, pick, solutions
+from rdflive_stores.spark.dataflow.solutions import TextTerms, hash_rows, net, pick, solutions
 from rdflive_stores.spark.dataflow.staging import Constants, PatternRows, Side, Stage, StageOperation
 from rdflive_stores.spark.dataflow.state import Bucket, TaskMoment
-from rdflive_stores.spark.dataflow.terms import TextTerms
 from rdflive_stores.spark.dataflow.walking import arriving, keep
 
 __all__ = ["finish", "folders"]
@@ -30,10 +29,10 @@ class ComparingOperator(Protocol):
     """An operator that compares rows, with state."""
 
     layout: Layout
-    """The columns of what it keeps."""
+    """The columns of its state."""
 
     def update(self, state: Bucket, sides: Sequence[pa.Table]) -> pa.Table:
-        """Take the net changes of each input; give those of its own rows."""
+        """Apply the net changes of each input; return those of its own rows."""
 
 
 _HEADS: Final[Mapping[type[planning.Node], Any]] = {
@@ -58,12 +57,12 @@ def finish(
 ) -> Iterator[pa.RecordBatch]:
     """Run the stages of one round on the rows that meet here.
 
-    The last round gives solutions, each at most once: the name of its query where there are several, a text
-    column per variable, NULL where unbound, and `weight`, which is never 0. The other rounds send packets of
+    The last round yields solutions, each at most once: the name of its query if there are several, a text
+    column per variable, NULL if unbound, and `weight`, which is never 0. The other rounds send packets of
     rows on.
 
-    `begun` lists the buckets of this task of which this is the first micro-batch, once the batches have been
-    read: constants are there from then on.
+    After the batches are read, `begun` lists the buckets of this task in their first micro-batch, in which
+    constants appear.
     """
     due = [
         _Due(plan, query, stage, now, buckets)
@@ -71,7 +70,7 @@ def finish(
         for stage in range(len(one.stages))
         if plan.round(query, stage) == number
     ]
-    # what is for later rounds waits in its bucket
+    # rows for later rounds wait in their bucket
     later = {
         arriving(number_of_port)
         for number_of_port, port in enumerate(plan.ports)
@@ -88,7 +87,7 @@ def finish(
 
 
 def folders(plan: JointPlan) -> dict[str, Layout]:
-    """Describe what the stages keep: the layout of each folder."""
+    """Return the layout of each folder of the stages' state."""
     return {
         _folder(plan, query, number): _head(stage.head, stage, TextTerms()).layout
         for query, one in enumerate(plan.queries)
@@ -135,7 +134,7 @@ class _Due:
         ]
 
     def run(self, bucket: int, kinds: dict[int, pa.Table], *, is_begun: bool) -> Iterator[pa.RecordBatch]:
-        """Run the stage on the rows of a bucket, by their kinds; adds rows for later stages of this round."""
+        """Run the stage on the rows of a bucket, by kind; add rows for later stages of this round."""
         sides = [
             self._rows(place, side, bucket, kinds, is_begun=is_begun)
             for place, side in enumerate(self._stage.sides)
@@ -161,7 +160,7 @@ class _Due:
     def _rows(
         self, place: int, side: Side, bucket: int, kinds: Mapping[int, pa.Table], *, is_begun: bool
     ) -> pa.Table:
-        """Sum up what came to a side."""
+        """Sum the rows that have arrived at a side."""
         unbound = [pa.array([], pa.string())] * len(side.columns)
         parts = [solutions(pa.array([], pa.int64()), unbound)]
         for number, arm in enumerate(side.arms):
@@ -179,14 +178,14 @@ class _Due:
 
 
 def _constants(node: planning.Values) -> pa.Table:
-    """Give the rows of VALUES."""
+    """Return the rows of VALUES."""
     texts = [[None if term is None else write_term(term) for term in row] for row in node.rows]
     columns = [pa.array([row[place] for row in texts], pa.string()) for place in range(len(node.columns))]
     return solutions(np.ones(len(node.rows), np.int64), columns)
 
 
 def _show(plan: JointPlan, query: int, rows: pa.Table) -> Iterator[pa.RecordBatch]:
-    """Give the solutions of rows."""
+    """Yield the solutions of rows."""
     one = plan.queries[query]
     picked = pick(rows, one.places)
     if not len(picked):

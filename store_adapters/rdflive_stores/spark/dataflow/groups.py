@@ -20,26 +20,31 @@ from rdflive.model import exact_literal
 from rdflive.query import planning
 from rdflive.query.planning import Accumulator, make_accumulator
 from rdflive_stores.spark.dataflow.runs import Layout, Numbers, Run, expand, sum_rows
-from rdflive_stores.spark.dataflow.solutions import Cells, Texts, hash_rows, solutions, texts_of, width
+from rdflive_stores.spark.dataflow.solutions import (
+    Cells,
+    Texts,
+    TextTerms,
+    hash_rows,
+    solutions,
+    texts_of,
+    width,
+)
 from rdflive_stores.spark.dataflow.staging import Side, StageOperation
 from rdflive_stores.spark.dataflow.state import Bucket
-from rdflive_stores.spark.dataflow.terms import TextTerms
 
 __all__ = ["Groups"]
 
 _ANY: Final[Any] = "row"
-"""A value for COUNT(*), which counts rows; any that is no error."""
+"""A value for COUNT(*), which counts rows; any value that is not an error."""
 
 
 def _layout(node: planning.Group) -> Layout:
-    """Give the columns of what is kept: the keys and the state of each group, of which the micro-batch that
-    wrote it is the version.
-    """
+    """Return the stored columns: the keys and the state of each group; its version is the micro-batch."""
     return Layout(len(node.keys), held=True)
 
 
 class _KeptGroups(NamedTuple):
-    """A row of what is kept: a new state, or one that is taken away."""
+    """A stored row: a new state, or the removal of one."""
 
     key: Texts
     hash: int
@@ -50,7 +55,7 @@ class _KeptGroups(NamedTuple):
 
 class _Aggregate(NamedTuple):
     value: Callable[[tuple[int, ...]], Any] | None
-    """Gives the value of a row; None for COUNT(*)."""
+    """Returns the value of a row; None for COUNT(*)."""
     make: Callable[[], Accumulator]
     is_of_rows: bool
     """True for COUNT(DISTINCT *)."""
@@ -62,7 +67,7 @@ class _Group:
     accumulators: list[Accumulator]
     rows: int = 0
     seeds: int = 0
-    """How often it is to be there without rows."""
+    """Number of seeds, each of which keeps the group without rows."""
     seen: dict[Texts, int] = field(default_factory=dict)
     """The rows of the group with their counts, if COUNT(DISTINCT *) needs them."""
     shown: Texts | None = None
@@ -74,9 +79,9 @@ class _Group:
 class Groups:
     """Group and AggregateJoin (SPARQL 1.1, 18.5.1): one row per group, of its keys and results.
 
-    A micro-batch reads and writes the whole state of each group that it touches. COUNT, SUM and AVG keep a
-    few numbers; other functions and DISTINCT keep the group's values. A group without rows is there while it
-    has a seed, with COUNT 0: the one group without GROUP BY has one from the first micro-batch on.
+    A micro-batch reads and writes the whole state of each group that it changes. COUNT, SUM and AVG keep a
+    few numbers; other functions and DISTINCT keep the group's values. A group without rows exists while it
+    has a seed, with COUNT 0. Without GROUP BY the one group has a seed from the first micro-batch on.
     """
 
     __slots__ = ("_aggregates", "_cells", "_keeps_rows", "_keys", "_terms", "layout")
@@ -91,7 +96,7 @@ class Groups:
         self._keeps_rows = any(aggregate.is_of_rows for aggregate in self._aggregates)
 
     def update(self, state: Bucket, sides: Sequence[pa.Table]) -> pa.Table:
-        """Let rows enter and leave their groups; give the groups' rows that appear and disappear."""
+        """Apply changes of rows to their groups; return the groups' rows that appear and disappear."""
         groups = self._touch(state.before(), *sides)
         changes: list[tuple[Texts, int]] = []
         kept: list[_KeptGroups] = []
@@ -119,7 +124,7 @@ class Groups:
     def _touch(
         self, runs: Sequence[Run], rows: pa.Table, seeds: pa.Table | None = None
     ) -> dict[Texts, _Group]:
-        """Open the groups of rows and seeds, and let each enter its own."""
+        """Open the groups of rows and seeds, and add each to its own."""
         seeds = rows.slice(0, 0).select(["weight"]) if seeds is None else seeds
         hashes, seeded = hash_rows(rows, self._keys), hash_rows(seeds, range(width(seeds)))
         held = _held(runs, self.layout, np.unique(np.concatenate([hashes, seeded])))
@@ -131,7 +136,7 @@ class Groups:
                 group = groups[key] = self._open(held.get(key), number)
             return group
 
-        # COUNT(DISTINCT *) is about whole rows
+        # COUNT(DISTINCT *) counts whole rows
         whole: Iterable[Texts] = texts_of(rows, range(width(rows))) if self._keeps_rows else repeat(())
         weights, keys = rows["weight"].to_pylist(), texts_of(rows, self._keys)
         # not strict, because `whole` may have no end
@@ -148,7 +153,7 @@ class Groups:
         if held is None:
             return _Group(number, [aggregate.make() for aggregate in self._aggregates])
         version, state = held
-        rows, seeds, accumulators, seen = pickle.loads(state)  # noqa: S301 - what `_dump` wrote, into our own folder
+        rows, seeds, accumulators, seen = pickle.loads(state)  # noqa: S301 - written by `_dump` into our own folder
         group = _Group(number, accumulators, rows, seeds, seen, version=version)
         group.shown = self._results(group)
         return group
@@ -171,7 +176,7 @@ class Groups:
 
 
 def _turn(seen: dict[Texts, int], row: Texts, change: int) -> int:
-    """Count a row: 1 if it is new, -1 if it is gone, else 0."""
+    """Count a row; return 1 if it is new, -1 if it is gone, else 0."""
     before = seen.get(row, 0)
     after = before + change
     if after:
@@ -182,12 +187,10 @@ def _turn(seen: dict[Texts, int], row: Texts, change: int) -> int:
 
 
 def _held(runs: Sequence[Run], layout: Layout, hashes: Numbers) -> dict[Texts, tuple[int, bytes]]:
-    """Read the states of the groups with some hashes, with their versions; equal hashes may bring more than
-    those wanted.
-    """
+    """Read the states of the groups with some hashes, with versions; equal hashes may add other groups."""
     if not runs:
         return {}
-    # what a later micro-batch took away is in runs of its own until they are merged
+    # removals by later micro-batches are in runs of their own until they are merged
     found = sum_rows([run.rows(expand(*run.find(0, hashes))[1]) for run in runs], layout)
     columns = (found[name].to_pylist() for name in ("rest", "held"))
     keys = texts_of(found, range(layout.texts))
@@ -195,7 +198,7 @@ def _held(runs: Sequence[Run], layout: Layout, hashes: Numbers) -> dict[Texts, t
 
 
 def _table(layout: Layout, kept: Sequence[_KeptGroups]) -> pa.Table:
-    if not kept:  # a group that came and went in this micro-batch
+    if not kept:  # a group that only this micro-batch had
         return layout.schema.empty_table()
     keys, hashes, versions, weights, states = zip(*kept, strict=True)
     columns = {"index": [0] * len(kept), "key": hashes, "rest": versions, "weight": weights}
@@ -212,9 +215,7 @@ def _solutions(changes: Sequence[tuple[Texts, int]], columns: int) -> pa.Table:
 
 
 def _dump(group: _Group) -> bytes:
-    """Pickle a group's state, with the lexical forms of its literals: rdflib's own pickling turns
-    "01" into 1.
-    """
+    """Pickle a group's state, with the literals' lexical forms: rdflib's pickling turns "01" into 1."""
     sink = io.BytesIO()
     pickler = pickle.Pickler(sink, pickle.HIGHEST_PROTOCOL)
     pickler.dispatch_table = copyreg.dispatch_table | {Literal: _reduce_literal}
@@ -230,5 +231,5 @@ def _reduce_literal(literal: Literal) -> tuple[Any, ...]:
 
 @lru_cache(1 << 16)
 def _literal(lexical: str, language: str | None, datatype: str | None) -> Literal:
-    """Make a literal, or find an equal one: groups share values."""
+    """Return a literal, one object for equal ones: groups share values."""
     return exact_literal(lexical, language, datatype)

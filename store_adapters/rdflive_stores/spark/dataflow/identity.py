@@ -1,9 +1,9 @@
-"""What a state belongs to: the plan of a query, not its text, in a file beside it.
+"""The identity of a state: the plan of a query, not its text, in a file beside the state.
 
-A query has a folder for each generation of its state, and a file that names the present one. A state that is
-made of a snapshot or of another state, for another plan, other partitions, or merged, is a new generation:
-nothing sees it until it is whole. No two generations have one name, also where the first attempt at one was
-killed: what tasks of it may still write is in a folder that is never read.
+A query has a folder for each generation of its state, and a file that names the present one. State built from
+a snapshot or from another state (for another plan, other partitions, or merged) is a new generation, which
+nothing reads until it is complete. No two generations share a name, even if the first attempt at one was
+killed: the tasks of that attempt may still write, but only into a folder that is never read.
 """
 
 from __future__ import annotations
@@ -40,26 +40,26 @@ __all__ = [
 ]
 
 PLAN: Final = "plan.json"
-"""The file that tells which plan and partitions a state belongs to."""
+"""The file with the plan and the partitions of a state."""
 FORMAT: Final = 4
-"""The version of how state is written, increased with each change; the states of groups are pickled."""
+"""The version of the state's format, increased with each change; the states of groups are pickled."""
 BEGIN_AGAIN: Final = "begin again with another checkpoint"
 FIRST: Final = "0"
-"""The generation that begins with the first micro-batch."""
+"""The generation that starts with the first micro-batch."""
 _PRESENT: Final = "generation"
 _PLACES: Final = ("subject", "predicate", "object", "graph")
 _REBUILT_WITH: Final = {
     "rules": "other rules", "entailment": "another entailment", "parameters": "other parameters",
 }  # fmt: skip
-"""What is compared before the plan, which depends on it, and what `rebuild` keeps."""
+"""Entries that are compared before the plan, which depends on them, and that `rebuild` keeps."""
 _LONGEST: Final = 200
-"""The most characters of a text that a message shows."""
+"""Most characters of a text in a message."""
 _NOT_COMPARED: Final = ("query", "prefixes", "salted")
-"""For people, and to plan the query again. By comments, spaces and names of prefixes texts may differ."""
+"""For readers, and to plan the query again. Texts may differ in comments, spaces and names of prefixes."""
 
 
 def describe(plan: JointPlan, partitions: int) -> dict[str, Any]:
-    """Describe what state depends on: two plans with one description can read each other's state."""
+    """Describe all that state depends on: plans with equal descriptions can read each other's state."""
     matching = plan.matching
     conditions: list[set[str]] = [set() for _ in matching.shown]
     for way in matching.ways:
@@ -89,12 +89,12 @@ def describe(plan: JointPlan, partitions: int) -> dict[str, Any]:
 
 
 def check(folder: Folder, mine: Mapping[str, Any]) -> None:
-    """Check that the state in a folder belongs to this plan; raises `StateError`, also if there is none."""
+    """Raise `StateError` unless the state in a folder exists and belongs to this plan."""
     theirs = known(folder)
     if theirs is None:
         raise StateError(
-            f"the state of the query should be in {folder}, and is not: it was removed, its first "
-            f"micro-batch was never read, or the checkpoint is that of another program; {BEGIN_AGAIN}"
+            f"there is no state of the query in {folder}: it was removed, its first micro-batch was never "
+            f"read, or the checkpoint belongs to another program; {BEGIN_AGAIN}"
         )
     check_format(folder, theirs)
     differing = [name for name in mine if name not in _NOT_COMPARED and theirs.get(name) != mine[name]]
@@ -103,10 +103,10 @@ def check(folder: Folder, mine: Mapping[str, Any]) -> None:
 
 
 def check_format(folder: Folder, theirs: Mapping[str, Any]) -> None:
-    """Check that this version can read a state; raises `StateError`."""
+    """Raise `StateError` unless this version can read a state."""
     if theirs["format"] != FORMAT:
         raise StateError(
-            f"the state in {folder} is of format {theirs['format']!r}, and this rdflive writes {FORMAT}: "
+            f"the state in {folder} has format {theirs['format']!r}, but this rdflive writes {FORMAT}: "
             f"use the version that made it, or {BEGIN_AGAIN}"
         )
 
@@ -116,7 +116,7 @@ def known(folder: Folder) -> dict[str, Any] | None:
     try:
         read = json.loads(folder.text(PLAN))
         if not isinstance(read, dict) or not {"format", "partitions", "query"} <= read.keys():
-            raise ValueError("it does not say what the state belongs to")
+            raise ValueError("it does not describe a state")
     except FileNotFoundError:
         return None
     except ValueError as error:
@@ -125,7 +125,7 @@ def known(folder: Folder) -> dict[str, Any] | None:
 
 
 def generation_of(home: Folder) -> str:
-    """Give the name of the present generation of a query's state."""
+    """Return the name of the present generation of a query's state."""
     try:
         return home.text(_PRESENT)
     except FileNotFoundError:
@@ -133,22 +133,22 @@ def generation_of(home: Folder) -> str:
 
 
 def is_unmade(generation: str) -> bool:
-    """Tell whether a generation begins empty, with the first micro-batch."""
+    """True if a generation starts empty, with the first micro-batch."""
     return generation.partition("-")[0] == FIRST
 
 
 def next_generation(generation: str) -> str:
-    """Give the name of the generation that is made of another."""
+    """Return the name of the generation that is built from another."""
     return f"{int(generation.partition('-')[0]) + 1}-{token_hex(4)}"
 
 
 def renewed() -> str:
-    """Name a generation that begins empty, where an attempt at the first micro-batch has failed."""
+    """Return the name of an empty generation, after a failed attempt at the first micro-batch."""
     return f"{FIRST}-{token_hex(4)}"
 
 
 def succeed(home: Folder, generation: str) -> None:
-    """Make a new generation, which is whole, the present one, and remove the others."""
+    """Make a new, complete generation the present one, and remove the others."""
     home.write_text(_PRESENT, generation)
     for name in home.names():
         if name not in (_PRESENT, generation):
@@ -156,16 +156,16 @@ def succeed(home: Folder, generation: str) -> None:
 
 
 def missing(plan: JointPlan, held: Mapping[str, Any]) -> list[Pattern]:
-    """List the patterns that match quads which a state may not hold."""
+    """Return the patterns that match quads which a state may not hold."""
     patterns = [old[: len(_PLACES)] for old in held["patterns"]]
     if held.get("entailment") is not None:
-        # the state has all of each graph
+        # the state has all quads of each graph
         patterns = [["0", "1", "2", graph] for *_, graph in patterns]
     return [new for new in plan.kept if not any(_covers(old, new) for old in patterns)]
 
 
 def _covers(old: Sequence[str], new: Pattern) -> bool:
-    """Tell whether a pattern, as `describe` writes it, matches all quads that another matches."""
+    """True if a pattern, as `describe` writes it, matches all quads that another one matches."""
     bound: dict[str, TermOrVariable] = {}
     for name, mine, theirs in zip(_PLACES, old, new.places, strict=True):
         if not mine.isdecimal():
@@ -179,28 +179,28 @@ def _covers(old: Sequence[str], new: Pattern) -> bool:
 def _differing(folder: Folder, mine: Mapping[str, Any], theirs: Mapping[str, Any], name: str) -> str:
     if name == "partitions":
         return (
-            f"the state in {folder} is in {theirs.get(name)!r} partitions, and this subscription has "
-            f"{mine[name]!r}: take that again, or make it again with rdflive spark repartition"
+            f"the state in {folder} has {theirs.get(name)!r} partitions, but this subscription has "
+            f"{mine[name]!r}: use the same number, or change it with rdflive spark repartition"
         )
     if name == "window":
         return (
-            f"the state in {folder} is that of another window: {theirs.get(name)!r}, and here "
-            f"{mine[name]!r}; take that window again, or {BEGIN_AGAIN}"
+            f"the state in {folder} belongs to another window: {theirs.get(name)!r}, not "
+            f"{mine[name]!r}; use that window, or {BEGIN_AGAIN}"
         )
     if name == "path steps" and None not in (mine[name], theirs.get(name)):
         return (
-            f"the state in {folder} is of paths of {theirs[name]} steps at most, and here of {mine[name]}: "
-            "take that number again, or make it again with rdflive spark rebuild --path-steps"
+            f"the state in {folder} has paths of at most {theirs[name]} steps, but this subscription has "
+            f"{mine[name]}: use the same number, or change it with rdflive spark rebuild --path-steps"
         )
     if name in _REBUILT_WITH:
         return (
-            f"the state in {folder} is that of {_REBUILT_WITH[name]}: {_shortened(theirs.get(name))}, and "
-            f"here {_shortened(mine[name])}; take those again, or {BEGIN_AGAIN}"
+            f"the state in {folder} belongs to {_REBUILT_WITH[name]}: {_shortened(theirs.get(name))}, not "
+            f"{_shortened(mine[name])}; use those, or {BEGIN_AGAIN}"
         )
     return (
-        f"the state in {folder} is that of another query: its {name} are {_shortened(theirs.get(name))}, and "
-        f"here {_shortened(mine[name])}; take that query again, make the state of this one with rdflive "
-        f"spark rebuild, or {BEGIN_AGAIN}"
+        f"the state in {folder} belongs to another query: its {name} are {_shortened(theirs.get(name))}, not "
+        f"{_shortened(mine[name])}; use that query, build the state of this one with rdflive spark rebuild, "
+        f"or {BEGIN_AGAIN}"
     )
 
 
@@ -210,7 +210,7 @@ def _shortened(value: object) -> str:
 
 
 def _stage(stage: Stage) -> list[Any]:
-    """Describe a stage by all that its rows depend on."""
+    """Return all that the rows of a stage depend on."""
     sides = [
         [[side.columns[place].name for place in side.key], [*map(_arm, side.arms)]] for side in stage.sides
     ]
@@ -225,23 +225,23 @@ def _arm(arm: Arm) -> list[Any]:
 
 
 def _operation(operation: StageOperation) -> list[Any]:
-    """Describe an operator above the patterns by all that its rows depend on."""
+    """Return all that the rows of an operator above the patterns depend on."""
     node = operation.node
     columns = [column.name for column in operation.columns]
-    told: list[Any] = [type(node).__name__, columns, [e.text for e in node.expressions]]
+    described: list[Any] = [type(node).__name__, columns, [e.text for e in node.expressions]]
     if isinstance(node, planning.Group):
-        told += [[a.name, a.distinct, a.separator, node.argument(a) is None] for a in node.aggregates]
+        described += [[a.name, a.distinct, a.separator, node.argument(a) is None] for a in node.aggregates]
     elif isinstance(node, planning.Slice):
-        told += [node.offset, node.limit, [condition.descending for condition in node.order]]
+        described += [node.offset, node.limit, [condition.descending for condition in node.order]]
     elif isinstance(node, planning.Exists):
-        told += [node.negated, None if node.mark is None else node.mark.name]
+        described += [node.negated, None if node.mark is None else node.mark.name]
     elif isinstance(node, planning.Minus):
-        told += [[column.name for column in node.context]]
+        described += [[column.name for column in node.context]]
     elif isinstance(node, planning.Construct):
-        told += [[*map(_term, triple)] for triple in node.template]
+        described += [[*map(_term, triple)] for triple in node.template]
     elif isinstance(node, SINGLE):
-        told += [list(operation.sources)]
-    return told
+        described += [list(operation.sources)]
+    return described
 
 
 def _term(term: Any) -> str | None:

@@ -1,10 +1,10 @@
-"""Join, OPTIONAL, MINUS and EXISTS: rows of two sides that meet at what both are certain of.
+"""Join, OPTIONAL, MINUS and EXISTS: rows of two sides meet by shared columns that are bound in every row.
 
-Both sides are kept, by the hash of what is compared. For OPTIONAL, MINUS and EXISTS the partners of each left
-row are counted too, so that its first and its last one are told without a search.
+The state holds both sides, by the hash of the compared columns. For OPTIONAL, MINUS and EXISTS it also counts
+the partners of each left row, so that its first and its last one are recognised without a search.
 
 Example: the row (T101) of `{ ?t a :Train OPTIONAL { ?t :delay ?m } }` has two partners, the delays 4 and 9,
-so its count is 2. When both are gone the count is 0, and the row comes out again without a delay.
+so its count is 2. When both are gone the count is 0, and the row appears again without a delay.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ import pyarrow.compute as pc
 from rdflive.query import planning
 from rdflive_stores.spark.dataflow.runs import Layout, Numbers, Run, equal, expand, sort_rows, sum_rows
 from rdflive_stores.spark.dataflow.sets import Pass, test_rows
-from rdflive_stores.spark.dataflow.solutions import hash_rows, net, pick, solutions, width
+from rdflive_stores.spark.dataflow.solutions import TextTerms, hash_rows, net, pick, solutions, width
 from rdflive_stores.spark.dataflow.staging import Side, StageOperation, exact
 from rdflive_stores.spark.dataflow.state import Bucket
-from rdflive_stores.spark.dataflow.terms import TextTerms
 
 __all__ = ["Joins", "PartnerCounts"]
 
@@ -32,40 +31,40 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 _LEFT: Final = 0
 _RIGHT: Final = 1
 _COUNTS: Final = 2
-"""The numbers of what is kept: both sides, and the left rows with the partners of each."""
+"""The numbers of the stored tables: both sides, and the left rows with the partners of each."""
 _MOST_PAIRS: Final = 1 << 18
-"""How many pairs are made at a time, unless a single row has more partners."""
+"""Number of pairs that are made at a time, unless a single row has more partners."""
 
 
 @dataclass(frozen=True, slots=True)
 class _JoinPlaces:
-    """The columns that two sides share, as pairs of positions, and how rows of both are put together."""
+    """The columns that two sides share, as pairs of positions, and the columns of merged rows."""
 
     keys: tuple[tuple[int, int], ...]
-    """What is compared exactly."""
+    """Columns that are compared exactly."""
     maybe: tuple[tuple[int, int], ...]
-    """What may be unbound, and is compared where it is bound on both sides."""
+    """Columns that may be unbound, and are compared where they are bound on both sides."""
     columns: tuple[tuple[int | None, int | None], ...]
     """Per column of merged rows, its positions on the left and the right."""
     overlapping: bool = False
-    """Whether some `maybe` column must be bound on both sides."""
+    """True if some `maybe` column must be bound on both sides."""
 
     @classmethod
     def of(cls, head: StageOperation, sides: Sequence[Side]) -> _JoinPlaces:
-        """Read them off an operator and its inputs."""
+        """Read them from an operator and its inputs."""
         node: Any = head.node
         left, right = (side.columns for side in sides)
         both = [v for v in node.shared if v in left and v in right]
         keys = exact(node, (left, right))
         merged = tuple((_place(left, v), _place(right, v)) for v in head.columns)
-        # MINUS removes a row only if the two share a bound variable, and the graph of GRAPH ?g is none
+        # MINUS removes a row only if the two share a bound variable; the graph of GRAPH ?g does not count
         overlapping = isinstance(node, planning.Minus) and set(keys) <= set(node.context)
         pairs = [(left.index(v), right.index(v)) for v in both]
         exactly = [(left.index(v), right.index(v)) for v in keys]
         return cls(tuple(exactly), tuple(p for p in pairs if p not in exactly), merged, overlapping)
 
     def fit(self, left: pa.Table, right: pa.Table) -> Mask:
-        """Tell which rows, paired one by one, are compatible."""
+        """Return a mask of the rows, paired one by one, that are compatible."""
         held = np.ones(len(left), np.bool_)
         for mine, theirs in self.keys:
             held &= _same(left[f"v{mine}"], right[f"v{theirs}"])
@@ -79,7 +78,7 @@ class _JoinPlaces:
         return fits
 
     def merge(self, weight: Numbers, left: pa.Table, right: pa.Table) -> pa.Table:
-        """Put rows together that fit."""
+        """Merge compatible rows."""
         columns = []
         for mine, theirs in self.columns:
             if mine is None or theirs is None:
@@ -91,7 +90,7 @@ class _JoinPlaces:
 
 @dataclass(frozen=True, slots=True)
 class _Pairs:
-    """Rows of both sides that fit, one by one."""
+    """Compatible rows of both sides, one by one."""
 
     weight: Numbers
     left: pa.Table
@@ -106,7 +105,7 @@ class Joins:
         self.layout = Layout(max(len(side.columns) for side in sides))
 
     def update(self, state: Bucket, sides: Sequence[pa.Table]) -> pa.Table:
-        """Take the changes of both sides; give those of the pairs."""
+        """Apply the changes of both sides; return those of the pairs."""
         before = state.before()
         rows = [_KeptSide(_LEFT, sides[0], [p[0] for p in self._places.keys], self.layout)]
         rows += [_KeptSide(_RIGHT, sides[1], [p[1] for p in self._places.keys], self.layout)]
@@ -119,11 +118,11 @@ class Joins:
 
 
 class PartnerCounts:
-    """OPTIONAL, MINUS and EXISTS: what becomes of a left row depends on how many partners it has.
+    """OPTIONAL, MINUS and EXISTS: the result of a left row depends on its number of partners.
 
     The count of a left row is its own weight times that of its partners, so that it adds up like any weight.
-    MINUS and EXISTS only ask whether there is one: right rows are reduced to what is compared, and each of
-    these counts once.
+    MINUS and EXISTS only need the existence of a partner: right rows are reduced to the compared columns, and
+    each reduced row counts once.
     """
 
     def __init__(self, head: StageOperation, sides: Sequence[Side], terms: TextTerms) -> None:
@@ -134,7 +133,7 @@ class PartnerCounts:
         merged = head.columns
         self._compared = [theirs for _, theirs in (*places.keys, *places.maybe)]
         if not self._is_optional:
-            # reduced rows have what is compared, in this order, and what else the condition reads
+            # reduced rows have the compared columns, in this order, and the others that the condition reads
             lefts = [mine for mine, _ in (*places.keys, *places.maybe)]
             pairs = tuple((mine, place) for place, mine in enumerate(lefts))
             at = len(places.keys)
@@ -154,7 +153,7 @@ class PartnerCounts:
         self._marks = [terms.text(terms.intern(term)) for term in (planning.FALSE, planning.TRUE)]
 
     def update(self, state: Bucket, sides: Sequence[pa.Table]) -> pa.Table:
-        """Take the changes of both sides; give those of the left rows that come out, alone or merged."""
+        """Apply the changes of both sides; return those of the left rows that come out, alone or merged."""
         before = state.before()
         places, layout = self._places, self.layout
         left = _KeptSide(_LEFT, sides[0], [p[0] for p in places.keys], layout)
@@ -163,7 +162,7 @@ class PartnerCounts:
         right = kept = _KeptSide(_RIGHT, given, keys, layout)
         present = before
         if not self._is_optional:
-            # a partner counts once, so it is new where there was none of the kind, and gone with the last
+            # a partner counts once, so it is new if there was none of its kind, and gone with the last
             held = kept.weights(before)
             turns = (held + kept.weight > 0).astype(np.int64) - (held > 0)
             right = _KeptSide(_RIGHT, _weighed(given, turns).filter(pa.array(turns != 0)), keys, layout)
@@ -184,7 +183,7 @@ class PartnerCounts:
         return net(pa.concat_tables([*merged, rows])) if self._is_optional else net(rows)
 
     def _turned(self, left: _KeptSide, counted: _KeptSide, before: Sequence[Run]) -> pa.Table:
-        """Give what changes of the left rows that come out as they are, or marked."""
+        """Return the changes of the left rows that come out unchanged or marked."""
         # each row whose weight or count changes, once, with both changes
         zero = np.zeros(len(counted.weight), np.int64)
         changes = pa.concat_tables(
@@ -210,7 +209,7 @@ class PartnerCounts:
         return pa.concat_tables([part for part in parts if part is not None])
 
     def _shown(self, rows: pa.Table, weight: Numbers, *, has_partner: bool) -> pa.Table | None:
-        """Give left rows as they come out, or None where those with a partner, or without, do not."""
+        """Return left rows as they come out; None if those with a partner, or without, do not."""
         rows = _weighed(rows, weight)
         if self._is_optional:
             unbound = pa.nulls(len(rows), pa.string())
@@ -224,7 +223,7 @@ class PartnerCounts:
 
 
 class _KeptSide:
-    """Rows that change, as they are kept: by the hash of what is compared, then by that of the whole row."""
+    """Changed rows in stored form: by the hash of the compared columns, then by that of the whole row."""
 
     def __init__(self, index: int, rows: pa.Table, keys: Sequence[int], layout: Layout) -> None:
         self.index, self.layout = index, layout
@@ -236,7 +235,7 @@ class _KeptSide:
 
     @property
     def table(self) -> pa.Table:
-        """The rows with the columns that are kept."""
+        """The rows with the stored columns."""
         count = len(self.weight)
         columns = {
             "index": np.full(count, self.index),
@@ -251,11 +250,11 @@ class _KeptSide:
         return pa.table(columns | texts).select(self.layout.schema.names).cast(self.layout.schema)
 
     def runs(self) -> list[Run]:
-        """Give the changes themselves as what can be looked up."""
+        """Return the changes themselves as runs, for look-ups."""
         return [Run(sort_rows(self.table))] if len(self.weight) else []
 
     def weights(self, runs: Sequence[Run], index: int | None = None) -> Numbers:
-        """Look up the weight of each row itself; 0 where it is not there."""
+        """Return the weight of each row itself; 0 if it is absent."""
         found = np.zeros(len(self.weight), np.int64)
         for run in runs:
             mine, theirs = expand(*run.find(self.index if index is None else index, self.keys, self.rest))
@@ -270,8 +269,8 @@ class _KeptSide:
 def _changed_pairs(
     places: _JoinPlaces, left: _KeptSide, right: _KeptSide, before: Sequence[Run], present: Sequence[Run]
 ) -> Iterator[_Pairs]:
-    """Pair the left rows that change with the right ones of before, which are `present`, and the right rows
-    that change with the left ones of now: so a pair of two new rows counts once.
+    """Pair changed left rows with the earlier right rows, `present`, and changed right rows with the present
+    left rows, so that a pair of two new rows counts once.
     """
     for mine, others in _partners(left, _RIGHT, present, right.width):
         weight, mine = left.weight[mine], left.rows.take(pa.array(mine))
@@ -284,7 +283,7 @@ def _changed_pairs(
 def _partners(
     rows: _KeptSide, index: int, runs: Sequence[Run], columns: int
 ) -> Iterator[tuple[Numbers, pa.Table]]:
-    """Find the rows of the other side with the same key, a bounded number of pairs at a time."""
+    """Yield rows of the other side with the same key, a bounded number of pairs at a time."""
     names = ["weight", *(f"v{place}" for place in range(columns))]
     for run in runs:
         begin, end = run.find(index, rows.keys)
@@ -307,7 +306,7 @@ def _taken(pairs: _Pairs, at: pa.Array) -> _Pairs:
 
 
 def _present(runs: Sequence[Run], left: _KeptSide, layout: Layout) -> list[Run]:
-    """Give the right rows of before that may fit left rows that change, each once."""
+    """Return the earlier right rows that may fit changed left rows, each once."""
     keys = np.unique(left.keys)
     found = [run.rows(expand(*run.find(_RIGHT, keys))[1]) for run in runs]
     if not found:
@@ -318,7 +317,7 @@ def _present(runs: Sequence[Run], left: _KeptSide, layout: Layout) -> list[Run]:
 
 
 def _weighed(rows: pa.Table, weight: Numbers) -> pa.Table:
-    """Give rows with other weights."""
+    """Return rows with other weights."""
     return rows.set_column(0, "weight", [weight])
 
 

@@ -1,7 +1,7 @@
-"""The first stage: changes brought to set semantics, and matched with the patterns.
+"""The first stage: changes are brought to set semantics, and matched with the patterns.
 
-Within a micro-batch, the last operation on a quad counts. The live quads tell whether it changes anything.
-Without them, a repeated insert, or a delete of what is not there, would make all later sums wrong.
+Within a micro-batch, the last operation on a quad counts. The live quads show if it changes anything. Without
+them, a repeated insert, or a delete of an absent quad, would make all later sums wrong.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ LIVE: Final = "live"
 """The folder of the live quads."""
 LAYOUT: Final = Layout(4)
 PARAMETERS: Final = "<urn:rdflive:parameters>"
-"""The graph of the quads that rows of parameters become, which GRAPH ?g does not see."""
+"""The graph of the quads that rows of parameters become; GRAPH ?g does not match it."""
 PLACES: Final = ("s", "p", "o", "g")
 SIGNS: Final = ("A", "+")
 """The operations that insert."""
 _IRI: Final = r"<[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\]*>"
 _LITERAL: Final = rf"\"[^\"\\\n\r]*\"(?:@[a-z]+(?:-[a-z0-9]+)*|\^\^{_IRI})?"
 _NODE: Final = rf"{_IRI}|_:[A-Za-z0-9]+"
-# What it takes is canonical; what it does not may still be. In Java a $ would let a line's end pass.
+# A text that it matches is canonical; others may be too. In Java a $ would accept a trailing line break.
 CANONICAL: Final = rf"^(?:{_NODE}|{_LITERAL})\z"
 _ROLES: Final = {
     "subject": rf"^(?:{_NODE})\z",
@@ -76,15 +76,14 @@ def match(
     batches: Iterable[pa.RecordBatch],
     window: Callable[[_ByBucket], _ByBucket] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Turn changes, which are already in the bucket of their quad, into matches sent to the bucket of a
-    centre.
+    """Turn changes, already in the bucket of their quad, into matches sent to the bucket of a centre.
 
     Columns: `op`, `s`, `p`, `o`, `g`; `hs`, `hp`, `ho`, `hg` and `hash`, the hashes of the terms and of the
-    quad; `stream`, `offset` and `part`, its position in the source; `is_apart`, whether streams have no order
-    among them; and `bucket`. Where there is a window, they are elements, with a `time`, and it makes changes
-    of them.
+    quad; `stream`, `offset` and `part`, its position in the source; `is_apart`, true if streams have no order
+    among them; and `bucket`. With a `window`, the rows are elements with a `time`, which it turns into
+    changes.
     """
-    # a quad that no pattern matches is not remembered
+    # quads that no pattern matches are not stored
     found = arrived(plan.patterns, batches)
     for bucket, mine in found if window is None else window(found):
         quads, signs = normalise(Bucket.of(now, LIVE, bucket, LAYOUT), mine)
@@ -92,9 +91,7 @@ def match(
 
 
 def arrived(patterns: Sequence[Pattern], batches: Iterable[pa.RecordBatch]) -> _ByBucket:
-    """Give, per bucket, the changes of quads that some pattern matches; raises `ChangeError` for what is
-    none.
-    """
+    """Yield, per bucket, the changes of quads that some pattern matches; raise `ChangeError` for bad rows."""
     changes = list(batches)
     if not changes:
         return
@@ -111,22 +108,22 @@ def arrived(patterns: Sequence[Pattern], batches: Iterable[pa.RecordBatch]) -> _
 
 
 def _small(field: pa.Field) -> pa.Field:
-    """Take texts as Arrow's string type, even if Spark was told to give large strings."""
+    """Use Arrow's string type for texts, even if Spark is set to large strings."""
     return field.with_type(pa.string()) if pa.types.is_large_string(field.type) else field
 
 
 def _check(table: pa.Table) -> None:
-    """Refuse rows that are no changes, or whose terms are not written canonically.
+    """Raise `ChangeError` for rows that are not changes, or whose terms are not written canonically.
 
     Terms are compared as texts from here on, so equal terms must have equal texts.
     """
     for name in ("stream", "offset", "part"):
         if table[name].null_count:
-            raise ChangeError(f"the {name} of a change is NULL: each must say where it stands, or none")
+            raise ChangeError(f"the {name} of a change is NULL: all changes must have a position, or none")
     known = pc.is_in(table["op"], pa.array(["A", "D", "+", "-"]))
     if not pc.all(known).as_py():
         wrong = table["op"].filter(pc.invert(known))[0].as_py()
-        raise ChangeError(f"the operation {wrong!r} is none: op must be A or +, D or -")
+        raise ChangeError(f"{wrong!r} is not an operation: op must be A or +, D or -")
     for name, (role, canonical) in zip(PLACES, _ROLES.items(), strict=True):
         column = table[name]
         fine = pc.fill_null(pc.match_substring_regex(column, canonical), False)
@@ -150,7 +147,7 @@ def _check_term(text: str | None, role: str) -> None:
 
 
 def last_of_each(table: pa.Table, apart: Sequence[str] = ()) -> pa.Table:
-    """Keep the last change of each quad, by position in the source; of each quad and more columns."""
+    """Keep the last change of each quad, or of each quad and `apart`, by position in the source."""
     # numpy cannot sort these texts, but their ranks, which have the same order
     stream = pc.rank(table["stream"], tiebreaker="dense").to_numpy()
     position = table["part"].to_numpy(), table["offset"].to_numpy(), stream
@@ -161,18 +158,18 @@ def last_of_each(table: pa.Table, apart: Sequence[str] = ()) -> pa.Table:
     if not repeats.any():
         return table
     same = np.logical_and.reduce([_equals_next(table, name) for name in (*PLACES, *apart)])
-    # Two quads share a hash. That is rare, but no answer may depend on it.
+    # Two quads share a hash: rare, but no answer may depend on it.
     if (same != repeats).any():
         return _last_by_text(table, apart)
     _check_order(table, same)
-    # the last of equal ones has another quad behind it, or nothing
+    # the last of equal ones is followed by another quad, or by nothing
     return table.filter(pa.array(np.append(~repeats, True))).combine_chunks()
 
 
 def _last_by_text(table: pa.Table, apart: Sequence[str]) -> pa.Table:
     """Do the same by texts, which is slower, for quads that share a hash."""
     names = (*PLACES, *apart)
-    # ranks, and not numbers in the order of arrival, which differs when the task runs again
+    # ranks, not numbers in the order of arrival, which differs when the task runs again
     codes = [pc.rank(table[name], tiebreaker="dense").to_numpy() for name in names]
     stream = pc.rank(table["stream"], tiebreaker="dense").to_numpy()
     order = np.lexsort((table["part"].to_numpy(), table["offset"].to_numpy(), stream, *codes))
@@ -183,17 +180,17 @@ def _last_by_text(table: pa.Table, apart: Sequence[str]) -> pa.Table:
 
 
 def _check_order(table: pa.Table, same: npt.NDArray[np.bool_]) -> None:
-    """Refuse an insert and a delete of one quad if nothing tells which came last.
+    """Raise `ChangeError` for an insert and a delete of one quad in unknown order.
 
-    The rows are sorted by quad and position, and `same` tells which of them are about the quad of the next.
+    The rows are sorted by quad and position; `same` is true for each row with the quad of the next one.
     """
     wanted = pc.is_in(table["op"], pa.array(SIGNS)).to_numpy()
     in_stream = same & _equals_next(table, "stream")
     at_one_place = in_stream & _equals_next(table, "offset") & _equals_next(table, "part")
     for place in np.nonzero(at_one_place & (wanted[1:] != wanted[:-1]))[0]:
         raise ChangeError(
-            f"{_quad(table, place)} is inserted and deleted in one micro-batch, and nothing says in which "
-            "order: give changes the column offset, or file, offset and part, or topic, partition and offset"
+            f"{_quad(table, place)} is inserted and deleted in one micro-batch, in unknown order: give "
+            "changes the column offset, or file, offset and part, or topic, partition and offset"
         )
     # the last change of each quad in each stream
     last = np.nonzero(np.append(~in_stream, True))[0]
@@ -216,7 +213,7 @@ def _equals_next(table: pa.Table, name: str) -> npt.NDArray[np.bool_]:
 
 
 def normalise(state: Bucket, changes: pa.Table) -> tuple[pa.Table, Numbers]:
-    """Find the changes that really change the quads of a state, and remember them."""
+    """Return the changes that alter the quads of a state, with their signs, and store them."""
     table = last_of_each(changes)
     weights, _ = present(state.before(), 0, table)
     wanted = pc.is_in(table["op"], pa.array(SIGNS)).to_numpy().astype(np.int64)
@@ -229,7 +226,7 @@ def normalise(state: Bucket, changes: pa.Table) -> tuple[pa.Table, Numbers]:
 
 
 def present(runs: Iterable[Run], index: int, table: pa.Table) -> tuple[Numbers, Numbers]:
-    """Look up the weight of each quad, and the `rest` that each which is there is kept with."""
+    """Return the weight of each quad, and the stored `rest` of each that is present."""
     hashes = table["hash"].to_numpy()
     weights, rests = np.zeros(len(hashes), np.int64), np.zeros(len(hashes), np.int64)
     for run in runs:
@@ -241,13 +238,13 @@ def present(runs: Iterable[Run], index: int, table: pa.Table) -> tuple[Numbers, 
         mine, theirs = mine[same], theirs[same]
         weight = run.numbers("weight", theirs)
         np.add.at(weights, mine, weight)
-        # rows that cancel out take their numbers with them, so the one that is left gives its own
+        # rows that cancel out also cancel their numbers, so that the remaining row determines its own
         np.add.at(rests, mine, weight * run.numbers("rest", theirs))
     return weights, rests
 
 
 def quad_rows(quads: pa.Table, signs: Numbers, layout: Layout) -> pa.Table:
-    """Write quads as rows of a state that is sorted by their hash."""
+    """Return quads as rows of a state that is sorted by their hash."""
     nothing = np.zeros(len(signs), np.int64)
     columns = {"index": nothing, "key": quads["hash"], "rest": nothing, "weight": signs}
     texts = {f"v{number}": quads[name] for number, name in enumerate(PLACES)}
@@ -273,7 +270,7 @@ def send_matches(plan: MatchPlan, quads: pa.Table, signs: Numbers, buckets: int)
 
 
 def match_any(patterns: Iterable[Pattern], quads: pa.Table) -> npt.NDArray[np.bool_]:
-    """Find the quads that one of some patterns matches."""
+    """Return a mask of the quads that at least one pattern matches."""
     found = np.zeros(len(quads), np.bool_)
     for pattern in patterns:
         found |= _matches(pattern, quads)
@@ -281,7 +278,7 @@ def match_any(patterns: Iterable[Pattern], quads: pa.Table) -> npt.NDArray[np.bo
 
 
 def _matches(pattern: Pattern, quads: pa.Table) -> npt.NDArray[np.bool_]:
-    """Find the quads that a pattern matches."""
+    """Return a mask of the quads that a pattern matches."""
     held = np.ones(quads.num_rows, np.bool_)
     for place, name in zip(pattern.places, PLACES, strict=True):
         if isinstance(place, str):
@@ -310,6 +307,6 @@ def _follow(
     if route.centre is not None or route.walks:
         yield from send(plan, kind, route.centre, rows, buckets)
     else:
-        # kept in any one bucket, as rows that look for them go to every bucket
+        # stored in any one bucket, since rows that look for them go to every bucket
         spread = mix((hashes for _, hashes in rows.columns.values()), len(rows))
         yield from pack(rows.table, kind, bucket_of(spread, buckets))

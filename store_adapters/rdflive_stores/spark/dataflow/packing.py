@@ -2,9 +2,9 @@
 
 Spark converts every row that leaves Python to its own format and back. A packet is one such row.
 
-What a task sends depends on the set of packets that it gets, and not on their order, which no shuffle keeps:
-they are unpacked in the order of their bytes. Spark compares what a task sends when it runs again, because an
-executor was lost, with what it sent before, and ends a query in which the two differ.
+A task's output depends on the set of packets that it receives, and not on their order, which no shuffle
+keeps: tasks unpack packets in the order of their bytes. When a task runs again, because an executor was lost,
+Spark compares its output with the earlier one, and ends the query if they differ.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ __all__ = [
 PACKETS: Final = "bucket int, kind smallint, packet binary"
 """The columns of packets: the destination, the kind for the stage that unpacks them, and the rows."""
 _SCHEMA: Final = pa.schema([("bucket", pa.int32()), ("kind", pa.int16()), ("packet", pa.binary())])
-# rows have kinds from 0 on, and from -2 down where they are solutions (`walking.solved`)
+# rows have kinds from 0 up, and solutions from -2 down (`walking.solved`)
 _MARK: Final = -1
 _CLOCK: Final = -(1 << 15)
-# 2**64 divided by the golden ratio: hashes that are close come to lie far apart
+# 2**64 divided by the golden ratio, which moves close hashes far apart
 _FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
 def bucket_of(keys: Numbers, buckets: int) -> Numbers:
-    """Give the bucket of each key, as Spark's `pmod` does."""
+    """Return the bucket of each key, as Spark's `pmod` does."""
     bucket: Numbers = np.mod(keys, buckets)
     return bucket
 
@@ -62,27 +62,27 @@ def mix(hashes: Iterable[Numbers], length: int) -> Numbers:
     return mixed.view(np.int64)
 
 
-def mark(bucket: int, told: Mark) -> pa.RecordBatch:
-    """Tell the next stage where a bucket stands, even if no rows go there."""
-    return _batch([bucket], _MARK, [told.to_text().encode()])
+def mark(bucket: int, reached: Mark) -> pa.RecordBatch:
+    """Return a packet that reports a bucket's mark to the next stage, even if no rows go there."""
+    return _batch([bucket], _MARK, [reached.to_text().encode()])
 
 
 def unmark(batches: Iterable[pa.RecordBatch], marks: dict[int, Mark]) -> Iterator[pa.RecordBatch]:
-    """Pass packets on, and collect the buckets of the marks among them, with what these tell."""
+    """Pass packets on, and collect the marks among them, by bucket."""
     for batch in batches:
         is_mark = pc.equal(batch.column(1), _MARK)
-        buckets, told = (batch.column(place).filter(is_mark).to_pylist() for place in (0, 2))
-        marks.update((bucket, Mark.from_text(text)) for bucket, text in zip(buckets, told, strict=True))
+        buckets, texts = (batch.column(place).filter(is_mark).to_pylist() for place in (0, 2))
+        marks.update((bucket, Mark.from_text(text)) for bucket, text in zip(buckets, texts, strict=True))
         yield batch.filter(pc.invert(is_mark))
 
 
 def clock(time: int | None) -> pa.RecordBatch:
-    """Tell the next stage the largest time of a task's elements: all tell it to one bucket."""
+    """Return a packet that reports the largest time of a task's elements; all go to one bucket."""
     return _batch([0], _CLOCK, [json.dumps(time).encode()])
 
 
 def unclock(batches: Iterable[pa.RecordBatch], times: list[int | None]) -> Iterator[pa.RecordBatch]:
-    """Pass packets on, and collect the times that tasks have told among them."""
+    """Pass packets on, and collect the times among them."""
     for batch in batches:
         is_clock = pc.equal(batch.column(1), _CLOCK)
         times += map(json.loads, batch.column(2).filter(is_clock).to_pylist())
@@ -108,7 +108,7 @@ def pack_everywhere(rows: pa.Table, kind: int, buckets: int) -> Iterator[pa.Reco
 
 
 def unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, dict[int, pa.Table]]]:
-    """Give, per bucket, the rows that were sent to it, by kind: the same, in whatever order they came."""
+    """Yield, per bucket, its rows by kind; the result does not depend on their order of arrival."""
     packets: dict[int, dict[int, list[bytes]]] = {}
     for batch in batches:
         for bucket, kind, packet in zip(*(column.to_pylist() for column in batch.columns), strict=True):
@@ -137,17 +137,17 @@ def _batch(numbers: list[int], kind: int, packets: list[bytes]) -> pa.RecordBatc
 
 
 _FIRST: Final = 16
-"""So many tasks of a process load what later ones use."""
+"""Number of tasks in a process that load modules which later tasks use."""
 _tasks: Final = count()
 
 
 def spare_collections() -> None:
-    """Keep what a worker has loaded out of its garbage collections.
+    """Exclude a worker's loaded modules from its garbage collections.
 
     PySpark's workers collect all garbage after each task. With rdflib, pandas and PyArrow loaded that took 60
     ms, more than most tasks of a small micro-batch.
     """
-    # not in each task, as what is frozen is never collected; and not in the program that runs Spark
-    spark = sys.modules.get("pyspark")  # a worker has imported it; the stages themselves run without
+    # not in each task, as frozen objects are never collected; and not in the program that runs Spark
+    spark = sys.modules.get("pyspark")  # workers have imported it; stages also run without it
     if spark is not None and spark.TaskContext.get() is not None and next(_tasks) < _FIRST:
         gc.freeze()

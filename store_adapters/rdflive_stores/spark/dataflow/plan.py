@@ -1,17 +1,15 @@
-"""How a basic graph pattern is matched on Spark: for each triple pattern, the way of its changes along the
-stars.
+"""Matching of a basic graph pattern on Spark: per triple pattern, the way of its changes along the stars.
 
-The decomposition is that of `star_decomposition`. A change of a pattern goes from star to star
-(Definition 13) along the overlapping-subqueries graph (Section 6.5), and at the centre of a star it is joined
-with all of its patterns at once. Patterns that no variable links (Definition 10) are joined in every bucket.
+The decomposition is that of `star_decomposition`. A change of a pattern goes from star to star (Definition
+13) along the overlapping-subqueries graph (Section 6.5). At the centre of a star it is joined with all
+patterns of the star at once. Patterns that no variable links (Definition 10) are joined in every bucket.
 
 Example: `?t :delay ?m ; :nextStop ?s . ?s :city ?c`. A change of :delay goes to the bucket of ?t, where it is
 joined with :nextStop, and then to the bucket of ?s, where it is joined with :city. A change of :city visits
 the stars of ?s and then ?t.
 
-A few classes may be the objects of all `rdf:type` triples. So a star at such an object is salted: the quads
-of that pattern are kept in one of 16 buckets by their subject too, and the other patterns of the star in each
-of them.
+A few classes may be the objects of all `rdf:type` triples. So a star at such an object is salted: 16 buckets
+share the quads of that pattern by their subject, and each of them has all quads of the star's other patterns.
 """
 
 from __future__ import annotations
@@ -52,7 +50,7 @@ __all__ = [
 TermOrVariable: TypeAlias = "str | int"
 """A constant as N-Triples text, or the number of a variable."""
 DEFAULT_GRAPH: Final = ""
-"""The text that stands for the default graph."""
+"""The text that represents the default graph."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,24 +66,23 @@ class Pattern:
         return tuple(dict.fromkeys(place for place in self.places if isinstance(place, int)))
 
     def place_of(self, variable: int) -> int:
-        """Give the first position of a variable: 0 for the subject, up to 3 for the graph."""
+        """Return the first position of a variable: 0 for the subject, up to 3 for the graph."""
         return self.places.index(variable)
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Arrangement:
-    """The quads that a pattern matches, stored by the values of one of its variables. Equal patterns share
-    it.
+    """The quads that a pattern matches, stored by the values of one variable; equal patterns share it.
 
-    Its identity does not depend on the names and the order that one planning of the query gives.
+    Its identity does not depend on the names and the order of one planning of the query.
     """
 
     match: tuple[str, ...]
     """The constants, and the variables numbered by position, as `?0`; then the filters."""
     key: int
-    """Which of the variables; -1 if the quads are spread by their hash and joined in every bucket."""
+    """The number of that variable; -1 if the quads are spread by their hash and joined in every bucket."""
     salt: str = ""
-    """In a salted star the variable that decides between its buckets, or `*` for quads in each of them."""
+    """In a salted star, the variable that determines the bucket, or `*` for quads in each bucket."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,30 +118,30 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class MatchRoute:
-    """Where matches of a pattern are sent first."""
+    """The first destination of a pattern's matches."""
 
     pattern: int
     centre: int | None
     arrangement: int | None
     """The arrangement that they are added to there."""
     walks: bool
-    """Whether they start their way there."""
+    """True if they start their way there."""
 
 
 @dataclass(frozen=True, slots=True)
 class SolutionTarget:
-    """Where the solutions of a basic graph pattern go."""
+    """The destination of a basic graph pattern's solutions."""
 
     port: int
     spread: tuple[int | None, ...]
-    """The positions of the columns that decide the bucket; None for one that is unbound there."""
+    """The positions of the columns that determine the bucket; None for a column that is unbound there."""
     is_alone: bool
-    """Whether nothing else goes there, so that the hashes that rows have with them can decide."""
+    """True if no other rows go there, so that the hashes of the rows themselves can determine the bucket."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What is sent on of the matches of one basic graph pattern."""
+    """The part of a basic graph pattern's matches that is sent on."""
 
     columns: tuple[int, ...]
     """The variables of its solutions."""
@@ -153,24 +150,24 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class MatchPlan:
-    """The plan of some basic graph patterns, each with variables of its own."""
+    """The plan of some basic graph patterns, each with its own variables."""
 
     names: tuple[str, ...]
     """The variables by number, as conditions read them. A blank node, which no condition reads, is `_:…`."""
     salts: tuple[int | None, ...]
-    """For each variable the one that salts the star at its centre; None where it is not salted."""
+    """For each variable, the one that salts the star at its centre; None if it is not salted."""
     patterns: tuple[Pattern, ...]
     ways: tuple[Way, ...]
     """The way of each pattern, then the detours."""
     arrangements: tuple[Arrangement, ...]
     routes: tuple[MatchRoute, ...]
     leaves: tuple[int, ...]
-    """The basic graph pattern that each quad pattern is of."""
+    """The basic graph pattern of each quad pattern."""
     shown: tuple[Shown, ...]
     """The solutions of each basic graph pattern."""
 
     def bound(self, way: int, number: int) -> tuple[int, ...]:
-        """Give the variables that rows have bound before visit `number` of their way."""
+        """Return the variables that rows have bound before visit `number` of their way."""
         visits = self.ways[way].visits[:number]
         met = [self.ways[way].seed, *(join.pattern for visit in visits for join in visit.joins)]
         return tuple(dict.fromkeys(v for pattern in met for v in self.patterns[pattern].variables))
@@ -182,8 +179,9 @@ class MatchPlan:
 
 
 def plan_matching(basic: BasicPlan, salted: Container[str] = ()) -> MatchPlan:
-    """Plan a basic graph pattern; its solutions have the columns of the plan's segments. `salted` are the
-    predicates of which few objects have many subjects.
+    """Plan a basic graph pattern; its solutions have the columns of the plan's segments.
+
+    `salted` are predicates with few objects that have many subjects.
     """
     triples = [triple for segment in basic.segments for triple in segment.patterns]
     variables = tuple(dict.fromkeys(v for triple in triples for v in triple.variables))
@@ -219,13 +217,13 @@ def plan_matching(basic: BasicPlan, salted: Container[str] = ()) -> MatchPlan:
 
 
 def whole_graphs(patterns: Iterable[Pattern]) -> tuple[Pattern, ...]:
-    """Give a pattern for each graph that patterns name, which matches all of its quads."""
+    """Return, for each graph of some patterns, a pattern that matches all of its quads."""
     graphs = dict.fromkeys(pattern.places[3] for pattern in patterns)
     return tuple(Pattern((0, 1, 2, graph), ()) for graph in graphs)
 
 
 def combine(plans: Sequence[MatchPlan]) -> MatchPlan:
-    """Put the plans of several patterns together; equal ones, with equal filters, are arranged once."""
+    """Combine the plans of several patterns; equal patterns with equal filters share an arrangement."""
     if len(plans) == 1:
         return plans[0]
     arrangements = tuple(sorted({shape for plan in plans for shape in plan.arrangements}))
@@ -241,7 +239,7 @@ def combine(plans: Sequence[MatchPlan]) -> MatchPlan:
             len(names),
             len(patterns),
             tuple(map(arrangements.index, plan.arrangements)),
-            # detours stand behind the ways of all quad patterns
+            # detours follow the ways of all quad patterns
             sum(len(each.patterns) for each in plans) + len(detours) - len(plan.patterns),
         )
         patterns += map(moved.pattern, plan.patterns)
@@ -271,7 +269,7 @@ def combine(plans: Sequence[MatchPlan]) -> MatchPlan:
 
 
 class _Moved(NamedTuple):
-    """Where the numbers of a plan have moved to in a plan of several patterns."""
+    """The offsets of a plan's numbers within a plan of several patterns."""
 
     variables: int
     patterns: int
@@ -299,7 +297,7 @@ class _Moved(NamedTuple):
 
 
 class _Front(NamedTuple):
-    """How far a way has come: the bound variables, and the patterns and filters that are left."""
+    """The progress of a way: the bound variables, and the remaining patterns and filters."""
 
     bound: tuple[Variable, ...]
     waiting: tuple[int, ...]
@@ -311,10 +309,10 @@ class _Stop(NamedTuple):
 
     centre: int | None
     met: tuple[tuple[int, bool], ...]
-    """The patterns, each with whether it binds anything."""
+    """The patterns, each with True if it binds a variable."""
     conditions: tuple[Condition, ...]
     front: _Front
-    """How far the way had come before the visit."""
+    """The progress of the way before the visit."""
     other: Variable | None = None
     """Another star that could be visited first."""
     detour: int | None = None
@@ -343,10 +341,10 @@ class _Stars:
         self._links = overlapping_subqueries_graph(stars)
 
     def ways(self) -> list[tuple[int, list[_Stop]]]:
-        """Give the way of the changes of each pattern, then the detours.
+        """Return the way of each pattern's changes, then the detours.
 
-        Rows that have too many partners at one star visit another star first. There they may have no partner
-        at all, or, in a cycle of patterns, fewer: then they are bound there and only tested here.
+        Rows with too many partners at one star visit another star first. There they may have no partner at
+        all or, in a cycle of patterns, fewer. Then that star binds the variables, and this one only tests.
         """
         ways = []
         for seed, triple in enumerate(self._triples):
@@ -357,13 +355,13 @@ class _Stars:
             for number, stop in enumerate(stops):
                 if stop.other is not None:
                     stops[number] = stop._replace(detour=len(ways))
-                    # joins nothing: rows change over at this visit, and go on with the next one
+                    # joins nothing: rows change over at this visit, and continue with the next one
                     passed = stop._replace(met=(), conditions=())
                     ways.append((seed, [*stops[:number], passed, *self._stops(stop.front, stop.other)]))
         return ways
 
     def _stops(self, front: _Front, first: Variable | None = None) -> Iterator[_Stop]:
-        """Give the stars that rows visit from here, in order, with the patterns that they are joined with."""
+        """Yield the stars that rows visit from here, in order, with the patterns to join."""
         while front.waiting:
             centre = self._next(front) if first is None else first
             first = None
@@ -377,41 +375,38 @@ class _Stars:
             due = tuple(c for c in front.conditions if reads(c, self._variables).issubset(bound))
             behind = _Front(tuple(bound), waiting, tuple(c for c in front.conditions if c not in due))
             place = None if centre is None else self._variables.index(centre)
-            # a row that visits several buckets has partners in each of them, and no bucket knows of all
+            # a row that visits several buckets has partners in each, and no bucket knows all of them
             other = None if self._is_in_all(centre, front) else self._other(centre, front, behind)
             yield _Stop(place, tuple(marked), due, front, other)
             front = behind
 
     def _is_in_all(self, centre: Variable | None, front: _Front) -> bool:
-        """Tell whether a row visits all buckets of a salted star, as it does not know in which its partners
-        are.
-        """
+        """True if a row visits all buckets of a salted star, because the salt is not bound yet."""
         salt = None if centre is None else self._salts.get(centre)
         return salt is not None and salt not in front.bound
 
     def _other(self, centre: Variable | None, front: _Front, behind: _Front) -> Variable | None:
-        """Find another star that could be visited first; preferably one that binds the same variables."""
+        """Return another star that could be visited first, preferably one that binds the same variables."""
         new = set(behind.bound) - set(front.bound)
         waiting = sorted(behind.waiting, key=lambda i: new.isdisjoint(self._triples[i].variables))
         stars = (v for i in waiting for v in self._triples[i].variables if v in front.bound)
         return next((star for star in stars if star != centre), None)
 
     def _met(self, centre: Variable | None, front: _Front) -> list[int]:
-        """Choose the patterns of a star, tests first. If nothing is linked, choose the pattern that
-        binds least.
-        """
+        """Return the patterns of a star, tests first; without a linked star, the one that binds least."""
 
         def new(number: int) -> int:
             return sum(v not in front.bound for v in self._triples[number].variables)
 
         if centre is None:
             return [min(front.waiting, key=new)]
-        # tests come first, for they only drop rows
+        # tests come first, since they only drop rows
         return sorted((i for i in front.waiting if self._triples[i] in self._stars[centre]), key=new)
 
     def _next(self, front: _Front) -> Variable | None:
-        """Choose the star with the most tests, then the most patterns, then the most neighbours; those that
-        a row visits in several buckets come last.
+        """Return the star with the most tests, then the most patterns, then the most neighbours.
+
+        Stars that a row visits in several buckets come last.
         """
 
         def rank(centre: Variable) -> tuple[int, ...]:
@@ -435,7 +430,7 @@ def _pattern(
 
 
 def _salt(centre: Variable, triples: Sequence[TriplePattern], salted: Container[str]) -> Variable | None:
-    """Give the variable that salts the star at a centre, the subject of its only pattern that is salted."""
+    """Return the variable that salts the star at a centre: the subject of its only salted pattern."""
     subjects = {
         triple.subject
         for triple in triples
@@ -453,7 +448,7 @@ def _arrangement(
     local = {variable: f"?{number}" for number, variable in enumerate(pattern.variables)}
     match = [local[place] if isinstance(place, int) else place for place in pattern.places]
     if pattern.filters:
-        # the text of a filter names variables, so it must be known which of them is which
+        # the text of a filter has names of variables, so these belong to the identity
         match += [variables[v].name for v in pattern.variables]
         match += [condition.text for condition in pattern.filters]
     if centre is None:
@@ -464,10 +459,8 @@ def _arrangement(
 
 
 def _routes(ways: Sequence[Way], numbers: Mapping[tuple[int, int | None], int]) -> Iterator[MatchRoute]:
-    """Send matches of a pattern to its arrangements, each of which one pattern feeds, and to their
-    first star.
-    """
-    # equal patterns share an arrangement, which must get each match once
+    """Send matches of a pattern to its first star and to its arrangements, each fed by one pattern."""
+    # equal patterns share an arrangement, which must receive each match once
     fed: set[int] = set()
     for pattern, way in enumerate(ways):
         feeds = {

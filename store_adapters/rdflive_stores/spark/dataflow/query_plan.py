@@ -1,4 +1,4 @@
-"""The whole plan of queries on Spark: matching their patterns, then stages of operators."""
+"""The complete plan of queries on Spark: matching of their patterns, then stages of operators."""
 
 from __future__ import annotations
 
@@ -50,40 +50,40 @@ __all__ = [
 Given: TypeAlias = "str | os.PathLike[str]"
 """The text of a query, or its file."""
 TYPE: Final = f"<{RDF.type}>"
-"""The predicate that is salted by itself: few classes have many instances."""
+"""The predicate that is salted by default: few classes have many instances."""
 LABEL: Final = "query"
-"""The column that tells the solutions of several queries apart."""
+"""The column that distinguishes the solutions of several queries."""
 _TRIPLE: Final = ("s", "p", "o")
 """The columns of CONSTRUCT, as changes have them."""
 _PATHS: Final = ("*", "+", "?")
 _MOST_STEPS: Final = 50
-"""Plans of more are nested more deeply than Python pickles."""
+"""Plans with more steps are nested too deeply for Python's pickle."""
 _ADVICE: Final = (
-    "say how many there are at most, as path_steps=8, or subscribe in one process, with rdflive.subscribe"
+    "give their largest number, as path_steps=8, or subscribe in one process, with rdflive.subscribe"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class QueryPlan:
-    """How a query is evaluated: patterns to match, then stages, the last of which gives the solutions."""
+    """The plan of a query: patterns to match, then stages, the last of which returns the solutions."""
 
     plan: Plan
-    """The plan of the engine for one process, from which this one is made."""
+    """The plan of the single-process engine, from which this one is made."""
     leaves: tuple[MatchPlan, ...]
-    """Each of its basic graph patterns."""
+    """The plans of its basic graph patterns."""
     stages: tuple[Stage, ...]
     closing: tuple[StageOperation, ...]
-    """What runs on the rows of the last stage before they are shown."""
+    """The operations on the rows of the last stage before they are shown."""
     prefixes: Mapping[str, str]
-    """The prefixes that the text of the query had besides its own."""
+    """The prefixes that were given in addition to those in the text of the query."""
     path_steps: int | None
-    """How many steps its paths of `*` and `+` may have; None where it has none."""
+    """Largest number of steps of its `*` and `+` paths; None without such paths."""
     is_anchored: bool
-    """Whether patterns are joined with what constants reach, which is kept."""
+    """True if patterns are joined with the terms that constants reach, which are kept as state."""
 
     @property
     def is_set(self) -> bool:
-        """Whether a solution is there once at most: SELECT DISTINCT, CONSTRUCT and ASK."""
+        """True if a solution occurs at most once: SELECT DISTINCT, CONSTRUCT and ASK."""
         head = self.stages[-1].head
         return head is not None and isinstance(head.node, planning.Distinct)
 
@@ -94,14 +94,12 @@ class QueryPlan:
 
     @property
     def places(self) -> tuple[int | None, ...]:
-        """Per variable of the solutions, its position behind the closing operations; None if it is never
-        bound.
-        """
+        """Per variable of the solutions, its position after the closing operations; None if never bound."""
         return self.plan.places
 
 
 class Port(NamedTuple):
-    """Where rows arrive: one arm of one side of a stage of a query."""
+    """The destination of rows: one arm of one side of a stage of a query."""
 
     query: int
     stage: int
@@ -111,37 +109,37 @@ class Port(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JointPlan:
-    """How one query, or several over the same changes, are evaluated together.
+    """The joint plan of one query, or of several over the same changes.
 
-    They share the live quads, and the arrangements of patterns that are equal. The last stage of each runs in
+    They share the live quads, and the arrangements of equal patterns. The last stage of each query runs in
     the last round.
     """
 
     queries: tuple[QueryPlan, ...]
     labels: tuple[str, ...]
-    """The names of the queries, which their solutions carry; none for a single query."""
+    """The names of the queries, which their solutions carry; empty for a single query."""
     matching: MatchPlan
     ports: tuple[Port, ...]
-    """The ways of rows between tasks, by their number."""
+    """The destinations of rows between tasks, by number."""
     salted: tuple[str, ...]
-    """The predicates of which few objects have many subjects."""
+    """The predicates with few objects that have many subjects."""
     parameters: str | None
-    """The query whose rows are parameters of all queries."""
+    """The query whose solutions are parameters of all queries."""
     entailment: str | None
-    """By what the graphs entail, if the queries are answered over what they do."""
+    """The entailment regime of the answers; None without entailment."""
     rules: str | None = None
     """The rules that are a part of the queries, in Notation3."""
     window: EventWindow | None = None
-    """The window over a stream of elements, which makes the changes; None where there are changes."""
+    """The window that turns a stream of elements into changes; None for a stream of changes."""
 
     @property
     def path_steps(self) -> int | None:
-        """How many steps the paths of `*` and `+` may have; None where no query has one."""
+        """Largest number of steps of `*` and `+` paths; None if no query has such a path."""
         return max((query.path_steps for query in self.queries if query.path_steps), default=None)
 
     @property
     def kept(self) -> tuple[Pattern, ...]:
-        """The patterns of the quads that are kept: with entailment any quad may entail one that is wanted."""
+        """The patterns of the stored quads: with entailment any quad may entail a wanted one."""
         patterns = self.matching.patterns
         return patterns if self.entailment is None else whole_graphs(patterns)
 
@@ -152,26 +150,26 @@ class JointPlan:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of solutions, in front of the weight."""
+        """The columns of solutions, before the weight."""
         return (LABEL, *self.names) if self.labels else self.names
 
     @property
     def stages(self) -> int:
-        """The number of rounds of stages behind the matching."""
+        """Number of rounds of stages after the matching."""
         return 1 + max(query.stages[-1].round for query in self.queries)
 
     def round(self, query: int, stage: int) -> int:
-        """Tell in which round a stage runs."""
+        """Return the round in which a stage runs."""
         stages = self.queries[query].stages
         return self.stages - 1 if stage == len(stages) - 1 else stages[stage].round
 
     def arm(self, port: int) -> Arm:
-        """Give the way that ends at a port."""
+        """Return the way that ends at a port."""
         query, stage, side, arm = self.ports[port]
         return self.queries[query].stages[stage].sides[side].arms[arm]
 
     def behind(self, query: int, stage: int) -> Iterator[tuple[int, Arm, Side]]:
-        """List where the rows of a stage go."""
+        """Yield the destinations of a stage's rows."""
         for number, port in enumerate(self.ports):
             arm = self.arm(number)
             if port.query == query and arm.origin == Made(stage):
@@ -187,13 +185,13 @@ def plan_queries(
     rules: Rules | None = None,
     path_steps: int | None = None,
 ) -> JointPlan:
-    """Plan a query, a text or a file, or several by their names; `salted` as in `plan_matching`.
+    """Plan a query (a text or a file), or several by name; `salted` as in `plan_matching`.
 
-    `parameters` is a query whose variables are parameters of the others: these are answered for each of its
-    rows. `path_steps` is how many steps the paths of `*` and `+` may have; without it they are refused.
+    `parameters` is a query whose variables are parameters of the others, which are answered for each of its
+    rows. `path_steps` is the largest number of steps of `*` and `+` paths; without it they are refused.
 
-    Raises what `plan_query` does, with the name of the file, and `ValueError` for none; with `entailment` or
-    `rules` also what `program_of` and `check_entailment` do.
+    Raises the errors of `plan_query`, with the name of the file, and `ValueError` without a query. With
+    `entailment` or `rules`, raises also the errors of `program_of` and `check_entailment`.
     """
     named = queries if isinstance(queries, Mapping) else {"": queries}
     if not named:
@@ -218,9 +216,9 @@ def plan_queries(
     matching = combine([leaf for plan in plans for leaf in plan.leaves])
     shown = [replace(one, targets=tuple(_targets(plans, ports, n))) for n, one in enumerate(matching.shown)]
     matching = replace(matching, shown=tuple(shown))
-    asked = None if rows is None else rows.text
+    row_text = None if rows is None else rows.text
     written = None if program is None else program.n3
-    plan = JointPlan(tuple(plans), labels, matching, ports, tuple(salted), asked, entailment, written)
+    plan = JointPlan(tuple(plans), labels, matching, ports, tuple(salted), row_text, entailment, written)
     try:
         pickle.dumps(plan)
     except RecursionError:
@@ -240,7 +238,7 @@ def plan_query(
     program: Program | None = None,
     path_steps: int | None = None,
 ) -> QueryPlan:
-    """Plan a query, perhaps with the rows of another one as parameters, with rules, and paths of some steps.
+    """Plan a query, optionally with another query's rows as parameters, with rules, and with bounded paths.
 
     Raises `QuerySyntaxError`, and `UnsupportedQueryError` for queries that need one process.
     """
@@ -249,7 +247,7 @@ def plan_query(
     if own:
         raise UnsupportedQueryError(
             f"<{own[0]}> cannot be called on Spark: it is registered in this process and not in the workers, "
-            "and what a checkpoint has kept would not change with it. Instead: compute its value before the "
+            "and the state in a checkpoint would not change with it. Instead: compute its value before the "
             "triples are written",
             construct=f"<{own[0]}>",
         )
@@ -257,7 +255,7 @@ def plan_query(
         query = with_rules(query, program)
     root = query.root if path_steps is None else unroll(query.root, path_steps)
     steps = None if root is query.root else path_steps
-    # rows of parameters are as the constants that they stand for
+    # rows of parameters count as the constants that they represent
     anchored = anchor(root, tuple(salted), () if parameters is None else (parameters.root,))
     plan = make_plan(replace(query, root=anchored))
     if any(isinstance(step.node, planning.Closure) for step in plan.steps):
@@ -287,7 +285,7 @@ def _ports(plans: Sequence[QueryPlan]) -> Iterator[Port]:
 
 
 def _targets(plans: Sequence[QueryPlan], ports: Sequence[Port], leaf: int) -> Iterator[SolutionTarget]:
-    """List where the matches of a pattern go; `leaf` counts those of all queries."""
+    """Yield the destinations of a pattern's matches; `leaf` counts those of all queries."""
     for number, port in enumerate(ports):
         stage = plans[port.query].stages[port.stage]
         side = stage.sides[port.side]
@@ -295,12 +293,12 @@ def _targets(plans: Sequence[QueryPlan], ports: Sequence[Port], leaf: int) -> It
         first = sum(len(plan.leaves) for plan in plans[: port.query])
         if isinstance(arm.origin, PatternRows) and arm.origin.number + first == leaf:
             sources = tuple(map(arm.source, side.key))
-            # rows of other origins have no hashes with them, and all must meet
+            # rows of other origins carry no hashes, and all must meet
             yield SolutionTarget(number, sources, stage.is_alone)
 
 
 def _refused(openings: Sequence[str], tokens: Iterable[Token]) -> UnsupportedQueryError:
-    """Make the error for an operator of paths that is not maintained on Spark."""
+    """Return the error for a path operator that Spark cannot maintain."""
     tokens = list(tokens)
     place = next(
         (token for opening in openings for token in _operators(opening, tokens)), Token("", "", 0, 0, 0)
@@ -308,8 +306,8 @@ def _refused(openings: Sequence[str], tokens: Iterable[Token]) -> UnsupportedQue
     construct = f"the path operator {place.text}" if place.text else "a path of unbounded length"
     where = f" (line {place.line}, column {place.column})" if place.text else ""
     return UnsupportedQueryError(
-        f"{construct}{where} cannot be maintained on Spark without path_steps=: a step more of the path is "
-        f"a shuffle more, and nothing bounds their number; {_ADVICE}",
+        f"{construct}{where} cannot be maintained on Spark without path_steps=: each step of the path adds a "
+        f"shuffle, and nothing bounds their number; {_ADVICE}",
         construct=construct,
         line=place.line,
         column=place.column,
@@ -317,7 +315,7 @@ def _refused(openings: Sequence[str], tokens: Iterable[Token]) -> UnsupportedQue
 
 
 def _operators(opening: str, tokens: Sequence[Token]) -> Iterator[Token]:
-    """Find an operator of paths, which follows a path."""
+    """Yield the tokens of a path operator, which follows a path."""
     for before, token in pairwise([Token("", "", 0, 0, 0), *tokens]):
         follows_path = before.kind in ("iri", "prefixed") or before.text in ("a", ")")
         if follows_path and token.text == opening:

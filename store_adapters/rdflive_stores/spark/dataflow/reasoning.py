@@ -1,4 +1,4 @@
-"""What one bucket works out of one graph in a micro-batch: conclusions by the schema before and after it."""
+"""RDFS reasoning of one bucket over one graph in a micro-batch, by the schema before and after it."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ log = logging.getLogger("rdflive")
 
 
 class Reasoning:
-    """The schema of a graph before and after a micro-batch, and what quads entail by it.
+    """The schema of a graph before and after a micro-batch, and the quads that it entails.
 
-    Quads are tables with the columns of `conclusions`, and `weight`. Only what some pattern matches is given.
-    What comes of sets is sorted: a task that runs again must send the same.
+    Quads are tables with the columns of `conclusions`, and `weight`. The results have only quads that some
+    pattern matches. Sets are sorted, because a task that runs again must send the same rows.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Reasoning:
         explicit: Iterable[TextTriple],
         turned: Mapping[TextTriple, int],
     ) -> None:
-        """`explicit` is the schema before, and `turned` what comes (1) or goes (-1)."""
+        """`explicit` is the earlier schema; `turned` has its inserted (1) and deleted (-1) triples."""
         self._patterns = patterns
         self._terms = terms
         self.turned = turned
@@ -52,24 +52,22 @@ class Reasoning:
         self._differing = cache(self._difference)
 
     def of_changes(self, quads: pa.Table) -> Iterator[pa.Table]:
-        """Give what signed changes entail by the new schema."""
+        """Yield the quads that signed changes entail by the new schema."""
         yield from self._by(self._new, quads)
 
     def of_the_present(self, quads: pa.Table) -> Iterator[pa.Table]:
-        """Give what quads that were there entail by the new schema, and take away what they did by the old
-        one.
-        """
+        """Yield the quads that existing quads entail by the new schema, minus those by the old one."""
         old, new = self._old, self._new
         kinds = kinds_of(quads, old.typing | new.typing, old.classes | new.classes)
         yield from self._drawn(quads, kinds, self._differing)
 
     def of_the_schema(self, graph: str, is_mine: Callable[[int], bool]) -> Iterator[pa.Table]:
-        """Give what changes of the closed schema, and of what it entails as data do.
+        """Yield the changes of the closed schema, and of the quads that it entails as data.
 
-        `is_mine` tells by the hash of a subject whether this bucket takes its triples.
+        `is_mine` is true for the hash of a subject whose triples this bucket takes.
         """
         old, new, hashes = self._old, self._new, self._terms.hashes
-        # each subject has one bucket, so this is said once
+        # each subject has one bucket, so this is logged once
         for triple in new.refused - old.refused:
             if is_mine(hashes[triple[0]]):
                 log.error("not reasoned with: %s", refusal(triple))
@@ -78,7 +76,7 @@ class Reasoning:
         of_words = not typing.isdisjoint(SCHEMA_WORDS)
         if not (of_words or any(self._wanted(schema, word) for schema in (old, new) for word in words)):
             return
-        # what schema triples entail themselves may have changed
+        # the entailments of schema triples themselves may have changed
         is_deep = of_words or any(map(self._differing, words))
         subjects = old.subjects | new.subjects if is_deep else old.concerned(self.turned)
         mine = [subject for subject in subjects if is_mine(hashes[subject])]
@@ -97,20 +95,20 @@ class Reasoning:
 
     def _drawn(self, quads: pa.Table, kinds: Kinds, drawn: Callable[[Kind], Weighed]) -> Iterator[pa.Table]:
         for rows in entailed(quads, kinds, drawn, self._terms):
-            # an object that is a constant of the pattern is told by the row only
+            # only the row shows if its object is the constant of a pattern
             yield rows.filter(pa.array(match_any(self._patterns, rows)))
 
     def _wanted(self, schema: TextSchema, kind: Kind) -> list[Conclusion]:
-        """List the conclusions of a kind that some pattern may match."""
+        """Return the conclusions of a kind that some pattern may match."""
         found = (
             made for made in schema.conclusions(kind) if any(_may_match(p, made) for p in self._patterns)
         )
         return sorted(found, key=repr)
 
     def _difference(self, kind: Kind) -> Weighed:
-        """Give the conclusions that a kind has by the new schema, less those that it has by the old one.
+        """Return the conclusions of a kind by the new schema, minus those by the old one.
 
-        A class that only one of the schemas names has a kind of its own by that one alone.
+        A class that only one of the schemas names has its own kind only by that schema.
         """
         predicate, value = kind
         difference = Counter[Conclusion]()
@@ -128,7 +126,7 @@ class Reasoning:
 
 
 def _may_match(pattern: Pattern, made: Conclusion) -> bool:
-    """Tell whether a pattern may match a conclusion, whatever the quad is."""
+    """True if a pattern may match a conclusion of some quad."""
     return all(
         place == term
         for place, term in zip(pattern.places[:3], made[:3], strict=True)

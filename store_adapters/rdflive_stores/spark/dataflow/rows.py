@@ -1,4 +1,4 @@
-"""Partial solutions: a column of texts and a column of hashes per variable, and the weight of each row."""
+"""Partial solutions: a column of texts and one of hashes per variable, and a weight per row."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from rdflive.query.planning import Condition
 from rdflive_stores.spark.dataflow.runs import Numbers
-from rdflive_stores.spark.dataflow.terms import TextTerms
+from rdflive_stores.spark.dataflow.solutions import TextTerms
 
 __all__ = ["Column", "SolutionRows"]
 
@@ -18,7 +18,7 @@ Column = tuple[pa.Array, Numbers]
 
 
 class SolutionRows:
-    """Some rows; immutable."""
+    """Immutable rows of partial solutions."""
 
     __slots__ = ("columns", "weight")
 
@@ -29,7 +29,7 @@ class SolutionRows:
 
     @classmethod
     def of(cls, table: pa.Table, variables: Sequence[int]) -> SolutionRows:
-        """Read what `table` wrote."""
+        """Read the form that `table` returns."""
         columns = {v: (table[f"v{v}"].chunk(0), table[f"h{v}"].chunk(0).to_numpy()) for v in variables}
         return cls(table["weight"].chunk(0).to_numpy(), columns)
 
@@ -39,19 +39,19 @@ class SolutionRows:
     @property
     def table(self) -> pa.Table:
         """The rows as a table: `weight`, and `v…` and `h…` per variable."""
-        columns = sorted(self.columns.items())  # sorted, as rows that came by different ways are concatenated
+        columns = sorted(self.columns.items())  # sorted, so that rows of different origin can be concatenated
         texts = {f"v{v}": texts for v, (texts, _) in columns}
         hashes = {f"h{v}": hashes for v, (_, hashes) in columns}
         return pa.table({"weight": self.weight} | texts | hashes)
 
     def take(self, places: Numbers) -> SolutionRows:
-        """Give the rows at some positions."""
+        """Return the rows at some positions."""
         at = pa.array(places)
         columns = {v: (texts.take(at), hashes[places]) for v, (texts, hashes) in self.columns.items()}
         return SolutionRows(self.weight[places], columns)
 
     def where(self, condition: Condition, names: Sequence[str]) -> SolutionRows:
-        """Give the rows of which a condition holds; `names` are the names of all variables."""
+        """Return the rows that satisfy a condition; `names` are the names of all variables."""
         read = [v for v in self.columns if names[v] in condition.variables]
         terms = TextTerms()
         test = condition.condition({names[v]: place for place, v in enumerate(read)}, terms)

@@ -1,8 +1,7 @@
 """Runs: sorted, immutable tables of rows with weights, and vectorised look-ups in them.
 
-A run is sorted by index number, key and rest, and cut into segments that follow one another in this order.
-Key and rest are hashes, so a look-up gives ranges of candidates. The caller compares their texts, so that no
-answer depends on a hash.
+A run is sorted by index number, key and rest, and cut into consecutive segments. Key and rest are hashes, so
+a look-up returns ranges of candidates. The caller compares their texts, so that no answer depends on a hash.
 """
 
 from __future__ import annotations
@@ -23,15 +22,13 @@ Numbers: TypeAlias = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The columns of runs: `index`, `key`, `rest`, `weight`, texts `v0`…, and hashes `h0`… of some of
-    these.
-    """
+    """The columns of runs: `index`, `key`, `rest`, `weight`, texts `v0`…, and hashes `h0`… of some texts."""
 
     texts: int
     hashes: int = 0
     held: bool = False
-    """Whether rows also carry bytes, in the column `held`. Then `rest` is the version of the bytes and tells
-    rows apart as the texts do; a row that takes a version away has NULL for its bytes."""
+    """True if rows also carry bytes, in the column `held`. Then `rest` is the version of the bytes, and
+    distinguishes rows as the texts do. A row that removes a version has NULL for its bytes."""
 
     @property
     def text_names(self) -> list[str]:
@@ -55,10 +52,10 @@ class Layout:
 
 
 class RunPlace(NamedTuple):
-    """By what the rows of a run are sorted."""
+    """The sort key of a run's rows."""
 
     number: int
-    """The index that the row belongs to."""
+    """The index of the row."""
     key: int
     rest: int
 
@@ -71,7 +68,7 @@ class _Places(NamedTuple):
     rest: Numbers
 
     def below(self, index: int, keys: Numbers, rests: Numbers | None, *, right: bool) -> Numbers:
-        """Count the rows in front of each wanted place; with `right`, those at it too."""
+        """Count the rows before each wanted place; with `right`, also those at it."""
         first, last = (int(n) for n in np.searchsorted(self.number, [index, index + 1]))
         within = self.key[first:last]
         if rests is None:
@@ -82,9 +79,9 @@ class _Places(NamedTuple):
 
 
 class Run:
-    """A sorted table that is not empty, in segments; a row has a position as if it were one table.
+    """A sorted table that is not empty, in segments; a row's position counts all segments before it.
 
-    Each column of a segment is contiguous, so that it can be a memory-mapped file.
+    Each column of a segment is contiguous, so that the segment can be a memory-mapped file.
     """
 
     __slots__ = ("_begins", "_lasts", "_places", "_segments")
@@ -103,15 +100,15 @@ class Run:
         return int(self._begins[-1])
 
     def find(self, index: int, keys: Numbers, rests: Numbers | None = None) -> tuple[Numbers, Numbers]:
-        """Give, per key or per key and rest, where its rows begin and end."""
+        """Return, per key or per key and rest, the begin and the end of its rows."""
         return self._below(index, keys, rests, right=False), self._below(index, keys, rests, right=True)
 
     def up_to(self, place: RunPlace) -> int:
-        """Count the rows up to a place, with those at it."""
+        """Count the rows up to and including a place."""
         return int(self._below(place.number, np.array([place.key]), np.array([place.rest]), right=True)[0])
 
     def place(self, position: int) -> RunPlace:
-        """Tell the place of a row."""
+        """Return the place of a row."""
         segment = int(np.searchsorted(self._begins, position, "right")) - 1
         return RunPlace(*(int(column[position - self._begins[segment]]) for column in self._places[segment]))
 
@@ -121,7 +118,7 @@ class Run:
         return pa.concat_tables(self._segments)
 
     def slice(self, begin: int, end: int) -> pa.Table:
-        """Give the rows from one position up to another, in order."""
+        """Return the rows from one position up to another, in order."""
         starts = self._begins.tolist()
         parts = [
             segment.slice(max(begin - start, 0), min(end - start, len(segment)) - max(begin - start, 0))
@@ -131,7 +128,7 @@ class Run:
         return pa.concat_tables(parts or [self._segments[0].slice(0, 0)])
 
     def numbers(self, name: str, positions: Numbers) -> Numbers:
-        """Give the numbers of a column at some positions."""
+        """Return the numbers of a column at some positions."""
         found = np.empty(len(positions), np.int64)
         for segment, mine in _parted(self._segments_of(positions)):
             rows = positions[mine] - self._begins[segment]
@@ -139,12 +136,12 @@ class Run:
         return found
 
     def texts(self, name: str, positions: Numbers) -> pa.Array:
-        """Give the texts of a column at some positions."""
+        """Return the texts of a column at some positions."""
         column = self.rows(positions, [name]).column(0)
         return column.chunk(0) if len(column) else pa.array([], pa.string())
 
     def rows(self, positions: Numbers, names: Sequence[str] | None = None) -> pa.Table:
-        """Give whole rows at some positions, or some of their columns."""
+        """Return the rows at some positions, with all or some of their columns."""
         parts, order = [], []
         for segment, mine in _parted(self._segments_of(positions)):
             table = self._segments[segment]
@@ -162,7 +159,7 @@ class Run:
     def _below(self, index: int, keys: Numbers, rests: Numbers | None, *, right: bool) -> Numbers:
         if len(self._segments) == 1:
             return self._places[0].below(index, keys, rests, right=right)
-        # the first segment whose last row is behind what is wanted; where there is none, all rows are below
+        # the first segment whose last row is after the wanted place; without one, all rows are before it
         segments = self._lasts.below(index, keys, rests, right=right)
         found = np.full(len(keys), len(self), np.int64)
         for segment, mine in _parted(segments):
@@ -179,7 +176,7 @@ class Run:
 
 
 def _parted(segments: Numbers) -> Iterator[tuple[int, Numbers]]:
-    """Give each segment with the places in the list where it is named."""
+    """Yield each segment with the places in the list that name it."""
     if not len(segments):
         return
     order = np.argsort(segments, kind="stable")
@@ -188,7 +185,7 @@ def _parted(segments: Numbers) -> Iterator[tuple[int, Numbers]]:
 
 
 def _numbers(table: pa.Table, name: str) -> Any:
-    """Give a column of numbers without copying it."""
+    """Return a column of numbers without copying it."""
     return table.column(name).chunk(0).to_numpy()
 
 
@@ -211,8 +208,8 @@ def equal(left: Any, right: Any) -> npt.NDArray[np.bool_]:
 
 
 def sort_rows(table: pa.Table) -> pa.Table:
-    """Sort a table as a run is sorted."""
-    # to `lexsort` the last key is the first
+    """Sort a table in the order of a run."""
+    # `lexsort` sorts by its last key first
     keys = [table.column(name).to_numpy() for name in ("rest", "key", "index")]
     return table.take(pa.array(np.lexsort(keys))).combine_chunks()
 
@@ -220,8 +217,8 @@ def sort_rows(table: pa.Table) -> pa.Table:
 def sum_rows(tables: Sequence[pa.Table], layout: Layout) -> pa.Table:
     """Add the weights of equal rows, drop those with sum 0, and sort."""
     names = ["index", *(["rest"] if layout.held else []), *layout.text_names]
-    # the other columns are hashes of the texts, so they are the same in equal rows; of the bytes of a version
-    # one row has them all, and the others have NULL
+    # the other columns are hashes of the texts, so equal rows agree in them; the bytes of a version are in
+    # one row, and the others have NULL
     others = [name for name in layout.schema.names if name not in {"weight", *names}]
     grouped = pa.concat_tables(tables).group_by(names, use_threads=False)
     summed = grouped.aggregate([("weight", "sum"), *((name, "max") for name in others)])
@@ -239,7 +236,7 @@ def _bisect(values: Numbers, begin: Numbers, end: Numbers, wanted: Numbers, *, r
         if not is_open.any():
             return low
         middle = (low + high) >> 1
-        # a range that is done may lie behind the last value
+        # a finished range may lie after the last value
         found = values[np.where(is_open, middle, 0)]
         below = found <= wanted if right else found < wanted
         low = np.where(is_open & below, middle + 1, low)

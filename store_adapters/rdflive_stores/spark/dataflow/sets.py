@@ -1,4 +1,4 @@
-"""Operators over whole rows: DISTINCT, CONSTRUCT with state; FILTER, BIND and UNION without."""
+"""Operators on whole rows: DISTINCT and CONSTRUCT with state; FILTER, BIND, projection and UNION without."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from rdflive_stores.spark.dataflow.runs import Layout, Numbers, Run, expand
 from rdflive_stores.spark.dataflow.solutions import (
     Cells,
     Texts,
+    TextTerms,
     hash_rows,
     net,
     pick,
@@ -24,19 +25,18 @@ from rdflive_stores.spark.dataflow.solutions import (
 )
 from rdflive_stores.spark.dataflow.staging import Side, StageOperation
 from rdflive_stores.spark.dataflow.state import Bucket
-from rdflive_stores.spark.dataflow.terms import TextTerms
 
 __all__ = ["Distincts", "Pass", "TemplateTriples", "compile_passes", "test_rows"]
 
 
 class Distincts:
-    """DISTINCT: each row once, while it is there."""
+    """DISTINCT: each row once, while it is present."""
 
     def __init__(self, head: StageOperation, sides: Sequence[Side], terms: TextTerms) -> None:  # noqa: ARG002
         self.layout = Layout(len(sides[0].columns))
 
     def update(self, state: Bucket, sides: Sequence[pa.Table]) -> pa.Table:
-        """Count rows; give those that are new (1) or gone (-1)."""
+        """Count rows; return those that are new (1) or gone (-1)."""
         counts = _counted(state, sides[0])
         before, after = counts["before"].to_numpy(), counts["after"].to_numpy()
         signs = (after > 0).astype(np.int64) - (before > 0)
@@ -45,10 +45,10 @@ class Distincts:
 
 
 class TemplateTriples:
-    """CONSTRUCT: the triples that a template makes of solutions, as often as they are made.
+    """CONSTRUCT: the triples of a template for the solutions, with their multiplicity.
 
-    A blank node of the template is another one in each solution, and in each copy of a solution. Its label is
-    made of the solution and the number of the copy, so that a delete makes the label that the insert made.
+    A blank node of the template differs between solutions, and between copies of a solution. Its label is
+    made of the solution and the number of the copy, so that a delete produces the label of the insert.
     """
 
     def __init__(self, head: StageOperation, sides: Sequence[Side], terms: TextTerms) -> None:
@@ -69,7 +69,7 @@ class TemplateTriples:
         self._template = [tuple(map(part, triple)) for triple in node.template]
 
     def update(self, state: Bucket, sides: Sequence[pa.Table]) -> pa.Table:
-        """Give the triples that come and go."""
+        """Apply changes of solutions; return the triples that appear and disappear."""
         counts = _counted(state, sides[0])
         made: dict[Texts, int] = {}
         before, after = counts["before"].to_pylist(), counts["after"].to_pylist()
@@ -101,7 +101,7 @@ class TemplateTriples:
 
 
 def _counted(state: Bucket, rows: pa.Table) -> pa.Table:
-    """Count rows; give each that changes with how often it was there `before`, and is `after`."""
+    """Count rows; return each changed row with its count `before` and `after`."""
     names = state.layout.text_names
     hashes = hash_rows(rows, range(len(names)))
     nothing = np.zeros(len(hashes), np.int64)
@@ -111,7 +111,7 @@ def _counted(state: Bucket, rows: pa.Table) -> pa.Table:
     arriving = solutions(nothing, (rows[name] for name in names)).append_column("change", rows["weight"])
     sums = [("weight", "sum"), ("change", "sum")]
     counts = pa.concat_tables([arriving, *known]).group_by(names, use_threads=False).aggregate(sums)
-    # by text: a row that only shares a hash with one that comes does not change
+    # by text: a row that only shares a hash with a changed one does not change
     counts = counts.filter(pa.array(counts["change_sum"].to_numpy() != 0))
     before, change = counts["weight_sum"].to_numpy(), counts["change_sum"].to_numpy()
     found = solutions(before, (counts[name] for name in names))
@@ -119,18 +119,18 @@ def _counted(state: Bucket, rows: pa.Table) -> pa.Table:
 
 
 def _known(run: Run, names: list[str], hashes: Numbers) -> pa.Table:
-    """Give the counted rows with some hashes."""
+    """Return the counted rows with some hashes."""
     places = expand(*run.find(0, hashes))[1]
     found = solutions(run.numbers("weight", places), (run.texts(name, places) for name in names))
     return found.append_column("change", [np.zeros(len(places), np.int64)])
 
 
 Pass: TypeAlias = Callable[[pa.Table], pa.Table]
-"""Takes rows and gives rows."""
+"""A function from rows to rows."""
 
 
 def compile_passes(operations: Iterable[StageOperation], terms: TextTerms) -> Pass:
-    """Compile operations that follow one another."""
+    """Compile consecutive operations."""
     passes = [_compile(operation.node, operation, terms) for operation in operations]
     return lambda rows: reduce(lambda found, step: step(found), passes, rows)
 
@@ -147,9 +147,9 @@ def _filter(node: planning.Filter, operation: StageOperation, terms: TextTerms) 
 
 
 def test_rows(condition: planning.Condition, columns: planning.Columns, terms: TextTerms) -> Pass:
-    """Compile the choice of the rows of which a condition holds."""
+    """Compile the selection of the rows that satisfy a condition."""
     cells = Cells(columns, [condition], terms)
-    # what the condition reads repeats, and is tested once
+    # values that the condition reads repeat, and are tested once
     test = cache(condition.condition(cells.places, terms))
 
     def step(rows: pa.Table) -> pa.Table:

@@ -1,9 +1,9 @@
 """LIMIT and OFFSET: the rows at some positions of an order, in each partition.
 
-The first rows of a partition are kept apart, some more than are wanted, so that a change is compared with
-these alone. Only where so many of them have gone that too few are left, the partition is read as a whole.
+The state keeps the first rows of a partition apart, and more of them than wanted, so that a change is
+compared only with these. The stage reads the whole partition only after deletes have left too few of them.
 
-Example: of `LIMIT 2` the first 68 rows are kept apart. A row that sorts behind all of them changes nothing; a
+Example: for `LIMIT 2` the first 68 rows are kept apart. A row that sorts after all of them changes nothing; a
 delete of the first one lets the third one in.
 """
 
@@ -18,10 +18,17 @@ import pyarrow as pa
 
 from rdflive.query import planning
 from rdflive_stores.spark.dataflow.runs import Layout, Numbers, Run, expand, sum_rows
-from rdflive_stores.spark.dataflow.solutions import Texts, hash_rows, net, solutions, texts_of, width
+from rdflive_stores.spark.dataflow.solutions import (
+    Texts,
+    TextTerms,
+    hash_rows,
+    net,
+    solutions,
+    texts_of,
+    width,
+)
 from rdflive_stores.spark.dataflow.staging import Side, StageOperation
 from rdflive_stores.spark.dataflow.state import Bucket
-from rdflive_stores.spark.dataflow.terms import TextTerms
 
 __all__ = ["SlicedRows"]
 
@@ -29,15 +36,15 @@ _Weights: TypeAlias = dict[Texts, int]
 _ROWS: Final = 0
 _FIRST: Final = 1
 _MORE: Final = 2
-"""The numbers of what is kept: all rows, the first ones, and a row per partition that has more than those."""
+"""The numbers of the stored tables: all rows, the first rows, and a row per partition that has more rows."""
 _SPARE: Final = 64
-"""So many rows more than twice those that are wanted are kept apart."""
+"""Number of rows that are kept apart beyond twice the wanted rows."""
 
 
 class SlicedRows:
     """ORDER BY with OFFSET and LIMIT, per partition; a row of weight 2 takes two positions.
 
-    Ties are broken by all terms of the row, so that a row has one position whatever order the rows came in.
+    All terms of a row break ties, so that its position does not depend on the order of arrival.
     """
 
     def __init__(self, head: StageOperation, sides: Sequence[Side], terms: TextTerms) -> None:
@@ -50,7 +57,7 @@ class SlicedRows:
         self.layout = Layout(len(columns))
 
     def update(self, state: Bucket, sides: Sequence[pa.Table]) -> pa.Table:
-        """Take changes of rows; give the rows that enter and leave the slices."""
+        """Apply changes of rows; return the rows that enter and leave the slices."""
         (rows,) = sides
         before, columns = state.before(), width(rows)
         keys = np.unique(hash_rows(rows, self._partition))
@@ -60,7 +67,7 @@ class SlicedRows:
         for partition, change in self._parted(rows).items():
             old, had_more = first.get(partition, {}), partition in more
             new, has_more = self._changed(old, change, had_more=had_more)
-            # one at least is looked for, so that a partition that ends is noticed with LIMIT 0 too
+            # look for at least one row, so that LIMIT 0 also notices the end of a partition
             if has_more and sum(new.values()) < max(self._wanted, 1):
                 key = hash_rows(_table([(next(iter(change)), 1)], columns), self._partition)
                 everything = self._read(before, _ROWS, key).get(partition, {})
@@ -78,16 +85,16 @@ class SlicedRows:
         return net(_table(found, columns))
 
     def _changed(self, old: _Weights, change: _Weights, *, had_more: bool) -> tuple[_Weights, bool]:
-        """Let changes into the first rows; tells whether the partition has more than those."""
+        """Apply changes to the first rows; return them, and True if the partition has more rows."""
         if not had_more:
             return self._cut(_added(old, change), 4 * self._wanted + 2 * _SPARE)
         last = max(map(self._key, old), default=None)
-        # behind the last one nobody knows which rows there are
+        # the rows after the last one are unknown here
         near = {row: n for row, n in change.items() if last is not None and self._key(row) <= last}
         return self._cut(_added(old, near), 4 * self._wanted + 2 * _SPARE)[0], True
 
     def _cut(self, rows: _Weights, most: int) -> tuple[_Weights, bool]:
-        """Keep the first rows where there are more than a number; tells whether some were left out."""
+        """Keep the first rows if there are more than `most`; return them, and True if rows are left out."""
         if sum(rows.values()) <= most:
             return rows, False
         kept: _Weights = {}
@@ -100,17 +107,17 @@ class SlicedRows:
         return kept, False
 
     def _moved(self, old: _Weights, new: _Weights, change: _Weights) -> list[tuple[Texts, int]]:
-        """Give the rows that enter and leave the slice."""
+        """Return the rows that enter and leave the slice."""
         begin = self._offset
         if self._limit is None:
-            # what is behind the first rows is the rest
+            # the slice is all that follows the first rows
             gone = _difference(self._between(new, 0, begin), self._between(old, 0, begin))
             return [*change.items(), *((row, -n) for row, n in gone)]
         end = begin + self._limit
         return _difference(self._between(new, begin, end), self._between(old, begin, end))
 
     def _between(self, rows: _Weights, begin: int, end: int) -> _Weights:
-        """Give the rows at some positions of the order, with how many of them each takes."""
+        """Return the rows at some positions of the order, each with the number of positions it takes."""
         found: _Weights = {}
         position = 0
         for row in sorted(rows, key=self._key):
@@ -123,7 +130,7 @@ class SlicedRows:
         return found
 
     def _parted(self, rows: pa.Table) -> dict[Texts, _Weights]:
-        """Give the rows with their weights, by partition."""
+        """Return the rows with their weights, by partition."""
         parts: dict[Texts, _Weights] = {}
         whole = texts_of(rows, range(width(rows)))
         for partition, row, weight in zip(
@@ -133,7 +140,7 @@ class SlicedRows:
         return parts
 
     def _read(self, runs: Sequence[Run], index: int, keys: Numbers) -> dict[Texts, _Weights]:
-        """Read what is kept of some partitions; equal hashes may bring others with them."""
+        """Read the stored rows of some partitions; equal hashes may add other partitions."""
         found = [run.rows(expand(*run.find(index, keys))[1]) for run in runs]
         if not found:
             return {}
@@ -151,7 +158,7 @@ class SlicedRows:
 
 
 def _sorter(node: Any, columns: planning.Columns, terms: TextTerms) -> Callable[[Texts], Any]:
-    """Make the sort key of a row: the conditions of ORDER BY, then all its terms."""
+    """Return the sort key of a row: the conditions of ORDER BY, then all its terms."""
     places = {v.name: place for place, v in enumerate(columns) if v.readable}
     parts = [(o.expression.term(places, terms), o.descending) for o in node.order]
     shown = [place for place, v in enumerate(columns) if v.distinguished]

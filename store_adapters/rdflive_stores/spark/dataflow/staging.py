@@ -1,11 +1,10 @@
-"""The operators above the patterns as stages: what meets where, and when.
+"""The operators above the patterns as stages: which rows meet where, and when.
 
-An operator that compares rows is the head of a stage: its rows meet in one bucket by what it compares. One
-that takes each row by itself runs on the way to the next stage, as UNION does, which is two ways into one
-stage.
+An operator that compares rows is the head of a stage: its rows meet in the bucket of the compared values. An
+operator on single rows runs on the way to the next stage. UNION is one of these: two ways into one stage.
 
 Example: in `{ ?t :line ?l OPTIONAL { ?t :delay ?m } } GROUP BY ?l` the matches of both patterns go to the
-bucket of ?t, where OPTIONAL is; what it gives goes to the bucket of ?l, where the group is.
+bucket of ?t for OPTIONAL. The rows of OPTIONAL go to the bucket of ?l for the group.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from rdflive.query.planning import Columns, Node, Plan, Step, Variable
 __all__ = ["Arm", "Constants", "Made", "PatternRows", "Side", "Stage", "StageOperation", "plan_stages"]
 
 SINGLE: Final = (planning.Filter, planning.Extend, planning.Project, planning.Union)
-"""The operators that take each row by itself."""
+"""The operators on single rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class StageOperation:
-    """One operator, with the columns of its rows and of those of its input."""
+    """One operator, with the columns of its rows and of its input."""
 
     node: Node
     inputs: Columns
@@ -33,8 +32,8 @@ class StageOperation:
 
     @property
     def sources(self) -> tuple[int | None, ...]:
-        """Of an operator that takes each row by itself: per column, the position of the input column that it
-        copies; None for a new one, or one that is unbound.
+        """For an operator on single rows: per column, the position of the input column that it copies; None
+        for a new or unbound column.
         """
         if isinstance(self.node, planning.Project):
             return tuple(self._place(self.node.source(column)) for column in self.columns)
@@ -46,21 +45,21 @@ class StageOperation:
 
 @dataclass(frozen=True, slots=True)
 class PatternRows:
-    """Rows that a basic graph pattern of the query gives, by its number."""
+    """Rows of a basic graph pattern of the query, by its number."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """Rows that another stage of the query gives, by its number."""
+    """Rows of another stage of the query, by its number."""
 
     stage: int
 
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """Rows that are there from the first micro-batch on."""
+    """Rows that exist from the first micro-batch on."""
 
     node: planning.Values
 
@@ -76,15 +75,15 @@ class Arm:
     columns: Columns
     """The columns at the origin."""
     operations: tuple[StageOperation, ...] = ()
-    """What runs on the way. Rows of a pattern are summed up first, so there it runs where they arrive."""
+    """The operations on the way. Rows of a pattern are summed first, so theirs run where the rows arrive."""
 
     @property
     def behind(self) -> Columns:
-        """The columns behind the operations."""
+        """The columns after the operations."""
         return self.operations[-1].columns if self.operations else self.columns
 
     def source(self, place: int) -> int | None:
-        """Tell the position at the origin of what a column copies; None for a new or unbound one.
+        """Return the position at the origin that a column copies; None for a new or unbound column.
 
         A column of the same name may be a different one, because a subquery hides its own variables.
         """
@@ -94,7 +93,7 @@ class Arm:
         return found
 
     def is_unbound(self, place: int) -> bool:
-        """Tell whether a column is unbound in all rows."""
+        """True if a column is unbound in all rows."""
         for operation in reversed(self.operations):
             source = operation.sources[place]
             if source is None:
@@ -109,19 +108,19 @@ class Side:
 
     columns: Columns
     key: tuple[int, ...]
-    """The positions of the columns that decide the bucket; if there are none, all rows meet in one."""
+    """The positions of the columns that determine the bucket; without any, all rows meet in one."""
     arms: tuple[Arm, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What one task does with all rows that agree in a key: sums them up, then runs the head."""
+    """The work of one task on all rows that agree in a key: sum them, then run the head."""
 
     round: int
-    """When it runs; rows that come earlier wait for it."""
+    """The round in which it runs; rows that arrive earlier wait for it."""
     sides: tuple[Side, ...]
     head: StageOperation | None
-    """The operator that compares rows; None where they are only summed up."""
+    """The operator that compares rows; None if they are only summed."""
 
     @property
     def columns(self) -> Columns:
@@ -130,7 +129,7 @@ class Stage:
 
     @property
     def is_alone(self) -> bool:
-        """Whether all rows come by one way, so that any hash can decide their bucket."""
+        """True if all rows arrive by one way, so that any hash can determine their bucket."""
         return len(self.sides) == 1 == len(self.sides[0].arms)
 
 
@@ -144,7 +143,7 @@ class _Stages:
     leaves: int = 0
 
     def take(self, step: Step) -> None:
-        """Lay out one step behind those that feed it."""
+        """Add one step, after those that feed it."""
         node = step.node
         if step.basic is not None:
             way = [Arm(PatternRows(self.leaves), step.columns)]
@@ -169,7 +168,7 @@ class _Stages:
     def meet(
         self, node: Node | None, ways: Sequence[list[Arm]], keys: Sequence[Iterable[int]], columns: Columns
     ) -> list[Arm]:
-        """Let rows meet at an operator, or only each other; gives the way that its rows go from there."""
+        """Add a stage in which rows meet at an operator, or only each other; return the way of its rows."""
         sides = [self._side(way, tuple(key)) for way, key in zip(ways, keys, strict=True)]
         head = None if node is None else StageOperation(node, sides[0].columns, columns)
         begun = (self._after(arm, side.key) for side in sides for arm in side.arms)
@@ -177,13 +176,13 @@ class _Stages:
         return [Arm(Made(len(self.made) - 1), columns)]
 
     def _after(self, arm: Arm, key: tuple[int, ...]) -> int:
-        """Tell in which round rows are there."""
+        """Return the round in which rows are available."""
         if not isinstance(arm.origin, Made):
             return 0
         before = self.made[arm.origin.stage]
         met = [before.sides[0].columns[place] for place in before.sides[0].key]
         sources = [arm.source(place) for place in key]
-        # what has met by the same columns stays in its bucket
+        # rows that met by the same columns stay in their bucket
         stays = [before.columns[place] for place in sources if place is not None] == met
         is_there = None not in sources and not before.is_alone
         return before.round if stays and is_there else before.round + 1
@@ -192,8 +191,8 @@ class _Stages:
         return Side(way[0].behind, key, tuple(self._sent(arm, key) for arm in way))
 
     def _sent(self, arm: Arm, key: tuple[int, ...]) -> Arm:
-        """Make the matches of a pattern a stage of their own where what is compared is computed from them:
-        they must have met before.
+        """Add a stage for the matches of a pattern if compared columns are computed from them: they must
+        have met before.
         """
         is_there = all(arm.source(place) is not None or arm.is_unbound(place) for place in key)
         if not isinstance(arm.origin, PatternRows) or is_there:
@@ -205,20 +204,18 @@ class _Stages:
 
 
 def plan_stages(plan: Plan) -> tuple[tuple[Stage, ...], tuple[StageOperation, ...]]:
-    """Lay out the steps of a plan as stages, inputs first; the last one gives the solutions, after some
-    operations on its rows.
-    """
+    """Return the stages of a plan, inputs first, and operations that turn rows of the last into solutions."""
     stages = _Stages(plan)
     for step in plan.steps:
         stages.take(step)
     last = stages.ways[-1]
-    # in the order of the rows, as the order in which they are shown does not matter to the state
+    # in the order of the rows, since the state does not depend on the order of display
     shown = sorted({place for place in plan.places if place is not None})
     if len(last) == 1 and isinstance(last[0].origin, Made):
         (arm,) = last
         met = stages.made[last[0].origin.stage]
         copied = {arm.source(place) for place in shown}
-        # then solutions that are equal come from one bucket
+        # then equal solutions come from one bucket
         if _met(met) <= copied:
             return tuple(stages.made), arm.operations
     stages.meet(None, [last], [shown], last[0].behind)
@@ -226,15 +223,15 @@ def plan_stages(plan: Plan) -> tuple[tuple[Stage, ...], tuple[StageOperation, ..
 
 
 def _met(stage: Stage) -> set[int]:
-    """Give the positions, in a stage's rows, of what its rows have met by."""
+    """Return the positions, in a stage's rows, of the columns by which they have met."""
     key = [stage.sides[0].columns[place] for place in stage.sides[0].key]
     found = {stage.columns.index(column) for column in key if column in stage.columns}
-    # -1: a column that is not there any more
+    # -1: a column that no longer exists
     return found | ({-1} if len(found) < len(set(key)) else set())
 
 
 def keys_of(node: Node, inputs: Sequence[Columns]) -> list[list[int]]:
-    """Give, per input of an operator, the positions of what it compares."""
+    """Return, per input of an operator, the positions of the compared columns."""
     if isinstance(node, planning.Distinct | planning.Construct):
         return [list(range(len(inputs[0])))]
     if isinstance(node, planning.Group):
@@ -245,5 +242,5 @@ def keys_of(node: Node, inputs: Sequence[Columns]) -> list[list[int]]:
 
 
 def exact(node: Any, inputs: Sequence[Columns]) -> list[Variable]:
-    """Give the columns of both inputs that are compared exactly: bound in every row, or of the context."""
+    """Return the columns of both inputs that are compared exactly: bound in every row, or of the context."""
     return [v for v in node.keys if all(v in columns for columns in inputs)]

@@ -1,23 +1,24 @@
-"""State: per bucket some runs in immutable files, and per micro-batch a manifest of those that count.
+"""State of a bucket: runs in immutable files, and per micro-batch a manifest that names the current files.
 
 Manifest n is the state before micro-batch n. The micro-batch reads it, writes its own changes as a new run,
-goes on with merges, and then writes manifest n + 1. Run again after a failure, it reads the same and writes
-the same bytes under the same names, so Spark's recovery is all that is needed, and two attempts at a task
-cannot disturb each other. Files that a manifest names no more are removed two micro-batches later, when no
-retry can read them; an attempt that is still at work then finds them missing, and ends without a trace.
+continues the merges, and then writes manifest n + 1. After a failure it reads the same files again, and
+writes the same bytes under the same names. So Spark's recovery is sufficient, and two attempts at a task
+cannot disturb each other. Files that a manifest no longer names are removed two micro-batches later, when no
+retry can read them. A late attempt then finds them missing, and ends without effect.
 
-Which manifest a bucket stands at is not found by listing files: a listing may lag, and may show what a late
-attempt has written. The last stage of a micro-batch notes it, the next micro-batch reads the note with the
-number of the one before, and in between it travels from stage to stage (`Mark`).
+A listing of files does not show the current manifest of a bucket: it may lag, and may show files of a late
+attempt. Instead, the last stage of a micro-batch writes a note with the manifest's number, and the next
+micro-batch reads the note of its predecessor. Within a micro-batch the number travels from stage to stage
+(`Mark`).
 
 Runs are merged in levels, as in a log-structured merge tree: eight of a size become one of the next, and all
-become one when the others have half the size of the largest. So a row is written about seven times, however
-much there is. A merge goes on for as many micro-batches as it takes, each of which writes one more segment
-of the result, in proportion to what it brought; so none of them waits for a large merge.
+become one when the others have half the size of the largest. So a row is written about seven times, whatever
+the size of the state. A merge may take several micro-batches. Each of them writes one more segment of the
+result, in proportion to its own changes, so that none waits for a large merge.
 
-Example: manifest 9, which micro-batch 8 has written, names the runs 1-0 (800 MB), 3-1, 5-0 (3 MB each) and
-9-0 (100 kB), and a merge of 3-1 and 5-0 with 9-1 as the first segment of the result. The two are in use until
-it is done.
+Example: manifest 9, written by micro-batch 8, names the runs 1-0 (800 MB), 3-1, 5-0 (3 MB each) and 9-0
+(100 kB), and a merge of 3-1 and 5-0 with 9-1 as the first segment of the result. 3-1 and 5-0 stay in use
+until the merge is done.
 """
 
 from __future__ import annotations
@@ -55,26 +56,26 @@ __all__ = [
 ]
 
 REACHED: Final = "reached"
-"""The folder of the notes of where each part of the state stands behind each micro-batch."""
+"""The folder of the notes, which hold the position of each part of the state after each micro-batch."""
 _KEPT_NOTES: Final = 3
-"""So many micro-batches back a note is kept: for a micro-batch that runs again, and the one before it."""
+"""Number of micro-batches that keep their notes: for a repeated micro-batch, and the one before it."""
 _WRITTEN: Final = re.compile(r"(?:state-)?(\d+)")
-"""How the files of a bucket begin: with the number of the manifest for which they were written."""
+"""The start of a bucket's file names: the number of the manifest for which the file was written."""
 _FANOUT_BITS: Final = 3
 _FANOUT: Final = 1 << _FANOUT_BITS
-"""So many runs of one level become one of the next."""
+"""Number of runs of one level that become one of the next."""
 _UNIT: Final = 1 << 16
 """A run of fewer bytes is on the lowest level."""
 _LEAST_BYTES: Final = 1 << 18
-"""Below this size, merging everything by share would happen with nearly every micro-batch."""
+"""Below this size, merging all runs by share would happen in nearly every micro-batch."""
 _STEP: Final = 1 << 20
-"""A merge goes on by this many bytes at least, so that its result is not in too many segments."""
+"""Least bytes per step of a merge, which limits the number of segments of its result."""
 _MOST_SEGMENTS: Final = 64
 _MOST_BYTES: Final = 1 << 28
-"""The size of a segment at most: a column of Arrow's strings holds 2 GiB."""
+"""Largest size of a segment: a column of Arrow's strings holds 2 GiB."""
 _QUERY: Final = "sql.streaming.queryId"
 BATCH: Final = "streaming.sql.batchId"
-"""The property by which Spark tells a task its micro-batch."""
+"""The Spark property with the micro-batch of a task."""
 
 
 class StateError(RdfliveError, ValueError):
@@ -83,75 +84,75 @@ class StateError(RdfliveError, ValueError):
 
 @dataclass(slots=True)
 class Mark:
-    """Where a part of the state stands in a micro-batch; each stage tells it to the next one."""
+    """The position of a part of the state in a micro-batch; each stage sends it to the next one."""
 
     batch: int
     """The number of the micro-batch."""
     before: dict[str, int] = field(default_factory=dict)
-    """Per folder, the manifest that is the state before the micro-batch; none where the bucket is empty."""
+    """Per folder, the manifest of the state before the micro-batch; empty buckets have none."""
     written: list[str] = field(default_factory=list)
-    """The folders for which the micro-batch has written its own manifest."""
+    """The folders for which the micro-batch has already written its manifest."""
     late: int = 0
-    """How many of its elements came too late."""
+    """Number of its elements that arrived late."""
 
     def to_text(self) -> str:
-        """Write it as a packet has it: the same for equal marks."""
+        """Return the text for a packet; equal marks have equal texts."""
         return json.dumps([self.batch, self.before, sorted(self.written), self.late], sort_keys=True)
 
     @classmethod
     def from_text(cls, text: str | bytes) -> Mark:
-        """Read what `to_text` wrote."""
+        """Read a text of `to_text`."""
         return cls(*json.loads(text))
 
     @property
     def behind(self) -> dict[str, int]:
-        """Give the manifests that are the state behind the micro-batch."""
+        """The manifests of the state after the micro-batch."""
         return self.before | dict.fromkeys(self.written, self.batch + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class TaskMoment:
-    """The micro-batch of the streaming query that a task works for."""
+    """The micro-batch of the streaming query in which a task runs."""
 
     folder: Folder
     """The folder of the query's state."""
     batch: int
     marks: dict[int, Mark] = field(default_factory=dict)
-    """Where the parts stand that the task has to do with."""
+    """The positions of the parts that the task uses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """Where the tasks of a subscription find its state."""
+    """The location of a subscription's state, for its tasks."""
 
     root: Folder
-    """The folder of all queries; each has one of its own, so that two over one DataFrame share nothing."""
+    """The folder of all queries. Each has its own inside, so that two over one DataFrame share nothing."""
     generation: str
     snapshot: TaskMoment | None = None
-    """Of a job that makes state from a snapshot: the micro-batch for which it stands."""
+    """In a job that builds state from a snapshot: the micro-batch that the snapshot represents."""
 
 
 def moment(home: Home) -> TaskMoment:
-    """Ask Spark for the query and the micro-batch of the calling task."""
+    """Return the query and the micro-batch of the calling Spark task."""
     if home.snapshot is not None:
         return home.snapshot
-    from pyspark import TaskContext  # the stages themselves run without PySpark
+    from pyspark import TaskContext  # stages also run without PySpark
 
     context = TaskContext.get()
     query = context.getLocalProperty(_QUERY) if context is not None else None
     batch = context.getLocalProperty(BATCH) if context is not None else None
     if query is None or batch is None:
         raise StateError(
-            "the deltas of a subscription exist in a streaming query only, and there in the thread that "
+            "the deltas of a subscription exist only in a streaming query, and there only in the thread that "
             "Spark calls: use writeStream, and pyspark.InheritableThread for a thread of your own"
         )
     return TaskMoment(home.root / query / home.generation, int(batch))
 
 
 def note(now: TaskMoment, part: int) -> None:
-    """Note where a part of the state stands behind a micro-batch.
+    """Record the position of a part of the state after a micro-batch.
 
-    A note is found by the number of its micro-batch, and one that a late attempt writes again is the same.
+    The name of the note has the number of the micro-batch; a late attempt writes an equal note again.
     """
     folder = now.folder / REACHED
     folder.write_text(_note_name(part, now.batch), json.dumps(now.marks[part].behind, sort_keys=True))
@@ -159,12 +160,12 @@ def note(now: TaskMoment, part: int) -> None:
 
 
 def noted(folder: Folder, part: int, batch: int) -> bool:
-    """Tell whether a part of the state has run a micro-batch."""
+    """True if a part of the state has run a micro-batch."""
     return (folder / REACHED / _note_name(part, batch)).is_there()
 
 
 def standing(folder: Folder, part: int, batch: int) -> Mark:
-    """Read where a part of the state stands before a micro-batch; raises FileNotFoundError without a note."""
+    """Read the position of a part before a micro-batch; raise FileNotFoundError without a note."""
     name = _note_name(part, batch - 1)
     try:
         return Mark(batch, dict(json.loads((folder / REACHED).text(name))))
@@ -177,7 +178,7 @@ def _note_name(part: int, batch: int) -> str:
 
 
 class RunFile(NamedTuple):
-    """A file with a part of a run."""
+    """A file with a segment of a run."""
 
     name: str
     bytes: int
@@ -185,20 +186,20 @@ class RunFile(NamedTuple):
 
 
 class Held(NamedTuple):
-    """How much a bucket holds."""
+    """The size of a bucket."""
 
     rows: int
-    """Rows in all runs; those that cancel out count until their runs are merged."""
+    """Rows in all runs; rows that cancel out count until their runs are merged."""
     bytes: int
     runs: int
     merging: int
-    """The runs that are being merged."""
+    """Number of runs that are being merged."""
     written: int
-    """The bytes that the micro-batch in front has written, merges included."""
+    """The bytes that the last micro-batch has written, merges included."""
 
 
 class _Merge(NamedTuple):
-    """A merge under way: how far it has come in each of its runs, and the segments that it has made."""
+    """An unfinished merge: its position in each of its runs, and the segments of its result so far."""
 
     runs: list[str]
     at: list[int]
@@ -207,18 +208,18 @@ class _Merge(NamedTuple):
 
 @dataclass
 class _Manifest:
-    """Which files are the state before a micro-batch. A run is known by the name of its first segment."""
+    """The files of the state before a micro-batch. A run has the name of its first segment."""
 
     number: int = -1
-    """The micro-batch; -1 where there is no state."""
+    """The micro-batch; -1 if there is no state."""
     runs: dict[str, list[RunFile]] = field(default_factory=dict)
     merges: list[_Merge] = field(default_factory=list)
     added: str | None = None
-    """The run with the changes of the micro-batch before, which wrote this."""
+    """The run with the changes of the micro-batch that wrote this."""
     written: int = 0
-    """The bytes of the files that were written together with this."""
+    """The bytes of the files that this micro-batch wrote."""
     stale: list[tuple[int, str]] = field(default_factory=list)
-    """Files that are not named any more, each with the first manifest that does without it."""
+    """Files that are no longer named, each with the first manifest without it."""
 
     @classmethod
     def read(cls, folder: Folder, number: int) -> _Manifest:
@@ -249,12 +250,12 @@ class _Manifest:
         return sum(segment.bytes for segment in self.runs[run])
 
     def drop(self, runs: Sequence[str]) -> None:
-        """Do without some runs from here on."""
+        """Remove some runs from this manifest."""
         for run in runs:
             self.stale += [(self.number, segment.name) for segment in self.runs.pop(run)]
 
     def named(self) -> set[str]:
-        """Give the files that it needs, its own among them."""
+        """Return the files that it needs, including its own."""
         needed = {segment.name for segments in self.runs.values() for segment in segments}
         needed.update(segment.name for merge in self.merges for segment in merge.made)
         return needed | {_name(self.number)}
@@ -272,7 +273,7 @@ class Bucket:
 
     @classmethod
     def of(cls, now: TaskMoment, name: str, bucket: int, layout: Layout) -> Bucket:
-        """Open a bucket of a query, of which `now` knows where it stands; it may be empty."""
+        """Open a bucket of a query, which may be empty, at its position in `now`."""
         return cls(now.folder / name / str(bucket), layout, name, now.marks[bucket])
 
     @property
@@ -285,14 +286,14 @@ class Bucket:
         return [self._open(segments) for segments in self._manifest().runs.values()]
 
     def added(self) -> Run | None:
-        """Read the changes that an earlier stage of the micro-batch has written; None if there are none."""
+        """Read the changes that an earlier stage of the micro-batch wrote; None if there are none."""
         if self._name not in self._mark.written:
             return None
         manifest = _Manifest.read(self.folder, self.batch + 1)
         return None if manifest.added is None else Run(self._table(manifest.added))
 
     def add(self, rows: pa.Table) -> Run | None:
-        """Write the changes of the micro-batch, and go on with merges; None if there are no changes."""
+        """Write the changes of the micro-batch, and continue merges; None if there are no changes."""
         manifest, number = self._manifest(), self.batch + 1
         self._clear(manifest)
         if manifest.number >= 0:
@@ -313,7 +314,7 @@ class Bucket:
         return run
 
     def held(self) -> Held:
-        """Measure the state behind the micro-batch as far as it has come, by its manifest."""
+        """Return the size of the state after the micro-batch so far, according to its manifest."""
         manifest = self._manifest(self._mark.behind)
         segments = [segment for segments in manifest.runs.values() for segment in segments]
         merging = sum(len(merge.runs) for merge in manifest.merges)
@@ -332,7 +333,7 @@ class Bucket:
             to._mark.written.append(to._name)
 
     def _advance(self, manifest: _Manifest, names: Iterator[str]) -> None:
-        """Begin the merges that are due, and let each write its next segments."""
+        """Start the merges that are due, and write the next segments of each merge."""
         manifest.merges += _due(
             {run: manifest.size(run) for run in manifest.runs},
             {run for merge in manifest.merges for run in merge.runs},
@@ -354,14 +355,14 @@ class Bucket:
         manifest.merges = going
 
     def _manifest(self, manifests: Mapping[str, int] | None = None) -> _Manifest:
-        """Read the manifest before the micro-batch, or another that the mark tells of."""
+        """Read the manifest before the micro-batch, or another one of the mark."""
         number = (self._mark.before if manifests is None else manifests).get(self._name)
         return _Manifest() if number is None else _Manifest.read(self.folder, number)
 
     def _clear(self, manifest: _Manifest) -> None:
-        """Remove what no retry can read, with what killed and late attempts have left.
+        """Remove files that no retry can read, and files of killed and late attempts.
 
-        Spark may run the micro-batch before this one again, which reads the manifest before that.
+        Spark may run the previous micro-batch again, which reads the manifest before that.
         """
         gone = {name for since, name in manifest.stale if since < self.batch}
         manifest.stale = [(since, name) for since, name in manifest.stale if since >= self.batch]
@@ -395,7 +396,7 @@ def _name(number: int) -> str:
 
 
 def _number_of(name: str) -> int:
-    """Tell for which manifest a file was written."""
+    """Return the number of the manifest for which a file was written."""
     written = _WRITTEN.match(name)
     return int(written[1]) if written is not None else -1
 
@@ -409,7 +410,7 @@ def _damaged(folder: Folder, name: str, error: Exception) -> StateError:
 
 
 def _due(sizes: Mapping[str, int], busy: set[str]) -> Iterator[_Merge]:
-    """Choose the runs that should be merged now; each is in one merge at most."""
+    """Choose the runs to merge now; each is in at most one merge."""
     free = [run for run in sizes if run not in busy]
     largest = max(sizes, key=sizes.__getitem__, default=None)
     if largest in free:
@@ -428,9 +429,9 @@ def _due(sizes: Mapping[str, int], busy: set[str]) -> Iterator[_Merge]:
 def merged(
     runs: Sequence[Run], layout: Layout, wanted: float = inf, at: list[int] | None = None
 ) -> Iterator[pa.Table]:
-    """Merge runs into tables of a bounded size that follow one another: all, or about so many bytes of them.
+    """Merge runs into consecutive tables of a bounded size: completely, or about `wanted` bytes of them.
 
-    `at` is how far the merge has come in each run; it is moved on.
+    `at` is the position of the merge in each run; this function advances it.
     """
     at = [0] * len(runs) if at is None else at
     while (
@@ -446,7 +447,7 @@ def merged(
 
 
 def _cut(runs: Sequence[Run], at: Sequence[int], left: Sequence[int], wanted: float) -> list[int]:
-    """Find up to where each run is merged next, so that rows of one place are merged at once."""
+    """Return the end of the next merge step in each run; rows of one place are merged in one step."""
     longest = int(np.argmax(left))
     sample = runs[longest].slice(at[longest], at[longest] + min(left[longest], 1000))
     share = wanted / max(sample.nbytes / sample.num_rows * sum(left), 1)

@@ -1,4 +1,4 @@
-"""The functions that Spark calls: each stage over Arrow batches, for the present micro-batch."""
+"""The functions that Spark calls: each stage over Arrow batches, for the current micro-batch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from rdflive_stores.spark.dataflow import entailing, finishing, matching, walkin
 from rdflive_stores.spark.dataflow.files import Folder
 from rdflive_stores.spark.dataflow.identity import (
     BEGIN_AGAIN,
-    FORMAT,
     PLAN,
     check,
     describe,
@@ -42,13 +41,8 @@ from rdflive_stores.spark.dataflow.state import (
 from rdflive_stores.spark.dataflow.types import TEXT, ColumnTypes, typed
 
 __all__ = [
-    "FORMAT",
     "MEASURES",
-    "PLAN",
-    "REACHED",
-    "StateError",
     "begin_part",
-    "check",
     "claim",
     "compact",
     "count",
@@ -63,20 +57,20 @@ __all__ = [
 ]
 
 MEASURES: Final = (*(f"state {name}" for name in Held._fields), "late rows")
-"""The columns of how much state there is, and of what was dropped. No variable has a space in its name."""
+"""The columns with the size of the state and the dropped rows. No variable has a space in its name."""
 _NOTE: Final = re.compile(r"(\d+)-(-?\d+)")
-"""How notes of where a part stands are called: by its number and the micro-batch."""
+"""The name of a note: the number of the part and the micro-batch."""
 
 
 def match(
     plan: JointPlan, home: Home, buckets: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Run `matching.match`, or with entailment `entailing.entail`. As the first task of a micro-batch it
-    checks that the state is the right one.
+    """Check that the state belongs to the plan, then run `matching.match` or, with entailment,
+    `entailing.entail`.
     """
     spare_collections()
     now, part = moment(home), _part()
-    # the first micro-batch makes the state; later ones, and one behind a snapshot, must find it
+    # the first micro-batch creates the state; later ones, and one after a snapshot, must find it
     is_first = home.snapshot is not None or (now.batch == 0 and is_unmade(home.generation))
     if home.snapshot is None:
         if is_first:
@@ -130,9 +124,9 @@ def finish(
     types: ColumnTypes,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Run `finishing.finish`. The last stage of a micro-batch notes which parts are done.
+    """Run `finishing.finish`; the last stage of a micro-batch records which parts are done.
 
-    It gives a row more for each of them, without a weight: how much the part holds.
+    It adds a row for each of these parts, without a weight: the size of the part.
     """
     spare_collections()
     now = moment(home)
@@ -155,23 +149,21 @@ def finish(
 
 
 def _unmarked(now: TaskMoment, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Take the marks out; refuses rows of another micro-batch, which are not the changes of this one.
+    """Remove the marks; raise `StateError` for rows of another micro-batch.
 
-    Nothing is written before all batches have been read.
+    Nothing is written before all batches are read.
     """
     yield from unmark(batches, now.marks)
-    for told in now.marks.values():
-        if told.batch != now.batch:
+    for reached in now.marks.values():
+        if reached.batch != now.batch:
             raise StateError(
-                f"the deltas of micro-batch {told.batch} are read again in micro-batch {now.batch}: keep "
+                f"the deltas of micro-batch {reached.batch} are read again in micro-batch {now.batch}: keep "
                 "their rows, as by collect() or cache(), not the DataFrame"
             )
 
 
 def _measured(plan: JointPlan, now: TaskMoment, part: int, types: ColumnTypes) -> pa.RecordBatch:
-    """Say how much a part of the state holds behind the micro-batch, in all folders together, and how many
-    rows came too late.
-    """
+    """Return the size of a part after the micro-batch, over all folders, and the number of late rows."""
     held = [Bucket.of(now, name, part, layout).held() for name, layout in _kept(plan).items()]
     late = now.marks[part].late
     sums = [pa.array([n], pa.int64()) for n in (*map(sum, zip(*held, strict=True)), late)]
@@ -181,14 +173,14 @@ def _measured(plan: JointPlan, now: TaskMoment, part: int, types: ColumnTypes) -
 
 
 def is_done(now: TaskMoment, buckets: int) -> bool:
-    """Tell whether all parts of a micro-batch have run; a sink that reads only some rows leaves parts out."""
+    """True if all parts of a micro-batch have run; a sink that reads only some rows leaves parts out."""
     return all(noted(now.folder, part, now.batch) for part in range(buckets))
 
 
 def compact(
     plan: JointPlan, old: TaskMoment, new: TaskMoment, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Write some buckets of a query that is not running into another folder, merged; gives the buckets back.
+    """Merge some buckets of a stopped query into another folder, and yield their numbers.
 
     Both moments are of the last micro-batch that Spark committed.
     """
@@ -203,7 +195,7 @@ def compact(
 
 
 def live_quads(now: TaskMoment, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Give the live quads of some buckets of a query that is not running, as changes that insert them.
+    """Yield the live quads of some buckets of a stopped query, as changes that insert them.
 
     `now` is the last micro-batch that Spark committed.
     """
@@ -218,7 +210,7 @@ def live_quads(now: TaskMoment, batches: Iterable[pa.RecordBatch]) -> Iterator[p
 
 
 def windowed(now: TaskMoment, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Give what a window holds and will hold in some buckets of a query that is not running, as elements.
+    """Yield the elements that a window holds, or will hold, in some buckets of a stopped query.
 
     `now` is the last micro-batch that Spark committed.
     """
@@ -229,15 +221,15 @@ def windowed(now: TaskMoment, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.
 
 
 def claim(plan: JointPlan, folder: Folder, buckets: int) -> None:
-    """Note in the folder of a new query that it is its own."""
+    """Record the plan in the folder of a new query."""
     if not (folder / PLAN).is_there():
         folder.write_text(PLAN, json.dumps(describe(plan, buckets), ensure_ascii=False, indent=1))
 
 
 def begin_part(now: TaskMoment, part: int, *, is_first: bool) -> Mark:
-    """Find where a part of the state stands before a micro-batch; the first one makes it.
+    """Return the position of a part of the state before a micro-batch; the first one creates it.
 
-    Raises `StateError` where the part has not run the micro-batch before, or has run the one behind.
+    Raises `StateError` if the part has not run the previous micro-batch, or has run the next one.
     """
     if is_first:
         stands = _last_noted(now.folder, part)
@@ -249,33 +241,33 @@ def begin_part(now: TaskMoment, part: int, *, is_first: bool) -> Mark:
             if not noted(now.folder, part, now.batch + 1):
                 return found
         stands = _last_noted(now.folder, part)
-    place = "has run no micro-batch" if stands is None else f"stands at micro-batch {stands}"
+    place = "has run no micro-batch" if stands is None else f"is at micro-batch {stands}"
     raise StateError(
-        f"part {part} of the state in {now.folder} {place}, and Spark is at {now.batch}: files were "
-        "lost or put back, or a function of foreachBatch did not read the deltas to the end (start() "
+        f"part {part} of the state in {now.folder} {place}, but Spark is at {now.batch}: files were "
+        "lost or restored, or a function of foreachBatch did not read the deltas to the end (start() "
         f"does); {BEGIN_AGAIN}"
     )
 
 
 def part_behind(now: TaskMoment, part: int) -> None:
-    """Find where a part of the state stands behind the last micro-batch of a query that is not running."""
+    """Set the position of a part after the last micro-batch of a stopped query."""
     found = begin_part(TaskMoment(now.folder, now.batch + 1), part, is_first=False)
     now.marks[part] = Mark(now.batch, found.before)
 
 
 def _check_generation(home: Home, now: TaskMoment) -> None:
-    """Refuse to begin or go on with state that was made again since the subscription was."""
+    """Raise `StateError` if the state was replaced after the subscription was made."""
     present = generation_of(now.folder.parent)
     is_first = now.batch == 0 and is_unmade(home.generation)
     if present != home.generation and (is_first or (now.folder.parent / present / PLAN).is_there()):
         raise StateError(
-            f"the state in {now.folder.parent} was made again since, by another start, rebuild, "
-            "repartition or compact: subscribe again, to go on with it"
+            f"the state in {now.folder.parent} was replaced by another start, rebuild, repartition or "
+            "compact: subscribe again to continue with it"
         )
 
 
 def _kept(plan: JointPlan) -> dict[str, Layout]:
-    """Give the layout of each folder of the state."""
+    """Return the layout of each folder of the state."""
     entailed = {entailing.SCHEMA: entailing.FACTS, entailing.COUNTED: matching.LAYOUT}
     return {
         **({windowing.WINDOW: windowing.LAYOUT} if plan.window is not None else {}),
@@ -287,22 +279,22 @@ def _kept(plan: JointPlan) -> dict[str, Layout]:
 
 
 def _part() -> int:
-    from pyspark import TaskContext  # the stages themselves run without PySpark
+    from pyspark import TaskContext  # stages also run without PySpark
 
     context = TaskContext.get()
     if context is None:
-        raise RuntimeError("only tasks of Spark have a part")
+        raise RuntimeError("only Spark tasks have a part")
     return context.partitionId()
 
 
 def is_past_first(folder: Folder) -> bool:
-    """Tell whether some part of the state has reached a micro-batch behind the first."""
+    """True if some part of the state has reached a micro-batch after the first."""
     return any(int(found[2]) > 0 for found in _notes(folder))
 
 
 def _last_noted(folder: Folder, part: int) -> int | None:
-    """Find the last micro-batch that a part has a note of: for messages, and to refuse a first micro-batch
-    that others have followed, where a listing shows them.
+    """Return the last micro-batch in a part's listed notes: for messages, and to refuse a first micro-batch
+    that others have followed.
     """
     return max((int(found[2]) for found in _notes(folder) if int(found[1]) == part), default=None)
 

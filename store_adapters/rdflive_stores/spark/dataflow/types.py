@@ -1,4 +1,4 @@
-"""Columns with Spark's types in place of terms in N-Triples, for variables whose values have one type."""
+"""Columns with Spark's types instead of terms in N-Triples, for variables whose values have one type."""
 
 from __future__ import annotations
 
@@ -23,46 +23,46 @@ _DIGITS, _SCALE = 38, 18
 
 
 class ValueTypeError(RdfliveError, ValueError):
-    """A value of a variable is not of the type that its column was given."""
+    """A value of a variable does not have the type of its column."""
 
 
 class ColumnType(NamedTuple):
-    """What a column holds."""
+    """The type of a column."""
 
     sql: str
-    """The name that Spark has for it."""
+    """Spark's name of the type."""
     arrow: pa.DataType
     read: Callable[[str], Any] | None
-    """Reads a term in N-Triples; raises ValueError for one of another type. None for terms as they are."""
+    """Reads a term in N-Triples; raises ValueError for one of another type. None keeps terms unchanged."""
 
 
 ColumnTypes: TypeAlias = Mapping[str, ColumnType]
-"""The types of columns by the name of their variable; a column without one has terms in N-Triples."""
+"""The types of columns by variable; other columns have terms in N-Triples."""
 
 
 def column_types(names: Sequence[str], datatypes: Mapping[str, Any]) -> ColumnTypes:
-    """Find the types of the columns of some variables, by XSD types, or `rdfs:Resource` for nodes.
+    """Return the column types of variables, by XSD types, or `rdfs:Resource` for nodes.
 
-    Raises `ValueError` for types that no column is made for, and for what is no variable of the solutions.
+    Raises `ValueError` for types without a column type, and for names that the solutions do not have.
     """
     found = {}
     for name, datatype in datatypes.items():
         if name not in names:
-            raise ValueError(f"types= names {name!r}, and the query gives {', '.join(names)}")
+            raise ValueError(f"types= names {name!r}, but the query has {', '.join(names)}")
         kind = _TYPES.get(URIRef(str(datatype)))
         if kind is None:
             offered = ", ".join(sorted(iri.rpartition("#")[2] for iri in _TYPES))
-            raise ValueError(f"no column of Spark is made for {datatype!r} (?{name}), only for {offered}")
+            raise ValueError(f"Spark has no column type for {datatype!r} (?{name}), only for {offered}")
         found[name] = kind
     return found
 
 
 def typed(name: str, texts: pa.Array, types: ColumnTypes) -> pa.Array:
-    """Give the column of a variable with its type; raises `ValueTypeError`, with the term."""
+    """Return the column of a variable in its type; raise `ValueTypeError`, with the term."""
     kind = types.get(name, TEXT)
     if kind.read is None:
         return texts
-    # each distinct term is read once
+    # read each distinct term once
     encoded = texts.dictionary_encode()
     values = []
     for text in encoded.dictionary.to_pylist():
@@ -70,14 +70,14 @@ def typed(name: str, texts: pa.Array, types: ColumnTypes) -> pa.Array:
             values.append(kind.read(text))
         except (ValueError, LookupError, ArithmeticError) as error:
             raise ValueTypeError(
-                f"?{name} is {text}, which is no value for a column of type {kind.sql} ({error}): leave "
-                f"?{name} out of types=, or have the query give values of that type only"
+                f"?{name} is {text}, which does not fit a column of type {kind.sql} ({error}): leave "
+                f"?{name} out of types=, or let the query return only values of that type"
             ) from error
     return pa.array(values, kind.arrow).take(encoded.indices)
 
 
 def _value(text: str, *datatypes: URIRef) -> Any:
-    """Give the value of a literal of one of these types; raises ValueError for any other term."""
+    """Return the value of a literal of one of these types; raise ValueError for any other term."""
     term = RowReader(text).term("term")
     if not isinstance(term, Literal) or term.datatype not in datatypes:
         raise ValueError("it is of another type")
@@ -120,7 +120,7 @@ def _string(text: str) -> str:
 
 
 def _date(text: str) -> datetime.date:
-    # the day in its own zone, for a column has none
+    # the day in its own time zone, since a column has none
     return _datetime(_value(text, XSD.date)).date()
 
 
@@ -130,7 +130,7 @@ def _time(text: str) -> datetime.datetime:
 
 
 def _datetime(moment: Moment) -> datetime.datetime:
-    """Give what a calendar and a clock say of a moment."""
+    """Return the calendar date and clock time of a moment."""
     year, month, day, hour, minute, second = fields_of(moment)
     if not datetime.MINYEAR <= year <= datetime.MAXYEAR:
         raise ValueError("the column has the years 0001 to 9999")

@@ -1,8 +1,7 @@
 """The middle stages: rows are joined with the patterns of one star after another, until they are solutions.
 
-A change of pattern i is joined with the new state of the patterns before i and the old state of those after
-it. So the changes of all patterns together add up to the change of the join: Δ(A ⋈ B) = ΔA ⋈ B + (A + ΔA) ⋈
-ΔB.
+A change of pattern i is joined with the new state of earlier patterns and the old state of later ones. So the
+changes of all patterns together add up to the change of the join: Δ(A ⋈ B) = ΔA ⋈ B + (A + ΔA) ⋈ ΔB.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ _DONE: Final = -2
 MOST_PARTNERS: Final = 256
 """A row with more partners than this at a star takes the detour, if there is one."""
 MOST_SALTS: Final = 16
-"""In so many buckets the quads of one value in a salted star are kept, if there are as many."""
+"""Number of buckets with the quads of one value in a salted star, if there are as many."""
 _MOST_PAIRS: Final = 1 << 18
-"""How many rows one join makes at a time, unless a single row makes more."""
+"""Number of rows that one join makes at a time, unless a single row makes more."""
 
 
 def layout(plan: MatchPlan) -> Layout:
-    """Give the columns of arrangements: the variables of a pattern and their hashes."""
+    """Return the columns of arrangements: the variables of a pattern and their hashes."""
     width = max((len(pattern.variables) for pattern in plan.patterns), default=0)
     return Layout(width, width)
 
@@ -49,8 +48,7 @@ def walk(
             yield from keep(kinds.pop(kind), kind, bucket)
         state = Bucket.of(now, ARRANGED, bucket, layout(plan))
         if number == 0:
-            # The first visit brings the new matches, and is the only one that writes. Later visits read its
-            # file.
+            # The first visit brings the new matches, and only it writes. Later visits read its file.
             before = state.before()
             added = state.add(_updates(plan, kinds))
         else:
@@ -62,7 +60,7 @@ def walk(
 
 
 def arriving(port: int) -> int:
-    """Give the kind of packets with rows for a port of the stages behind, which rounds in between pass on."""
+    """Return the kind of packets for a port of a later stage; rounds in between pass them on."""
     return _DONE - port
 
 
@@ -74,8 +72,9 @@ def keep(rows: pa.Table, kind: int, bucket: int) -> Iterator[pa.RecordBatch]:
 def send(
     plan: MatchPlan, kind: int, centre: int | None, rows: SolutionRows, buckets: int
 ) -> Iterator[pa.RecordBatch]:
-    """Send rows to the bucket of their value at a centre; to all of its buckets where the star is salted and
-    rows do not have the variable that decides between them.
+    """Send rows to the bucket of their value at a centre.
+
+    In a salted star, rows without the variable that determines the bucket go to all buckets of the value.
     """
     if centre is None:
         yield from pack_everywhere(rows.table, kind, buckets)
@@ -95,7 +94,7 @@ def send(
 
 
 def finish(plan: MatchPlan, pattern: int, rows: SolutionRows, buckets: int) -> Iterator[pa.RecordBatch]:
-    """Send solutions, which a change of a pattern has led to, to where they are used."""
+    """Send solutions that result from a change of a pattern to the stages that use them."""
     shown = plan.shown[plan.leaves[pattern]]
     columns = [rows.columns[v] for v in shown.columns]
     table = solutions(rows.weight, (texts for texts, _ in columns))
@@ -108,7 +107,7 @@ def finish(plan: MatchPlan, pattern: int, rows: SolutionRows, buckets: int) -> I
 
 
 def _updates(plan: MatchPlan, kinds: dict[int, pa.Table]) -> pa.Table:
-    """Give the matches that were sent here to be added to arrangements."""
+    """Return the matches that were sent here for arrangements."""
     shape = layout(plan)
     parts = [shape.schema.empty_table()]
     for kind, table in kinds.items():
@@ -134,7 +133,7 @@ def _updates(plan: MatchPlan, kinds: dict[int, pa.Table]) -> pa.Table:
 
 
 def _walkers(plan: MatchPlan, number: int, kinds: dict[int, pa.Table]) -> Iterator[tuple[int, SolutionRows]]:
-    """Give the rows that are on their way, with the number of the way."""
+    """Yield the rows that are on their way, with the number of the way."""
     for kind, table in kinds.items():
         if number == 0 and not plan.routes[kind].walks:
             continue
@@ -145,7 +144,7 @@ def _walkers(plan: MatchPlan, number: int, kinds: dict[int, pa.Table]) -> Iterat
 def _send(
     plan: MatchPlan, way: int, number: int, rows: SolutionRows, buckets: int
 ) -> Iterator[pa.RecordBatch]:
-    """Send rows to their next star, or to where solutions meet."""
+    """Send rows to their next star, or to the stages of solutions."""
     visits = plan.ways[way].visits
     if number == len(visits):
         yield from finish(plan, plan.ways[way].seed, rows, buckets)
@@ -158,12 +157,12 @@ def _meet(
 ) -> Iterator[tuple[int, SolutionRows]]:
     """Join rows with all patterns of a star, after dropping rows that lack a partner in any of them.
 
-    Gives the rows with the number of the way on which they go on.
+    Yields the rows with the number of the way on which they continue.
     """
     seed, visit = plan.ways[way].seed, plan.ways[way].visits[number]
     # the new state of earlier patterns and the old one of later ones, so that no solution counts twice
     stages = [(join, after if join.pattern < seed else before) for join in visit.joins]
-    # Counting candidates is a bisection per row. It avoids joins whose rows the next pattern would drop.
+    # Counting candidates takes a bisection per row, and avoids joins whose rows the next pattern would drop.
     pairs = np.ones(len(rows))
     for join, runs in stages:
         partners = _count(plan.patterns[join.pattern], join, visit.centre, rows, runs)
@@ -183,7 +182,7 @@ def _meet(
 
 
 def _pieces(rows: SolutionRows, pairs: npt.NDArray[np.float64]) -> Iterator[SolutionRows]:
-    """Cut rows so that the results of joining each piece stay small."""
+    """Split rows into pieces, each with a small join result."""
     places = np.nonzero(pairs)[0]
     turns = np.floor_divide(np.cumsum(pairs[places]), _MOST_PAIRS)
     for turn in np.unique(turns):
@@ -223,7 +222,7 @@ def _join(
 
 
 def _pair(pattern: Pattern, rows: SolutionRows, mine: Numbers, run: Run, theirs: Numbers) -> SolutionRows:
-    # Candidates were found by hashes, so shared variables are compared by text.
+    # Candidates are found by hashes, so shared variables are compared by text.
     same = np.ones(len(mine), np.bool_)
     new: dict[int, Column] = {}
     for place, variable in enumerate(pattern.variables):

@@ -1,12 +1,12 @@
-"""A window over a stream, in front of set semantics: elements wait, come in, and go when time has passed.
+"""A window over a stream, before set semantics: elements wait, enter, and leave when time has passed.
 
-Each element waits until the window reports past its time, so a micro-batch with changes is one whose
-watermark has moved. Then the last operation on a quad counts, by time: an element that adds it holds it for
-as long as its time is within the window, one that removes it takes it out. What leaves here are changes of
-quads, as a stream without times has them.
+Each element waits until the window reports past its time, so only a micro-batch with a later watermark has
+changes. Then the last operation on a quad counts, by time. An element that adds a quad keeps it in the window
+while the element's time is within the window; an element that removes it takes it out. The result is changes
+of quads, as a stream without times has them.
 
-The state of a bucket has three indexes: what is held by quad, to renew it or take it out; the same by time,
-so that what has passed is found without a look at the rest; and what waits by time.
+The state of a bucket has three indexes: present elements by quad, to renew or remove them; the same by time,
+to find those that have passed without reading the others; and waiting elements by time.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ __all__ = ["CLOCK", "LAYOUT", "WINDOW", "Elements", "carry", "elements", "keep_c
 WINDOW: Final = "window"
 """The folder of the elements that a window holds or will hold."""
 CLOCK: Final = "clock"
-"""The folder that tells how far the stream has come in front of a micro-batch."""
+"""The folder with the progress of the stream before each micro-batch."""
 LAYOUT: Final = Layout(6, 4)
-"""The quad, its time, and of what waits its operation and micro-batch; the hashes of its terms."""
+"""The quad, its time, for waiting elements their operation and micro-batch, and the hashes of its terms."""
 _HELD, _HELD_BY_TIME, _WAITING = range(3)
 _HASHES: Final = tuple(f"h{name}" for name in PLACES)
 
 
 class Clock(NamedTuple):
-    """The largest times of a stream in front of a micro-batch, in microseconds; None before there is any."""
+    """The largest times of a stream before a micro-batch, in microseconds; None before any element."""
 
     latest: int | None
-    """Of all micro-batches before."""
+    """Of all earlier micro-batches."""
     earlier: int | None
-    """Of all before the one before."""
+    """Of all micro-batches before the previous one."""
 
     @classmethod
     def read(cls, now: TaskMoment) -> Clock:
-        """Read how far the stream has come."""
+        """Read the progress of the stream."""
         if now.batch == 0:
             return cls(None, None)
         try:
@@ -60,13 +60,13 @@ class Clock(NamedTuple):
             raise StateError(f"{place} is lost or damaged; {BEGIN_AGAIN}") from error
 
     def write(self, folder: Folder, batch: int) -> None:
-        """Tell a micro-batch how far the stream has come, and forget what no retry asks for."""
+        """Write the progress for a micro-batch, and remove an entry that no retry reads."""
         (folder / CLOCK).write_text(str(batch), json.dumps(self))
         (folder / CLOCK).remove(str(batch - 3))
 
 
 class Elements:
-    """What a task does with the elements of its buckets in one micro-batch."""
+    """The elements in the buckets of a task, in one micro-batch."""
 
     def __init__(
         self, window: EventWindow, now: TaskMoment, buckets: Iterable[int], *, is_snapshot: bool = False
@@ -78,10 +78,10 @@ class Elements:
         self._is_snapshot = is_snapshot
         self._latest = self._clock.latest
         self.late = 0
-        """How many elements came too late and were dropped."""
+        """Number of elements that were dropped because they arrived late."""
 
     def timed(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Note the times of all elements, and pass on those that a pattern may match: `is_wanted`."""
+        """Record the times of all elements, and pass on those that a pattern may match: `is_wanted`."""
         for batch in batches:
             times = batch["time"]
             if times.null_count:
@@ -91,13 +91,13 @@ class Elements:
             yield batch.filter(batch["is_wanted"])
 
     def clock(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Pass on packets, and tell the next stage behind them which was the largest time."""
+        """Pass packets on, then send the largest time to the next stage."""
         yield from batches
         if not self._is_snapshot:
             yield clock(self._latest)
 
     def changes(self, arrived: Iterable[tuple[int, pa.Table]]) -> Iterator[tuple[int, pa.Table]]:
-        """Turn the elements of each bucket into the changes of what the window holds."""
+        """Turn the elements of each bucket into changes of the window's content."""
         arriving = dict(arrived)
         for bucket in self._buckets:
             changes = self._pass(bucket, arriving.get(bucket))
@@ -126,23 +126,23 @@ class Elements:
         return changes
 
     def _punctual(self, arrived: pa.Table) -> pa.Table:
-        """Drop and count what came too late, and of the operations on a quad at one time all but the last."""
+        """Drop and count late elements, and of the operations on a quad at one time all but the last."""
         if not self._is_snapshot:
-            # what a snapshot holds was in time when it came
+            # the elements of a snapshot were in time when they arrived
             punctual = arrived.filter(pc.greater_equal(arrived["time"], self._bounds.watermark))
             self.late += len(arrived) - len(punctual)
             arrived = punctual.combine_chunks()
         return last_of_each(arrived, ("time",)) if arrived.num_rows else arrived
 
     def _waiting(self, arrived: pa.Table) -> pa.Table:
-        """Give the rows of elements that wait. At one time the operation of the later micro-batch counts."""
+        """Return the rows of waiting elements; at one time, a later micro-batch's operation counts."""
         signs = pc.if_else(pc.is_in(arrived["op"], pa.array(SIGNS)), "A", "D")
         notes = pc.binary_join_element_wise(signs, str(self._now.batch), "")
         return _rows(_WAITING, arrived, arrived["time"], notes)
 
 
 def keep_clock(now: TaskMoment, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Take out of packets which time each task has seen, and note the largest for the next micro-batch."""
+    """Remove the times of tasks from packets, and store the largest one for the next micro-batch."""
     found: list[int | None] = []
     yield from unclock(batches, found)
     if found:
@@ -151,13 +151,13 @@ def keep_clock(now: TaskMoment, batches: Iterable[pa.RecordBatch]) -> Iterator[p
 
 
 def carry(old: TaskMoment, new: Folder) -> None:
-    """Have a new state come as far as an old one had behind a micro-batch."""
+    """Copy the progress of an old state, after its micro-batch, into a new one."""
     for batch in (old.batch, old.batch + 1):
         Clock.read(replace(old, batch=batch)).write(new, batch)
 
 
 def elements(now: TaskMoment, bucket: int) -> pa.Table:
-    """Give all that a window holds and will hold in a bucket, as elements in the columns of a stream."""
+    """Return all present and waiting elements of a bucket, with the columns of a stream."""
     state = Bucket.of(now, WINDOW, bucket, LAYOUT)
     runs = state.before()
     least, most = -(1 << 63), (1 << 63) - 1
@@ -170,7 +170,7 @@ def elements(now: TaskMoment, bucket: int) -> pa.Table:
 
 
 def _between(runs: Sequence[Run], index: int, begin: int, end: int) -> pa.Table:
-    """Give the rows of an index whose times are from one on and before another."""
+    """Return the rows of an index whose times are at or after `begin` and before `end`."""
     found = []
     for run in runs:
         first, last = run.find(index, np.array([begin, end]))[0].tolist()
@@ -180,9 +180,9 @@ def _between(runs: Sequence[Run], index: int, begin: int, end: int) -> pa.Table:
 
 
 def _changes(rows: pa.Table, op: str | None = None) -> pa.Table:
-    """Give rows of state that are found by time as changes, in the order of their times and micro-batches.
+    """Return stored rows as changes, in the order of their times and micro-batches.
 
-    What waits knows its operation and micro-batch; what is held came before.
+    Waiting rows have an operation and a micro-batch; present rows count as earlier.
     """
     notes = rows["v5"]
     nothing = pa.array(np.full(len(rows), -1))
@@ -205,7 +205,7 @@ def _ordered(columns: dict[str, pa.ChunkedArray], times: pa.ChunkedArray, parts:
 
 
 def _turn(runs: Sequence[Run], changes: pa.Table, bounds: Bounds) -> tuple[pa.Table, pa.Table]:
-    """Find the changes that really change what the window holds, and the rows that it holds from then on."""
+    """Return the changes that alter the window's content, and the rows that they add to the state."""
     weight, last = present(runs, _HELD, changes)
     times = changes["offset"].to_numpy()
     is_added = pc.is_in(changes["op"], pa.array(SIGNS)).to_numpy()
@@ -215,7 +215,7 @@ def _turn(runs: Sequence[Run], changes: pa.Table, bounds: Bounds) -> tuple[pa.Ta
         *_held(changes.filter(gone), last[weight > 0], -1),
         *_held(changes.filter(come), times[is_held], 1),
     ]
-    # what came in and has passed already takes out what it would have renewed
+    # an element that has already passed removes the one that it would have renewed
     changes = changes.set_column(0, "op", pc.if_else(come, "A", "D"))
     return changes.filter(pa.array(is_held != (weight > 0))).combine_chunks(), pa.concat_tables(rows)
 
@@ -227,7 +227,7 @@ def _held(quads: pa.Table, times: Numbers, sign: int) -> Iterator[pa.Table]:
 
 
 def _rows(index: int, quads: pa.Table, times: pa.Array, notes: pa.Array, sign: int = 1) -> pa.Table:
-    """Give rows of state."""
+    """Return rows of state."""
     key, rest = (quads["hash"], times) if index == _HELD else (times, quads["hash"])
     columns = {
         "index": np.full(len(quads), index),

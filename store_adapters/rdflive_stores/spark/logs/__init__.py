@@ -1,1 +1,1 @@
-"""Logs of RDF Patch and signed N-Quads as a data source: planned by bytes, decoded where Spark reads them."""
+"""Logs of RDF Patch and signed N-Quads as a data source: cut by bytes, decoded where Spark reads them."""

@@ -1,4 +1,4 @@
-"""The files of a log: which they are, in which order, and whether they are still those that were read."""
+"""The files of a log: their names and order, and checks that they are still those that were read."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 STOPPED: Final = b"RECORDING-STOPPED\n"
-"""The last line of a log whose recording could not go on. It is not RDF Patch, so no reader gets past it."""
+"""The last line of a log whose recording stopped. It is not RDF Patch, so every reader fails at it."""
 _CHECKED: Final = 4096
 _OFFERED: Final = " and ".join(
     f"{name} ({' '.join(form.feed.endings)})" for name, form in LOG_FORMATS.items()
@@ -38,10 +38,10 @@ _OFFERED: Final = " and ".join(
 
 
 class FilePlace(TypedDict):
-    """How far a file was read, in the form of an offset of the stream."""
+    """The position in a file, in the form of an offset of the stream."""
 
     end: int
-    """The bytes read."""
+    """Number of bytes read."""
     check: int
     """The checksum of the last bytes that were read."""
     path: str
@@ -50,24 +50,24 @@ class FilePlace(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class LogFiles:
-    """A log: one file, or a folder of files that follow each other in the order of their names.
+    """A log: one file, or a folder of files, ordered by their names.
 
     In a folder, hidden files, subfolders, and files named `_…` or `….tmp` are ignored.
     """
 
     folder: str
     only: str | None
-    """The name of the one file; None for all."""
+    """The name of the one file; None for a folder."""
     feed: str | None
-    """The format of all files; None if their endings tell it."""
+    """The format of all files; None if their endings determine it."""
 
     @classmethod
     def at(cls, path: str, feed: str | None) -> LogFiles:
-        """Find the log at a path; raises `RdfliveError` where there is none."""
+        """Return the log at a path; raise `RdfliveError` if there is none."""
         if "://" in path:
             raise RdfliveError(f"{path}: logs are read as files, so give a path that every executor can open")
         if feed is not None and feed not in LOG_FORMATS:
-            raise FeedFormatError(f"feed={feed!r} cannot be read in pieces; read are {_OFFERED}")
+            raise FeedFormatError(f"feed={feed!r} cannot be read in pieces; supported are {_OFFERED}")
         path = os.path.abspath(path)
         if os.path.isdir(path):
             return cls(path, None, feed)
@@ -85,11 +85,11 @@ class LogFiles:
             return sorted(entry.name for entry in found if not _is_aside(entry.name) and entry.is_file())
 
     def path(self, name: str) -> str:
-        """Give the path of a file."""
+        """Return the path of a file."""
         return os.path.join(self.folder, name)
 
     def form(self, name: str) -> LogFormat:
-        """Give the format of a file; raises `FeedFormatError` where its ending tells none."""
+        """Return the format of a file; raise `FeedFormatError` for an unknown ending."""
         if self.feed is not None:
             return LOG_FORMATS[self.feed]
         ending = os.path.splitext(name.removesuffix(".gz"))[1].lower()
@@ -108,13 +108,13 @@ def _is_aside(name: str) -> bool:
 
 @contextmanager
 def open_log(path: str) -> Iterator[BinaryIO]:
-    """Open a file of a log, decompressed; raises `RdfliveError` where it is not there."""
+    """Open a file of a log, decompressed; raise `RdfliveError` if it does not exist."""
     try:
         with open_bytes(path) as stream:
             yield stream
     except FileNotFoundError as error:
         raise RdfliveError(
-            f"{path}: is not there; a log must lie where the driver and every executor find it under one path"
+            f"{path}: does not exist; the driver and every executor must reach a log under one path"
         ) from error
 
 
@@ -135,45 +135,43 @@ def still_has(path: str, end: int, check: int) -> bool:
 
 
 def check_read(stream: BinaryIO, path: str, place: FilePlace) -> None:
-    """Check that a file is the one that was read up to a position; raises `ResyncNeeded`."""
+    """Raise `ResyncNeeded` unless a file is the one that was read up to a position."""
     fault = fault_before(stream, place["end"], place["check"])
     if fault is not None:
-        raise resync(path, f"{fault} byte {place['end']}, up to where it was read the last time")
+        raise resync(path, f"{fault} byte {place['end']}, where the last reading ended")
 
 
 def resync(path: str, reason: str) -> ResyncNeeded:
-    """Make the error that explains how to start reading a log through Spark again."""
+    """Return the error that explains how to restart reading a log through Spark."""
     error = ResyncNeeded(path, reason)
-    # instead of the advice to give a snapshot, which `spark.mirror` does not take
+    # replaces the advice to give a snapshot, which `spark.mirror` does not take
     error.args = (
-        f"{path}: {reason}; resync: with a new checkpoint read the log from its beginning; a mirror needs "
-        "another name as well, and an empty graph",
+        f"{path}: {reason}; resync: read the log from its beginning with a new checkpoint; a mirror also "
+        "needs another name and an empty graph",
     )
     return error
 
 
 def fault_before(stream: BinaryIO, end: int, check: int) -> str | None:
-    """Tell what is wrong before a byte; None if the file is as it was read."""
+    """Return the fault before a byte; None if the file is as it was read."""
     if stream.seek(0, os.SEEK_END) < end:
         return "ends before"
     return None if checksum(stream, end) == check else "has changed before"
 
 
 def is_stopped(stream: BinaryIO, size: int) -> bool:
-    """True when `STOPPED` is the last line in front of a byte."""
+    """True if `STOPPED` is the last line before a byte."""
     start = max(0, size - len(STOPPED) - 1)
     stream.seek(start)
     return stream.read(size - start) in (STOPPED, b"\n" + STOPPED)
 
 
 def refuse_line(path: str, offset: int, error: Exception) -> NoReturn:
-    """Raise a `FeedError` for the line that begins at a byte. Only now are lines counted, as that
-    reads the file.
-    """
+    """Raise a `FeedError` for the line at a byte; only this counts lines, because that reads the file."""
     with open_log(path) as stream:
         number, before = 1, b""
         for block in blocks(stream.read, offset):
-            # a CRLF that lies in two blocks ends one line
+            # a CRLF across two blocks ends one line
             number += len(LINE_END.findall(block)) - (before == b"\r" and block.startswith(b"\n"))
             before = block[-1:]
     raise FeedError(path, number, str(error), offset=offset) from error

@@ -1,8 +1,7 @@
 """From the bytes of a log to change rows, one piece at a time and mostly without Python objects.
 
-A row in the form that most writers use is split by one regular expression, which Arrow runs over all lines at
-once. It accepts only terms that are written canonically. Every other line goes through the feed's own
-decoder.
+One regular expression, which Arrow runs over all lines at once, splits rows in the form that most writers
+use. It accepts only canonical terms. The feed's own decoder reads every other line.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ ROWS: Final = pa.schema(
         ("part", pa.int32()),
     ]
 )
-"""The columns of `rows.POSITIONED`, as Arrow has them."""
+"""The columns of `change_rows.POSITIONED`, in Arrow."""
 
 _IRI: Final = r'<[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>"{}|^`\\]*>'
 _BLANK: Final = r"_:[A-Za-z0-9_][A-Za-z0-9_:\-]*(?:\.+[A-Za-z0-9_:\-]+)*"
@@ -49,7 +48,7 @@ _MARK: Final = re.compile(r"[ \t]*(T[XCA])(?![A-Z])")
 
 @dataclass(frozen=True, slots=True)
 class LogFormat:
-    """A log format, as far as reading it in pieces needs to know it."""
+    """The properties of a log format that matter for reading it in pieces."""
 
     feed: FeedFormat
     transactions: bool
@@ -58,7 +57,7 @@ class LogFormat:
 
     @property
     def plain_row(self) -> str:
-        """The regular expression of a row that is written canonically."""
+        """The regular expression of a canonical row."""
         return f"^[{re.escape(self.signs)}]{_PLAIN_ROW}"
 
 
@@ -78,7 +77,7 @@ class BadLineError(RowError):
 
 
 def read_rows(content: bytes, piece: Piece, file: str, form: LogFormat) -> pa.RecordBatch:
-    """Read the change rows of a piece, with their places; raises `BadLineError`.
+    """Return the change rows of a piece, with their places; raise `BadLineError` for a malformed line.
 
     >>> content = b'A <urn:s> <urn:p> "o" .\\nD _:b <urn:p> <urn:o> <urn:g> .\\n'
     >>> rows = read_rows(content, Piece(0, len(content)), "log.rdfp", LOG_FORMATS["rdf-patch"])
@@ -93,7 +92,7 @@ def read_rows(content: bytes, piece: Piece, file: str, form: LogFormat) -> pa.Re
     keep = plain & applied
     kept = fields if keep.all() else fields.filter(pa.array(keep))
     columns = [lines.signs(keep, form.signs), *(kept.field(name) for name in ("s", "p", "o", "g"))]
-    # a group of the expression that is not there is an empty text; the default graph is NULL
+    # an absent group of the expression is an empty text; the default graph is NULL
     columns[4] = pc.if_else(pc.equal(columns[4], ""), pa.scalar(None, pa.string()), columns[4])
     at = np.flatnonzero(keep)
     odd = [(i, change) for i, change in others.changes if applied[i]]
@@ -126,38 +125,38 @@ class _Lines:
         _check_text(content, self)
         bounds = np.concatenate([[0], ends]).astype(np.int32)
         self.texts = pa.StringArray.from_buffers(len(ends), pa.py_buffer(bounds), pa.py_buffer(content))
-        """Each with its end."""
+        """Each text includes its line end."""
 
     def __len__(self) -> int:
         return len(self._starts)
 
     @property
     def offsets(self) -> Numbers:
-        """The bytes of the log in front of each line."""
+        """The position of each line in the log, in bytes."""
         return self._starts + self.piece.start
 
     def signs(self, keep: Any, signs: str) -> Any:
-        """Give the operation of each line that is kept, by its first byte."""
+        """Return the operation of each kept line, by its first byte."""
         deletes = self._bytes[self._starts[keep]] == ord(signs[1])
         return pa.array(["A", "D"]).take(pa.array(deletes.astype(np.int8)))
 
     def some(self, which: Numbers) -> Iterable[Line]:
-        """Give lines as decoders take them."""
+        """Yield lines in the form for decoders."""
         for i, text in zip(which.tolist(), self.texts.take(pa.array(which)).to_pylist(), strict=True):
             start = int(self._starts[i]) + self.piece.start
             if start == 0:
-                # a byte order mark is no part of the first line
+                # a byte order mark is not part of the first line
                 text = text.removeprefix("\ufeff")
             yield Line(text.removesuffix("\n").removesuffix("\r"), i, start)
 
     def line_at(self, byte: int) -> tuple[int, int]:
-        """Say where the line of a byte of the piece begins and ends."""
+        """Return the begin and the end of the line with a byte of the piece."""
         i = int(np.searchsorted(self._starts, byte, side="right")) - 1
         return int(self._starts[i]), int(self._starts[i + 1]) if i + 1 < len(self) else len(self._bytes)
 
 
 def _check_text(content: bytes, lines: _Lines) -> None:
-    """Refuse what is not UTF-8."""
+    """Raise `BadLineError` for text that is not UTF-8."""
     try:
         content.decode()
     except UnicodeDecodeError as error:
@@ -188,7 +187,7 @@ def _read_others(lines: _Lines, which: Numbers, form: LogFormat) -> _Others:
                     others.changes.append((line.number, change))
                 continue
             if mark[1] != "TX" and not is_open:
-                decoder.decode((line,))  # refuses it
+                decoder.decode((line,))  # raises
             is_open = mark[1] == "TX"
             others.marks.append((line.number, _checked_mark(mark[1], line.text)))
         except (RowError, UnwritableError) as error:
@@ -208,19 +207,19 @@ def _read_change(decoder: Decoder, line: Line) -> tuple[str | None, ...] | None:
 
 @lru_cache(maxsize=64)
 def _checked_mark(kind: str, text: str) -> str:
-    """Give the kind of a line that begins or ends a transaction, if nothing else is in it."""
+    """Return the kind of a line that begins or ends a transaction; raise if it has other content."""
     line = Line(text, 1)
-    # with its other half, because the decoder takes whole transactions
+    # with its other half, because the decoder takes complete transactions
     RDF_PATCH.decoder().decode((line, Line("TA .", 2)) if kind == "TX" else (Line("TX .", 1), line))
     return kind
 
 
 def _places(lines: _Lines, marks: list[tuple[int, str]]) -> tuple[Numbers, Numbers, Any]:
-    """Give, per line, its unit, its position there, and whether the unit is applied."""
+    """Return, per line, its unit, its position there, and True if the unit is applied."""
     count, piece = np.arange(len(lines)), lines.piece
     offsets = lines.offsets
     aborted = set(piece.aborted)
-    # what holds from each mark on: the transaction, or -1, and the line that comes before its first row
+    # from each mark on: the transaction, or -1, and the line before its first row
     begun, before = [-1 if piece.begun is None else piece.begun], [-1 - piece.part]
     for i, kind in marks:
         if kind == "TA":

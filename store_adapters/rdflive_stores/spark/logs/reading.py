@@ -40,30 +40,30 @@ from rdflive_stores.spark.logs.scan import LogScan, Piece, UnendedError
 __all__ = ["LogReader", "LogSettings", "LogStreamReader", "read_log"]
 
 Offset: TypeAlias = dict[str, FilePlace]
-"""Per file name, up to where it has been read."""
+"""Per file name, the position up to which it was read."""
 _STOPPED: Final = (
-    "the recording has stopped here, so what follows is not known; a new ChangeLog of the graph on this file "
-    "goes on, and so does a reader then"
+    "the recording has stopped here, so later changes are unknown; a new ChangeLog of the graph on this file "
+    "continues it, and then so does a reader"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class LogSettings:
-    """What is read, and in portions of which size."""
+    """The files to read, and the sizes of portions."""
 
     files: LogFiles
     partition_bytes: int
     max_bytes: int | None
-    """How much a micro-batch reads; None for all there is."""
+    """Most bytes of a micro-batch; None for no limit."""
 
     def scan(self, name: str, start: int) -> LogScan:
-        """Start looking through a file at the beginning of a unit."""
+        """Return a scan of a file from the beginning of a unit."""
         transactions = self.files.form(name).transactions
         return LogScan(start, block=self.partition_bytes, transactions=transactions)
 
 
 class LogPartition(InputPartition):
-    """Some pieces of files that follow each other."""
+    """Consecutive pieces of files."""
 
     def __init__(self, pieces: list[tuple[str, Piece]]) -> None:
         self.pieces = pieces
@@ -93,42 +93,42 @@ class LogReader(DataSourceReader):
 
 
 class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Follows the logs: Spark asks how far they reach, then for the partitions up to there.
+    """Follows the logs: Spark requests their latest offset, then the partitions up to it.
 
-    What was scanned for the first question is kept for the second and for the next trigger. After a restart
-    it is scanned again.
+    The scan for the first request is kept for the second one and for the next trigger. After a restart the
+    reader scans again.
     """
 
     def __init__(self, settings: LogSettings) -> None:
         self._settings = settings
         self._files = settings.files
         self._scans: dict[str, tuple[LogScan, int]] = {}
-        """Per file, its scan, and the checksum before the position that it has reached."""
+        """Per file, its scan, and the checksum before the position of the scan."""
         self._targets: dict[str, int] | None = None
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
-        """Begin in front of the first file."""
+        """Start before the first file."""
         return {}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
-        """Give the limit of the options."""
+        """Return the limit of the options."""
         limit = self._settings.max_bytes
         return ReadAllAvailable() if limit is None else ReadMaxBytes(limit)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
-        """Read no further than the files reach now."""
+        """Read no further than the present ends of the files."""
         self._targets = self._sizes()
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802 - Spark's name
-        """Find the end of the last unit, or of the unit in which the limit is reached.
+        """Return the end of the last unit, or of the unit in which the limit is reached.
 
-        It is before a line that says `STOPPED`, because that line is removed when recording goes on. If there
-        is nothing new before the line, `FeedError` is raised.
+        The end is before a line `STOPPED`, because a continued recording removes that line. If nothing new
+        comes before the line, raises `FeedError`.
         """
         sizes, offset = self._followed(start, self._sizes() if self._targets is None else self._targets)
         reading = max(start, default="")
         if reading and reading not in sizes:
-            raise resync(self._files.path(reading), "is gone, and may have had more than was read")
+            raise resync(self._files.path(reading), "is gone, and may have had unread rows")
         self._scans = {name: kept for name, kept in self._scans.items() if name >= reading}
         allowed = left = limit.max_bytes if isinstance(limit, ReadMaxBytes) else sys.maxsize
         last = max((name for name, size in sizes.items() if size), default="")
@@ -136,7 +136,8 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             place = self._place(start, name)
             if name < reading and size > place["end"]:
                 raise resync(
-                    self._files.path(name), f"has grown since {reading}, which follows it by name, was begun"
+                    self._files.path(name),
+                    f"has grown since {reading}, which follows it by name, was started",
                 )
             if name >= reading and left > 0 and (size or place["end"]):
                 begun = place["end"]
@@ -144,13 +145,13 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 left -= place["end"] - begun
                 if stopped and left == allowed:
                     refuse_line(place["path"], size - len(STOPPED), RowError(_STOPPED))
-                left *= not stopped  # nothing behind the line is read before it has gone
+                left *= not stopped  # nothing after the line is read while it is there
             if place["end"]:
                 offset[name] = place
         return offset
 
     def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
-        """Cut what lies between two offsets."""
+        """Cut the bytes between two offsets into partitions."""
         plan: list[tuple[str, list[Piece]]] = []
         for name, place in sorted(end.items()):
             begun, stop = self._place(start, name), place["end"]
@@ -165,8 +166,9 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return read_log(self._files, partition)
 
     def _sizes(self) -> dict[str, int]:
-        """Measure the files. They are listed first, so that a file followed by another one is surely
-        complete.
+        """Return the sizes of the files.
+
+        They are listed first, so that a file followed by another one is surely complete.
         """
         sizes = {}
         for name in self._files.names():
@@ -177,9 +179,9 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return sizes
 
     def _followed(self, start: Offset, sizes: dict[str, int]) -> tuple[dict[str, int], Offset]:
-        """Leave out compressed files, and give the positions of files that were read before being compressed.
+        """Drop compressed files, and return the positions of files that were read before being compressed.
 
-        These stay in the offset, by which they are recognised the next time.
+        These stay in the offset, which identifies them the next time.
         """
         reading, kept = max(start, default=""), Offset()
         for name in (name for name in sizes if name.endswith(".gz")):
@@ -193,23 +195,21 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {name: size for name, size in sizes.items() if not name.endswith(".gz")}, kept
 
     def _place(self, start: Offset, name: str) -> FilePlace:
-        """Give up to where a file has been read; the folder may have been moved since."""
+        """Return the position up to which a file was read; the folder may have been moved since."""
         path = self._files.path(name)
         return {**start[name], "path": path} if name in start else {"end": 0, "check": 0, "path": path}
 
     def _advance(
         self, name: str, place: FilePlace, size: int, left: int, *, final: bool
     ) -> tuple[FilePlace, bool]:
-        """Look further into a file: give the position up to which it can be read, and whether its
-        recording stopped.
-        """
+        """Scan more of a file; return the end of its readable part, and True if its recording stopped."""
         path, begin = self._files.path(name), place["end"]
         with _opened(path) as stream:
             check_read(stream, path, place)
             stopped = is_stopped(stream, size)
             size -= stopped * len(STOPPED)
             scan, check = self._scans.get(name, (None, 0))
-            # what was seen beyond `begin` counts only if the file is still the one that was looked at
+            # the scan beyond `begin` counts only if the file is still the one that was scanned
             if scan is None or scan.complete != begin or checksum(stream, scan.known) != check:
                 scan = self._settings.scan(name, begin)
             scan.forget(begin)
@@ -221,14 +221,14 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return place, stopped
 
     def _covering(self, name: str, begun: FilePlace, place: FilePlace) -> LogScan:
-        """Give a scan that knows what is between two positions."""
+        """Return a scan of the bytes between two positions."""
         path, begin, stop = self._files.path(name), begun["end"], place["end"]
         with _opened(path) as stream:
             check_read(stream, path, begun)
             if fault_before(stream, stop, place["check"]) is not None:
                 raise RdfliveError(
-                    f"{path}: has changed behind byte {begin}, up to where it was applied, and before byte "
-                    f"{stop}, up to where it was about to be; a mirror goes on with a new checkpoint and the "
+                    f"{path}: has changed between byte {begin}, the end of its applied part, and byte "
+                    f"{stop}, the end of the micro-batch; a mirror continues with a new checkpoint and the "
                     "same name"
                 )
             scan, _ = self._scans.get(name, (None, 0))
@@ -239,8 +239,8 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def read_log(files: LogFiles, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-    """Read the pieces of a partition, each to one batch of rows; runs on an executor."""
-    pieces = partition.pieces if isinstance(partition, LogPartition) else ()  # Spark makes one of nothing
+    """Yield the pieces of a partition, each as one batch of rows; runs on an executor."""
+    pieces = partition.pieces if isinstance(partition, LogPartition) else ()  # Spark makes an empty one
     for name, run in groupby(pieces, itemgetter(0)):
         path, form = files.path(name), files.form(name)
         with _opened(path) as stream:
@@ -248,13 +248,15 @@ def read_log(files: LogFiles, partition: InputPartition) -> Iterator[pa.RecordBa
                 stream.seek(piece.start)
                 content = stream.read(piece.end - piece.start)
                 if len(content) < piece.end - piece.start:
-                    raise resync(path, f"ends before byte {piece.end}, up to where it went a moment ago")
+                    raise resync(
+                        path, f"ends before byte {piece.end}, which it had when the query was planned"
+                    )
                 yield read_rows(content, piece, name, form)
 
 
 @contextmanager
 def _opened(path: str) -> Iterator[BinaryIO]:
-    """Open a file; what is wrong with a line inside becomes a `FeedError` with its place."""
+    """Open a file; a faulty line inside becomes a `FeedError` with its place."""
     try:
         with open_log(path) as stream:
             yield stream
@@ -265,14 +267,14 @@ def _opened(path: str) -> Iterator[BinaryIO]:
 
 
 def _packed(plan: list[tuple[str, list[Piece]]], size: int) -> Iterator[LogPartition]:
-    """Make partitions of pieces in order; small pieces share one, and so do those of a compressed file."""
+    """Pack pieces into partitions, in order; small pieces share one, and so do those of a compressed file."""
     pack: list[tuple[str, Piece]] = []
     packed = 0
     for name, pieces in plan:
         whole = name.endswith(".gz")
         for i, piece in enumerate(pieces):
             length = piece.end - piece.start
-            # a compressed file is read from its beginning: another partition would read all that again
+            # a compressed file is read from its beginning, which another partition would read again
             if pack and packed + length > size and not (whole and i):
                 yield LogPartition(pack)
                 pack, packed = [], 0

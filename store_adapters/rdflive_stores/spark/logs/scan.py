@@ -1,7 +1,7 @@
-"""Finds where a log may be cut, by looking at each of its bytes once and reading no row.
+"""Finds the positions at which a log may be cut, looking at each of its bytes once and reading no row.
 
 A *unit* is a transaction, or a line outside any. A micro-batch ends with a unit. A partition may end with any
-line, because a transaction can be larger than memory: its pieces are told where it began.
+line, because a transaction can be larger than memory: its pieces contain the position where it began.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ __all__ = ["LINE_END", "LogScan", "Piece", "UnendedError"]
 
 _MARK: Final = re.compile(rb"\n[ \t]*T([XCA])(?![A-Z])")
 LINE_END: Final = re.compile(rb"\r\n|\n|\r")
-"""What ends a line, as `rdflive.feeds` has it."""
+"""The ends of lines, as in `rdflive.feeds`."""
 _BOM: Final = b"\xef\xbb\xbf"
 
 
 class Piece(NamedTuple):
-    """A stretch of whole lines of a log."""
+    """Consecutive complete lines of a log."""
 
     start: int
     end: int
     begun: int | None = None
-    """Where the transaction begins that is open at the start of the piece."""
+    """The beginning of the transaction that is open at the start of the piece."""
     part: int = 0
     """The number of lines of that transaction before the piece, without its first."""
     aborted: tuple[int, ...] = ()
-    """Where transactions begin that reach beyond a piece and end with TA."""
+    """The beginnings of transactions that reach beyond a piece and end with TA."""
 
 
 class UnendedError(RowError):
@@ -43,10 +43,10 @@ class UnendedError(RowError):
 
 
 class LogScan:
-    """Looks through a log from the beginning of a unit, reading `block` bytes at a time.
+    """Scans a log from the beginning of a unit, reading `block` bytes at a time.
 
-    Without `transactions` every line is a unit. A log may end in LF, CRLF or CR. While it grows, a line
-    counts when its LF is there, and units that no LF separates stay together.
+    Without `transactions` every line is a unit. A line may end in LF, CRLF or CR. While the log grows, a line
+    counts only after its LF, and units without an LF between them stay together.
     """
 
     def __init__(self, start: int, *, block: int, transactions: bool) -> None:
@@ -54,7 +54,7 @@ class LogScan:
         self.complete = start
         """The end of the last unit found."""
         self.known = start
-        """Up to where whole lines have been looked at."""
+        """The end of the complete lines that were scanned."""
         self._block = block
         self._transactions = transactions
         self._begun: int | None = None
@@ -63,10 +63,10 @@ class LogScan:
         self._aborted: list[int] = []
 
     def advance(self, stream: BinaryIO, stop: int, *, until: int, final: bool) -> None:
-        """Look on up to byte `stop`, or to the first end of a unit at or after byte `until`.
+        """Scan up to byte `stop`, or to the first end of a unit at or after byte `until`.
 
-        With `final` the log ends at `stop`. That ends its last line; inside a transaction it raises
-        `UnendedError`, as does the beginning of another transaction.
+        With `final` the log ends at `stop`, which ends its last line. Inside a transaction this raises
+        `UnendedError`, and so does the beginning of another transaction.
         """
         stream.seek(self.known)
         while self.complete < until:
@@ -81,20 +81,20 @@ class LogScan:
                 self._cuts.append(self._piece_from(block))
 
     def pieces(self, start: int, end: int) -> list[Piece]:
-        """Cut what is between two ends of units into pieces, in order."""
+        """Cut the bytes between two ends of units into pieces, in order."""
         aborted = tuple(begun for begun in self._aborted if start <= begun < end)
         begins = [Piece(start, end), *(cut for cut in self._cuts if start < cut.start < end)]
         ends = [*(begin.start for begin in begins[1:]), end]
         return [begin._replace(end=to, aborted=aborted) for begin, to in zip(begins, ends, strict=True)]
 
     def forget(self, end: int) -> None:
-        """Forget what is before the end of a unit, whose pieces are not asked for again."""
+        """Discard the state before the end of a unit, whose pieces are not requested again."""
         self.start = end
         self._cuts = [cut for cut in self._cuts if cut.start > end]
         self._aborted = [begun for begun in self._aborted if begun >= end]
 
     def _next(self, stream: BinaryIO, stop: int, *, final: bool) -> bytes:
-        """Read some lines; nothing where there is no whole one."""
+        """Read some complete lines; return nothing if there is none."""
         left = stop - self.known
         block = stream.read(min(self._block, left))
         if not block.endswith(b"\n"):
@@ -102,9 +102,9 @@ class LogScan:
         return block if final else block[: block.rfind(b"\n") + 1]
 
     def _look(self, block: bytes, until: int) -> int:
-        """Find the units of a block, up to the first end at or after `until`; tell how far that was."""
+        """Find the units of a block, up to the first end at or after `until`; return the scanned length."""
         if _has_lone_cr(block):
-            # no LF says where units end, so those of the block stay together
+            # no LF ends these units, so those of the block stay together
             for start, kind in self._marks(block.replace(b"\r", b"\n")):
                 self._mark(start, kind)
             if self._begun is None:
@@ -124,40 +124,40 @@ class LogScan:
         return len(block)
 
     def _marks(self, block: bytes) -> Iterator[tuple[int, bytes]]:
-        """Find the lines of a block that begin or end a transaction."""
+        """Yield the lines of a block that begin or end a transaction."""
         if not self._transactions:
             return
         if self.known == 0 and block.startswith(_BOM):
-            # blanks of the same length, so that places stay right
+            # blanks of the same length keep the positions right
             block = b"   " + block[3:]
-        # the LF in front lets the first line match too; where it begins is where the line does
+        # the LF in front lets the first line match too; a match starts at the position of its line
         for match in _MARK.finditer(b"\n" + block):
             yield match.start(), match[1]
 
     def _mark(self, start: int, kind: bytes) -> bool:
-        """Begin or end a transaction; true where one ended."""
+        """Begin or end a transaction; return True if one ended."""
         if kind == b"X":
             if self._begun is not None:
                 raise UnendedError(self._begun)
             self._begun = self.known + start
             return False
-        if self._begun is None:  # for the reader to refuse
+        if self._begun is None:  # the reader raises
             return False
-        # In one piece its reader sees the TA. Only readers of earlier pieces have to be told.
+        # The reader of the piece with the TA sees it. Only readers of earlier pieces need this entry.
         if kind == b"A" and self._cuts and self._cuts[-1].start > self._begun:
             self._aborted.append(self._begun)
         self._begun = None
         return True
 
     def _enough(self, block: bytes, begin: int, end: int, until: int) -> bool:
-        """Take lines outside of transactions; true when `until` is reached."""
+        """Take lines outside of transactions; return True if `until` is reached."""
         if self.known + end > until:
             end = block.find(b"\n", max(begin, until - self.known - 1)) + 1 or end
         self.complete = self.known + end
         return self.complete >= until
 
     def _piece_from(self, block: bytes) -> Piece:
-        """Give the piece that begins after a block."""
+        """Return the piece that begins after a block."""
         begun = self._begun
         if begun is None:
             self._part = 0

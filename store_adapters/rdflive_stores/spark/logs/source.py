@@ -3,26 +3,26 @@
     spark.read.format("rdf_patch").load("changes.rdfp")
     spark.readStream.format("rdf_patch").option("maxBytesPerTrigger", 50_000_000).load("logs/")
 
-The columns are `op`, `s`, `p`, `o`, `g`, `file`, `offset` and `part` (see `rows`). `file` is the name in
-the folder, `offset` the byte at which the row's transaction begins, `part` the number of its line in there,
-from 0. A row outside of transactions is a unit of its own. Rows of aborted transactions are left out.
+The columns are `op`, `s`, `p`, `o`, `g`, `file`, `offset` and `part` (see `change_rows`). `file` is the name
+in the folder, `offset` the byte at which the row's transaction begins, `part` the number of its line in
+there, from 0. A row outside of transactions is a unit of its own. Rows of aborted transactions are left out.
 
-A folder is one log in several files, whose names say their order: a file grows no more when one behind it
-has been begun. A stream reads whole units and leaves an unfinished transaction, or line, at the end of the
-last file for later; a batch takes the log as it is, and there it is an error. Files compressed with gzip are
-read by batches only, each in one partition, and count decompressed bytes.
+A folder is one log in several files, ordered by name: a file no longer grows after a later one was started. A
+stream reads complete units, and leaves an unfinished transaction, or line, at the end of the last file for
+later. A batch takes the log as it is, and raises an error there. Only batches read files compressed with
+gzip, each in one partition; their positions count decompressed bytes.
 
 An offset of the stream is `{file: {"end": bytes read, "check": CRC-32 of the last 4096 of them, "path": the
-file's absolute path}}`. Once a later file has been read, a file
-that was read to its end may be deleted, or compressed in place.
+file's absolute path}}`. After a later file has been read, a file that was read to its end may be deleted, or
+compressed in place.
 
 As a sink, `df.write.format("rdf_patch").mode("append").save("logs/")` and
-`df.writeStream.format("rdf_patch").option("path", "logs/")`, it takes the columns `s`, `p`, `o`, perhaps `g`,
-and `op` or, of the deltas of a SELECT DISTINCT, `weight`. Each write, or micro-batch, is a file with one
-transaction in RDF Patch, in which a quad should be once.
+`df.writeStream.format("rdf_patch").option("path", "logs/")`, it takes the columns `s`, `p`, `o`, optionally
+`g`, and `op` or, for deltas of a SELECT DISTINCT, `weight`. Each write, or micro-batch, is a file with one
+transaction in RDF Patch, in which each quad should occur once.
 
-Options of reading: `feed` ("rdf-patch" or "nquads"; by the file's ending unless given), `maxBytesPerTrigger`
-(a micro-batch ends with the unit in which it is reached) and `partitionBytes` (4 MiB).
+Options for reading: `feed` ("rdf-patch" or "nquads"; by default the file's ending decides),
+`maxBytesPerTrigger` (a micro-batch ends with the unit that reaches it) and `partitionBytes` (4 MiB).
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ class RdfPatchDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Give the name of the format."""
+        """Return the name of the format."""
         return _NAME
 
     def schema(self) -> StructType:
-        """Give the columns, after a look at the options: what is wrong with them shows in `load`."""
+        """Return the columns, after checking the options, so that `load` raises their errors."""
         _settings(self.options)
         return POSITIONED
 
@@ -76,7 +76,7 @@ class RdfPatchDataSource(DataSource):
         return LogStreamReader(_settings(self.options))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        """Write one more file of a log."""
+        """Write another file of a log."""
         return PatchWriter(self._folder(), schema, overwrite=overwrite)
 
     def streamWriter(  # noqa: N802 - Spark's name
@@ -97,7 +97,7 @@ class RdfPatchDataSource(DataSource):
 
 
 def _settings(options: Mapping[str, str]) -> LogSettings:
-    """Read the options; raises `RdfliveError` for what is none."""
+    """Read the options; raise `RdfliveError` for unknown or malformed ones."""
     known = {option.lower() for option in _OPTIONS}
     for option in options:
         if option.lower() not in known:
@@ -125,5 +125,5 @@ def _bytes(options: Mapping[str, str], option: str) -> int | None:
     if given is None:
         return None
     if not given.isdecimal() or not int(given):
-        raise RdfliveError(f"option {option} is a number of bytes above 0, got {given!r}")
+        raise RdfliveError(f"option {option} must be a number of bytes above 0, got {given!r}")
     return int(given)

@@ -1,11 +1,11 @@
 """The format `rdf_patch` as a sink: each micro-batch, or each write of a DataFrame, is a file of a log.
 
-A micro-batch has the file of its number, such as 000000000007.rdfp. A write that is no stream follows all
-that are there, in front of the next micro-batch: 000000000008-000.rdfp.
+The file of a micro-batch has its number as its name, such as 000000000007.rdfp. A batch write comes after all
+existing files, and before the next micro-batch: 000000000008-000.rdfp.
 
-A task writes its rows to a hidden file. When all have, these become one file with one transaction, under its
-final name in one step, so readers of the folder see all of a micro-batch or nothing. What killed and late
-attempts at tasks have written is removed with the next micro-batch.
+Each task writes its rows to a hidden file. After all tasks, these become one file with one transaction, under
+its final name in one step, so readers of the folder see all of a micro-batch or nothing. The next micro-batch
+removes the files of killed and late attempts at tasks.
 """
 
 from __future__ import annotations
@@ -34,28 +34,28 @@ __all__ = ["PatchStreamWriter", "PatchWriter"]
 
 _FILE: Final = re.compile(r"(\d+)(-\d+)?\.rdfp")
 _HIDDEN: Final = re.compile(r"_(\d+)-[^-]*")
-"""Hidden files of a streaming query begin with the number of their micro-batch."""
+"""Hidden files of a streaming query start with the number of their micro-batch."""
 _PLACES: Final = ("s", "p", "o", "g")
 _SIGNS: Final = {"A": "A", "+": "A", "D": "D", "-": "D"}
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece(WriterCommitMessage):
-    """What a task has written."""
+    """The output of a task."""
 
     path: str
     rows: int
 
 
 class _Pieces:
-    """Writes pieces of files, and puts them together."""
+    """Writes pieces of files, and joins them."""
 
     def __init__(self, folder: str, schema: StructType) -> None:
         kinds = {field.name: field.dataType for field in schema.fields}
         lacking = [name for name in ("s", "p", "o") if not isinstance(kinds.get(name), StringType)]
         if lacking or not {"op", "weight"} & kinds.keys():
             raise RdfliveError(
-                "format 'rdf_patch' writes changes: the columns s, p, o and perhaps g, terms in N-Triples, "
+                "format 'rdf_patch' writes changes: the columns s, p, o and optionally g, in N-Triples, "
                 f"and op (A or D) or weight (above 0 to add); got {schema.simpleString()}"
             )
         self._folder = os.path.abspath(folder)
@@ -75,9 +75,9 @@ class _Pieces:
         return _Piece(path, rows)
 
     def join(self, pieces: Sequence[_Piece], name: str) -> None:
-        """Make one file of pieces; nothing where they are empty, or an earlier attempt has made it.
+        """Make one file of pieces; do nothing if they are empty, or an earlier attempt has made it.
 
-        Raises `RdfliveError` where there is another file of the name.
+        Raises `RdfliveError` if a file of the name has other content.
         """
         draft = os.path.join(self._folder, f"_{name.partition('.')[0]}-{uuid4().hex}.tmp")
         path = os.path.join(self._folder, name)
@@ -85,8 +85,8 @@ class _Pieces:
         if is_there and not self._is_same(path, pieces):
             self.drop(pieces)
             raise RdfliveError(
-                f"{path} has other changes than this micro-batch, so it was written by another query, or "
-                "from another checkpoint: give each a folder of its own"
+                f"{path} has other changes than this micro-batch, so another query wrote it, or another "
+                "checkpoint: give each a folder of its own"
             )
         if any(piece.rows for piece in pieces) and not is_there:
             with open(draft, "wb") as file:
@@ -108,21 +108,21 @@ class _Pieces:
                     os.remove(piece.path)
 
     def drop_hidden(self, batch: int) -> None:
-        """Remove the hidden files that killed and late attempts have left, up to a micro-batch."""
+        """Remove the hidden files of killed and late attempts, up to a micro-batch."""
         for name in os.listdir(self._folder):
             if (match := _HIDDEN.fullmatch(name)) is not None and int(match[1]) <= batch:
                 with suppress(FileNotFoundError):
                     os.remove(os.path.join(self._folder, name))
 
     def next_name(self) -> str:
-        """Find a name for a file behind all that are there, and in front of the next micro-batch."""
+        """Return the name of a file after all existing ones, and before the next micro-batch."""
         found = [match for name in os.listdir(self._folder) if (match := _FILE.fullmatch(name)) is not None]
         number = max((int(match[1]) + (match[2] is None) for match in found), default=0)
         others = sum(int(match[1]) == number for match in found)
         return f"{number:012}-{others:03}.rdfp"
 
     def _is_same(self, path: str, pieces: Sequence[_Piece]) -> bool:
-        """Tell whether a file has the rows of pieces, in any order."""
+        """True if a file has the rows of pieces, in any order."""
         mine = sorted(line for piece in pieces for line in Path(piece.path).read_bytes().splitlines())
         return sorted(Path(path).read_bytes().splitlines()) == sorted([b"TX .", *mine, b"TC ."])
 
@@ -139,14 +139,14 @@ class _Pieces:
 
 
 def _checked(sign: str | None, terms: Sequence[str | None]) -> str:
-    """Write a row, after reading it, so that nothing is written that a reader of the log refuses."""
+    """Return a row as a line of the log; raise `RdfliveError` for a row that a reader would refuse."""
     text = " ".join([*(term for term in terms if term is not None), "."])
     try:
         if sign not in _SIGNS or None in terms[:3]:
             raise RowError("op must be A or D, and s, p and o must not be NULL")
         RowReader(text).quad()
     except RowError as error:
-        raise RdfliveError(f"{(sign, *terms)!r} is no change: {error}") from error
+        raise RdfliveError(f"{(sign, *terms)!r} is not a change: {error}") from error
     return f"{_SIGNS[sign]} {text}\n"
 
 
@@ -161,17 +161,17 @@ class PatchStreamWriter(DataSourceStreamArrowWriter):
         return self._pieces.write(iterator)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """Put together what the tasks of a micro-batch have written."""
+        """Join the outputs of a micro-batch's tasks."""
         self._pieces.join([piece for piece in messages if isinstance(piece, _Piece)], f"{batchId:012}.rdfp")
         self._pieces.drop_hidden(batchId)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803, ARG002
-        """Remove what was written."""
+        """Remove the outputs of tasks."""
         self._pieces.drop([piece for piece in messages if isinstance(piece, _Piece)])
 
 
 class PatchWriter(DataSourceArrowWriter):
-    """Writes a DataFrame as one more file of a log."""
+    """Writes a DataFrame as another file of a log."""
 
     def __init__(self, folder: str, schema: StructType, *, overwrite: bool) -> None:
         if overwrite:
@@ -183,10 +183,10 @@ class PatchWriter(DataSourceArrowWriter):
         return self._pieces.write(iterator)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Put together what the tasks have written."""
+        """Join the outputs of the tasks."""
         pieces = [piece for piece in messages if isinstance(piece, _Piece)]
         self._pieces.join(pieces, self._pieces.next_name())
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Remove what was written."""
+        """Remove the outputs of tasks."""
         self._pieces.drop([piece for piece in messages if isinstance(piece, _Piece)])

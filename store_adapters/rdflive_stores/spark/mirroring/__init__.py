@@ -1,1 +1,1 @@
-"""What a mirror does with a micro-batch: compare it with the cursor, decode and net it on the executors."""
+"""The steps of a mirror's micro-batch: compare it with the cursor, then decode and net it on executors."""

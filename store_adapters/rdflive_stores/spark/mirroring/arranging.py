@@ -1,8 +1,8 @@
 """The events of a micro-batch in an order in which they can be applied.
 
-Events of one stream follow each other by their position. Where a row has events of several streams, or of
-none, each event must tell its place in the database's log. A TRUNCATE concerns all rows of its table, and an
-event that moves values from one key to another concerns both.
+Events of one stream follow each other by position. If a row has events of several streams, or of none, each
+event must have its place in the database's log. A TRUNCATE concerns all rows of its table. An event that
+moves values from one key to another concerns both rows.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from rdflive_stores.spark.mirroring.row_orders import AMBIGUOUS
 __all__ = ["Arranged", "Placed", "arrange"]
 
 Placed: TypeAlias = tuple[Mapping[str, Any], RowEvent]
-"""A decoded row (`table_events.EVENTS`), and the event that it holds."""
+"""A decoded row (`table_events.EVENTS`), and its event."""
 
 _STREAMS: Final = (
-    "events of one row came by several streams in one micro-batch, and nothing tells in which order they "
-    "happened; give the events their 'source' as Debezium's connectors write it, or write all events of a "
-    "row, and those of a table that is truncated, to one partition"
+    "events of one row came by several streams in one micro-batch, in unknown order; give the events their "
+    "'source' as Debezium's connectors write it, or write all events of a row, and those of a table that is "
+    "truncated, to one partition"
 )
 _INCOMPARABLE: Final = (
-    "nothing tells in which order this event and another one of its row happened: their places are those of "
-    "different logs, and their times are missing or equal, or those of a snapshot"
+    "the order of this event and another one of its row is unknown: their places are in different logs, "
+    "and their times are missing or equal, or those of a snapshot"
 )
 
 
 class Arranged(NamedTuple):
-    """Events in order, and those that have no place in it."""
+    """Events in order, and events without a place in it."""
 
     events: list[Placed]
     faults: list[tuple[Placed, str]]
-    """With the reason."""
+    """Each with the reason."""
 
     @property
     def lacks_orders(self) -> bool:
-        """Whether rows have events of several streams that do not tell their own order."""
+        """True if rows have events of several streams without an order of their own."""
         return any(reason == _STREAMS for _, reason in self.faults)
 
 
@@ -54,10 +54,10 @@ class _NoOrderError(Exception):
 
 
 def arrange(events: Iterable[Placed], *, is_net: bool, is_one: bool) -> Arranged:
-    """Arrange events that come sorted by position; repetitions of one place are left out.
+    """Arrange events that are sorted by position; leave out repetitions of one place.
 
-    With `is_net` also those that a later complete event of their row replaces: incomplete ones among them may
-    need a value that netting has dropped. With `is_one` all streams are one.
+    With `is_net`, also leave out events that a later complete event of their row replaces: incomplete ones
+    among them may need a value that netting has dropped. With `is_one` all streams are one.
     """
     arranged = Arranged([], [])
     tables: defaultdict[tuple[str, ...], list[Placed]] = defaultdict(list)
@@ -80,7 +80,7 @@ def _is_one_stream(events: Sequence[Placed]) -> bool:
 
 
 def _units(table: Sequence[Placed]) -> Iterable[list[Placed]]:
-    """Take the events of a table apart into groups that concern different rows."""
+    """Split the events of a table into groups that concern different rows."""
     if any(event.key is None for _, event in table):
         return [list(table)]
     group: dict[str | None, str | None] = {}
@@ -100,8 +100,9 @@ def _units(table: Sequence[Placed]) -> Iterable[list[Placed]]:
 
 
 def _runs(unit: Sequence[Placed]) -> list[list[Placed]]:
-    """Sort events by their own order, and where that is equal those of one stream by their position; events
-    of one place come together. Raises `_NoOrderError`.
+    """Sort events by their own order, then those of one stream by position; group the events of one place.
+
+    Raises `_NoOrderError`.
     """
     if len(unit) == 1:
         return [list(unit)]
@@ -128,7 +129,7 @@ def _compare(one: tuple[EventOrder, Placed], other: tuple[EventOrder, Placed]) -
 
 
 def _settle(runs: list[list[Placed]], arranged: Arranged, *, is_net: bool) -> None:
-    """Add runs to what is arranged, without repetitions; different events of one place and row are faults."""
+    """Add runs to `arranged`, without repetitions; different events of one place and row become faults."""
     replaced: set[str | None] = set()
     settled: list[Placed] = []
     for run in reversed(runs):
@@ -144,9 +145,9 @@ def _settle(runs: list[list[Placed]], arranged: Arranged, *, is_net: bool) -> No
 
 
 def _clashing(events: Iterable[RowEvent]) -> set[str | None]:
-    """List the rows that several events concern."""
+    """Return the rows that several events concern."""
     counts = Counter(key for event in events for key in _concerns(event))
-    # a TRUNCATE concerns the others
+    # a TRUNCATE concerns all the others
     return set(counts) if None in counts and len(counts) > 1 else {k for k, n in counts.items() if n > 1}
 
 

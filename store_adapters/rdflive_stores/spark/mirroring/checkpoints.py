@@ -1,4 +1,4 @@
-"""What Spark has written to the checkpoint of a query: its id, and the offsets of its micro-batches."""
+"""Spark's entries in the checkpoint of a query: its id, and the offsets of its micro-batches."""
 
 from __future__ import annotations
 
@@ -16,18 +16,15 @@ __all__ = ["MirrorCheckpoint"]
 
 
 class MirrorCheckpoint:
-    """Reads a checkpoint as Spark writes it, through Hadoop, since the path may be on any of its file
-    systems.
+    """Reads Spark's checkpoint through Hadoop, since the path may be on any of its file systems.
 
-    The folder is made at once; raises `RdfliveError` if that fails.
+    Creates the folder at once; raises `RdfliveError` if that fails.
     """
 
     def __init__(self, spark: SparkSession, path: str) -> None:
         hadoop: Any = getattr(spark, "_jvm", None)
         if hadoop is None:
-            raise RdfliveError(
-                "Spark Connect would run the mirror in another process than this; use a classic session"
-            )
+            raise RdfliveError("Spark Connect would run the mirror in another process; use a classic session")
         self._jvm = hadoop
         session: Any = spark._jsparkSession
         try:
@@ -45,27 +42,27 @@ class MirrorCheckpoint:
 
     @property
     def path(self) -> str:
-        """Where it is, whatever the working directory."""
+        """Its absolute location."""
         return str(self._root.toString())
 
     def given(self, batch: int) -> Given:
-        """Tell which micro-batch of which query a number stands for."""
+        """Return the micro-batch with a number, as the checkpoint describes it."""
         if not self._query:
             self._query = json.loads(self._read("metadata"))["id"]
-        # each is read once: what Spark has logged of a micro-batch it does not change
+        # each is read once: Spark does not change the logged offsets of a micro-batch
         start = None if batch == 0 else self._ends.get(batch - 1) or self._offsets(batch - 1)
         end = self._offsets(batch)
         self._ends = {batch: end}
         return Given(self._query, batch, start, end)
 
     def _offsets(self, batch: int) -> Offsets:
-        """Read where a micro-batch ends, from the log that Spark writes before it runs one."""
+        """Read the end of a micro-batch from the log that Spark writes before it runs one."""
         name = f"offsets/{batch}"
         version, _, *offsets = self._read(name).splitlines()
         if version != "v1":
             raise RdfliveError(
-                f"{self.path}/{name} has the format {version!r}, and rdflive reads 'v1': unset "
-                "spark.sql.streaming.queryEvolution.enableSourceEvolution, which brings names of sources"
+                f"{self.path}/{name} has the format {version!r}, but rdflive reads 'v1': unset "
+                "spark.sql.streaming.queryEvolution.enableSourceEvolution, which adds names of sources"
             )
         return [None if text == "-" else json.loads(text) for text in offsets]
 
@@ -78,6 +75,6 @@ class MirrorCheckpoint:
 
 
 def _reason(error: Exception) -> str:
-    """Give the first line of what Java says."""
+    """Return the first line of Java's message."""
     text = error.java_exception.toString() if isinstance(error, Py4JJavaError) else str(error)
     return str(text).partition("\n")[0]

@@ -1,7 +1,7 @@
-"""The part of a mirror that runs on executors for feeds of quads: from text to change rows.
+"""The executors' part of a mirror for feeds of quads: from text to change rows.
 
-A decoded row is a change, or a note to the driver about a fault or about what a row says beside its changes.
-`POSITION` is the order in which changes happened.
+A decoded row is a change, or a note for the driver with a fault or with other information of a row.
+`POSITION` is the order of the changes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _MOST: Final = 1 << 17
 
 
 class TermTexts:
-    """Reads terms as `RowReader` does, and remembers the last ones.
+    """Reads terms as `RowReader` does, and caches the last ones.
 
     >>> TermTexts().quad("<http://e/s>", "<http://e/p>", '"o"@en', None).object
     rdflib.term.Literal('o', lang='en')
@@ -55,14 +55,14 @@ class TermTexts:
         self._terms: dict[str, RdflibTerm] = {}
 
     def quad(self, s: str, p: str, o: str, g: str | None) -> Quad:
-        """Read the terms of a quad; raises `RowError` where one is malformed or at no place of its own."""
+        """Read the terms of a quad; raise `RowError` for a malformed or misplaced one."""
         subject, predicate, object_ = (
             self._term(s, "subject"),
             self._term(p, "predicate"),
             self._term(o, "object"),
         )
         graph = None if g is None else self._term(g, "graph")
-        # each of these calls raises, and says what is wrong
+        # each of these calls raises an error with the reason
         if type(subject) is Literal:
             RowReader(s).node("subject")
         if type(predicate) is not URIRef:
@@ -91,21 +91,19 @@ def _read(text: str, role: str) -> RdflibTerm:
     reader = RowReader(text)
     term = reader.term(role)
     if reader.rest:
-        raise RowError(f"the {role} goes on behind its term: {reader.rest[:40]!r}")
+        raise RowError(f"the {role} has text after its term: {reader.rest[:40]!r}")
     return term
 
 
 POSITION: Final = ("stream", "offset", "part", "seq", "step")
-"""The position of a change: its stream, its position there, its row of the DataFrame, and its
-position in that.
-"""
+"""The position of a change: its stream, offset and part there, its row of the DataFrame, its step there."""
 _SCHEMA: Final = pa.schema(
     [(name, pa.string()) for name in ("op", "s", "p", "o", "g", "stream")]
     + [(name, pa.int64()) for name in POSITION[1:]]
     + [("note", pa.string())]
 )
 DECODED: Final = from_arrow_schema(_SCHEMA)
-"""The columns of what is decoded."""
+"""The columns of decoded rows."""
 
 _TERMS: Final = 1 << 16
 _OPENED: Final = re.compile(r"[ \t]*TX\b")
@@ -125,25 +123,25 @@ class RecordPlace(NamedTuple):
 
 
 class DecodingFault(NamedTuple):
-    """What is wrong with a unit of a row; nothing of the unit is applied."""
+    """A fault in a unit of a row; nothing of the unit is applied."""
 
     line: int
     """The line in the row, from 1."""
     reason: str
     text: str
-    """The unit."""
+    """The text of the unit."""
 
     def to_note(self) -> str:
-        """Write it as a note."""
+        """Return the note for the driver."""
         return json.dumps({"fault": self})
 
 
 def decode_texts(batches: Iterable[pa.RecordBatch], *, form: FeedFormat) -> Iterator[pa.RecordBatch]:
-    """Decode the column `value` of rows that hold whole units of a format: lines or transactions."""
+    """Decode the column `value` of rows that hold complete units of a format: lines or transactions."""
     spare_collections()
     writer = _RowWriter()
     log = LOG_FORMATS.get(form.name)
-    # not where a format of somebody's own has the name of ours
+    # a user's own format may have the same name
     plain = log if log is not None and log.feed == form else None
     for batch in batches:
         rest = batch
@@ -160,8 +158,8 @@ def decode_texts(batches: Iterable[pa.RecordBatch], *, form: FeedFormat) -> Iter
 def decode_neptune(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Decode the column `value` of rows that hold stream records of Neptune, or whole responses.
 
-    Changes are ordered by the numbers of their commit and operation. A note tells which operations of each
-    commit came, and whether its last one was among them.
+    Changes are ordered by the numbers of their commit and operation. A note lists the received operations of
+    each commit, and its last one if it is among them.
     """
     spare_collections()
     writer = _RowWriter()
@@ -191,18 +189,18 @@ def decode_neptune(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
 
 
 def places(batch: pa.RecordBatch) -> Iterator[RecordPlace]:
-    """Give where each row stands."""
+    """Return the position of each row."""
     columns = (batch.column(name).to_pylist() for name in RecordPlace._fields)
     return map(RecordPlace, *columns)
 
 
 def to_bytes(value: Any) -> bytes:
-    """Give text in UTF-8, bytes as they are."""
+    """Return text in UTF-8, and bytes unchanged."""
     return value.encode() if isinstance(value, str) else bytes(value)
 
 
 class _RowWriter:
-    """Writes terms as N-Triples, and remembers the last ones."""
+    """Writes terms as N-Triples, and caches the last ones."""
 
     def __init__(self) -> None:
         self._texts: dict[RdflibTerm, str] = {}
@@ -231,18 +229,18 @@ class _Rows:
         self._appends = [column.append for column in self._columns.values()]
 
     def add(self, change: Change, place: RecordPlace, step: int) -> None:
-        """Take a change; raises `RowError`."""
+        """Add a change; raise `RowError` for a term that cannot be written."""
         write = self._write
         s, p, o, g = change.quad
         texts = write(s), write(p), write(o), None if g is None else write(g)
         self._append("A" if change.sign > 0 else "D", *texts, *place, step, None)
 
     def note(self, place: RecordPlace, note: str) -> None:
-        """Take a note."""
+        """Add a note."""
         self._append(None, None, None, None, None, *place, 0, note)
 
     def to_arrow(self) -> pa.RecordBatch:
-        """Give the rows."""
+        """Return the rows."""
         return pa.RecordBatch.from_pydict(dict(self._columns), _SCHEMA)
 
     def _append(self, *values: Any) -> None:
@@ -251,7 +249,7 @@ class _Rows:
 
 
 def _decode_plain(batch: pa.RecordBatch, form: LogFormat) -> tuple[pa.RecordBatch, pa.RecordBatch]:
-    """Decode the rows of one line each that are written canonically; gives the others too."""
+    """Decode the rows that are one canonical line each; return these, and the other rows undecoded."""
     value = batch.column("value")
     try:
         texts = value.cast(pa.string())
@@ -292,7 +290,7 @@ def _decode_text(value: bytes, form: FeedFormat, place: RecordPlace, rows: _Rows
 
 
 def _advice(form: FeedFormat, frame: Frame) -> str:
-    """Explain what is wrong if a row cuts a transaction."""
+    """Return advice if a row cuts a transaction."""
     if form.name != "rdf-patch":
         return ""
     opened, closed = _OPENED.match(frame[0].text), _CLOSED.match(frame[-1].text)

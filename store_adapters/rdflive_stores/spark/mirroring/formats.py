@@ -1,4 +1,4 @@
-"""Which shape the rows of a DataFrame have, by the format that is given for them."""
+"""The shape of a DataFrame's rows, by their format."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["shape_of"]
 
 _REFUSED: Final = {
     "sparql-update": "its requests are evaluated against the graph, one after the other",
-    "wikidata": "deleting an entity is an update of the graph, and what was applied decides what is late",
+    "wikidata": "deleting an entity is an update of the graph, and the applied edits tell which are late",
 }
 
 
 def shape_of(frame: DataFrame, form: str | FeedFormat | None) -> RowShape:
-    """Find the shape of a DataFrame's rows; raises `ShapeError` where they have no such shape.
+    """Return the shape of a DataFrame's rows; raise `ShapeError` if they do not fit the format.
 
     Also raises `FeedFormatError` for an unknown format and `MappingError` for one that lacks its mapping.
     """
@@ -39,7 +39,7 @@ def shape_of(frame: DataFrame, form: str | FeedFormat | None) -> RowShape:
         return NeptuneRecords(frame)
     if isinstance(decoder, StatelessDecoder) and form.name not in _REFUSED:
         return Texts(frame, form)
-    reason = _REFUSED.get(form.name, "its decoder remembers what it has read, which executors do not")
+    reason = _REFUSED.get(form.name, "its decoder keeps state, which executors do not")
     raise ShapeError(
         f"the format {form.name!r} cannot be mirrored through Spark: {reason}; read it with rdflive.mirror"
     )

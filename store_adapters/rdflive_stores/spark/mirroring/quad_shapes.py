@@ -1,4 +1,4 @@
-"""Rows that tell which quads are added and removed: change rows, text of a feed, records of Neptune."""
+"""Rows that add and remove quads: change rows, text of a feed, records of Neptune."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
 from rdflive.feeds import FeedFormat, RowError
 from rdflive.model import Change, Quad
@@ -31,21 +31,21 @@ __all__ = ["ChangeRows", "NeptuneRecords", "Texts", "net"]
 _SIGNS: Final[dict[str | None, Literal[1, -1]]] = {"A": 1, "D": -1}
 _QUAD: Final = ("s", "p", "o", "g")
 _BAD_ROW: Final = "row"
-"""The note for a change row that is malformed."""
+"""The note for a malformed change row."""
 _COMMIT: Final = "commit"
 
 
 class _Order(Enum):
-    """Which changes of a micro-batch are in order, as a column beside the quad by which they are netted."""
+    """The scope in which changes have an order, as the column that netting uses besides the quad."""
 
     ALL = ()
     STREAM = ("stream",)
     ROW = ("op",)
-    """Those of one row; so a row that inserts a quad is kept beside one that deletes it."""
+    """One row; so a row that inserts a quad is kept beside one that deletes it."""
 
 
 class ChangeRows:
-    """Rows with the columns `op`, `s`, `p`, `o` and perhaps `g`."""
+    """Rows with the columns `op`, `s`, `p`, `o` and optionally `g`."""
 
     is_numbered = False
 
@@ -57,7 +57,7 @@ class ChangeRows:
         self._quads = _Quads(self._order)
 
     def restore(self, kept: Mapping[str, str]) -> None:
-        """Remember nothing."""
+        """Do nothing: this shape keeps no state."""
 
     def read(self, batch: DataFrame, report: Report, *, repeats: bool) -> Reading:  # noqa: ARG002 - no numbers
         """Net the rows."""
@@ -65,7 +65,7 @@ class ChangeRows:
         op = F.when(F.col("op").isin("A", "+"), "A").when(F.col("op").isin("D", "-"), "D")
         is_bad = op.isNull() | F.col("s").isNull() | F.col("p").isNull() | F.col("o").isNull()
         rows = rows.select(
-            # an operation that is none stays as it is, for the message
+            # an invalid operation stays as it is, for the message
             F.coalesce(op, "op").alias("op"),
             "s", "p", "o",
             (F.col("g") if self._has_graph else F.lit(None).cast("string")).alias("g"),
@@ -77,7 +77,7 @@ class ChangeRows:
 
 
 class Texts:
-    """Rows whose column `value` holds whole units of a format, such as lines or transactions."""
+    """Rows whose column `value` holds complete units of a format, such as lines or transactions."""
 
     is_numbered = False
 
@@ -89,7 +89,7 @@ class Texts:
         self._quads = _Quads(self._order)
 
     def restore(self, kept: Mapping[str, str]) -> None:
-        """Remember nothing."""
+        """Do nothing: this shape keeps no state."""
 
     def read(self, batch: DataFrame, report: Report, *, repeats: bool) -> Reading:  # noqa: ARG002 - no numbers
         """Decode and net the rows."""
@@ -102,7 +102,7 @@ class NeptuneRecords:
 
     A micro-batch may end inside a commit, which the next one continues. Operations up to the last applied one
     are skipped. A commit that lacks an operation is refused; if bad records are skipped, it is only reported,
-    as each record stands for itself.
+    because each record counts on its own.
     """
 
     is_numbered = True
@@ -114,18 +114,18 @@ class NeptuneRecords:
         self._commit, self._operation, self._is_whole = -1, 0, True
 
     def restore(self, kept: Mapping[str, str]) -> None:
-        """Take over the last operation that was applied."""
+        """Restore the position of the last applied operation."""
         if _COMMIT in kept:
             commit, _, operation = kept[_COMMIT].partition(" ")
             self._commit, self._operation, self._is_whole = int(commit), int(operation or 0), not operation
 
-    def read(self, batch: DataFrame, report: Report, *, repeats: bool) -> Reading:  # noqa: ARG002 - numbers tell
+    def read(self, batch: DataFrame, report: Report, *, repeats: bool) -> Reading:  # noqa: ARG002 - uses numbers
         """Decode and net the records."""
         rows = net(placed(batch, "value").mapInArrow(decode_neptune, DECODED), _Order.ALL).toArrow()
         commits = _commits(rows)
         changes = self._quads.read(rows, report, self._is_new)
         overlaps = self._commit < 0 or min(commits, default=0) <= self._commit + 1
-        # the last commit counts as new while its last operation has not come
+        # the last commit counts as new until its last operation has come
         new = sorted(commit for commit in commits if commit > self._commit - (not self._is_whole))
         for commit in new:
             self._take(commit, commits[commit], report)
@@ -138,7 +138,7 @@ class NeptuneRecords:
         return place.offset > self._commit
 
     def _take(self, commit: int, operations: Mapping[int, bool], report: Report) -> None:
-        """Advance to the last operation of a commit; report what is missing before it."""
+        """Advance to the last operation of a commit; report missing ones before it."""
         goes_on = commit == self._commit
         begin = self._operation + 1 if goes_on else 1
         new = sorted(operation for operation in operations if operation >= begin)
@@ -149,25 +149,25 @@ class NeptuneRecords:
             _report_commit(
                 report,
                 commit,
-                f"operation {missing} of commit {commit} is missing: its records must be there from 1 on",
+                f"operation {missing} of commit {commit} is missing: its records must be complete from 1 on",
             )
         if new:
             self._commit, self._operation, self._is_whole = commit, new[-1], operations[new[-1]]
 
 
 def _order(frame: DataFrame) -> _Order:
-    """Tell which rows of a DataFrame are in order."""
+    """Return the scope in which rows of a DataFrame have an order."""
     if is_one_stream(frame):
         return _Order.ALL
     return _Order.STREAM if is_sharded(frame) or stream_columns(frame) is not None else _Order.ROW
 
 
 def net(rows: DataFrame, order: _Order) -> DataFrame:
-    """Keep the last change of each quad as far as changes are in order, and all notes; in no order.
+    """Keep the last change of each quad within its scope of order, and all notes; the result has no order.
 
-    `first` is the first row that has such a change.
+    `first` is the first row with such a change.
     """
-    # a group of its own for each note, so that none takes the place of another
+    # a group of its own for each note, so that none replaces another
     single = F.when(F.col("note").isNotNull(), F.concat_ws(" ", "seq", "step", "note")).alias("single")
     last = F.max(F.struct(*POSITION, "op", "note")).alias("last")
     apart = [F.col(name).alias(f"apart_{name}") for name in order.value]
@@ -176,7 +176,7 @@ def net(rows: DataFrame, order: _Order) -> DataFrame:
 
 
 class _Quads:
-    """Makes changes of decoded rows, and reports bad ones."""
+    """Turns decoded rows into changes, and reports bad ones."""
 
     def __init__(self, order: _Order) -> None:
         self._terms = TermTexts()
@@ -185,7 +185,7 @@ class _Quads:
     def read(
         self, table: pa.Table, report: Report, is_new: Callable[[RecordPlace], bool] | None = None
     ) -> list[Change]:
-        """Read rows in the order of their positions; `is_new` picks those that count."""
+        """Return the changes of rows by position; `is_new` selects the rows that count."""
         table = table.sort_by([(name, "ascending") for name in POSITION])
         changes: list[Change] = []
         to_quad = self._terms.quad
@@ -218,7 +218,7 @@ class _Quads:
         return changes or [change for quad, (change, _) in last.items() if quad not in unordered]
 
     def _units(self, table: pa.Table) -> list[object] | None:
-        """Give for each change what is equal for those that are in order; None where all are."""
+        """Return per change a value that is equal for changes in one order; None if all are in one."""
         match self._order:
             case _Order.ALL:
                 return None
@@ -226,12 +226,12 @@ class _Quads:
                 streams = table["stream"].to_pylist()
                 return streams if len(set(streams)) > 1 else None
         pairs = zip(table["first"].to_pylist(), table["seq"].to_pylist(), strict=True)
-        # several rows are not in order with any
+        # a change in several rows has no order with another
         return [last if first == last else object() for first, last in pairs]
 
 
 def _fault(note: str, row: Sequence[str | None]) -> DecodingFault | None:
-    """Read the fault from a note; None if it is another kind of note."""
+    """Return the fault of a note; None if it is another kind of note."""
     if note != _BAD_ROW:
         found = json.loads(note).get("fault")
         return None if found is None else DecodingFault(*found)
@@ -245,19 +245,19 @@ def _fault(note: str, row: Sequence[str | None]) -> DecodingFault | None:
 
 
 def _unordered(row: Sequence[str | None]) -> DecodingFault:
-    """Say that neither of two changes of a quad can be the last one."""
+    """Return the fault for a quad with two changes in unknown order."""
     quad = _row(*row[1:])
     return DecodingFault(
         1,
-        f"{quad} is inserted and deleted in one micro-batch, and nothing tells in which order: give the rows "
-        'their positions: read files by the source "rdf_patch", Kafka with topic, partition and offset, or '
+        f"{quad} is inserted and deleted in one micro-batch, in unknown order: give the rows their "
+        'positions: read files by the source "rdf_patch", Kafka with topic, partition and offset, or '
         "Kinesis with shard and sequence, and write changes of one quad to one partition or shard",
         f"D {quad}\nA {quad}",
     )
 
 
 def _row(*columns: str | None) -> str:
-    """Write a change row as RDF Patch has it."""
+    """Return a change row in RDF Patch."""
     return " ".join([*(text for text in columns if text is not None), "."])
 
 
@@ -266,7 +266,7 @@ def _place(table: pa.Table, number: int) -> RecordPlace:
 
 
 def _commits(table: pa.Table) -> dict[int, dict[int, bool]]:
-    """List which operations of which commits came, and whether each was the last of its commit."""
+    """Return the received operations of each commit, with True for the last one of the commit."""
     commits: dict[int, dict[int, bool]] = {}
     for note in table["note"].drop_null().to_pylist():
         for commit, operations, ends in json.loads(note).get("commits", ()):

@@ -1,12 +1,12 @@
 """The last event of each row, for events that contain their position in the database's log.
 
 Files and micro-batches may deliver them in any order. So the mirror stores the position of the last event of
-each row, of deleted rows too, and of the last TRUNCATE of each table; older events are skipped.
+each row, including deleted rows, and of the last TRUNCATE of each table. Older events are skipped.
 
-An update may leave a large value out that it did not change. Then the row keeps the older event that gave the
-value, and an event between the two still gives its own. Example: the row (bio "long", name "Anne") came at
-place 1, and an update at 3 said name "Ann" without the bio. One of place 2 that comes after that has bio
-"short" and name "A.": the row becomes (bio "short", name "Ann").
+An update may omit a large value that it did not change. Then the row also keeps the order of the older event
+with that value, and an event between the two still sets its own. Example: at place 1 the row is (bio "long",
+name "Anne"), and an update at place 3 sets name "Ann" without the bio. An event of place 2 that arrives later
+has bio "short" and name "A.": the row becomes (bio "short", name "Ann").
 """
 
 from __future__ import annotations
@@ -26,65 +26,63 @@ __all__ = ["AMBIGUOUS", "OrderedEdit", "RowOrders", "title"]
 _ORDER: Final = "order "
 _DIGEST_BYTES: Final = 8
 _ADVICE: Final = (
-    "give the rows the columns topic, partition and offset, as Spark reads them from Kafka, or have the "
-    "connector tell more in 'source', or in 'transaction' (provide.transaction.metadata)"
+    "give the rows the columns topic, partition and offset, as Spark reads them from Kafka, or let the "
+    "connector write more into 'source', or into 'transaction' (provide.transaction.metadata)"
 )
-AMBIGUOUS: Final = (
-    f"another event has the same place in the database's log and does something else; {_ADVICE}"
-)
-"""Why neither of two events is applied."""
-_INCOMPARABLE: Final = f"nothing tells whether it is later than the event that the row holds; {_ADVICE}"
+AMBIGUOUS: Final = f"another event has the same place in the database's log but other content; {_ADVICE}"
+"""The reason why neither of two events is applied."""
+_INCOMPARABLE: Final = f"it is unknown if it is later than the last event of the row; {_ADVICE}"
 _LOST: Final = (
-    "it comes behind a later event of its row that took a value from before, and that value has gone on to "
-    "another key; mirror the events into an empty graph under another name, in one micro-batch or by position"
+    "it arrives after a later event of its row that kept an earlier value and moved it to another key; "
+    "mirror the events into an empty graph under another name, in one micro-batch or by position"
 )
 
 _Columns: TypeAlias = Mapping[str, EventOrder]
-"""Columns whose value an older event gave, and the order of that."""
+"""Columns with the value of an older event, and the order of that event."""
 _Name: TypeAlias = tuple[TableName, str | None]
 """A row, or with None all rows of a table."""
 
 
 class _Held(NamedTuple):
-    """The events that a row consists of."""
+    """The events that make up a row."""
 
     last: EventOrder
     digest: str
-    """Of the last event, to know it again."""
+    """Of the last event, to recognise it."""
     older: _Columns
     moved: tuple[EventOrder, _Columns] | None = None
-    """The last event that moved the row to another key, and took these columns along without telling them."""
+    """The last event that moved the row to another key, and the columns that it moved without values."""
 
     def to_text(self) -> str:
-        """Write it as it is kept."""
+        """Return the stored form."""
         moved = None if self.moved is None else [self.moved[0].to_json(), _to_json(self.moved[1])]
         return json.dumps([self.last.to_json(), self.digest, _to_json(self.older), moved])
 
     @classmethod
     def from_text(cls, text: str) -> _Held:
-        """Read what `to_text` wrote."""
+        """Read a text of `to_text`."""
         last, digest, older, moved = json.loads(text)
         gone = None if moved is None else (EventOrder.from_json(moved[0]), _from_json(moved[1]))
         return cls(EventOrder.from_json(last), digest, _from_json(older), gone)
 
 
 class RowOrders:
-    """The state; it changes with `OrderedEdit.finish` only."""
+    """The last events of all rows; only `OrderedEdit.finish` changes them."""
 
     def __init__(self) -> None:
         self.tables: dict[TableName, dict[str | None, _Held]] = {}
         self.moved: set[_Name] = set()
-        """Rows that gave values to another key: their older events count, though later ones replace them."""
+        """Rows that gave values to another key: their older events count, even if later ones replace them."""
 
     def restore(self, kept: Mapping[str, str]) -> None:
-        """Take up the orders of earlier micro-batches."""
+        """Restore the orders of earlier micro-batches."""
         for text, value in kept.items():
             if text.startswith(_ORDER):
                 table, key = json.loads(text.removeprefix(_ORDER))
                 self.put((tuple(table), key), _Held.from_text(value))
 
     def put(self, name: _Name, held: _Held | None) -> bool:
-        """Put what a row holds in the place of what it held; False where it holds nothing, as before."""
+        """Replace the events of a row; return False if it had none and has none."""
         table = self.tables.setdefault(name[0], {})
         had = table.pop(name[1], None)
         self.moved.discard(name)
@@ -96,7 +94,7 @@ class RowOrders:
 
 
 class OrderedEdit:
-    """What a micro-batch does to rows and their orders: nothing before `finish`."""
+    """The effect of a micro-batch on rows and their orders, applied by `finish`."""
 
     def __init__(self, orders: RowOrders, rows: RowEdit) -> None:
         self._orders = orders
@@ -104,9 +102,9 @@ class OrderedEdit:
         self._edited: dict[_Name, _Held | None] = {}
 
     def apply(self, event: RowEvent, order: EventOrder) -> bool:
-        """Do what an event says, unless later ones of its row have; False where it is older than those.
+        """Apply an event unless later ones of its row were applied; return False if it is older.
 
-        Raises `RowError`, and has then done nothing.
+        A `RowError` leaves everything unchanged.
         """
         if event.key is None:
             return self._clear(event, order)
@@ -125,7 +123,7 @@ class OrderedEdit:
         return True
 
     def finish(self) -> dict[str, str | None]:
-        """Apply it to the orders; gives the texts to keep, and None for those to forget."""
+        """Apply the effect to the orders; return the texts to store, and None for those to remove."""
         kept: dict[str, str | None] = {}
         for name, held in self._edited.items():
             if self._orders.put(name, held):
@@ -133,7 +131,7 @@ class OrderedEdit:
         return kept
 
     def _find(self, name: _Name) -> _Held | None:
-        """Look up what a row holds; where it had no event since the TRUNCATE of its table, that one."""
+        """Return the events of a row; if it had none since the last TRUNCATE of its table, that one."""
         found = self._edited.get(name) if name in self._edited else self._kept(name)
         return self._find((name[0], None)) if found is None and name[1] is not None else found
 
@@ -141,7 +139,7 @@ class OrderedEdit:
         return self._orders.tables.get(name[0], {}).get(name[1])
 
     def _complete(self, held: _Held, event: RowEvent, order: EventOrder) -> bool:
-        """Take from an event the values that later ones left out; False if there are none."""
+        """Apply the values of an event that later ones omitted; return False if there are none."""
         given = {column: cell for column, cell in (event.row or {}).items() if cell is not None}
         _check_moved(held, order, given)
         taken = _before(held.older, order) & given.keys()
@@ -154,7 +152,7 @@ class OrderedEdit:
         return True
 
     def _move(self, event: RowEvent, order: EventOrder, key: str) -> bool:
-        """Do what an event says that moves a row, and leaves out values that it had under its former key."""
+        """Apply an event that moves a row and omits values that the row had under its former key."""
         old, new = (event.table, key), (event.table, event.key)
         had, has = self._find(old), self._find(new)
         sides = _side(had, event, order), _side(has, event, order)
@@ -165,7 +163,7 @@ class OrderedEdit:
         else:
             if has is not None and sides[1] < 0:
                 _check_moved(has, order, None)
-            # the new key has had later events; that is right if none of them needs what this one brings
+            # the new key has had later events; that is right if none of them needs a value of this one
             if sides[1] > 0 or (has is not None and _before(has.older, order)):
                 raise RowError(_LOST)
             if sides[0] < 0:
@@ -180,7 +178,7 @@ class OrderedEdit:
         return True
 
     def _clear(self, event: RowEvent, order: EventOrder) -> bool:
-        """Remove the rows of a table that had their last event before."""
+        """Remove the rows of a table whose last event was earlier."""
         side = _side(self._find((event.table, None)), event, order)
         if side <= 0:
             return side == 0
@@ -201,15 +199,15 @@ class OrderedEdit:
 
 
 def title(event: RowEvent) -> str:
-    """Name the row of an event for a message."""
+    """Return the name of an event's row for a message."""
     table = ".".join(event.table)
     return f"the table {table}" if event.key is None else f"the row {event.key} of {table}"
 
 
 def _side(held: _Held | None, event: RowEvent, order: EventOrder) -> int:
-    """Tell whether an event is later (1) or earlier (-1) than what a row holds, or that again (0).
+    """Return 1 if an event is later than the last one of a row, -1 if it is earlier, 0 if it is the same.
 
-    Raises `RowError` where nothing tells.
+    Raises `RowError` if the order is unknown.
     """
     if held is None:
         return 1
@@ -222,7 +220,7 @@ def _side(held: _Held | None, event: RowEvent, order: EventOrder) -> int:
 
 
 def _check_moved(held: _Held, order: EventOrder, given: Iterable[str] | None) -> None:
-    """Raise `RowError` if an event would change what the row of another key has taken from this one."""
+    """Raise `RowError` if an event would change values that another key has taken from this row."""
     if held.moved is not None and compare(order, held.moved[0]) == -1:
         taken = _before(held.moved[1], order)
         if taken and (given is None or taken.intersection(given)):
@@ -230,7 +228,7 @@ def _check_moved(held: _Held, order: EventOrder, given: Iterable[str] | None) ->
 
 
 def _left_out(event: RowEvent, held: _Held | None) -> dict[str, EventOrder]:
-    """List the columns that an event left out, with the order of the event that gave their values."""
+    """Return the columns that an event omitted, with the order of the event that set their values."""
     if held is None:
         return {}
     columns = (column for column, cell in (event.row or {}).items() if cell is None)

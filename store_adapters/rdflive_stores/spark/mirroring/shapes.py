@@ -1,4 +1,4 @@
-"""What the rows of a mirrored DataFrame mean, and how a micro-batch becomes changes of a graph."""
+"""The meaning of a mirrored DataFrame's rows, and the changes of a micro-batch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
 from rdflive.errors import RdfliveError
 from rdflive.model import Change
@@ -17,7 +17,7 @@ from rdflive_stores.spark.mirroring.decoding import POSITION, DecodingFault, Rec
 __all__ = ["Reading", "Report", "RowShape", "ShapeError", "placed", "require_columns"]
 
 Report: TypeAlias = Callable[[RecordPlace, DecodingFault], None]
-"""Takes what is wrong with a row; raises if that ends the mirror."""
+"""Receives the fault of a row; raises if that ends the mirror."""
 
 
 class ShapeError(RdfliveError, ValueError):
@@ -26,51 +26,51 @@ class ShapeError(RdfliveError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a micro-batch does to the graph."""
+    """The effect of a micro-batch on the graph."""
 
     changes: list[Change]
     """In order."""
     kept: Mapping[str, str | None] = field(default_factory=dict)
-    """What `RowShape.restore` must get after a restart; None forgets a key."""
+    """The entries that `RowShape.restore` must receive after a restart; None removes a key."""
     overlaps: bool = True
-    """Whether it continues or overlaps what was read before, by the numbers of its records."""
+    """True if it continues or overlaps the records read before, by their numbers."""
     repeats: bool = False
-    """Whether records may follow that were read before."""
+    """True if records may follow that were read before."""
     late: Mapping[RecordPlace, DecodingFault] = field(default_factory=dict)
-    """Records that were passed over, because what they are about had later ones in an earlier micro-batch."""
+    """Records that were skipped, because an earlier micro-batch had later ones of the same row."""
 
 
 class RowShape(Protocol):
-    """One meaning of rows. It lives as long as a query, and may remember things."""
+    """One meaning of rows. It lives as long as a query, and may keep state."""
 
     is_positioned: bool
-    """Whether the rows tell their stream and offset."""
+    """True if the rows have a stream and an offset."""
 
     @property
     def is_numbered(self) -> bool:
-        """Whether records have numbers, by which known ones are skipped."""
+        """True if records have numbers, by which known ones are skipped."""
         ...
 
     def restore(self, kept: Mapping[str, str]) -> None:
-        """Take over the sum of all `Reading.kept`; called once, before anything else."""
+        """Restore the sum of all `Reading.kept`; called once, before anything else."""
 
     def read(self, batch: DataFrame, report: Report, *, repeats: bool) -> Reading:
-        """Read a micro-batch: Spark decodes and nets it, and the rest is put in order here.
+        """Read a micro-batch: Spark decodes and nets it, and this process puts the rest in order.
 
-        `repeats` tells that it may contain records that were read before.
+        `repeats` is true if it may contain records that were read before.
         """
         ...
 
 
 def placed(batch: DataFrame, *payload: str) -> DataFrame:
-    """Select columns, and beside them where each row stands (`decoding.Place`)."""
+    """Select columns, and the position of each row (`decoding.RecordPlace`)."""
     if (columns := stream_columns(batch)) is not None:
         stream, offset, part = columns.stream, columns.offset, columns.part
     else:
         stream = F.col("shard") if is_sharded(batch) else F.lit("")
         offset = part = F.lit(0)
     place = (stream.cast("string"), offset.cast("long"), part.cast("long"), F.monotonically_increasing_id())
-    # the last name, `step`, is for what a row is decoded to
+    # the last name, `step`, belongs to decoded rows
     named = (column.alias(name) for column, name in zip(place, POSITION, strict=False))
     return batch.select(*(F.col(f"`{name}`") for name in payload), *named)
 

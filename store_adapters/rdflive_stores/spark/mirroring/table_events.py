@@ -1,10 +1,10 @@
-"""The part of a mirror that runs on executors for Debezium: events reduced to what the mapping needs.
+"""The executors' part of a mirror for Debezium: events reduced to the needs of the mapping.
 
-Events of one stream are ordered by their position in it, others by the place in the database's log that they
-tell themselves. Of those about one row, only the last complete one is kept, with the incomplete ones after
-it, and those that cannot be compared with it. An event that moves a row to another key is split. If it is
-incomplete too, a note says so, and all events are needed: it takes the missing values from a row that netting
-may have dropped.
+Events of one stream are ordered by their position in it, others by their own place in the database's log. Of
+the events of one row, only the last complete one is kept, with incomplete ones after it, and those that
+cannot be compared with it. An event that moves a row to another key is split. If it is incomplete too, a note
+reports it, and the mirror decodes again without netting: the event takes the missing values from a row that
+netting may have dropped.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _SCHEMA: Final = pa.schema(
     + [(name, pa.string()) for name in ("event", "order", "value", "note")]
 )
 EVENTS: Final = from_arrow_schema(_SCHEMA)
-"""The columns of what is decoded: an event as `RowEvent` writes it, with its own order where it is needed,
-and the record if it is incomplete or has no position.
+"""The columns of decoded rows: an event as `RowEvent` writes it, its own order where that is needed, and the
+record if it is incomplete or has no position.
 """
 _ROWS: Final = 10_000
 _UNORDERED: Final = (
-    "nothing tells when this event happened, and files and tasks keep no order: give the rows the columns "
+    "the time of this event is unknown, and files and tasks keep no order: give the rows the columns "
     "topic, partition and offset, as Spark reads them from Kafka, or the event its 'source' as Debezium's "
     "connectors write it, with its place in the database's log (such as lsn, file and pos, commit_lsn or "
     "scn) or at least ts_ms"
@@ -54,16 +54,16 @@ def decode_events(
     mapping: RowMapping,
     is_net: bool = True,
     is_one: bool = False,
-    is_told: bool = False,
+    with_orders: bool = False,
 ) -> Iterator[pa.RecordBatch]:
-    """Decode the column `value` of a partition, and `key` if there is one; tombstones are skipped.
+    """Decode the column `value` of a partition, and `key` if there is one; skip tombstones.
 
     Without `is_net` all events are kept. With `is_one` all streams are one, in the order of their names. With
-    `is_told` also events that have a position tell their own order. The last row is a note: what the mapping
-    lacks, the numbers of the records in Kafka if they tell them, and whether netting has lost something.
+    `with_orders`, events with a position also have their own order. The last row is a note: gaps of the
+    mapping, the Kafka numbers of records that contain them, and a flag if netting has lost values.
     """
     spare_collections()
-    partition = _Partition(mapping, is_net=is_net, is_one=is_one, is_told=is_told)
+    partition = _Partition(mapping, is_net=is_net, is_one=is_one, with_orders=with_orders)
     for batch in batches:
         values = batch.column("value").to_pylist()
         keys = batch.column("key").to_pylist() if "key" in batch.schema.names else [None] * len(values)
@@ -88,11 +88,11 @@ class _Event(NamedTuple):
 class _Partition:
     """The events of a partition."""
 
-    def __init__(self, mapping: RowMapping, *, is_net: bool, is_one: bool, is_told: bool) -> None:
+    def __init__(self, mapping: RowMapping, *, is_net: bool, is_one: bool, with_orders: bool) -> None:
         self._mapping = mapping
         self._is_net = is_net
         self._is_one = is_one
-        self._is_told = is_told
+        self._with_orders = with_orders
         self._events: defaultdict[tuple[TableName, str | None], list[_Event]] = defaultdict(list)
         self._faults: list[tuple[RecordPlace, DecodingFault]] = []
         self._gaps = _Gaps()
@@ -111,7 +111,7 @@ class _Partition:
             self._fault(place, str(error), value)
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
-        """Give the result: events, faults and a note."""
+        """Yield the result: events, faults and a note."""
         for events in self._events.values():
             for (place, step), _, text, order, value in events:
                 yield *place, step, text, order and json.dumps(order.to_json()), value, None
@@ -128,7 +128,7 @@ class _Partition:
     def _take(self, text: str, key: Any, place: RecordPlace) -> None:
         record = _with_key(read_record(Line(text, 1)), key)
         if record.is_numbered and not place.stream:
-            # where the DataFrame lacks Kafka's columns, the numbers that the record itself tells
+            # without Kafka's columns in the DataFrame, use the numbers in the record itself
             place = RecordPlace(record.partition, record.offset, 0, place.seq)
             least, most = self._numbers.get(record.partition, (record.offset, record.offset))
             self._numbers[record.partition] = min(least, record.offset), max(most, record.offset)
@@ -136,7 +136,7 @@ class _Partition:
         if event is None:
             return
         self._check(event)
-        order = read_order(record.event) if self._is_told or not place.stream else None
+        order = read_order(record.event) if self._with_orders or not place.stream else None
         if not place.stream and order is None:
             raise RowError(_UNORDERED)
         self._has_unnumbered |= not place.stream
@@ -147,7 +147,7 @@ class _Partition:
             self._add(part, _Event((place, step), not part.is_partial, part.to_text(), order, value))
 
     def _check(self, event: RowEvent) -> None:
-        """Refuse a row that makes no quads now, because a later event of the row may hide it."""
+        """Raise `RowError` for a row that makes no quads now, since a later event of the row may hide it."""
         table = self._mapping.find(event.table)
         if table is not None and isinstance(table.shape, QuadColumns) and not event.is_partial:
             table.quads({name: cell for name, cell in (event.row or {}).items() if cell is not None})
@@ -155,7 +155,7 @@ class _Partition:
     def _add(self, part: RowEvent, event: _Event) -> None:
         known = self._events[part.table, part.key]
         if self._is_net:
-            # records of one row may come in any order, and a later whole one has all its values
+            # records of one row may arrive in any order, and a later complete one has all its values
             if any(other.is_whole and self._is_later(other, event) for other in known):
                 return
             if event.is_whole:
@@ -163,7 +163,7 @@ class _Partition:
         known.append(event)
 
     def _is_later(self, event: _Event, other: _Event) -> bool:
-        """Tell whether an event is surely later than another."""
+        """True if an event is surely later than another."""
         stream = event.position[0].stream
         if self._is_one or (stream and stream == other.position[0].stream):
             return event.position > other.position
@@ -180,19 +180,19 @@ class _Gaps:
 
     def __init__(self) -> None:
         self.found: list[tuple[TableName, list[str] | None, list[str]]] = []
-        self._told: set[tuple[TableName, tuple[str, ...]]] = set()
+        self._warned: set[tuple[TableName, tuple[str, ...]]] = set()
 
     def warn_of_table(self, table: TableName) -> None:
-        """Take a table that the mapping lacks."""
-        if (table, ()) not in self._told:
-            self._told.add((table, ()))
+        """Add a table that the mapping lacks."""
+        if (table, ()) not in self._warned:
+            self._warned.add((table, ()))
             self.found.append((table, None, []))
 
     def warn_of_columns(self, table: TableName, lacking: Iterable[str], seen: Iterable[str]) -> None:
-        """Take the mapped columns that a row lacks, and the columns that it has."""
+        """Add the mapped columns that a row lacks, and the columns that it has."""
         columns = tuple(lacking)
-        if columns and (table, columns) not in self._told:
-            self._told.add((table, columns))
+        if columns and (table, columns) not in self._warned:
+            self._warned.add((table, columns))
             self.found.append((table, list(columns), list(seen)))
 
 

@@ -1,4 +1,4 @@
-"""Rows that tell what happens to rows of tables: Debezium's events, Delta Lake's change data feed."""
+"""Rows that describe changes of table rows: Debezium's events, Delta Lake's change data feed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
 from rdflive.feeds import Line, RowError, RowMapping
 from rdflive.feeds.json_lines import read_object
@@ -36,17 +36,17 @@ _INTEGERS: Final = ("tinyint", "smallint", "int", "bigint")
 _JSON: Final = {
     "ignoreNullFields": "true",
     "timeZone": "UTC",
-    # by itself it would cut microseconds off
+    # the default format cuts microseconds off
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
 }
 
 
 class DebeziumEvents:
-    """Rows whose column `value` holds an event of Debezium. The rows of its tables are remembered here.
+    """Rows whose column `value` holds an event of Debezium; this shape keeps the rows of its tables.
 
-    Each event is a unit of its own, even inside a transaction. The order of the last event of each row is
-    remembered too, for events that come without a position.
+    Each event is a unit of its own, even inside a transaction. For events without a position, the shape also
+    keeps the order of each row's last event.
     """
 
     def __init__(self, frame: DataFrame, mapping: RowMapping) -> None:
@@ -63,11 +63,11 @@ class DebeziumEvents:
 
     @property
     def is_numbered(self) -> bool:
-        """Whether all records so far told their position in Kafka."""
+        """True if all records so far had their position in Kafka."""
         return bool(self._offsets) and not self._had_unnumbered
 
     def restore(self, kept: Mapping[str, str]) -> None:
-        """Take over the rows, their last events, and how far each partition was read."""
+        """Restore the rows, their last events, and the position in each partition."""
         self._rows.restore(kept)
         self._orders.restore(kept)
         self._offsets = {
@@ -75,32 +75,36 @@ class DebeziumEvents:
         }
         self._had_unnumbered = _UNNUMBERED in kept
 
-    def read(self, batch: DataFrame, report: Report, *, repeats: bool) -> Reading:  # noqa: ARG002 - numbers tell
-        """Decode the events, apply them to the remembered rows, and give the resulting changes."""
+    def read(self, batch: DataFrame, report: Report, *, repeats: bool) -> Reading:  # noqa: ARG002 - uses numbers
+        """Decode the events, apply them to the stored rows, and return the resulting changes."""
 
-        def decode(*, is_net: bool, is_told: bool = False) -> pa.Table:
+        def decode(*, is_net: bool, with_orders: bool = False) -> pa.Table:
             function = partial(
-                decode_events, mapping=self._mapping, is_net=is_net, is_one=self._is_one, is_told=is_told
+                decode_events,
+                mapping=self._mapping,
+                is_net=is_net,
+                is_one=self._is_one,
+                with_orders=with_orders,
             )
             return placed(batch, *self._payload).mapInArrow(function, EVENTS).toArrow()
 
         return self.fold(decode, report)
 
     def fold(self, decode: Callable[..., pa.Table], report: Report) -> Reading:
-        """Apply decoded events to the rows; `decode` takes `is_net` and `is_told` of `decode_events`."""
+        """Apply decoded events to the rows; `decode` takes `is_net` and `with_orders` of `decode_events`."""
         is_net = not self._orders.moved
         decoded = _read(decode(is_net=is_net))
         # An event that moves a row may need a value from an event that netting has dropped.
         if is_net and any(note["moves"] for note in decoded.notes):
             is_net, decoded = False, _read(decode(is_net=False))
         arranged = arrange(decoded.events, is_net=is_net, is_one=self._is_one)
-        is_told = arranged.lacks_orders
-        if is_told:
-            decoded = _read(decode(is_net=is_net, is_told=True))
+        with_orders = arranged.lacks_orders
+        if with_orders:
+            decoded = _read(decode(is_net=is_net, with_orders=True))
             arranged = arrange(decoded.events, is_net=is_net, is_one=self._is_one)
         if is_net and arranged.faults:
-            # what came before these counts, and netting has dropped it
-            decoded = _read(decode(is_net=False, is_told=is_told))
+            # earlier events count, and netting has dropped them
+            decoded = _read(decode(is_net=False, with_orders=with_orders))
             arranged = arrange(decoded.events, is_net=False, is_one=self._is_one)
         for row, fault in decoded.faults:
             report(_place(row), fault)
@@ -110,7 +114,7 @@ class DebeziumEvents:
         ordered = OrderedEdit(self._orders, edit)
         late: dict[RecordPlace, DecodingFault] = {}
         for row, event in arranged.events:
-            # up to there records were applied before
+            # records up to this offset were applied before
             if row["offset"] > self._offsets.get(row["stream"], -1):
                 place = _place(row)
                 try:
@@ -127,7 +131,7 @@ class DebeziumEvents:
         return Reading([] if done is None else list(done.changes), kept, overlaps, late=late)
 
     def _take_numbers(self, notes: list[dict[str, Any]], kept: dict[str, str | None]) -> bool:
-        """Advance to the last record of each partition; False if one begins after a gap."""
+        """Advance to the last record of each partition; return False if one begins after a gap."""
         overlaps = True
         for note in notes:
             for name, (least, most) in note["numbers"].items():
@@ -151,14 +155,14 @@ class DebeziumEvents:
 
 
 class DeltaRows:
-    """Rows of a table's change data feed. Equal rows are counted, and the counts remembered here.
+    """Rows of a table's change data feed; this shape counts equal rows, and keeps the counts.
 
-    A version is a unit. One that the source cuts is applied in two steps, which is right if none of its rows
-    is deleted before it is inserted.
+    A version is a unit. A version that the source cuts is applied in two steps, which is right if none of its
+    rows is deleted before it is inserted.
     """
 
     is_positioned = False
-    """Rows tell their version."""
+    """Rows have a version instead."""
     is_numbered = True
 
     def __init__(self, frame: DataFrame, decoder: DeltaLakeDecoder) -> None:
@@ -171,7 +175,7 @@ class DeltaRows:
         self._decoder = decoder
 
     def restore(self, kept: Mapping[str, str]) -> None:
-        """Take over the rows and the last version."""
+        """Restore the rows and the last version."""
         self._decoder.restore(kept)
 
     def read(self, batch: DataFrame, report: Report, *, repeats: bool) -> Reading:
@@ -191,7 +195,7 @@ class DeltaRows:
                 if repeats and decoder.is_applied(version, net):
                     continue
                 if version < decoder.applied:
-                    raise RowError(f"version {version} comes behind version {decoder.applied}")
+                    raise RowError(f"version {version} comes after version {decoder.applied}")
                 decoded = decoder.apply(version, net)
             except RowError as error:
                 report(
@@ -227,10 +231,10 @@ def _read(table: pa.Table) -> _Decoded:
 
 
 def _apply(row: Mapping[str, Any], event: RowEvent, edit: RowEdit, ordered: OrderedEdit) -> bool:
-    """Edit the rows as an event says; False where it comes too late. Raises `RowError`."""
+    """Apply an event to the rows; return False if it is late. Raises `RowError`."""
     if not row["stream"]:
         return ordered.apply(event, EventOrder.from_json(json.loads(row["order"])))
-    event.apply(edit)  # only one that is not whole is not refused before
+    event.apply(edit)  # raises only for an incomplete one
     return True
 
 
@@ -244,7 +248,7 @@ def _counted(batch: DataFrame, columns: list[str]) -> DataFrame:
     sign = F.when(kind.isin(*(k for k, n in SIGNS.items() if n > 0)), 1)
     sign = sign.when(kind.isin(*(k for k, n in SIGNS.items() if n < 0)), -1)
     is_bad = sign.isNull() | ~F.coalesce(F.col("_commit_version") >= 0, F.lit(False))
-    # quoted, because to Spark a dot in a name is a field of a struct
+    # quoted, because Spark reads a dot in a name as a field of a struct
     named = [F.col(f"`{column}`") for column in columns]
     rows = batch.select(
         F.col("_commit_version").cast("long").alias("version"),
@@ -258,7 +262,7 @@ def _counted(batch: DataFrame, columns: list[str]) -> DataFrame:
 
 
 def _net(decoder: DeltaLakeDecoder, version: int | None, rows: list[dict[str, Any]]) -> list[RowCount]:
-    """Read the rows of a version; the same row may be written in two ways."""
+    """Read the rows of a version; equal rows may be written in two ways."""
     net: dict[RowName, RowCount] = {}
     for number, row in enumerate(rows, start=1):
         if version is None or version < 0:
@@ -279,11 +283,11 @@ def _net(decoder: DeltaLakeDecoder, version: int | None, rows: list[dict[str, An
 
 
 def _line(row: Mapping[str, Any]) -> str:
-    """Write a counted row as a line of a feed, as often as it counts."""
+    """Return a counted row as a line of a feed, repeated by its count."""
     count = row["count"] or 1
     kind = row["kind"] or ("insert" if count > 0 else "delete")
-    told = {**json.loads(row["row"]), "_change_type": kind, "_commit_version": row["version"]}
-    return "\n".join([json.dumps(told, ensure_ascii=False)] * abs(count))
+    line = {**json.loads(row["row"]), "_change_type": kind, "_commit_version": row["version"]}
+    return "\n".join([json.dumps(line, ensure_ascii=False)] * abs(count))
 
 
 def _version(row: Mapping[str, Any]) -> int:

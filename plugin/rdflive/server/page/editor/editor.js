@@ -1,4 +1,4 @@
-/** The query editor: CodeMirror with SPARQL. A build makes `../editor.js` of this file and what it imports. */
+/** The query editor: CodeMirror with SPARQL. A build bundles this file and its imports as `../editor.js`. */
 
 import { autocompletion } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
@@ -9,7 +9,7 @@ import { EditorState } from "@codemirror/state";
 import { EditorView, drawSelection, highlightActiveLine, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 
-/** The colours are those of the page, so that they follow light and dark. */
+/** The colours of the page, which follow light and dark. */
 const colours = HighlightStyle.define([
   { tag: tags.keyword, color: "var(--code-keyword)", fontWeight: "600" },
   { tag: [tags.variableName, tags.special(tags.variableName)], color: "var(--code-variable)" },
@@ -20,8 +20,8 @@ const colours = HighlightStyle.define([
 ]);
 
 /**
- * Replaces what is selected by what is typed. Chromium itself would keep the colours of what was there in style
- * attributes, which the policy of the page forbids.
+ * Replaces a selection by typed text. Chromium itself would keep the colours of the selection in style attributes, which
+ * the policy of the page forbids.
  */
 const typingOver = EditorView.domEventHandlers({
   beforeinput(event, view) {
@@ -33,11 +33,11 @@ const typingOver = EditorView.domEventHandlers({
   },
 });
 
-/** Completions shown at once: the arrows lead to further ones, so that nothing need be scrolled. */
+/** Completions shown at once; arrow keys reach further ones without scrolling. */
 const SHOWN = 10;
 
 /**
- * Offers what `complete` finds, in its order.
+ * Offers the completions of `complete`, in its order.
  * @param {Complete} complete
  */
 function completing(complete) {
@@ -54,7 +54,7 @@ function completing(complete) {
 /** @typedef {(text: string, position: number, isAsked: boolean) => Promise<Completions>} Complete */
 
 /**
- * Puts an editor into `parent`. Tab is not among its keys: it moves the focus on, as everywhere.
+ * Puts an editor into `parent`. Tab is not one of its keys: it moves the focus.
  *
  * @param {{parent: HTMLElement, text: string, nonce: string, attributes: Record<string, string>,
  *   onChange: () => void, onSubmit: () => void, complete: Complete}} options
@@ -91,17 +91,17 @@ export function makeEditor({ parent, text, nonce, attributes, onChange, onSubmit
     set text(value) {
       view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: value } });
     },
-    /** Shows another text, which undoing leaves alone. */
+    /** Shows another text, without undo to the last one. */
     open(/** @type {string} */ value) {
       view.setState(begin(value));
     },
-    /** Marks a place of the text as wrong; `from` is null for no place. */
+    /** Marks an error in the text; `from` is null for no place. */
     mark(/** @type {number | null} */ from, /** @type {number} */ to, /** @type {string} */ message) {
       const marks = from === null ? [] : [{ from, to, message, severity: /** @type {const} */ ("error") }];
       view.dispatch(setDiagnostics(view.state, marks));
       view.contentDOM.setAttribute("aria-invalid", String(message !== ""));
     },
-    /** Puts the cursor to a place, and the focus into the editor. */
+    /** Moves the cursor to a place, and the focus into the editor. */
     goTo(/** @type {number} */ place) {
       view.dispatch({ selection: { anchor: place }, scrollIntoView: true });
       view.focus();

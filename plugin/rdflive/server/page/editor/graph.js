@@ -1,4 +1,4 @@
-/** Pictures of graphs: Cytoscape. A build makes `../graph.js` of this file and what it imports. */
+/** Pictures of graphs by Cytoscape. A build bundles this file and its imports as `../graph.js`. */
 
 import cytoscape from "cytoscape";
 import fcose from "cytoscape-fcose";
@@ -9,30 +9,30 @@ cytoscape.use(fcose);
  * @typedef {{id: string, label: string, title: string, kind: string, mark: string, isCentre: boolean}} PictureNode
  * @typedef {{id: string, source: string, target: string, label: string, mark: string}} PictureEdge
  * @typedef {Record<"text" | "quiet" | "card" | "edge" | "accent" | "on-accent" | "tint" | "code-iri" | "code-literal"
- *   | "came" | "came-text" | "went" | "went-text", string>} Look the colours of the page, by their names there
+ *   | "came" | "came-text" | "went" | "went-text", string>} Look the colours of the page, by their names
  */
 
 const FONT = "system-ui, -apple-system, Segoe UI, Roboto, Helvetica Neue, Arial, sans-serif";
 const SIZE = 14;
 const EDGE_SIZE = 11;
 const HEIGHT = 28;
-/** Smaller than this nobody reads the labels, and larger ones shout. */
+/** The range of zoom in which labels are readable and not too large. */
 const SMALLEST = 0.7;
 const LARGEST = 1.1;
 const MARGIN = 20;
-/** What the buttons take at the lower edge. */
+/** The height of the buttons at the lower edge. */
 const BUTTONS = 30;
 const MOVE = 250;
-/** How many pixels a finger may move in a tap. */
+/** Pixels that a finger may move in a tap. */
 const SLOP = 10;
-/** Cytoscape would write a style into the page, which its policy forbids, where nothing has this id. */
+/** An element with this id stops Cytoscape from adding a style, which the policy of the page forbids. */
 const STYLE = "__________cytoscape_stylesheet";
 
 /**
  * Puts a picture into `parent`, which has a position and a size.
  *
  * @param {{parent: HTMLElement, look: Look, isStill: boolean, onChoose: (id: string) => void}} options
- *   `onChoose` is for the node that is clicked
+ *   `onChoose` is called with a clicked node
  */
 export function makePicture({ parent, look, isStill, onChoose }) {
   if (!document.getElementById(STYLE)) document.head.append(Object.assign(document.createElement("meta"), { id: STYLE }));
@@ -43,7 +43,7 @@ export function makePicture({ parent, look, isStill, onChoose }) {
     maxZoom: 3,
     boxSelectionEnabled: false,
     autounselectify: true,
-    // the wheel of a mouse scrolls the page, as everywhere; two fingers on a screen zoom
+    // a mouse wheel scrolls the page; two fingers on a touch screen zoom
     userZoomingEnabled: matchMedia("(pointer: coarse)").matches,
   });
   const widthOf = ruler();
@@ -53,14 +53,14 @@ export function makePicture({ parent, look, isStill, onChoose }) {
     isMoved = true;
     isWhole = false;
   });
-  // behind the event: whoever is told may close the picture
+  // after the event, as the listener may close the picture
   cy.on("tap", "node", ({ target }) => setTimeout(() => onChoose(target.id())));
   cy.on("mouseover", "node", ({ target }) => (parent.title = target.data("title")));
   cy.on("mouseout", "node", () => (parent.title = ""));
   cy.on("resize", () => isMoved || fit(false));
   letFingersPass(parent, () => isWhole);
 
-  /** Shows all of it, or the middle where labels would be too small to read. */
+  /** Shows all of the picture, or its middle if labels would be too small. */
   function fit(moves = !isStill) {
     isMoved = false;
     if (cy.elements().empty()) return;
@@ -83,7 +83,7 @@ export function makePicture({ parent, look, isStill, onChoose }) {
     else cy.viewport({ zoom, pan });
   }
 
-  /** Places nodes: all of them, or the new ones while the others stay where they are. @param {any} added */
+  /** Places all nodes, or only the new ones. @param {any} added */
   function arrange(added) {
     const old = cy.nodes().difference(added);
     const isNew = added.length > old.length;
@@ -93,7 +93,7 @@ export function makePicture({ parent, look, isStill, onChoose }) {
       const angle = (2 * Math.PI * i) / added.length;
       node.position({ x: x + 120 * Math.cos(angle), y: y + 120 * Math.sin(angle) });
     });
-    const length = Math.min(60, cy.width() / 12); // beside the label; a phone has less room
+    const length = Math.min(60, cy.width() / 12); // beside the label; shorter on a phone
     const fixedNodeConstraint = old.map((node) => ({ nodeId: node.id(), position: { ...node.position() } }));
     const options = { name: "fcose", animate: false, fit: false, idealEdgeLength: (edge) => length + edge.data("room") };
     const others = isNew ? { randomize: true } : { randomize: false, fixedNodeConstraint };
@@ -101,7 +101,7 @@ export function makePicture({ parent, look, isStill, onChoose }) {
     if (isNew) turn();
   }
 
-  /** Turns the whole so that it is largest in its frame, without nodes that lie on each other if it can be. */
+  /** Turns the picture so that it is largest in its frame, preferably without overlapping nodes. */
   function turn() {
     const nodes = cy.nodes().map((node) => ({ node, ...node.position(), width: node.width() + 8 }));
     const angles = [...Array(12).keys()].map((step) => (step * Math.PI) / 12);
@@ -159,7 +159,7 @@ export function makePicture({ parent, look, isStill, onChoose }) {
 }
 
 /**
- * Tells how much larger than its frame a picture is, and more where its nodes lie on each other.
+ * Returns the size of a picture relative to its frame, plus the number of overlapping nodes.
  * @param {{x: number, y: number, width: number}[]} nodes
  * @param {number} width
  * @param {number} height
@@ -182,8 +182,8 @@ function isOn(a, b) {
 }
 
 /**
- * Lets a finger scroll the page past the picture while all of it is seen: there is nowhere to move it then.
- * Cytoscape would take the finger from the page, and its end for a tap.
+ * Lets a finger scroll the page over the picture while all of it is visible and need not be moved. Cytoscape would
+ * capture the touch, and treat its end as a tap.
  * @param {HTMLElement} parent
  * @param {() => boolean} isWhole
  */
