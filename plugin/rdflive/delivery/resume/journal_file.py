@@ -22,33 +22,19 @@ BUSY: Final = 10.0
 _APPLICATION: Final = 0x72646C76
 """The application id that marks a SQLite file as one of rdflive."""
 _SCHEMA: Final = 2
-_ROWS: Final = (
+_TABLES: Final = (
+    # `seal` is the checksum of the other columns; see `SubscriberRecord`
+    """CREATE TABLE subscriber (
+        id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, token TEXT NOT NULL, query TEXT,
+        session INTEGER NOT NULL, begun INTEGER NOT NULL,
+        written INTEGER NOT NULL, acknowledged INTEGER NOT NULL, initial INTEGER NOT NULL,
+        answer INTEGER NOT NULL, pending INTEGER NOT NULL, seal INTEGER NOT NULL)""",
     # `spelling` is the row if it differs from its key
     """CREATE TABLE answer (subscriber INTEGER, row TEXT, spelling TEXT, weight INTEGER NOT NULL,
         PRIMARY KEY (subscriber, row)) WITHOUT ROWID""",
     """CREATE TABLE pending (subscriber INTEGER, row TEXT, spelling TEXT, weight INTEGER NOT NULL,
         PRIMARY KEY (subscriber, row)) WITHOUT ROWID""",
 )
-_TABLES: Final = {
-    # `seal` is the checksum of the other columns; see `SubscriberRecord`
-    _SCHEMA: (
-        """CREATE TABLE subscriber (
-        id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, token TEXT NOT NULL, query TEXT,
-        session INTEGER NOT NULL, begun INTEGER NOT NULL,
-        written INTEGER NOT NULL, acknowledged INTEGER NOT NULL, initial INTEGER NOT NULL,
-        answer INTEGER NOT NULL, pending INTEGER NOT NULL, seal INTEGER NOT NULL)""",
-        *_ROWS,
-    ),
-    1: (
-        """CREATE TABLE subscriber (
-        id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, token TEXT NOT NULL, query TEXT,
-        session INTEGER NOT NULL DEFAULT 0, begun INTEGER NOT NULL DEFAULT 0,
-        written INTEGER NOT NULL DEFAULT 0, acknowledged INTEGER NOT NULL DEFAULT 0,
-        initial INTEGER NOT NULL DEFAULT 0)""",
-        *_ROWS,
-    ),
-}
-"""The tables of each supported layout; a file with an older layout is migrated."""
 _CHECK: Final = "check the path, its permissions and the space on its disk"
 _RECOVER: Final = (
     "put back an intact copy of it; or give another path or delete it, and start again with the answers as "
@@ -115,7 +101,7 @@ class JournalFile:
             connection.execute("PRAGMA journal_mode = WAL")
         with self.transaction(connection):
             if _is_empty(connection):
-                for statement in _TABLES[_SCHEMA]:
+                for statement in _TABLES:
                     connection.execute(statement)
                 connection.execute(f"PRAGMA application_id = {_APPLICATION}")
                 connection.execute(f"PRAGMA user_version = {_SCHEMA}")
@@ -163,20 +149,18 @@ class JournalFile:
         SQLite checks a page only when it reads it, and has no checksums of rows.
         """
         (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if version not in _TABLES:
+        if version != _SCHEMA:
             raise self.error(
                 f"its layout is {version}, and this rdflive reads {_SCHEMA}: use the version that made it, "
                 "or delete it and start again"
             )
         made = {text for (text,) in connection.execute("SELECT sql FROM sqlite_master") if text}
-        if made != set(_TABLES[version]):
+        if made != set(_TABLES):
             raise self.damaged("its tables are not those of its layout")
         (fault, *_) = connection.execute("PRAGMA integrity_check(1)").fetchone()
         if fault != "ok":
             raise self.damaged(" ".join(fault.split()))
         with self._undamaged():
-            if version != _SCHEMA:
-                _migrate(connection)
             records = {record.id: record for record in SubscriberRecord.every(connection)}
             for table in ("answer", "pending"):
                 _check_rows(connection, table, records)
@@ -269,18 +253,6 @@ def _sums(connection: sqlite3.Connection, table: str, subscribers: Iterable[int]
             raise ValueError(f"a row of {table} is spelt {spelling!r}, and known as {row!r}")
         sums[subscriber] += row_mark(row) * weight
     return {subscriber: wrap(total) for subscriber, total in sums.items()}
-
-
-def _migrate(connection: sqlite3.Connection) -> None:
-    """Migrate a file of layout 1, which has no checksums, to the current layout; raises ValueError."""
-    columns = "id, name, token, query, session, begun, written, acknowledged, initial"
-    found = {values[0]: values for values in connection.execute(f"SELECT {columns} FROM subscriber")}  # noqa: S608
-    answer, pending = (_sums(connection, table, found) for table in ("answer", "pending"))
-    connection.execute("DROP TABLE subscriber")
-    connection.execute(_TABLES[_SCHEMA][0])
-    for number, values in found.items():
-        SubscriberRecord(*(*values, answer[number], pending[number])).store(connection)
-    connection.execute(f"PRAGMA user_version = {_SCHEMA}")
 
 
 def _is_ours(connection: sqlite3.Connection) -> bool:
